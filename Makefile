@@ -63,7 +63,7 @@ papers: .venv/installed
 # docs and of the joint ranking, and the pins.
 scores: .venv/installed
 	$(BIN)/python scripts/board_scores.py $(ARGS)
-	$(BIN)/python docs/write_tables.py
+	$(BIN)/python docs/_scripts/write_tables.py
 	$(BIN)/python -m papers --write-only
 	$(BIN)/python scripts/pin.py
 

@@ -18,12 +18,12 @@ import numpy as np
 from bench import GENERATED, command, grid
 
 import resemblance as rs
-from resemblance.boards.ranking import SERIES, read_board
-from resemblance.json_files import write_atomically
-from resemblance.packs import open_pack
+from resemblance.base.json_files import write_atomically
+from resemblance.bench.packs import open_pack
+from resemblance.bench.pinned import build_pack, run_pack
+from resemblance.bench.ranking.ranking import SERIES, read_board
+from resemblance.bench.study import purpose
 from resemblance.significance import rank_correlation, ranks_of_rows
-from resemblance.suites.pinned import build_pack, run_pack
-from resemblance.suites.study import purpose
 
 KEPT = Path(__file__).with_suffix(".json")
 TABLE = GENERATED / "compact.md"

@@ -32,10 +32,10 @@ from bench import (
 )
 
 import resemblance as rs
+from resemblance.data.representation import Representation
 from resemblance.inference.moments import exact_null, profile
 from resemblance.inference.reordered_views import moves_of, reordered
 from resemblance.inference.tasks import CHUNK
-from resemblance.representation import Representation
 
 MEASURED = Path(__file__).with_name("evidence_costs.csv")
 TABLES = GENERATED / "evidence-costs.md"

@@ -33,7 +33,7 @@ import numpy as np
 from bench import GENERATED, alone, clocked, command, grid, measured, peak
 
 import resemblance as rs
-from resemblance.engine.store import Store
+from resemblance.comparison.store import Store
 
 LIMIT = 16 * 10**9
 LARGE = Path(__file__).with_name("memory_50000.csv")

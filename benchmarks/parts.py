@@ -26,13 +26,13 @@ import numpy as np
 from bench import alone, clocked, command, cpu_seconds, grid, peak
 
 import resemblance as rs
-from resemblance.arrays import row_blocks
-from resemblance.stability import rdm
-from resemblance.stability.rdm import mean_agreement
-from resemblance.stability.splits import feature_split, halves
-from resemblance.views.search import nearest_to, search
-from resemblance.views.similarities import Similarity, similarity_of
-from resemblance.views.ties import Nearest, stacked
+from resemblance.base.arrays import row_blocks
+from resemblance.intermediates.search import nearest_to, search
+from resemblance.intermediates.similarities import Similarity, similarity_of
+from resemblance.intermediates.ties import Nearest, stacked
+from resemblance.statistics import rdm
+from resemblance.statistics.rdm import mean_agreement
+from resemblance.statistics.splits import feature_split, halves
 
 SHAPES = ((600, 64), (2000, 256), (6000, 512), (16000, 128))
 NEIGHBOURS = 10

@@ -12,8 +12,8 @@ stages of the engine and scaled to all pairs. A single pair is a call with two f
 milliseconds, next to the twin.
 
 ``--write`` keeps the times in ``benchmarks/suite.csv`` for the table of the README
-(``docs/write_tables.py``), with the seconds that ReSi's code took for two arrays of 200 x 32, as
-recorded with its values, and ours for the same arrays.
+(``docs/_scripts/write_tables.py``), with the seconds that ReSi's code took for two arrays of
+200 x 32, as recorded with its values, and ours for the same arrays.
 
 ``--against`` times the list of all 24, RTD included, by turns in processes of their own, as no
 process can import both; the fastest run of each counts.

@@ -13,8 +13,8 @@ from scipy.stats import norm, rankdata, ttest_rel
 from validity_tests import LEVEL, Key, Numbers, Row, Study
 
 import resemblance as rs
+from resemblance.data.representation import Representation
 from resemblance.inference import BiasedDifferenceWarning, Evidence
-from resemblance.representation import Representation
 from resemblance.significance.standings_gaps import (
     MeasurePairs,
     Sampled,

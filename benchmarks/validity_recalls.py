@@ -11,7 +11,7 @@ from scipy.stats import t
 from validity_tests import Key, Numbers, Row, Study
 
 import resemblance as rs
-from resemblance.drift.recalls import bounds
+from resemblance.versions.recalls import bounds
 
 RECALL_SETS, DECISION_SETS = 4000, 300
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 import resemblance as rs
+from resemblance.data.representation import Representation
 from resemblance.inference import Evidence, NullCells
 from resemblance.inference.moments import exact_null, is_trusted, profile
 from resemblance.inference.nulls import EXACT
 from resemblance.inference.reordered_views import moves_of, reordered
-from resemblance.representation import Representation
 from resemblance.significance.multiple_testing import step_down
 from resemblance.significance.orders import Design, design_of
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))
+sys.path.insert(0, str(DOCS / "_scripts"))
 
 import generate  # noqa: E402
 

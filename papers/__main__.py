@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from resemblance.base.json_files import write_atomically
 from resemblance.cli.ending import bars
 from resemblance.cli.executors import processes
-from resemblance.json_files import write_atomically
 from resemblance.report.page import write_page
-from resemblance.results.result import Result
+from resemblance.sections.result import Result
 
 from .reproductions import (
     NAMES,

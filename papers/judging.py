@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from resemblance.results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from resemblance.sections.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
 
 
 class NoData(ValueError):

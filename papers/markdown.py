@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from resemblance.report.numbers import number as significant
-from resemblance.results.claims import Claim
-from resemblance.results.sections import Entry, Table
+from resemblance.sections.claims import Claim
+from resemblance.sections.sections import Entry, Table
 
 from .judging import number
 

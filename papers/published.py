@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from resemblance.bench.grounding import spearman
 from resemblance.catalogue import list_measures
-from resemblance.grounding import spearman
 
 DATA = Path(__file__).parent / "data"
 KEYS = {"resi": "label", "mka": "measure"}  # of papers whose columns can be ranked: by what

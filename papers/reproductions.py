@@ -17,13 +17,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from resemblance.boards import read_board
-from resemblance.json_files import write_atomically
-from resemblance.results.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
-from resemblance.results.result import Result, load_result
-from resemblance.results.sections import Section
-from resemblance.suites import SUITES
-from resemblance.suites.joint import result_of_ranks
+from resemblance.base.json_files import write_atomically
+from resemblance.bench import SUITES
+from resemblance.bench.joint import result_of_ranks
+from resemblance.bench.ranking import read_board
+from resemblance.sections.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
+from resemblance.sections.result import Result, load_result
+from resemblance.sections.sections import Section
 
 from .markdown import MADE, claims_table, decimal_table, fixed, table
 

@@ -20,18 +20,18 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import resemblance as rs
-from resemblance.boards import PackScores, ScoredCell, write_scores
-from resemblance.boards.ranking import SERIES, SHIPPED, packs_of
-from resemblance.boards.score_file import saved_scores
-from resemblance.boards.scoring import card_of, code_of, score_all
-from resemblance.packs import Pack, open_pack
+from resemblance.bench.case import cell_name
+from resemblance.bench.packs import Pack, open_pack
+from resemblance.bench.pinned import MODELS
+from resemblance.bench.ranking import PackScores, ScoredCell, write_scores
+from resemblance.bench.ranking.ranking import SERIES, SHIPPED, packs_of
+from resemblance.bench.ranking.score_file import saved_scores
+from resemblance.bench.ranking.scoring import card_of, code_of, score_all
+from resemblance.bench.reliability import RELIABILITY
+from resemblance.bench.resi.cases import six_tests
+from resemblance.models.model_folder import read_subjects
 from resemblance.report.output import show
 from resemblance.report.terminal import plain_table
-from resemblance.sources.model_folder import read_subjects
-from resemblance.suites.case import cell_name
-from resemblance.suites.pinned import MODELS
-from resemblance.suites.reliability import RELIABILITY
-from resemblance.suites.resi.cases import six_tests
 
 TOLERANCE = 1e-6  # by which a score may differ on another machine
 SHOWN = 40  # differences that a terminal gets

@@ -4,7 +4,7 @@ that should fail.
 ``make mutants`` runs all, ``make mutants ARGS="cka drift/"`` those whose name or file contains a
 word, ``make mutants ARGS="--draw 10 --seed 3"`` ten of them, drawn at random. There are two kinds
 of faults: a line that is replaced (``mutant_table.py``), and a measure or statistic whose value is
-a thousandth too large, which the test that is said to prove its value (``tests/test_values.py``)
+a thousandth too large, which the test that proves its value (``tests/measures/test_values.py``)
 must notice. The exit code is 1 when a fault survives, or when a line to replace is no longer there.
 """
 

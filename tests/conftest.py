@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from factories.files import GOLDEN
 
-from resemblance import arrays
-from resemblance.views import distances, heat, rectangles
+from resemblance.base import arrays
+from resemblance.intermediates import distances, heat, rectangles
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def rng() -> np.random.Generator:
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """``once(name, make)``: the folder that ``make(folder)`` fills, once for all processes of a
     run; copy it before you change it."""
-    from resemblance.suites.study import alone
+    from resemblance.bench.study import alone
 
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
@@ -88,7 +88,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def vision_study(once: Callable[..., Path]) -> Path:
     """A finished study of ReSi on the smallest vision models."""
-    from resemblance.suites.resi import run
+    from resemblance.bench.resi import run
 
     options = {"size": "slice", "domains": ["vision"], "measures": ["cka", "gulp"]}
     return once("study", lambda folder: run(folder, **options))

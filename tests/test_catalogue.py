@@ -15,9 +15,9 @@ import pytest
 from factories.measures import declared
 
 import resemblance as rs
-from resemblance.claims import INVARIANCES, implied
-from resemblance.measure import FAMILIES
-from resemblance.views import points
+from resemblance.contracts._measure import FAMILIES
+from resemblance.contracts.claims import INVARIANCES, implied
+from resemblance.intermediates import points
 
 TABLE_2 = [
     "PWCCA", "SVCCA", "AlignCos", "AngShape", "HardCorr", "LinReg", "OrthProc", "PermProc",
@@ -214,7 +214,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
 
 
 def test_what_is_suggested_exists():
-    from resemblance.display import ALIASES
+    from resemblance.base.text import ALIASES
 
     for name in ALIASES.values():
         assert name in INVARIANCES or rs.get_measure(name)

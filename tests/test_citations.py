@@ -9,7 +9,7 @@ import pytest
 
 import resemblance as rs
 from resemblance import citations
-from resemblance.suites import SUITES
+from resemblance.bench import SUITES
 
 ROOT = Path(__file__).parents[1]
 

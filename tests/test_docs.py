@@ -25,7 +25,7 @@ import write_tables
 from pieces import FAMILY_TITLES
 
 import resemblance as rs
-from resemblance.extras import packages_of
+from resemblance.base.extras import packages_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -219,7 +219,7 @@ def test_charts_show_what_measures_claim_to_ignore_at_the_left_end(generated: Pa
 
 
 def test_tables_in_pages_are_up_to_date(generated: Path) -> None:
-    """If not: python docs/write_tables.py"""
+    """If not: python docs/_scripts/write_tables.py"""
     assert write_tables.outdated() == []
     marked = [
         name for page in PAGES for _, name, *_ in write_tables.MARKED.findall(page.read_text())
@@ -269,7 +269,7 @@ def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(genera
 def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
     """Every view that the page on own measures names, with its arguments, shapes and, of a tuple,
     the fields."""
-    from resemblance.views.spectra import Decomposition
+    from resemblance.intermediates.spectra import Decomposition
 
     page, reference = (DOCS / "own-measure.md").read_text(), (DOCS / "api" / "views.md").read_text()
     rows = re.findall(
@@ -278,8 +278,8 @@ def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
     named = [(module, view) for module, text in rows for view in re.findall(r"`(\w+)`", text)]
     assert len(named) > 15
     for module, view in named:
-        assert f".. autofunction:: resemblance.views.{module}.{view}\n" in reference
-        found = getattr(importlib.import_module(f"resemblance.views.{module}"), view)
+        assert f".. autofunction:: resemblance.intermediates.{module}.{view}\n" in reference
+        found = getattr(importlib.import_module(f"resemblance.intermediates.{module}"), view)
         assert inspect.getdoc(found)
     assert all(
         f"| `{field}` |" in page and f"``{field}``" in (Decomposition.__doc__ or "")

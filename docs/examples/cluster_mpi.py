@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import resemblance as rs
-from resemblance.results import Result
-from resemblance.suites.resi import run
+from resemblance.bench.resi import run
+from resemblance.sections import Result
 
 
 def compared(folder: str, executor: Executor, **options: Any) -> rs.Comparison:

@@ -19,8 +19,8 @@ from typing import Any
 from dask.distributed import Client
 
 import resemblance as rs
-from resemblance.results import Result
-from resemblance.suites.resi import run
+from resemblance.bench.resi import run
+from resemblance.sections import Result
 
 
 def compared(folder: str, cluster: Any, **options: Any) -> rs.Comparison:

@@ -20,12 +20,12 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 import resemblance as rs
+from resemblance.bench.case import Case, Part, Score
+from resemblance.bench.grounding import Block, Rule, by_group, by_reference, concordance, spearman
+from resemblance.bench.reliability import reliability
+from resemblance.bench.scoring import score
+from resemblance.bench.stability.perturbed import rounded
 from resemblance.catalogue import get_measures
-from resemblance.grounding import Block, Rule, by_group, by_reference, concordance, spearman
-from resemblance.suites.case import Case, Part, Score
-from resemblance.suites.reliability import reliability
-from resemblance.suites.scoring import score
-from resemblance.suites.stability.perturbed import rounded
 
 MEASURES = ("cka", "cka[estimator=debiased]", "procrustes", "mutual_knn", "jaccard", "rsa", "svcca")
 BITS = (8, 4, 3, 2)

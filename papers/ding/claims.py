@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from papers.judging import Claims, Evidence, NoData, claim, judged
-from resemblance.results.claims import Claim
-from resemblance.suites.sensitivity.findings import (
+from resemblance.bench.sensitivity.findings import (
     CKA,
     NAMES,
     PROCRUSTES,
@@ -16,8 +15,9 @@ from resemblance.suites.sensitivity.findings import (
     Findings,
     shares_deleted,
 )
-from resemblance.suites.sensitivity.page import NUMBERS
-from resemblance.suites.sensitivity.tables import contrasts_by_layer
+from resemblance.bench.sensitivity.page import NUMBERS
+from resemblance.bench.sensitivity.tables import contrasts_by_layer
+from resemblance.sections.claims import Claim
 
 ByBenchmark: TypeAlias = Mapping[str, Sequence[Findings]]
 Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # the numbers in words, which parts hold

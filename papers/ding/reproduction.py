@@ -10,11 +10,11 @@ from typing import Any
 
 from papers.markdown import decimal_table
 from papers.reproductions import Paper, Tables
-from resemblance.results.claims import Claim
-from resemblance.results.result import Result
-from resemblance.results.sections import Section
-from resemblance.suites.sensitivity.findings import Findings
-from resemblance.suites.sensitivity.suite import run as run_suite
+from resemblance.bench.sensitivity.findings import Findings
+from resemblance.bench.sensitivity.suite import run as run_suite
+from resemblance.sections.claims import Claim
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section
 
 from .claims import CLAIMS, ByBenchmark
 from .tables import leaders, published_tables
@@ -24,7 +24,7 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
     """Run the sensitivity suite, or continue there, and return its result with the claims judged,
     and a section with the tables of the paper.
 
-    ``options``: of :func:`resemblance.suites.sensitivity.run`.
+    ``options``: of :func:`resemblance.bench.sensitivity.run`.
     """
     findings = dict[str, Sequence[Findings]]()
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from papers.published import PublishedValue, published
-from resemblance.results.sections import Entry, Table
-from resemblance.suites.sensitivity.findings import (
+from resemblance.bench.sensitivity.findings import (
     CKA,
     NAMES,
     PROCRUSTES,
@@ -16,7 +15,8 @@ from resemblance.suites.sensitivity.findings import (
     Quality,
     name_of,
 )
-from resemblance.suites.sensitivity.page import NUMBERS, mean_or_none
+from resemblance.bench.sensitivity.page import NUMBERS, mean_or_none
+from resemblance.sections.sections import Entry, Table
 
 from .claims import SHORT, ByBenchmark
 

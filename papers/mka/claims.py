@@ -13,10 +13,10 @@ from functools import partial
 from itertools import groupby, pairwise
 
 from papers.judging import Claims, Evidence, NoData, claim, judged, number
-from resemblance.results.claims import Claim
-from resemblance.suites.manifolds import values
-from resemblance.suites.manifolds.page import NAMES
-from resemblance.suites.manifolds.values import CLUSTERS, Measured
+from resemblance.bench.manifolds import values
+from resemblance.bench.manifolds.page import NAMES
+from resemblance.bench.manifolds.values import CLUSTERS, Measured
+from resemblance.sections.claims import Claim
 
 Curve = Mapping[float, float]
 MKA, MKA_15, KCKA, KCKA_CODE, CKA = "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from papers.reproductions import Paper
-from resemblance.suites.manifolds import run
+from resemblance.bench.manifolds import run
 
 from .claims import CLAIMS
 

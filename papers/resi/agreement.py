@@ -18,18 +18,18 @@ import numpy as np
 from papers.markdown import fixed, table
 from papers.published import FEWEST, columns
 from papers.resi.reproduction import groups_table
-from resemblance.comparison import MeasureInfo
-from resemblance.grounding import Rule, apply, spearman
-from resemblance.json_files import write_atomically
-from resemblance.results.values import known
-from resemblance.rng import generator
+from resemblance.base.json_files import write_atomically
+from resemblance.base.rng import generator
+from resemblance.bench.case import Score
+from resemblance.bench.grounding import Rule, apply, spearman
+from resemblance.bench.resi import Evaluation, load_evaluation, result_of
+from resemblance.bench.resi.cases import QUALITIES, TESTS
+from resemblance.bench.resi.page import models_of
+from resemblance.bench.resi.rules import RULES
+from resemblance.bench.study_models import ModelFamily, readable
+from resemblance.comparison.comparison import MeasureInfo
+from resemblance.sections.values import known
 from resemblance.significance import known_mean, percentile_interval
-from resemblance.suites.case import Score
-from resemblance.suites.resi import Evaluation, load_evaluation, result_of
-from resemblance.suites.resi.cases import QUALITIES, TESTS
-from resemblance.suites.resi.page import models_of
-from resemblance.suites.resi.rules import RULES
-from resemblance.suites.training import ModelFamily, readable
 
 STORED = Path(__file__).parent / "results" / "published.json"
 PAGE = "papers/resi/published.md"

@@ -11,11 +11,11 @@ import numpy as np
 
 from papers.judging import Claims, Evidence, NoData, claim, judged
 from papers.published import compare_published, published_ranks
-from resemblance.grounding import spearman
-from resemblance.results.claims import Claim
-from resemblance.rng import generator
-from resemblance.suites.ranks import Cell
-from resemblance.suites.resi import Evaluation
+from resemblance.base.rng import generator
+from resemblance.bench.grounding import spearman
+from resemblance.bench.ranks import Cell
+from resemblance.bench.resi import Evaluation
+from resemblance.sections.claims import Claim
 
 STATISTICS = ("magnitude_difference", "concentricity_difference", "uniformity_difference")
 FEWEST = 10  # measures without which a place in an order says little

@@ -18,14 +18,14 @@ from papers.published import (
     order_agreement,
     published_ranks,
 )
+from resemblance.bench.resi import Evaluation, load_evaluation, result_of
+from resemblance.bench.resi.page import judged
 from resemblance.report import write_page
 from resemblance.report.output import show
 from resemblance.report.terminal import claim_table, text_table, without_data
-from resemblance.results.result import Result
-from resemblance.results.sections import Section, Table
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section, Table
 from resemblance.significance import summarize
-from resemblance.suites.resi import Evaluation, load_evaluation, result_of
-from resemblance.suites.resi.page import judged
 
 from .claims import CLAIMS
 

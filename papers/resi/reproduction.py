@@ -10,12 +10,12 @@ from typing import Any
 
 from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
-from resemblance.results.result import Result
-from resemblance.results.sections import Entry, Table
-from resemblance.suites.resi import load_evaluation
-from resemblance.suites.resi import run as run_suite
-from resemblance.suites.resi.planning import CORE_SECONDS, SPEEDS, plan, table_of
-from resemblance.suites.training import readable
+from resemblance.bench.resi import load_evaluation
+from resemblance.bench.resi import run as run_suite
+from resemblance.bench.resi.planning import CORE_SECONDS, SPEEDS, plan, table_of
+from resemblance.bench.study_models import readable
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Entry, Table
 
 from .claims import CLAIMS
 from .ranks import with_published
@@ -29,7 +29,7 @@ def run(folder: str | Path, **options: Any) -> Result:
 
     The measures are the 24 of the paper, and those of Islam et al. 2025.
 
-    ``options``: of :func:`resemblance.suites.resi.run`.
+    ``options``: of :func:`resemblance.bench.resi.run`.
     """
     result = run_suite(folder, measures=MEASURES, claims=CLAIMS, **options)
     return with_published(result, load_evaluation(folder))

@@ -10,10 +10,10 @@ from operator import itemgetter
 import numpy as np
 
 from papers.judging import Claims, Evidence, NoData, claim, number
-from resemblance.rng import generator
+from resemblance.base.rng import generator
+from resemblance.bench.stability import alarms
+from resemblance.bench.stability.alarms import CKA, PROCRUSTES, RDM, SQUARED, DisturbedModel
 from resemblance.significance import percentile_interval
-from resemblance.suites.stability import alarms
-from resemblance.suites.stability.alarms import CKA, PROCRUSTES, RDM, SQUARED, DisturbedModel
 
 CANARY: Claims = []
 of_canary = partial(claim, CANARY)

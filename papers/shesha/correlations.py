@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.judging import NoData, number
-from resemblance.grounding import spearman
-from resemblance.results.values import mean
-from resemblance.rng import generator
+from resemblance.base.rng import generator
+from resemblance.bench.grounding import spearman
+from resemblance.bench.stability.alarms import trimmed
+from resemblance.sections.values import mean
 from resemblance.significance import percentile_interval, ranks_of_rows
-from resemblance.suites.stability.alarms import trimmed
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
 MODELS = 3  # fewer do not decide a claim

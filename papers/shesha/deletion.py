@@ -10,10 +10,10 @@ import numpy as np
 
 from papers.judging import Evidence, NoData, as_printed, count, number
 from papers.published import printed
-from resemblance.grounding import spearman
+from resemblance.bench.grounding import spearman
+from resemblance.bench.stability.spectral import REMOVED, harmonic, without_leading
+from resemblance.intermediates.points import scaled_rows
 from resemblance.measures import cka, procrustes, pwcka
-from resemblance.suites.stability.spectral import REMOVED, harmonic, without_leading
-from resemblance.views.points import scaled_rows
 
 from .models import Experiment, Run
 from .synthetic import SEED, split_score

@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.judging import Evidence, NoData, number, with_interval
-from resemblance.rng import generator
-from resemblance.sources.model_folder import read_subject
-from resemblance.sources.recipe import Recipe
-from resemblance.sources.training import DOMAINS, recipes
+from resemblance.base.rng import generator
+from resemblance.bench.stability.models import missing, plan_of
+from resemblance.bench.stability.spectral import harmonic
+from resemblance.bench.study_models import model_folder
+from resemblance.bench.training import DOMAINS, recipes
+from resemblance.models.model_folder import read_subject
+from resemblance.models.recipe import Recipe
 from resemblance.stability import transformation_study
-from resemblance.stability.rdm import rows
-from resemblance.stability.transformations import regime
-from resemblance.suites.stability.models import missing, plan_of
-from resemblance.suites.stability.spectral import harmonic
-from resemblance.suites.training import model_folder
+from resemblance.stability._transformations import regime
+from resemblance.statistics.rdm import rows
 
 from .correlations import SMALL, Interval, bootstrapped, is_small
 from .models import Experiment, Run

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from papers.judging import Evidence, NoData, number
-from resemblance.grounding import kendall
-from resemblance.representation import Representation
-from resemblance.results.sections import Entry, Table
-from resemblance.rng import generator
-from resemblance.sources.recipe import Recipe
+from resemblance.base.rng import generator
+from resemblance.bench.grounding import kendall
+from resemblance.bench.stability.models import family
+from resemblance.data.representation import Representation
+from resemblance.intermediates.points import scaled_rows
+from resemblance.models.recipe import Recipe
+from resemblance.sections.sections import Entry, Table
 from resemblance.stability import get_statistic
-from resemblance.stability.rdm import rows
-from resemblance.suites.stability.models import family
-from resemblance.views.points import scaled_rows
+from resemblance.statistics.rdm import rows
 
 from . import correlations, models
 from .correlations import Cell, Facts, Interval, Splits, over_cells, rank_correlation, said

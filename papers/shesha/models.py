@@ -13,20 +13,20 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from papers.judging import Claims, Judge, claim
+from resemblance.bench.stability.models import missing, plan_of
+from resemblance.bench.study_models import model_folder
+from resemblance.bench.training import recipes
+from resemblance.bench.training.graphs import packaged as graphs
+from resemblance.bench.training.language.packaged import docstrings
+from resemblance.bench.training.standard_library import load_snapshot
+from resemblance.bench.training.vision.digits import split_digits
+from resemblance.data.representation import Representation
 from resemblance.engine.workers import Call, single_threaded
 from resemblance.engine.workers import run as run_calls
-from resemblance.representation import Representation
-from resemblance.results.sections import Table
-from resemblance.sources.model_folder import read_subject
-from resemblance.sources.recipe import Recipe
-from resemblance.sources.training import recipes
-from resemblance.sources.training.graphs import packaged as graphs
-from resemblance.sources.training.language.packaged import docstrings
-from resemblance.sources.training.standard_library import load_snapshot
-from resemblance.sources.training.vision.digits import split_digits
+from resemblance.models.model_folder import read_subject
+from resemblance.models.recipe import Recipe
+from resemblance.sections.sections import Table
 from resemblance.stability import get_statistic
-from resemblance.suites.stability.models import missing, plan_of
-from resemblance.suites.training import model_folder
 
 UNSUPERVISED = (
     "feature_split[k=10]", "basis_split[k=10]", "anisotropy", "participation_ratio",

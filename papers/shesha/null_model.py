@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from papers.judging import Evidence, as_printed, number, with_interval
-from resemblance.stability.perturbation import perturbation_coherence
+from resemblance.statistics.perturbation import perturbation_coherence
 
 from .correlations import Interval, bootstrapped
 from .models import Experiment, Run

@@ -13,13 +13,13 @@ from typing import Any
 from papers.judging import judged
 from papers.markdown import cell, fixed, percent, table
 from papers.reproductions import Paper, Tables
-from resemblance.provenance import environment
-from resemblance.results.result import Result
-from resemblance.results.sections import Entry, Section, Table
-from resemblance.suites import stability
-from resemblance.suites.stability.models import absent, plan_of
-from resemblance.suites.study import Progress, Purpose, study_folder
-from resemblance.suites.training import train
+from resemblance.bench import stability
+from resemblance.bench.stability.models import absent, plan_of
+from resemblance.bench.study import Progress, Purpose, study_folder
+from resemblance.bench.study_models import train
+from resemblance.comparison.provenance import environment
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Entry, Section, Table
 
 from . import synthetic
 from .canary import CANARY
@@ -29,7 +29,7 @@ from .foretold import FEWSHOT, STEERING
 from .models import Experiment, Run
 from .null_model import NULL_MODEL
 
-CLAIMS = {"canary": partial(judged, CANARY)}  # for resemblance.suites.stability.run
+CLAIMS = {"canary": partial(judged, CANARY)}  # for resemblance.bench.stability.run
 EXPERIMENTS: Mapping[str, Experiment] = {
     experiment.name: experiment
     for experiment in (*synthetic.EXPERIMENTS, NULL_MODEL, DELETION, ENCODERS, STEERING, FEWSHOT)
@@ -55,7 +55,7 @@ def run(
     ``size``: ``"small"`` (under a minute; claims that need more have no data), ``"default"``
     (minutes), or ``"paper"`` (the paper's 15 seeds and 10,000 bootstraps, and larger models).
     ``only``: experiments by name. The others are options of
-    :func:`resemblance.suites.stability.run`.
+    :func:`resemblance.bench.stability.run`.
 
     Raises ``ValueError`` for a size, an experiment or a measure that does not exist.
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from papers.judging import Evidence, as_printed, count, number, spread
 from papers.published import printed
-from resemblance.grounding import spearman
+from resemblance.base.rng import generator
+from resemblance.bench.grounding import spearman
+from resemblance.bench.stability.spectral import FEATURES, SAMPLES
 from resemblance.measures import cka
-from resemblance.rng import generator
-from resemblance.stability.rdm import Rdm, mean_agreement
-from resemblance.stability.splits import basis_split, feature_split, halves
-from resemblance.stability.supervised import variance_ratio
-from resemblance.suites.stability.spectral import FEATURES, SAMPLES
+from resemblance.statistics.rdm import Rdm, mean_agreement
+from resemblance.statistics.splits import basis_split, feature_split, halves
+from resemblance.statistics.supervised import variance_ratio
 
 from .models import Experiment, Run
 

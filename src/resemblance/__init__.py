@@ -1,8 +1,6 @@
 """Compare neural-network representations by measures with proven claims, all pairs at once."""
 
-import sys as _sys
 from importlib import import_module as _import_module
-from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -10,26 +8,35 @@ if _TYPE_CHECKING:
     from . import plot as plot
     from . import report as report
     from . import stability as stability
-    from .boards.standing import board as board
+    from .bench.ranking.standing import board as board
     from .catalogue import get_measure as get_measure
     from .catalogue import get_statistic as get_statistic
     from .catalogue import list_measures as list_measures
     from .catalogue import list_statistics as list_statistics
     from .catalogue import preset as preset
     from .citations import cite as cite
-    from .claims import AllPairs as AllPairs
-    from .claims import Product as Product
-    from .claims import Scores as Scores
-    from .compare import compare as compare
-    from .comparison import Comparison as Comparison
-    from .dissimilarities import dissimilarities as dissimilarities
-    from .dissimilarities import from_dissimilarities as from_dissimilarities
-    from .dissimilarities import rdm as rdm
-    from .drift import Drift as Drift
-    from .drift import DriftReport as DriftReport
-    from .drift import Upgrade as Upgrade
-    from .drift import drift as drift
-    from .drift import upgrade as upgrade
+    from .comparison.comparison import Comparison as Comparison
+    from .contracts._measure import Measure as Measure
+    from .contracts._measure import UninformativeWarning as UninformativeWarning
+    from .contracts._measure import measure as measure
+    from .contracts._statistic import Statistic as Statistic
+    from .contracts._statistic import statistic as statistic
+    from .contracts.claims import AllPairs as AllPairs
+    from .contracts.claims import Product as Product
+    from .contracts.claims import Scores as Scores
+    from .data.conditions import from_conditions as from_conditions
+    from .data.joining import condition_means as condition_means
+    from .data.joining import join_samples as join_samples
+    from .data.layouts import from_maps as from_maps
+    from .data.layouts import from_tokens as from_tokens
+    from .data.layouts import from_trials as from_trials
+    from .data.representation import Representation as Representation
+    from .data.representation import Undefined as Undefined
+    from .data.representation import as_representation as as_representation
+    from .data.representation import pair_view as pair_view
+    from .data.representation import view as view
+    from .data.subject import Subject as Subject
+    from .engine._compare import compare as compare
     from .engine.forecast import Forecast as Forecast
     from .engine.forecast import plan as plan
     from .inference import Across as Across
@@ -40,74 +47,68 @@ if _TYPE_CHECKING:
     from .inference import load as load
     from .inference import load_evidence as load_evidence
     from .inference.sample_size import samples_for as samples_for
-    from .joining import condition_means as condition_means
-    from .joining import join_samples as join_samples
-    from .mean_shapes import aligned as aligned
-    from .mean_shapes import mean_shape as mean_shape
-    from .measure import Measure as Measure
-    from .measure import UninformativeWarning as UninformativeWarning
-    from .measure import measure as measure
+    from .intermediates.noise import noise_covariance as noise_covariance
+    from .intermediates.recall import neighbour_recall as neighbour_recall
     from .measures import *  # noqa: F403
-    from .models import compare_models as compare_models
-    from .models import plan_models as plan_models
-    from .noise import noise_covariance as noise_covariance
-    from .representation import Representation as Representation
-    from .representation import Undefined as Undefined
-    from .representation import as_representation as as_representation
-    from .representation import pair_view as pair_view
-    from .representation import view as view
-    from .sources.conditions import from_conditions as from_conditions
-    from .sources.extraction import extract_features as extract_features
-    from .sources.features import open_features as open_features
-    from .sources.hooks import subject_from_model as subject_from_model
-    from .sources.layouts import from_maps as from_maps
-    from .sources.layouts import from_tokens as from_tokens
-    from .sources.layouts import from_trials as from_trials
-    from .sources.model_folder import read_subjects as read_subjects
-    from .sources.model_folder import save_subject as save_subject
-    from .statistic import Statistic as Statistic
-    from .statistic import statistic as statistic
-    from .stochastic_shapes import energy_stochastic_shape as energy_stochastic_shape
-    from .stochastic_shapes import gaussian_stochastic_shape as gaussian_stochastic_shape
+    from .measures._dissimilarities import dissimilarities as dissimilarities
+    from .measures._dissimilarities import from_dissimilarities as from_dissimilarities
+    from .measures._dissimilarities import rdm as rdm
+    from .measures.mean_shapes import aligned as aligned
+    from .measures.mean_shapes import mean_shape as mean_shape
+    from .measures.stochastic_shapes import energy_stochastic_shape as energy_stochastic_shape
+    from .measures.stochastic_shapes import gaussian_stochastic_shape as gaussian_stochastic_shape
+    from .models.extraction import extract_features as extract_features
+    from .models.features import open_features as open_features
+    from .models.hooks import subject_from_model as subject_from_model
+    from .models.model_folder import read_subjects as read_subjects
+    from .models.model_folder import save_subject as save_subject
+    from .models.stream_layers import stream_from_model as stream_from_model
+    from .models.two_models import compare_models as compare_models
+    from .models.two_models import plan_models as plan_models
     from .stream import Stream as Stream
-    from .stream import stream_from_model as stream_from_model
-    from .subject import Subject as Subject
-    from .views.recall import neighbour_recall as neighbour_recall
+    from .versions import Drift as Drift
+    from .versions import DriftReport as DriftReport
+    from .versions import Upgrade as Upgrade
+    from .versions import drift as drift
+    from .versions import upgrade as upgrade
 
 __version__ = "0.1.0"
 
 # By module, the names that are imported from it when they are asked for
 _MODULES = {
-    "boards.standing": ("board",),
+    "bench.ranking.standing": ("board",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "citations": ("cite",),
-    "claims": ("AllPairs", "Product", "Scores"),
-    "compare": ("compare",),
-    "comparison": ("Comparison",),
-    "dissimilarities": ("dissimilarities", "from_dissimilarities", "rdm"),
-    "noise": ("noise_covariance",),
-    "drift": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
+    "contracts.claims": ("AllPairs", "Product", "Scores"),
+    "engine._compare": ("compare",),
+    "comparison.comparison": ("Comparison",),
+    "measures._dissimilarities": ("dissimilarities", "from_dissimilarities", "rdm"),
+    "intermediates.noise": ("noise_covariance",),
+    "versions": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
         "Across", "Evidence", "across", "equal_rows", "evidence", "load", "load_evidence",
     ),
     "inference.sample_size": ("samples_for",),
-    "joining": ("condition_means", "join_samples"),
-    "mean_shapes": ("aligned", "mean_shape"),
-    "measure": ("Measure", "UninformativeWarning", "measure"),
-    "models": ("compare_models", "plan_models"),
-    "representation": ("Representation", "Undefined", "as_representation", "pair_view", "view"),
-    "sources.conditions": ("from_conditions",),
-    "sources.extraction": ("extract_features",),
-    "sources.features": ("open_features",),
-    "sources.hooks": ("subject_from_model",),
-    "sources.layouts": ("from_maps", "from_tokens", "from_trials"),
-    "sources.model_folder": ("read_subjects", "save_subject"),
-    "statistic": ("Statistic", "statistic"),
-    "stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
-    "stream": ("Stream", "stream_from_model"),
-    "subject": ("Subject",),
-    "views.recall": ("neighbour_recall",),
+    "data.joining": ("condition_means", "join_samples"),
+    "measures.mean_shapes": ("aligned", "mean_shape"),
+    "contracts._measure": ("Measure", "UninformativeWarning", "measure"),
+    "models.two_models": ("compare_models", "plan_models"),
+    "data.representation": (
+        "Representation", "Undefined", "as_representation", "pair_view", "view",
+    ),
+    "data.conditions": ("from_conditions",),
+    "models.extraction": ("extract_features",),
+    "models.features": ("open_features",),
+    "models.hooks": ("subject_from_model",),
+    "data.layouts": ("from_maps", "from_tokens", "from_trials"),
+    "models.model_folder": ("read_subjects", "save_subject"),
+    "contracts._statistic": ("Statistic", "statistic"),
+    "measures.stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
+    "stream": ("Stream",),
+    "models.stream_layers": ("stream_from_model",),
+    "data.subject": ("Subject",),
+    "intermediates.recall": ("neighbour_recall",),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 _PACKAGES = ("plot", "report", "stability")
@@ -131,17 +132,3 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__getattr__("__all__")})
-
-
-class _Package(_ModuleType):
-    """The package, in which ``compare`` stays the function after its module was imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, _ModuleType)):
-            super().__setattr__(name, value)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _import_module, (__name__,)  # of functions in notebooks that use it, on a cluster
-
-
-_sys.modules[__name__].__class__ = _Package

@@ -10,10 +10,10 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from . import measures
-from .claims import INVARIANCES, JOINT_INVARIANCES, decorator_for, implied
-from .display import did_you_mean
-from .measure import FAMILIES, Measure, measure
-from .statistic import STATISTIC_FAMILIES, Statistic, statistic
+from .base.text import did_you_mean
+from .contracts._measure import FAMILIES, Measure, measure
+from .contracts._statistic import STATISTIC_FAMILIES, Statistic, statistic
+from .contracts.claims import INVARIANCES, JOINT_INVARIANCES, decorator_for, implied
 
 Entry = TypeVar("Entry", Measure, Statistic)
 
@@ -234,10 +234,9 @@ def _measures() -> dict[str, Measure]:
 
 
 def _statistics() -> dict[str, Statistic]:
-    from . import stability  # which finds statistics by name itself
+    from . import statistics  # only commands about statistics need the room
 
-    entries = ((name, getattr(stability, name)) for name in stability.__all__)
-    return {name: entry for name, entry in entries if isinstance(entry, Statistic)}
+    return {name: getattr(statistics, name) for name in statistics.__all__}
 
 
 def parse_parameters(parameters: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from .base.text import did_you_mean
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics
-from .display import did_you_mean
 
 SOFTWARE = "resemblance"
 PAPERS_OF: Mapping[str, tuple[str, ...]] = {

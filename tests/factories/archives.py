@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.packs import Manifest, PackedFile, opening, verify, write_pack
-from resemblance.packs.archive import MANIFEST, manifest_text
+from resemblance.bench.packs import Manifest, PackedFile, opening, verify, write_pack
+from resemblance.bench.packs.archive import MANIFEST, manifest_text
 
 TEXT = b'{"accuracy": 0.5}'
 

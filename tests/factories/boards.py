@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 import resemblance as rs
-from resemblance.boards import Board, MeasureCard, PackScores, ScoredCell, board_of
-from resemblance.boards.scoring import card_of
+from resemblance.bench.ranking import Board, MeasureCard, PackScores, ScoredCell, board_of
+from resemblance.bench.ranking.scoring import card_of
 from resemblance.catalogue import get_measure
-from resemblance.measure import Measure
+from resemblance.contracts._measure import Measure
 
 SERIES = "tiny"
 SPECS = ("cka", "cka[estimator=debiased]", "procrustes", "jaccard", "angular_shape")

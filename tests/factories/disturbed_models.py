@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from resemblance.bench.stability import alarms
+from resemblance.bench.stability.alarms import DisturbedCopy, DisturbedModel, loss_p_value
 from resemblance.catalogue import get_measures
-from resemblance.suites.stability import alarms
-from resemblance.suites.stability.alarms import DisturbedCopy, DisturbedModel, loss_p_value
 
 WATCHED = get_measures([alarms.RDM, alarms.CKA, alarms.PROCRUSTES, alarms.SQUARED])
 PLAN = {

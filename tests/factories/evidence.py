@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import resemblance as rs
-from resemblance.comparison import Comparison, info_of
-from resemblance.engine.scores import Matrix
+from resemblance.comparison.comparison import Comparison, info_of
+from resemblance.comparison.scores import Matrix
 from resemblance.inference import Evidence, NullCells, PartCells
 from resemblance.inference.nulls import EXACT
 from resemblance.report.comparing.stats import is_square

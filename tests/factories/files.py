@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from resemblance.engine.store import checksum_of
+from resemblance.comparison.store import checksum_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from PIL import Image
 
-from resemblance.rng import generator
-from resemblance.sources.training.vision.data import WNIDS
-from resemblance.sources.training.vision.pretrained import FOLDERS
-from resemblance.sources.transformer_files import silent
+from resemblance.base.rng import generator
+from resemblance.bench.training.vision.data import WNIDS
+from resemblance.bench.training.vision.pretrained import FOLDERS
+from resemblance.models.transformer_files import silent
 
 
 class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]

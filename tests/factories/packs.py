@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from resemblance.boards import score, write_scores
-from resemblance.packs import Pack, open_pack, write_pack
-from resemblance.results.codec import encode
-from resemblance.sources.synthetic import graded_outputs, noise_walk, tight_groups
-from resemblance.subject import Subject
-from resemblance.suites.manifolds.clouds import CloudCase
-from resemblance.suites.pinned import cells_with_scores, pack_content
+from resemblance.bench.manifolds.clouds import CloudCase
+from resemblance.bench.packs import Pack, open_pack, write_pack
+from resemblance.bench.pinned import cells_with_scores, pack_content
+from resemblance.bench.ranking import score, write_scores
+from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
+from resemblance.data.subject import Subject
+from resemblance.sections.codec import encode
 
 MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")
 N = 36  # samples

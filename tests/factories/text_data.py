@@ -10,7 +10,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from resemblance.rng import generator
+from resemblance.base.rng import generator
 
 WORDS = (["dull", "flat", "weak", "stale", "slow"], ["warm", "fine", "sharp", "rich"])
 OTHERS = ["the", "film", "plot", "a", "story", "is", "was", "and", "its", "actor", "with", "some"]

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 import resemblance as rs
-from resemblance import suites
+from resemblance import bench as suites
 from resemblance.report import write_page
 from resemblance.report.of_drift import drift_result
-from resemblance.results.result import Result
+from resemblance.sections.result import Result
 
 from .data import layers
 from .rankings import on_pack

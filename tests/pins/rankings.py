@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import resemblance as rs
-from resemblance import suites
-from resemblance.results.result import Result
+from resemblance import bench as suites
+from resemblance.sections.result import Result
 
 ROOT = Path(__file__).parents[2]
 MEASURES = (

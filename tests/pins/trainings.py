@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from factories import graph_data, image_data, text_data
 
-from resemblance.sources import training
-from resemblance.sources.recipe import Recipe
-from resemblance.sources.training.loop import Resources
-from resemblance.suites.sensitivity.models import recipes
+from resemblance.bench import training
+from resemblance.bench.sensitivity.models import recipes
+from resemblance.bench.training.loop import Resources
+from resemblance.models.recipe import Recipe
 
 Weights = Mapping[str, np.ndarray]
 FEW: Mapping[str, dict[str, Any]] = {

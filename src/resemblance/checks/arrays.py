@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import scalar
-from ..measure import Measure
-from ..representation import Undefined
-from ..rng import generator
+from ..base.arrays import scalar
+from ..base.rng import generator
+from ..contracts._measure import Measure
+from ..data.representation import Undefined
 from .data import degenerate_pairs
 from .trial import Check, Ruling, Trial, answer, computed, in_words, labelled, strictly
 

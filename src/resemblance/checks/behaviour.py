@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..measure import Measure
-from ..representation import Representation
-from ..rng import generator
-from ..user_modules import OWN_MODULE, restore
+from ..base.rng import generator
+from ..base.user_modules import OWN_MODULE, restore
+from ..contracts._measure import Measure
+from ..data.representation import Representation
 from .data import generic_pair
 from .trial import Check, Ruling, Trial, answer, copied, in_words, names_of, reordered, strictly
 
@@ -173,7 +173,7 @@ def global_generator(trial: Trial) -> Ruling:
     finally:
         np.random.set_state(ours)  # noqa: NPY002
         random.setstate(standard)
-    detail = "draws from or seeds it: use resemblance.rng.generator(seed, ...)" if touched else ""
+    detail = "draws from or seeds it: use base.rng.generator(seed, ...)" if touched else ""
     return "", not touched, detail
 
 

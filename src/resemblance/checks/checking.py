@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from ..catalogue import get_measure, get_statistic
-from ..measure import Measure, require
-from ..statistic import Statistic
+from ..contracts._measure import Measure, require
+from ..contracts._statistic import Statistic
 from .arrays import same_on_tensors, tensors
 from .behaviour import behaviour, different_widths
 from .claims import claims

@@ -10,10 +10,10 @@ from itertools import chain
 
 import numpy as np
 
-from ..claims import INVARIANCES, JOINT_INVARIANCES
-from ..measure import Measure
-from ..representation import Undefined
-from ..rng import generator
+from ..base.rng import generator
+from ..contracts._measure import Measure
+from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
+from ..data.representation import Undefined
 from .data import Triple, generic_pair, many_kinds, paths, triples
 from .groups import jointly_transformed, transformed
 from .hostile import SCALES, hostile_pairs

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 
 
 class Triple(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 
 N, D = 40, 6
 LARGEST = float(np.finfo(np.float64).max) / (16 * (N + D))  # that is not refused

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..claims import INVARIANCES
-from ..rng import generator
-from ..statistic import Statistic
+from ..base.rng import generator
+from ..contracts._statistic import Statistic
+from ..contracts.claims import INVARIANCES
 from .claims import LOST, SMALL, both_ways
 from .groups import transformed
 from .trial import Check, Ruling, Trial, answer

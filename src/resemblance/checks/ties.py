@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 from .behaviour import draws
 from .data import generic_pair
 from .trial import Ruling, Trial

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import scalar
-from ..claims import SLACK, Declared, argument, outside
-from ..measure import Measure, UninformativeWarning
-from ..representation import comparing
-from ..statistic import Statistic
+from ..base.arrays import scalar
+from ..contracts._measure import Measure, UninformativeWarning
+from ..contracts._statistic import Statistic
+from ..contracts.claims import SLACK, Declared, argument, outside
+from ..data.representation import comparing
 from .data import generic_pair, labels_of, probabilities, with_classes
 
 SAMPLES = 60

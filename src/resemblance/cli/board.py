@@ -11,8 +11,8 @@ from .choices import SERIES
 from .options import Help, add_command, new_group, writing
 
 if TYPE_CHECKING:
-    from ..boards import Board
-    from ..boards.views import View
+    from ..bench.ranking import Board
+    from ..bench.ranking.views import View
     from ..report.output import Output
 
 SHOW = (
@@ -38,9 +38,9 @@ def show_command(
 
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
-    from ..boards import read_board
-    from ..boards.standing import records_of
-    from ..boards.views import chosen_cells, chosen_measures, view
+    from ..bench.ranking import read_board
+    from ..bench.ranking.standing import records_of
+    from ..bench.ranking.views import chosen_cells, chosen_measures, view
     from ..report.output import Output
 
     board = read_board(*(scores or ()), series=series)
@@ -66,11 +66,11 @@ def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[
 
 
 def _tables(board: Board, shown: View) -> list[Any]:
-    from ..boards.standing import own_suites, own_words, view_words
-    from ..boards.views import labels_of, seconds_of
+    from ..bench.ranking.standing import own_suites, own_words, view_words
+    from ..bench.ranking.views import labels_of, seconds_of
     from ..report.numbers import duration
     from ..report.terminal import plain_table
-    from ..results.standing import PLACES, place_words
+    from ..sections.standing import PLACES, place_words
 
     labels, cards = labels_of(board), board.cards
     words = view_words(shown, labels)

@@ -23,9 +23,9 @@ from .inputs import (
 from .options import Help, commands_of, writing
 
 if TYPE_CHECKING:
+    from ..data.representation import Representation
     from ..inference.result import Evidence
     from ..report.output import Output
-    from ..representation import Representation
 
 EVIDENCE = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -68,7 +68,7 @@ def evidence_command(
     --blocks or --series for samples that are not exchangeable: they share classes, depend on each
     other, or form a time series. Results go to standard output, progress to standard error.
     """
-    from ..inference.evidence import check_level, evidence
+    from ..inference._evidence import check_level, evidence
 
     if series and (within or blocks):
         other = "--within" if within else "--blocks"
@@ -145,7 +145,7 @@ def across_command(
     other stimuli; then all models are scored on the stimuli of each fold. p-values are adjusted by
     Holm's method for the number of models.
     """
-    from ..inference.across import across
+    from ..inference._across import across
     from ..report.outputs import across_output
 
     models, fitted = models or [], fitted or []
@@ -194,7 +194,7 @@ def _for_terminals(text: str) -> str:
 def _given(name: str, x: Representation) -> Representation:
     import numpy as np
 
-    from ..dissimilarities import from_dissimilarities
+    from ..measures._dissimilarities import from_dissimilarities
 
     values = np.asarray(x.source)
     if values.shape[0] != values.shape[1]:

@@ -26,7 +26,7 @@ from .options import SHARED, Help, commands_of, writing
 from .streaming import BATCH_SIZE, StreamOptions, check_stream_options, stream_files
 
 if TYPE_CHECKING:
-    from ..comparison import Comparison
+    from ..comparison.comparison import Comparison
     from ..report.output import Output
 
 STREAMS = "Streams"  # the panel of the help
@@ -89,7 +89,7 @@ def compare_command(
     samples in memory. Only measures that can be computed from sums have values: resemblance
     measures --invariant-to sample_rotation lists them.
     """
-    from ..compare import compare
+    from ..engine._compare import compare
     from ..engine.forecast import plan
     from ..report.outputs import forecast_output
 
@@ -131,7 +131,7 @@ def check_command(measures: list[str], progress: bool) -> Output:
     Exit code 1 if a check fails.
     """
     from ..checks import check_measure, check_statistic
-    from ..measure import Measure
+    from ..contracts._measure import Measure
     from ..report.outputs import checks_output
 
     with bars(not (progress and sys.stderr.isatty())) as shown:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
 
-from ..display import encodable
+from ..base.text import encodable
 from .choices import FORMATS
 from .ending import attempt, run_provenance
 from .inputs import check_choice, own_function, read_labels, rewording
 from .options import Help, commands_of, writing
 
 if TYPE_CHECKING:
-    from ..drift import DriftReport, Upgrade
+    from ..data.representation import Representation
     from ..report.output import Output
-    from ..representation import Representation
+    from ..versions import DriftReport, Upgrade
 
 DRIFT = (
     "drift old.npy new.npy",
@@ -58,10 +58,10 @@ def drift_command(
     be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
     never pass.
     """
-    from ..drift import drift
-    from ..drift.verdict import PURPOSES, Purpose
     from ..report.of_drift import drift_output
     from ..report.of_drift_layers import layers_output
+    from ..versions import drift
+    from ..versions.verdict import PURPOSES, Purpose
 
     check_choice("for", purpose, tuple(PURPOSES))
     check_labels(labels, batch_labels, unpaired)
@@ -104,8 +104,8 @@ class Layers(NamedTuple):
 
 def read_layers(reference: Path, current: Path) -> Layers:
     """Return the arrays of two files, or the layers that two folders have in common."""
-    from ..drift.upgrade import listed
-    from ..sources.files import read_files
+    from ..models.files import read_files
+    from ..versions._upgrade import listed
 
     before, after = (read_files([path]) for path in (reference, current))
     if len(before) == len(after) == 1:
@@ -150,7 +150,7 @@ def _provenance(
 
 def read_version(path: Path) -> Representation:
     """Return the one array of a file."""
-    from ..sources.files import read_files
+    from ..models.files import read_files
 
     arrays = list(read_files([path]).values())
     if len(arrays) != 1:
@@ -208,10 +208,10 @@ def upgrade_command(
     if a part of the documents or all of them must be re-embedded. 4 if the data do not decide. 2
     for a mistake in the call.
     """
-    from ..drift import upgrade
-    from ..drift.index_options import TRUTHS, Goal
-    from ..drift.index_search import METRICS, Metric
     from ..report.of_upgrade import upgrade_output
+    from ..versions import upgrade
+    from ..versions.index_options import TRUTHS, Goal
+    from ..versions.index_search import METRICS, Metric
 
     check_choice("goal", goal, tuple(TRUTHS))
     check_choice("metric", metric, METRICS)
@@ -244,7 +244,7 @@ def _save_map(result: Upgrade, path: Path) -> None:
     """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
     import numpy as np
 
-    from ..json_files import replacing
+    from ..base.json_files import replacing
 
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name

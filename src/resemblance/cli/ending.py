@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..display import encodable, printable
-from ..extras import NEEDS
-from ..progress import time_left
-from ..user_modules import OWN_MODULE, OwnFileError
+from ..base.extras import NEEDS
+from ..base.progress import time_left
+from ..base.text import encodable, printable
+from ..base.user_modules import OWN_MODULE, OwnFileError
 
 if TYPE_CHECKING:
     import typer
@@ -170,7 +170,7 @@ def show_page(path: Path | None, is_opened: bool) -> None:
 def verdict(content: Any, quiet: bool) -> int:
     """Say which values of a comparison or an evidence could not be computed; return the exit code
     of the command."""
-    from ..comparison import Comparison
+    from ..comparison.comparison import Comparison
     from ..report.comparing.stats import failure_groups
 
     comparison = content if isinstance(content, Comparison) else content.comparison
@@ -193,7 +193,7 @@ def interrupted(save: Path | None, results: str = "results", is_folder: bool = F
     if save is not None and is_folder:
         message = f"what is done is in {save}; the same command continues from there"
     elif save is not None:
-        from ..engine.store import Store
+        from ..comparison.store import Store
 
         with Store(save) as store:
             count = store.count()
@@ -218,7 +218,7 @@ def run_provenance(context: typer.Context) -> dict[str, str]:
 
     All that one run writes has one date, so that its file and its page agree.
     """
-    from ..provenance import machine_words, versions
+    from ..comparison.provenance import machine_words, versions
 
     return {
         "date": context.meta.setdefault(DATE, datetime.now(UTC).isoformat(timespec="seconds")),

@@ -30,10 +30,10 @@ from .suites import HELP as RUN
 from .suites import SuiteCommands, run_command, suite_commands
 
 if TYPE_CHECKING:
-    from ..measure import Measure
-    from ..results.result import Result
-    from ..sources.recipe import Recipe
-    from ..suites.study import Purpose
+    from ..bench.study import Purpose
+    from ..contracts._measure import Measure
+    from ..models.recipe import Recipe
+    from ..sections.result import Result
 
 DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
 SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
@@ -94,8 +94,8 @@ def _check_models(options: Mapping[str, Any]) -> None:
 
 def run_resi(study: Path, **options: Any) -> Result:
     """Run the suite as the options of the command say."""
-    from ..suites.resi import suite as resi
-    from ..suites.resi.paper import PORTIONS
+    from ..bench.resi import suite as resi
+    from ..bench.resi.paper import PORTIONS
 
     _check_models(options)
     if options.get("size") in PORTIONS and os.environ.get(DATA):
@@ -105,11 +105,11 @@ def run_resi(study: Path, **options: Any) -> Result:
 
 def preview_resi(study: Path, **options: Any) -> bool:
     """Print the plan of a run where that was asked for, and return whether it was."""
+    from ..bench.resi.paper import PORTIONS
+    from ..bench.resi.planning import plan, table_of
+    from ..bench.resi.rules import Options
     from ..report.output import show
     from ..report.terminal import plain_table
-    from ..suites.resi.paper import PORTIONS
-    from ..suites.resi.planning import plan, table_of
-    from ..suites.resi.rules import Options
 
     if "plan" not in options:
         return False
@@ -129,10 +129,10 @@ def preview_resi(study: Path, **options: Any) -> bool:
 
 def read_resi(study: Path, family: list[str] | None = None) -> Result:
     """Return the result in a study, of all measures or those of some families."""
-    from ..measure import FAMILIES
-    from ..suites import load_result
-    from ..suites.resi import suite as resi
-    from ..suites.resi.page import result_of
+    from ..bench import load_result
+    from ..bench.resi import suite as resi
+    from ..bench.resi.page import result_of
+    from ..contracts._measure import FAMILIES
 
     for name in family or ():
         check_choice("family", name, FAMILIES)
@@ -156,7 +156,7 @@ def joint_command(studies: list[Path]) -> Result:
 
     Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
     """
-    from ..suites.joint import joint
+    from ..bench.joint import joint
 
     return joint(studies)
 
@@ -178,7 +178,7 @@ def plain_suite(name: str, about: str, **more: Any) -> SuiteCommands:
     is the help."""
 
     def suite() -> Any:
-        return import_module(f"resemblance.suites.{name}.suite")
+        return import_module(f"resemblance.bench.{name}.suite")
 
     return SuiteCommands(
         name,
@@ -202,19 +202,19 @@ def _own_models(models: Path) -> dict[str, object]:
 
 
 def _usual_measures(options: Mapping[str, object]) -> Iterable[str | Measure]:
-    from ..suites.resi import suite as resi
+    from ..bench.resi import suite as resi
 
     return resi.usual_measures(Path(str(options["study"])), options)
 
 
 def _models_of_resi(purpose: Purpose) -> Sequence[Recipe]:
-    from ..suites.resi.models import models_of
+    from ..bench.resi.models import models_of
 
     return models_of(purpose)
 
 
 def _models_of_sensitivity(purpose: Purpose) -> Sequence[Recipe]:
-    from ..suites.sensitivity import models
+    from ..bench.sensitivity import models
 
     return models.recipes(purpose.size, DOMAINS)
 
@@ -269,10 +269,10 @@ def evaluate_command() -> Callable[..., int]:
 
 def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> None:
     """Transform a representation as the paper does, and print stability and similarity."""
+    from ..models.files import read_files
     from ..report.numbers import number
     from ..report.output import show
     from ..report.terminal import plain_table
-    from ..sources.files import read_files
     from ..stability import transformation_study
 
     representations = read_files([str(array)])

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ..extras import need
+from ..base.extras import need
 
 PATIENCE = "30s"  # for an answer of a scheduler
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts

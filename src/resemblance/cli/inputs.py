@@ -17,17 +17,17 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..display import did_you_mean
-from ..extras import check_together
-from ..user_modules import OwnFileError, load_module, load_packaged, own_module
+from ..base.extras import check_together
+from ..base.text import did_you_mean
+from ..base.user_modules import OwnFileError, load_module, load_packaged, own_module
 from .choices import FORMATS
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..measure import Measure
-    from ..results.claims import Claim
-    from ..statistic import Statistic
+    from ..contracts._measure import Measure
+    from ..contracts._statistic import Statistic
+    from ..sections.claims import Claim
 
 
 def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
@@ -45,8 +45,8 @@ def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
 def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
     """Return the measures and statistics named on the command line."""
     from ..catalogue import get_measures, get_statistic, list_statistics
-    from ..measure import Measure
-    from ..statistic import Statistic
+    from ..contracts._measure import Measure
+    from ..contracts._statistic import Statistic
 
     known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
     entries: list[Measure | Statistic] = []
@@ -108,7 +108,7 @@ def own_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
     fails.
     """
     from ..catalogue import decorator_of
-    from ..measure import Measure
+    from ..contracts._measure import Measure
 
     kinds = kinds or (Measure,)
     words = [kind.__name__.lower() for kind in kinds]
@@ -288,7 +288,7 @@ def check_inputs(inputs: Sequence[str], choice: Choice) -> None:
 
 def read_inputs(inputs: list[str], pool: str, choice: Choice) -> dict[str, Any]:
     """Return the representations in files; a refusal names the options of the command."""
-    from ..sources.files import read_files
+    from ..models.files import read_files
 
     with rewording(in_options):
         return dict(read_files(inputs, pool=pool, column=choice.column, ids=choice.ids))
@@ -344,7 +344,7 @@ def check_choice(option: str, value: str, known: Sequence[str]) -> None:
 
 def warn_of_trial(is_trial: bool, kind: str) -> None:
     """Say on standard error that what a program reads is a trial; a table says so itself."""
-    from ..results.headlines import TRIAL
+    from ..sections.headlines import TRIAL
 
     if is_trial and kind != "table":
         print(TRIAL, file=sys.stderr)

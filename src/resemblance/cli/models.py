@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.extras import check_together
 from ..engine.memory import parse_bytes
-from ..extras import check_together
 from .choices import DRAWS
 from .ending import bars, interrupted, show_page
 from .executors import executors
@@ -19,8 +19,8 @@ from .inputs import chosen_measures, read_labels, rewording
 from .options import Help, commands_of, writing
 
 if TYPE_CHECKING:
-    from ..arrangements import Curve
-    from ..comparison import Comparison
+    from ..comparison.arrangements import Curve
+    from ..comparison.comparison import Comparison
     from ..report.output import Output
 
 MODELS = (
@@ -63,7 +63,7 @@ def models_command(
     also gets chance levels, p-values and intervals. Results go to standard output, progress to
     standard error.
     """
-    from ..models import compare_models, plan_models
+    from ..models.two_models import compare_models, plan_models
     from ..report.of_comparison import result_of
     from ..report.output import Output
     from ..report.outputs import forecast_output
@@ -95,7 +95,7 @@ def models_command(
 
 def _for_terminals(text: str) -> str:
     """Return an error in the words of the command: without functions and objects of Python."""
-    from ..sources.models import loading, samples
+    from ..models import loading, samples
 
     for objects in (loading.OBJECT_FORMS, samples.OBJECT_FORMS):
         text = text.replace(objects, "")
@@ -135,9 +135,9 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
     """
-    from ..compare import compare
+    from ..bench.training.vision.digits import digits
+    from ..engine._compare import compare
     from ..report.output import show
-    from ..sources.training.vision.digits import digits
 
     check_together("torch", "jinja2")
     output.mkdir(parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ def answer(comparison: Comparison) -> list[Any]:
 def _means_of_groups(comparison: Comparison) -> dict[str, dict[str, float]]:
     """Return the mean value of every layer over the pairs of readers, and over the pairs of a
     reader with a shuffled network; without the groups that have no pair."""
-    from ..arrangements import by_depth
+    from ..comparison.arrangements import by_depth
 
     curves = by_depth(comparison, SHOWN)
     means = {
@@ -208,8 +208,8 @@ def _chance(comparison: Comparison) -> dict[str, float]:
     """Return the mean chance of every layer over all pairs of networks; nothing if unknown."""
     import numpy as np
 
-    from ..arrangements import by_depth
-    from ..comparison import chance_of
+    from ..comparison.arrangements import by_depth
+    from ..comparison.comparison import chance_of
 
     chance = chance_of(comparison, SHOWN)
     places = {name: i for i, name in enumerate(comparison.rows)}

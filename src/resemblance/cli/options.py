@@ -220,8 +220,8 @@ def writing(
 def _print_first_lines(content: Any) -> None:
     """Print on standard error the lines that a table begins with, for an answer that is no table or
     goes to a file."""
-    from ..comparison import Comparison
-    from ..display import printable
+    from ..base.text import printable
+    from ..comparison.comparison import Comparison
     from ..report.output import Output
 
     if isinstance(content, Output):
@@ -261,7 +261,7 @@ def _page_of_plan(html: Path | None) -> tuple[None, bool]:
 def _code(content: Any, kind: str, quiet: bool) -> int:
     """Return the exit code of a command, and say what else is to be known of what it wrote."""
     from ..report.output import Output
-    from ..results.result import Result
+    from ..sections.result import Result
 
     result = content.of if isinstance(content, Output) else content
     if isinstance(result, Result):

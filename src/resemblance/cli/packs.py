@@ -15,18 +15,18 @@ from .ending import complain
 from .options import Help, add_command, new_group, writing
 
 if TYPE_CHECKING:
-    from ..packs import KnownPack, Manifest
+    from ..bench.packs import KnownPack, Manifest
     from ..report.output import Output
 
 FORMATS = ("table", "json")
-BUILDER = "resemblance.suites.pinned"  # imported only where a pack is built
+BUILDER = "resemblance.bench.pinned"  # imported only where a pack is built
 
 
 @writing(FORMATS)
 def list_command(cache: Path | None = None) -> Output:
     """List the packs that this version knows and those in the cache."""
-    from ..packs import known_packs
-    from ..packs.opening import cached_packs
+    from ..bench.packs import known_packs
+    from ..bench.packs.opening import cached_packs
     from ..report.output import Output
     from ..report.terminal import plain_table
 
@@ -42,7 +42,7 @@ def list_command(cache: Path | None = None) -> Output:
 
 
 def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
-    from ..packs.opening import find_pack
+    from ..bench.packs.opening import find_pack
 
     place = find_pack(pack.identity, cache=cache)
     return {"pack": pack.identity, **pack._asdict(), "place": str(place)}
@@ -50,7 +50,7 @@ def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
 
 def _cached_record(folder: Path) -> dict[str, Any]:
     """Describe a pack in the cache that the library does not know, by its manifest."""
-    from ..packs.archive import read_manifest
+    from ..bench.packs.archive import read_manifest
 
     record = {"pack": folder.name.rpartition("-")[0], "place": str(folder)}
     try:
@@ -62,7 +62,7 @@ def _cached_record(folder: Path) -> dict[str, Any]:
 
 
 def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
-    from ..packs.archive import SUFFIX
+    from ..bench.packs.archive import SUFFIX
 
     size = size_words(record["size"]) if "size" in record else ""
     where = "ships with the library" if record["place"].endswith(SUFFIX) else record["place"]
@@ -72,7 +72,7 @@ def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
 @writing(FORMATS)
 def show_command(pack: str, cache: Path | None = None) -> Output:
     """Show what a pack holds and where it is from; all its files are verified first."""
-    from ..packs import verify
+    from ..bench.packs import verify
     from ..report.output import Output
     from ..report.terminal import plain_table
 
@@ -105,7 +105,7 @@ def _brief(value: Any) -> str:
 
 def verify_command(pack: str, cache: Path | None = None) -> int:
     """Check every file of a pack against its manifest; exit with 1 if one differs."""
-    from ..packs import verify
+    from ..bench.packs import verify
 
     place = _place(pack, cache)
     try:
@@ -118,7 +118,7 @@ def verify_command(pack: str, cache: Path | None = None) -> int:
 
 
 def _place(pack: str, cache: Path | None) -> Path:
-    from ..packs.opening import find_pack
+    from ..bench.packs.opening import find_pack
 
     place = find_pack(pack, cache=cache)
     if place is None:
@@ -136,7 +136,7 @@ def get_command(
     quiet: bool = False,
 ) -> None:
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
-    from ..packs import get_pack, known_packs
+    from ..bench.packs import get_pack, known_packs
 
     if not source and pack in {known.identity for known in known_packs()}:
         print(f"{pack}: it ships with the library; nothing to get")
@@ -160,7 +160,7 @@ def build_command(
     quiet: bool = False,
 ) -> None:
     """Pack the features of a study, so that others can score measures on the same."""
-    from ..suites.study import purpose
+    from ..bench.study import purpose
 
     known = purpose(study).suite
     if known != suite:

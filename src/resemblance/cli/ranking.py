@@ -16,11 +16,11 @@ from .inputs import check_choice, chosen_measures
 from .options import ALL_JOBS, Help, commands_of, writing
 
 if TYPE_CHECKING:
-    from ..boards import Board, PackScores
-    from ..boards.standing import Standing
-    from ..boards.views import View
-    from ..measure import Measure
-    from ..packs import Pack
+    from ..bench.packs import Pack
+    from ..bench.ranking import Board, PackScores
+    from ..bench.ranking.standing import Standing
+    from ..bench.ranking.views import View
+    from ..contracts._measure import Measure
     from ..report.output import Output
 
 RANK = (
@@ -48,11 +48,11 @@ def rank_command(
 
     Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
     """
-    from ..boards import board_of, read_scores, write_scores
-    from ..boards.ranking import packs_of
-    from ..boards.score_file import saved_scores
-    from ..boards.standing import standing, standing_sentence, view_of
-    from ..suites.joint import result_of_ranks
+    from ..bench.joint import result_of_ranks
+    from ..bench.ranking import board_of, read_scores, write_scores
+    from ..bench.ranking.ranking import packs_of
+    from ..bench.ranking.score_file import saved_scores
+    from ..bench.ranking.standing import standing, standing_sentence, view_of
 
     if only is not None:
         check_choice("only", only, tuple(SUITES))
@@ -82,7 +82,7 @@ def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
 def _scored(
     measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
 ) -> tuple[PackScores, ...]:
-    from ..boards.scoring import scores_on
+    from ..bench.ranking.scoring import scores_on
 
     with executors(jobs) as (executor, _), bars(not progress) as shown:
         return scores_on(packs, measures, executor, shown)
@@ -90,7 +90,7 @@ def _scored(
 
 def _known_scores(packs: Sequence[Pack], against: Path | None, series: str) -> list[PackScores]:
     """Return the known scores on packs: those that ship, and those to rank against."""
-    from ..boards.ranking import current, read_all_scores
+    from ..bench.ranking.ranking import current, read_all_scores
 
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     files = () if against is None else (against,)
@@ -102,8 +102,8 @@ def _known_scores(packs: Sequence[Pack], against: Path | None, series: str) -> l
 
 
 def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
-    from ..boards.standing import records_of, standing_parts, unranked_words
-    from ..boards.views import labels_of
+    from ..bench.ranking.standing import records_of, standing_parts, unranked_words
+    from ..bench.ranking.views import labels_of
     from ..report.output import Output
 
     labels, specs = labels_of(board), {s.spec for s in standings}

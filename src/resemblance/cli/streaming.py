@@ -14,9 +14,9 @@ from .ending import attempt
 from .inputs import Choice, check_choice, check_inputs, own_function, read_inputs
 
 if TYPE_CHECKING:
-    from ..comparison import Comparison
-    from ..measure import Measure
-    from ..representation import Representation
+    from ..comparison.comparison import Comparison
+    from ..contracts._measure import Measure
+    from ..data.representation import Representation
     from ..stream import Stream
 
 BATCH_SIZE = 4096  # samples that are read from files at a time
@@ -72,7 +72,7 @@ def stream_files(
 
     Raises ``ValueError`` for no input, and for layers that do not fit each other.
     """
-    from ..progress import counted, reporting
+    from ..base.progress import counted, reporting
 
     if not inputs and not options.merge:
         raise ValueError("nothing to stream: give files or folders, or states by --merge")
@@ -139,7 +139,7 @@ def _blocks(
     layers: Mapping[str, Representation], n: int, rows: int
 ) -> Iterator[dict[str, Representation]]:
     """Yield batches of rows with the names of columns and the ids of samples."""
-    from ..representation import with_rows
+    from ..data.representation import with_rows
 
     for start in range(0, n, rows):
         stop = start + rows

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from ..base.extras import check
 from ..engine.memory import parse_bytes
-from ..extras import check
 from .ending import bars, complain, show_page, silence, typed_command
 from .executors import executors
 from .inputs import (
@@ -39,11 +39,11 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..measure import Measure
-    from ..results.result import Result
-    from ..sources.recipe import Recipe
-    from ..suites.status import StudyStatus
-    from ..suites.study import Purpose
+    from ..bench.status import StudyStatus
+    from ..bench.study import Purpose
+    from ..contracts._measure import Measure
+    from ..models.recipe import Recipe
+    from ..sections.result import Result
 
 Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
@@ -57,7 +57,7 @@ def _no_preview(folder: Path, **options: Any) -> bool:
 
 
 def _read(folder: Path) -> Result:
-    from ..suites import load_result
+    from ..bench import load_result
 
     return load_result(folder)
 
@@ -191,10 +191,10 @@ def _carry_out(
     suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
+    from ..bench.status import provenance_of_runs, record_run
     from ..report import write_page
     from ..report.output import show
     from ..report.terminal import result_tables
-    from ..suites.status import provenance_of_runs, record_run
 
     study, quiet = words["study"], words["quiet"]
     silence(quiet)
@@ -261,8 +261,8 @@ def _nothing_to_rank(result: Result) -> str:
 def _status_command(suite: SuiteCommands) -> Callable[..., None]:
     def command(**words: Any) -> None:
         """Show the progress of a study."""
-        from ..suites.status import status
-        from ..suites.study import purpose
+        from ..bench.status import status
+        from ..bench.study import purpose
 
         check_choice("format", words["format"], ("table", "json"))
         study = words["study"]
@@ -311,8 +311,8 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
+        from ..bench.status import provenance_of_runs
         from ..report import write_page
-        from ..suites.status import provenance_of_runs
 
         study, output = words["study"], words["output"]
         check_page(output)
@@ -332,7 +332,7 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
 
     Raises ``ValueError`` when there is none yet, or the study is of another suite.
     """
-    from ..suites.study import purpose
+    from ..bench.study import purpose
 
     if (study / "study.json").exists():
         _check_suite(suite, study, purpose(study).suite)
@@ -345,7 +345,7 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
 
 def _command(suite: SuiteCommands, study: Path) -> str:
     """Return the command that begins a study or, of the same size and models, continues it."""
-    from ..suites.study import purpose
+    from ..bench.study import purpose
 
     words = ["resemblance", suite.name, "run", str(study)]
     known = purpose(study) if (study / "study.json").exists() else None
@@ -358,7 +358,7 @@ def _command(suite: SuiteCommands, study: Path) -> str:
 
 def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
     """Return a command that runs a suite with a pack, or models of a user's own."""
-    from ..packs.archive import IDENTITY
+    from ..bench.packs.archive import IDENTITY
 
     if IDENTITY.fullmatch(models) and "@" in models:
         return [*words, "--pack", models]
@@ -415,12 +415,12 @@ def study_argument(folder: str) -> Parameter:
 def pack_options(
     words: Mapping[str, Any], parameters: Iterable[Parameter], suite: str
 ) -> dict[str, object]:
-    """Return the options of a run on a pack as :func:`resemblance.suites.run` takes them.
+    """Return the options of a run on a pack as :func:`resemblance.bench.run` takes them.
 
     Raises ``ValueError`` for options that choose what a pack has settled, and for the pack of
     another suite.
     """
-    from ..packs import open_pack
+    from ..bench.packs import open_pack
 
     for parameter in parameters:
         name = parameter.name
@@ -440,6 +440,6 @@ def pack_options(
 
 def runner(suite: str, options: Mapping[str, object]) -> Any:
     """Return what runs a suite on the pack among the options; None without one."""
-    from ..suites import run
+    from ..bench import run
 
     return partial(run, suite) if "pack" in options else None

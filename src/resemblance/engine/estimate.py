@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measure import Measure, together
-from ..progress import duration
-from ..representation import fingerprint
-from .scores import Column
+from ..base.progress import duration
+from ..comparison.scores import Column
+from ..contracts._measure import Measure, together
+from ..data.representation import fingerprint
 from .scoring import scores_of
 from .work import TileTask, Work
 

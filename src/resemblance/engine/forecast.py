@@ -14,17 +14,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arguments import sides_of
-from ..compare import checked_budget, schedule
-from ..display import card
-from ..extras import need
-from ..measure import Measure
-from ..progress import duration
-from ..representation import Representation, fingerprint
+from ..base.extras import need
+from ..base.progress import duration
+from ..base.text import card
+from ..comparison.scores import LARGE
+from ..comparison.store import Store
+from ..contracts._measure import Measure
+from ..data.representation import Representation, fingerprint
+from .arguments import sides_of
+from .execution import checked_budget, schedule
 from .memory import available_memory, in_units
-from .scores import LARGE
 from .shared_views import lending
-from .store import Store
 from .view_sizes import bytes_of_views, pair_bytes
 from .work import RunOptions, TileTask, Work, read_scores
 from .workers import shares_files, workers_of

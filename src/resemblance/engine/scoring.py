@@ -8,12 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..arrays import scalar
-from ..claims import CHANCE, Scores, in_range
-from ..measure import Measure, together
-from ..reasons import reason_of
-from ..representation import Representation, Undefined, comparing, fingerprint, without_gradient
-from .scores import CAVEAT, COLUMNS, NO_MEMORY, Column, Score, column_of
+from ..base.arrays import scalar
+from ..comparison.scores import CAVEAT, COLUMNS, NO_MEMORY, Column, Score, column_of
+from ..contracts._measure import Measure, together
+from ..contracts.claims import CHANCE, Scores, in_range
+from ..data.representation import (
+    Representation,
+    Undefined,
+    comparing,
+    fingerprint,
+    without_gradient,
+)
+from .reasons import reason_of
 from .work import TileTask
 
 SIDE = 128  # rows and columns that are computed together; scores do not depend on it

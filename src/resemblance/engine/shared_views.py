@@ -26,12 +26,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..json_files import replacing
-from ..locks import is_alive, locked
-from ..measure import Measure
-from ..reasons import is_out_of_memory
-from ..representation import Representation, comparing, fingerprint
+from ..base.json_files import replacing
+from ..base.locks import is_alive, locked
+from ..contracts._measure import Measure
+from ..data.representation import Representation, comparing, fingerprint
 from .memory import available_memory
+from .reasons import is_out_of_memory
 from .view_sizes import bytes_of_views
 from .work import TileTask
 from .workers import Call, has_processes, is_local_cluster, single_threaded, workers_of

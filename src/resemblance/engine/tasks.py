@@ -10,11 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..measure import Measure
-from .scores import Column
+from ..comparison.scores import Column
+from ..comparison.store import Store
+from ..contracts._measure import Measure
 from .scoring import scores_of
 from .shared_views import SharedViews, names_of, opened
-from .store import Store
 from .work import TileTask
 from .workers import Call, check_travel, results_of, single_threaded
 

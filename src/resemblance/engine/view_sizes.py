@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..measure import Measure
-from ..representation import Representation, comparing
-from ..rng import generator
-from ..views.rectangles import ABOVE, taken_as_large
+from ..base.rng import generator
+from ..contracts._measure import Measure
+from ..data.representation import Representation, comparing
+from ..intermediates.rectangles import ABOVE, taken_as_large
 
 MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
 SOURCE = "source"  # what stands for the array among views: the owner of its memory

@@ -13,18 +13,18 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from ..arguments import select_measures, sides_of
-from ..cautions import moved_columns
-from ..comparison import Comparison, MeasureInfo, info_of
-from ..extras import NEEDS, install_hint
-from ..measure import Measure
-from ..progress import Progress
-from ..provenance import provenance_of
-from ..representation import Representation, Undefined, fingerprint, is_copied
+from ..base.extras import NEEDS, install_hint
+from ..base.progress import Progress
+from ..comparison.comparison import Comparison, MeasureInfo, info_of
+from ..comparison.provenance import provenance_of
+from ..comparison.saved import range_check
+from ..comparison.scores import NO_MEMORY, Column, Matrix, Score, column_of
+from ..comparison.store import Store
+from ..contracts._measure import Measure
+from ..data.cautions import moved_columns
+from ..data.representation import Representation, Undefined, fingerprint, is_copied
+from .arguments import select_measures, sides_of
 from .memory import in_units
-from .saved import range_check
-from .scores import NO_MEMORY, Column, Matrix, Score, column_of
-from .store import Store
 from .view_sizes import group_measures, pair_bytes, views_used
 
 Todo = Mapping[str, np.ndarray]  # (rows, columns) of bool by measure: what is to be computed

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from ..arrays import full_precision
-from ..display import warn
+from ..base.arrays import full_precision
+from ..base.text import warn
 
 ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
 

@@ -6,11 +6,11 @@ inner product of two matrices need no orders at all (:mod:`~.moments`); values w
 samples give intervals, differences, influence and sample sizes.
 """
 
-from ..cautions import equal_rows
-from .across import Across, across
+from ..data.cautions import equal_rows
+from ._across import Across, across
+from ._evidence import evidence
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .bias import BiasedDifferenceWarning
-from .evidence import evidence
 from .intervals import PartCells
 from .loading import load, load_evidence
 from .nulls import NullCells

@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..comparison.scores import Column
+from ..comparison.store import Store
+from ..contracts._measure import Measure
 from ..engine.memory import parse_bytes
-from ..engine.scores import Column
 from ..engine.shared_views import lending
-from ..engine.store import Store
 from ..engine.tasks import run_tasks
 from ..engine.work import Job, RunOptions, TileTask, Work
 from ..engine.workers import shares_files, single_threaded, workers_of
-from ..measure import Measure
 from .layout import Layout, Pair
 
 PIECES_PER_WORKER = 2

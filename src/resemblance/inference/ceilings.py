@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..dissimilarities import rdm
-from ..measure import Measure
+from ..contracts._measure import Measure
+from ..data.representation import Representation
+from ..intermediates.distances import FEWEST_PAIRS, ranks_within
+from ..measures._dissimilarities import rdm
 from ..measures.similarity_analysis import kendall
-from ..representation import Representation
-from ..views.distances import FEWEST_PAIRS, ranks_within
 
 OF_RANKS = ("spearman", "kendall", "kendall_a", "rho_a")
 OF_PAIRS = (*OF_RANKS, "pearson", "cosine")

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from ..comparison import Comparison, Failure, MeasureInfo
-from ..engine.saved import load
-from ..engine.scores import Column
-from ..engine.store import EVIDENCE, NOTHING, Store, reading
+from ..comparison.comparison import Comparison, Failure, MeasureInfo
+from ..comparison.saved import load
+from ..comparison.scores import Column
+from ..comparison.store import EVIDENCE, NOTHING, Store, reading
 from ..significance.orders import Design
 from ..significance.resampling import Kind
 from .intervals import PartCells

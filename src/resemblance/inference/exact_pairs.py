@@ -9,9 +9,9 @@ from typing import get_args
 
 import numpy as np
 
-from ..arrays import to_numpy
-from ..measure import Measure
-from ..representation import Representation
+from ..base.arrays import to_numpy
+from ..contracts._measure import Measure
+from ..data.representation import Representation
 from ..significance.orders import Design
 from .bench import Bench, Wanted
 from .layout import Layout, Pair

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..dissimilarities import rdm
-from ..measure import Measure
-from ..representation import Representation, Undefined
+from ..contracts._measure import Measure
+from ..data.representation import Representation, Undefined
+from ..intermediates.distances import FEWEST_PAIRS, weights_of, whitened
+from ..measures._dissimilarities import rdm
 from ..significance.labels import numbers_of
 from ..significance.resampling import check_whole, groups_of
-from ..views.distances import FEWEST_PAIRS, weights_of, whitened
 from .ceilings import ceiling_of_pairs
 
 Fit = Literal["weights", "one", "neighbours"]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import inner, row_blocks
+from ..base.arrays import inner, row_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import Comparison, Failure
-from ..measure import Measure
-from ..representation import title
+from ..comparison.comparison import Comparison, Failure
+from ..contracts._measure import Measure
+from ..data.representation import title
 from ..significance.orders import Design
 from ..significance.resampling import HALVES, Kind, groups_of, halves_of
 from .bench import Bench, Wanted

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import scalar
-from ..measure import Measure
-from ..representation import (
+from ..base.arrays import scalar
+from ..contracts._measure import Measure
+from ..data.representation import (
     Representation,
     Undefined,
     comparing,
@@ -20,8 +20,8 @@ from ..representation import (
     with_rows,
     without_gradient,
 )
-from ..views.neighbours import nearest, nearest_in_part
-from ..views.similarities import take_rows
+from ..intermediates.neighbours import nearest, nearest_in_part
+from ..intermediates.similarities import take_rows
 
 # As keys of views.
 NEAREST, FINITE, FINGERPRINT = unwrap(nearest), unwrap(finite), unwrap(fingerprint)

@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ..inputs import stimuli_of
-from ..measure import Measure
-from ..representation import Representation, fingerprint
+from ..contracts._measure import Measure
+from ..data.inputs import stimuli_of
+from ..data.representation import Representation, fingerprint
 
 Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
 

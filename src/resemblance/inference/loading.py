@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ..comparison import Comparison
+from ..comparison.comparison import Comparison
 from .evidence_file import only, read
 from .result import Evidence
 

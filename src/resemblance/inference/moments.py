@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..claims import Product
-from ..measure import Measure
-from ..representation import (
+from ..contracts._measure import Measure
+from ..contracts.claims import Product
+from ..contracts.streamed import need_samples_at_hand
+from ..data.representation import (
     Representation,
     Undefined,
     as_representation,
@@ -17,8 +18,7 @@ from ..representation import (
     view,
     without_gradient,
 )
-from ..streamed import need_samples_at_hand
-from ..views.matrices import PairMatrix, Sparse
+from ..intermediates.matrices import PairMatrix, Sparse
 from .graph_sums import (
     POWERS,
     SQUARES,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comparison import Comparison
-from ..measure import Measure
+from ..comparison.comparison import Comparison
+from ..contracts._measure import Measure
 from ..significance.multiple_testing import ROUNDING
 from ..significance.orders import Design
 from .bench import Bench

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dissimilarities import from_dissimilarities, rdm
-from ..measure import Measure
-from ..representation import Representation, Undefined, as_representation, with_rows
-from ..views.missing_pairs import lacks_pairs, missing_pairs
+from ..contracts._measure import Measure
+from ..data.representation import Representation, Undefined, as_representation, with_rows
+from ..intermediates.missing_pairs import lacks_pairs, missing_pairs
+from ..measures._dissimilarities import from_dissimilarities, rdm
 from .ceilings import compared_pairs
 
 NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.progress import duration
+from ..contracts._measure import Measure
+from ..data.representation import Undefined
 from ..engine.estimate import LONG
 from ..engine.work import TileTask
 from ..engine.workers import single_threaded, workers_of
-from ..measure import Measure
-from ..progress import duration
-from ..representation import Undefined
 from ..significance.orders import Design
 from .bench import Bench, Wanted
 from .layout import Layout, Pair

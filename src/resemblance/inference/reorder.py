@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, device, namespace
-from ..representation import Representation
-from ..views.ties import Nearest, Ties
+from ..base.arrays import Array, device, namespace
+from ..data.representation import Representation
+from ..intermediates.ties import Nearest, Ties
 
 Kind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
 ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..arrays import Array, carries_gradient, device, scalar
-from ..measure import Measure
-from ..representation import Representation, fingerprint, values, with_rows
-from ..rng import generator
-from ..views.exact_differences import shifted_gram
-from ..views.grams import by_columns
-from ..views.points import is_rotated, preshape
-from ..views.similarities import take_rows
+from ..base.arrays import Array, carries_gradient, device, scalar
+from ..base.rng import generator
+from ..contracts._measure import Measure
+from ..data.representation import Representation, fingerprint, values, with_rows
+from ..intermediates.exact_differences import shifted_gram
+from ..intermediates.grams import by_columns
+from ..intermediates.points import is_rotated, preshape
+from ..intermediates.similarities import take_rows
 from .reorder import Move, Permutation, read, reorder, reorder_pairs, square
 
 COLUMNS = 7  # of a probe with fewer columns than samples

@@ -11,14 +11,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..compare import compare_many
-from ..comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
-from ..display import did_you_mean, drawn, frame_of, shown, tabled, worded
-from ..engine.scores import Column
+from ..base.rendering import drawn, shown, tabled, worded
+from ..base.rng import generator
+from ..base.text import did_you_mean, frame_of
+from ..comparison.comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
+from ..comparison.scores import Column
+from ..contracts._measure import Measure
+from ..contracts._statistic import classes
+from ..data.representation import Representation
+from ..engine.execution import compare_many
 from ..engine.work import Work
-from ..measure import Measure
-from ..representation import Representation
-from ..rng import generator
 from ..significance.multiple_testing import (
     ROUNDING,
     holm,
@@ -28,7 +30,6 @@ from ..significance.multiple_testing import (
 )
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
-from ..statistic import classes
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .bias import warn_of_bias
 from .evidence_file import Fields, stored

@@ -9,14 +9,14 @@ from itertools import chain
 
 import numpy as np
 
-from ..arrays import scalar
-from ..comparison import MeasureInfo
-from ..engine.scores import NO_MEMORY, Column
+from ..base.arrays import scalar
+from ..comparison.comparison import MeasureInfo
+from ..comparison.scores import NO_MEMORY, Column
+from ..contracts._measure import Measure, no_diagnostics
+from ..data.representation import Representation, Undefined, comparing
+from ..engine.reasons import is_out_of_memory, reason_of
 from ..engine.scoring import scores_of
 from ..engine.work import TileTask
-from ..measure import Measure, no_diagnostics
-from ..reasons import is_out_of_memory, reason_of
-from ..representation import Representation, Undefined, comparing
 from ..significance.orders import Design
 from .jackknife import on_rows, rows_of
 from .moments import Profile, Side, profile

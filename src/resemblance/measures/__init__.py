@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..measure import Measure as _Measure
+from ..contracts._measure import Measure as _Measure
 
 if _TYPE_CHECKING:
     from .alignment import *
@@ -25,6 +25,8 @@ if _TYPE_CHECKING:
 
 __all__: list[str] = []
 for _file in _iter_modules(__path__):
+    if _file.name == "stochastic_shapes":
+        continue
     for _name, _value in vars(_import_module(f"{__name__}.{_file.name}")).items():
         if isinstance(_value, _Measure) and _value.name == _name:
             globals()[_name] = _value

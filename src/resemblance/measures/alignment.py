@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import (
+from ..base.arrays import (
     Array,
     as_float64,
     at_most_one,
@@ -22,13 +22,23 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..claims import COSINE, RIGID, ROTATION, SHAPE
-from ..measure import measure, no_diagnostics
-from ..representation import Representation, Undefined, title
-from ..streamed import conditioning
-from ..views.pairs import nuclear_norm, rotated_chord, rotated_residual, row_direction_products
-from ..views.points import cross_products, directed, preshape, size
-from ..views.spectra import direction_flatness, need_derivative, partly_whitened, root_flatness
+from ..contracts._measure import measure, no_diagnostics
+from ..contracts.claims import COSINE, RIGID, ROTATION, SHAPE
+from ..contracts.streamed import conditioning
+from ..data.representation import Representation, Undefined, title
+from ..intermediates.pairs import (
+    nuclear_norm,
+    rotated_chord,
+    rotated_residual,
+    row_direction_products,
+)
+from ..intermediates.points import cross_products, directed, preshape, size
+from ..intermediates.spectra import (
+    direction_flatness,
+    need_derivative,
+    partly_whitened,
+    root_flatness,
+)
 from .cca import of_spans
 from .inner_products import REMEDY, is_low, near, size_without
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import (
+from ..base.arrays import (
     Array,
     as_float64,
     at_most_one,
@@ -17,19 +17,30 @@ from ..arrays import (
     svd,
     to_numpy,
 )
-from ..claims import COLUMNS, RIGID, ROTATION, SHAPE, Product
-from ..measure import measure
-from ..representation import Representation, Undefined, title
-from ..streamed import (
+from ..contracts._measure import measure
+from ..contracts.claims import COLUMNS, RIGID, ROTATION, SHAPE, Product
+from ..contracts.streamed import (
     conditioning,
     conditioning_of_columns,
     conditioning_of_components,
     conditioning_of_variance,
 )
-from ..views.matrices import leading_projection, projection, uncentred_projection
-from ..views.pairs import basis_overlap, canonical_decomposition, overlap_energy, principal_overlap
-from ..views.resi_code import resi_pwcca, resi_svcca_components
-from ..views.spectra import basis_coordinates, components_for, orthonormal_basis, rank, with_tied
+from ..data.representation import Representation, Undefined, title
+from ..intermediates.matrices import leading_projection, projection, uncentred_projection
+from ..intermediates.pairs import (
+    basis_overlap,
+    canonical_decomposition,
+    overlap_energy,
+    principal_overlap,
+)
+from ..intermediates.resi_code import resi_pwcca, resi_svcca_components
+from ..intermediates.spectra import (
+    basis_coordinates,
+    components_for,
+    orthonormal_basis,
+    rank,
+    with_tied,
+)
 from .inner_products import (
     NEAR,
     REMEDY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import (
+from ..base.arrays import (
     Array,
     at_most_one,
     carries_gradient,
@@ -17,15 +17,15 @@ from ..arrays import (
     norm,
     scalar,
 )
-from ..claims import RIGID, ROTATION, SHAPE, Product
-from ..measure import measure
-from ..representation import Representation
-from ..streamed import conditioning_of_shrinkage
-from ..views.grams import gram_energy, gram_inner
-from ..views.matrices import LINEAR, expected_cosine, kernel_gram, leading_gram, linear_gram
-from ..views.pairs import basis_overlap, nuclear_norm, principal_overlap
-from ..views.points import preshape
-from ..views.spectra import components_for, decomposition, smallest_singular, with_tied
+from ..contracts._measure import measure
+from ..contracts.claims import RIGID, ROTATION, SHAPE, Product
+from ..contracts.streamed import conditioning_of_shrinkage
+from ..data.representation import Representation
+from ..intermediates.grams import gram_energy, gram_inner
+from ..intermediates.matrices import LINEAR, expected_cosine, kernel_gram, leading_gram, linear_gram
+from ..intermediates.pairs import basis_overlap, nuclear_norm, principal_overlap
+from ..intermediates.points import preshape
+from ..intermediates.spectra import components_for, decomposition, smallest_singular, with_tied
 from .alignment import nbs_without, of_rotations, procrustes_size_shape, size_and_shape_without
 from .inner_products import inner_without, is_low, near, over_both_squares, size_without
 from .kernel_alignment import of_grams, self_similarity_without

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import (
+from ..base.arrays import (
     Array,
     as_float64,
     at_least_zero,
@@ -21,11 +21,11 @@ from ..arrays import (
     scalar,
     to_numpy,
 )
-from ..claims import RIGID, SHAPE, AllPairs, Product, Scores
-from ..measure import measure
-from ..representation import Representation, Undefined, title, view
-from ..rng import generator
-from ..views.distances import (
+from ..base.rng import generator
+from ..contracts._measure import measure
+from ..contracts.claims import RIGID, SHAPE, AllPairs, Product, Scores
+from ..data.representation import Representation, Undefined, title, view
+from ..intermediates.distances import (
     GATHERED,
     deviation_norm,
     distance_deviation,
@@ -34,10 +34,10 @@ from ..views.distances import (
     double_centred_inner,
     mean_distance,
 )
-from ..views.exact_differences import distances_within
-from ..views.matrices import actual_distances, centred_distances, expected_cosine
-from ..views.points import size
-from ..views.rectangles import (
+from ..intermediates.exact_differences import distances_within
+from ..intermediates.matrices import actual_distances, centred_distances, expected_cosine
+from ..intermediates.points import size
+from ..intermediates.rectangles import (
     ABOVE,
     Entries,
     ExactSum,

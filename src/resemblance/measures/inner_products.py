@@ -17,10 +17,10 @@ import math
 
 import numpy as np
 
-from ..arrays import as_float64, scalar
-from ..representation import Representation, Undefined, title
-from ..views.matrices import Factored, Stored
-from ..views.points import preshape, size
+from ..base.arrays import as_float64, scalar
+from ..data.representation import Representation, Undefined, title
+from ..intermediates.matrices import Factored, Stored
+from ..intermediates.points import preshape, size
 
 
 def itself(product: float, x_square: float, y_square: float) -> float:

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_most_one, inner, scalar
-from ..claims import CHANCE, COLUMNS, COSINE, ROTATION, SHAPE, AllPairs, Product, Scores
-from ..measure import measure
-from ..representation import Representation, Undefined, has_many_values, title, view
-from ..views.distances import rdm
-from ..views.grams import (
+from ..base.arrays import Array, as_float64, at_most_one, inner, scalar
+from ..contracts._measure import measure
+from ..contracts.claims import CHANCE, COLUMNS, COSINE, ROTATION, SHAPE, AllPairs, Product, Scores
+from ..data.representation import Representation, Undefined, has_many_values, title, view
+from ..intermediates.distances import rdm
+from ..intermediates.grams import (
     Estimator,
     GramKernel,
     Pairs,
@@ -26,8 +26,15 @@ from ..views.grams import (
     median_distance,
     without_diagonal,
 )
-from ..views.matrices import LINEAR, Factored, Stored, centred_gram, expected_cosine, kernel_gram
-from ..views.points import is_rotated, preshape
+from ..intermediates.matrices import (
+    LINEAR,
+    Factored,
+    Stored,
+    centred_gram,
+    expected_cosine,
+    kernel_gram,
+)
+from ..intermediates.points import is_rotated, preshape
 from .inner_products import (
     REMEDY,
     fixed,

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import (
+from ..base.arrays import (
     Array,
     at_least_zero,
     detach,
@@ -22,14 +22,20 @@ from ..arrays import (
     scalar,
     to_numpy,
 )
-from ..claims import COLUMNS, ROTATION
-from ..measure import measure
-from ..representation import Representation
-from ..views._transport import transport_plan
-from ..views.digits import norm_of
-from ..views.pairs import assignment, correlations
-from ..views.points import centered, column_norms, comparable_columns, feature_products, size
-from ..views.rectangles import Rectangle, squared_distances_of
+from ..contracts._measure import measure
+from ..contracts.claims import COLUMNS, ROTATION
+from ..data.representation import Representation
+from ..intermediates._transport import transport_plan
+from ..intermediates.digits import norm_of
+from ..intermediates.pairs import assignment, correlations
+from ..intermediates.points import (
+    centered,
+    column_norms,
+    comparable_columns,
+    feature_products,
+    size,
+)
+from ..intermediates.rectangles import Rectangle, squared_distances_of
 from .alignment import with_sizes
 from .inner_products import NEAR, near
 

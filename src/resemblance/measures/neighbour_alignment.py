@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..claims import Product
-from ..measure import measure
-from ..representation import Representation, Undefined, view
-from ..views.matrices import expected_cosine
-from ..views.neighbour_kernels import selected, spread
-from ..views.neighbour_matrices import (
+from ..contracts._measure import measure
+from ..contracts.claims import Product
+from ..data.representation import Representation, Undefined, view
+from ..intermediates.matrices import expected_cosine
+from ..intermediates.neighbour_kernels import selected, spread
+from ..intermediates.neighbour_matrices import (
     nearness,
     neighbour_shares,
     neighbour_weights,
     neighbour_weights_in_chance,
 )
-from ..views.neighbours import Index, NeighbourSearch, nearest
-from ..views.shared_neighbours import mean_product, mean_share, ranks_of, relative
-from ..views.similarities import Affinity, Metric
-from ..views.ties import Nearest
+from ..intermediates.neighbours import Index, NeighbourSearch, nearest
+from ..intermediates.shared_neighbours import mean_product, mean_share, ranks_of, relative
+from ..intermediates.similarities import Affinity, Metric
+from ..intermediates.ties import Nearest
 from .inner_products import (
     above_chance,
     beyond_chance,

@@ -8,20 +8,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..claims import Product
-from ..measure import measure
-from ..representation import Representation, Undefined
-from ..views.matrices import expected_cosine
-from ..views.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
-from ..views.neighbour_matrices import (
+from ..contracts._measure import measure
+from ..contracts.claims import Product
+from ..data.representation import Representation, Undefined
+from ..intermediates.matrices import expected_cosine
+from ..intermediates.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
+from ..intermediates.neighbour_matrices import (
     cut_kernel,
     fuzzy,
     fuzzy_in_chance,
     neighbour_kernel,
     transposed_cut_kernel,
 )
-from ..views.neighbours import Index, NeighbourSearch
-from ..views.similarities import Metric
+from ..intermediates.neighbours import Index, NeighbourSearch
+from ..intermediates.similarities import Metric
 from .inner_products import above_chance, beyond_chance, itself, zero
 from .neighbours import by_search
 

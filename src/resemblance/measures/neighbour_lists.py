@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ..measure import measure
-from ..representation import Representation, Undefined
-from ..views.neighbours import Index, NeighbourSearch
-from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, table, tied_rows
-from ..views.similarities import Affinity
-from ..views.ties import Nearest
+from ..contracts._measure import measure
+from ..data.representation import Representation, Undefined
+from ..intermediates.neighbours import Index, NeighbourSearch
+from ..intermediates.shared_neighbours import (
+    begins_of,
+    common_of,
+    lengths_of,
+    relative,
+    table,
+    tied_rows,
+)
+from ..intermediates.similarities import Affinity
+from ..intermediates.ties import Nearest
 from .neighbours import by_search, need_order, numbers_shared
 
 

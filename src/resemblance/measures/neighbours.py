@@ -13,17 +13,23 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrays import norm, row_blocks, scalar
-from ..claims import COSINE
-from ..measure import measure
-from ..representation import Representation, Undefined, title, view
-from ..views.neighbour_kernels import selected, spread
-from ..views.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
-from ..views.points import unit_rows
-from ..views.recall import recall_of_both
-from ..views.shared_neighbours import begins_of, common_of, lengths_of, relative, shared_weight
-from ..views.similarities import Affinity, Metric, cosines_of, cosines_to
-from ..views.ties import Nearest
+from ..base.arrays import norm, row_blocks, scalar
+from ..contracts._measure import measure
+from ..contracts.claims import COSINE
+from ..data.representation import Representation, Undefined, title, view
+from ..intermediates.neighbour_kernels import selected, spread
+from ..intermediates.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
+from ..intermediates.points import unit_rows
+from ..intermediates.recall import recall_of_both
+from ..intermediates.shared_neighbours import (
+    begins_of,
+    common_of,
+    lengths_of,
+    relative,
+    shared_weight,
+)
+from ..intermediates.similarities import Affinity, Metric, cosines_of, cosines_to
+from ..intermediates.ties import Nearest
 from .inner_products import REMEDY, fixed, is_constant_without, near, need_samples, size_without
 
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, detach, namespace, scalar, to_numpy
-from ..measure import measure
-from ..representation import Representation, Undefined, title
-from ..views.digits import resolution
+from ..base.arrays import Array, as_float64, detach, namespace, scalar, to_numpy
+from ..contracts._measure import measure
+from ..data.representation import Representation, Undefined, title
+from ..intermediates.digits import resolution
 from .inner_products import mean_without, need_samples
 
 ROUNDED = 0.02  # of the sum of a row: probabilities that were rounded to two digits

@@ -6,15 +6,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_least_zero, at_most_one, epsilon, inner, namespace, root
-from ..claims import ROTATION, SHAPE, Product
-from ..measure import measure
-from ..representation import Representation
-from ..streamed import conditioning
-from ..views.matrices import expected_inner, linear_gram, projection, smoother
-from ..views.pairs import basis_overlap, explained_energy, principal_overlap
-from ..views.points import preshape
-from ..views.spectra import decomposition, orthonormal_basis, rank
+from ..base.arrays import (
+    Array,
+    as_float64,
+    at_least_zero,
+    at_most_one,
+    epsilon,
+    inner,
+    namespace,
+    root,
+)
+from ..contracts._measure import measure
+from ..contracts.claims import ROTATION, SHAPE, Product
+from ..contracts.streamed import conditioning
+from ..data.representation import Representation
+from ..intermediates.matrices import expected_inner, linear_gram, projection, smoother
+from ..intermediates.pairs import basis_overlap, explained_energy, principal_overlap
+from ..intermediates.points import preshape
+from ..intermediates.spectra import decomposition, orthonormal_basis, rank
 from .cca import energy_without, projection_without, shared_without
 from .inner_products import (
     filled,

@@ -9,11 +9,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_most_one, carries_gradient, inner, row_blocks, to_numpy
-from ..claims import COSINE, SHAPE, AllPairs, Product, Scores
-from ..measure import measure
-from ..representation import Representation, title, view
-from ..views.distances import (
+from ..base.arrays import (
+    Array,
+    as_float64,
+    at_most_one,
+    carries_gradient,
+    inner,
+    row_blocks,
+    to_numpy,
+)
+from ..contracts._measure import measure
+from ..contracts.claims import COSINE, SHAPE, AllPairs, Product, Scores
+from ..data.representation import Representation, title, view
+from ..intermediates.distances import (
     GATHERED,
     rdm_vector,
     rdm_vectors,
@@ -22,10 +30,10 @@ from ..views.distances import (
     whitened,
     whitened_gram,
 )
-from ..views.matrices import dissimilarities, expected_cosine
-from ..views.missing_pairs import lacks_pairs
-from ..views.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
-from ..views.rectangles import ABOVE, grid_of, is_large
+from ..intermediates.matrices import dissimilarities, expected_cosine
+from ..intermediates.missing_pairs import lacks_pairs
+from ..intermediates.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
+from ..intermediates.rectangles import ABOVE, grid_of, is_large
 from .inner_products import (
     has_partners,
     near,

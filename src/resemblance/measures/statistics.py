@@ -8,13 +8,19 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import Array, as_float64, at_most_one, inner, scalar
-from ..claims import COSINE, RIGID, ROTATION, SHAPE
-from ..measure import measure
-from ..representation import Representation, Undefined
-from ..views.points import mean, unit_rows
-from ..views.pooled import mean_kernels, pooled_median, pooled_squares
-from ..views.summaries import concentricity, magnitude_gap, projections_of, spectra, uniformity
+from ..base.arrays import Array, as_float64, at_most_one, inner, scalar
+from ..contracts._measure import measure
+from ..contracts.claims import COSINE, RIGID, ROTATION, SHAPE
+from ..data.representation import Representation, Undefined
+from ..intermediates.points import mean, unit_rows
+from ..intermediates.pooled import mean_kernels, pooled_median, pooled_squares
+from ..intermediates.summaries import (
+    concentricity,
+    magnitude_gap,
+    projections_of,
+    spectra,
+    uniformity,
+)
 from .inner_products import need_rest, need_samples
 
 

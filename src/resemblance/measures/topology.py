@@ -6,12 +6,18 @@ from typing import Literal
 
 import numpy as np
 
-from ..claims import SHAPE
-from ..measure import measure
-from ..representation import Representation
-from ..views.cross_barcode import totals_of_edges
-from ..views.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
-from ..views.samples import draws, normalized_distances, sorted_edges, spanning_length, tree_length
+from ..contracts._measure import measure
+from ..contracts.claims import SHAPE
+from ..data.representation import Representation
+from ..intermediates.cross_barcode import totals_of_edges
+from ..intermediates.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
+from ..intermediates.samples import (
+    draws,
+    normalized_distances,
+    sorted_edges,
+    spanning_length,
+    tree_length,
+)
 
 WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 

@@ -6,14 +6,14 @@ Colours differ in lightness, so that figures can be printed in grey, and dark me
 the direction of a measure.
 """
 
+from ._intervals import across, drift, intervals
+from ._ranks import box, ranks
+from ._style import style
 from .curves import layers
 from .diagrams import critical_difference
 from .drawing import draw
 from .embeddings import mds, tree
-from .intervals import across, drift, intervals
 from .maps import heatmap, rdm
-from .ranks import box, ranks
-from .style import style
 
 __all__ = [
     "across",

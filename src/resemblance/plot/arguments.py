@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo, chance_of
+from ..comparison.comparison import Comparison, MeasureInfo, chance_of
+from ..contracts._measure import Measure
 from ..inference.result import Evidence
-from ..measure import Measure
 
 
 def compared(

@@ -8,14 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..arrangements import Curve, best_matches, by_depth, models_of
-from ..comparison import Comparison, MeasureInfo
-from ..display import did_you_mean
+from ..base.text import did_you_mean
+from ..comparison.arrangements import Curve, best_matches, by_depth, models_of
+from ..comparison.comparison import Comparison, MeasureInfo
+from ..contracts._measure import Measure
 from ..inference.result import Evidence
-from ..measure import Measure
 from ..report.svg import distinct_names, shortened
-from .arguments import chance_level, compared, direction, measure_of, taken
-from .style import (
+from ._style import (
     GREY,
     POINTS,
     WIDTH,
@@ -28,6 +27,7 @@ from .style import (
     plain_names,
     text_width,
 )
+from .arguments import chance_level, compared, direction, measure_of, taken
 
 MOST_MARKED = 24  # points of a line that are marked
 MOST_LEGEND = 12  # lines with a legend

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..report.diagrams import bar_levels
 from ..report.numbers import counted
-from ..results.figures import Diagram
-from ..results.result import Result
-from ..results.standing import tie_diagram
+from ..sections.figures import Diagram
+from ..sections.result import Result
+from ..sections.standing import tie_diagram
 from ..significance import SETTLING, Places
-from .style import POINTS, WIDTH, Axes, axes, plain, plain_names, setting, text_width
+from ._style import POINTS, WIDTH, Axes, axes, plain, plain_names, setting, text_width
 
 ROW, LEVEL, AROUND = 0.16, 0.075, 0.5  # inches of a name, of a bar, and above the axis
 
@@ -27,7 +27,7 @@ def critical_difference(
 
     Parameters
     ----------
-    result : what a suite or :func:`resemblance.suites.joint.joint` returns, or places.
+    result : what a suite or :func:`resemblance.bench.joint.joint` returns, or places.
     labels : by specification, what papers call a measure; by default as the result has them.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..comparison import Comparison
-from ..display import did_you_mean
-from ..drift import DriftReport
+from ..base.text import did_you_mean
+from ..comparison.comparison import Comparison
 from ..inference import Across
 from ..inference.result import Evidence
-from ..results.result import Result
+from ..sections.result import Result
+from ..versions import DriftReport
+from ._intervals import across, drift, intervals
+from ._ranks import box, ranks
+from ._style import Axes
 from .curves import layers
 from .diagrams import critical_difference
 from .embeddings import mds, tree
-from .intervals import across, drift, intervals
 from .maps import heatmap
-from .ranks import box, ranks
-from .style import Axes
 
 PAIRS: Mapping[str, Callable[..., Axes]] = {
     "heatmap": heatmap, "layers": layers, "mds": mds, "tree": tree,

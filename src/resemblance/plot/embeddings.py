@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrangements
-from ..arrangements import Plane, models_of
-from ..comparison import Comparison, MeasureInfo
-from ..extras import need
+from ..base.extras import need
+from ..comparison import arrangements
+from ..comparison.arrangements import Plane, models_of
+from ..comparison.comparison import Comparison, MeasureInfo
+from ..contracts._measure import Measure
 from ..inference.result import Evidence
-from ..measure import Measure
 from ..report.numbers import number
 from ..report.svg import label_places
-from .arguments import compared, measure_of
-from .style import (
+from ._style import (
     POINTS,
     WIDTH,
     Axes,
@@ -29,6 +28,7 @@ from .style import (
     setting,
     text_width,
 )
+from .arguments import compared, measure_of
 
 MOST_NAMED = 60  # points that are named
 ROW = 0.135  # inches of a leaf

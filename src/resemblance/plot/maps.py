@@ -9,23 +9,22 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .. import arrangements
-from ..arrangements import layer_name, models_of
-from ..comparison import Comparison, MeasureInfo
-from ..display import without_rounding
-from ..dissimilarities import rdm as dissimilarities_of
-from ..extras import need
+from ..base.extras import need
+from ..base.text import without_rounding
+from ..comparison import arrangements
+from ..comparison.arrangements import layer_name, models_of
+from ..comparison.comparison import Comparison, MeasureInfo
+from ..contracts._measure import Measure
+from ..data.representation import as_representation
 from ..inference.result import Evidence
-from ..measure import Measure
+from ..measures._dissimilarities import rdm as dissimilarities_of
 from ..report.comparing.figures import HATCHING
 from ..report.comparing.stats import colour_scale
 from ..report.evidence_words import ALPHA
 from ..report.maps import ACROSS, CORNERS, ModelSpan, model_groups
 from ..report.numbers import number
 from ..report.svg import distinct_names
-from ..representation import as_representation
-from .arguments import compared, direction, measure_of
-from .style import (
+from ._style import (
     GREY,
     PALE,
     POINTS,
@@ -39,6 +38,7 @@ from .style import (
     setting,
     text_width,
 )
+from .arguments import compared, direction, measure_of
 
 FEW = 12  # representations along a side whose values are written into the cells
 SIDE = (1.9, 4.6)  # of a map, in inches: least and most

@@ -10,8 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
-from ..comparison import Comparison, MeasureInfo, label_of
-from ..drift import DriftReport
+from ..comparison.comparison import Comparison, MeasureInfo, label_of
 from ..inference.result import Evidence
 from ..report.chapters import standing
 from ..report.colours import class_colours
@@ -21,8 +20,9 @@ from ..report.evidence_words import readings_of
 from ..report.maps import still_map
 from ..report.of_drift import drift_result
 from ..report.rows import bars
-from ..results.figures import Bars
-from ..results.result import Result
+from ..sections.figures import Bars
+from ..sections.result import Result
+from ..versions import DriftReport
 
 MOST_CELLS = 4096  # of all maps together: a notebook keeps what it shows
 MOST_MAPS, MOST_ROWS = 4, 10

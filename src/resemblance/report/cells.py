@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ..results.sections import Entry, Sign, Table
+from ..sections.sections import Entry, Sign, Table
 from .numbers import decimals, digits, minus, number
 
 LONG = 32  # characters of a text that needs a wide column

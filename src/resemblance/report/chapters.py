@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..results.figures import (
+from ..sections.figures import (
     Bars,
     Boxes,
     Chart,
@@ -20,10 +20,10 @@ from ..results.figures import (
     Strips,
     Switch,
 )
-from ..results.headlines import RESAMPLING
-from ..results.result import Result
-from ..results.sections import Entry, Section, Table
-from ..results.standing import AXIS, JOINED, TIES, rank_bars, tie_diagram
+from ..sections.headlines import RESAMPLING
+from ..sections.result import Result
+from ..sections.sections import Entry, Section, Table
+from ..sections.standing import AXIS, JOINED, TIES, rank_bars, tie_diagram
 from .cells import Grid, grid
 from .charts import Key, chart, clouds
 from .colours import limits

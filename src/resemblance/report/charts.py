@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ..results.figures import Chart, Cloud, Clouds, Line
+from ..sections.figures import Chart, Cloud, Clouds, Line
 from .numbers import number
 from .svg import (
     CHARACTER,

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..catalogue import get_measure
 from ..citations import FIELD, PAPERS_OF, SOFTWARE, entries, entry, short, url_of
-from ..measure import Measure
-from ..results.result import Result
+from ..contracts._measure import Measure
+from ..sections.result import Result
 
 ACCENTS = {"`": "\u0300", "'": "\u0301", '"': "\u0308", "^": "\u0302", "~": "\u0303",
            "v": "\u030c", "c": "\u0327"}  # fmt: skip

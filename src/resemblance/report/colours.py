@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..results.figures import HeatMap
+from ..sections.figures import HeatMap
 
 DARK = 0.45  # of the levels: letters on darker ones are white
 LEVELS = 100  # colours of a direction; the style sheet has a class for each

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..results.figures import Dendrogram, Diagram
+from ..sections.figures import Dendrogram, Diagram
 from .numbers import decimals, digits, listed, number
 from .svg import (
     NOTHING,

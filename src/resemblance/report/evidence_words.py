@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrangements import between_models
-from ..claims import CHANCE
-from ..comparison import MeasureInfo, label_of
-from ..display import ROUNDING, diagnostic_notes, picture, table, without_rounding
+from ..base.rendering import picture
+from ..base.text import ROUNDING, diagnostic_notes, table, without_rounding
+from ..comparison.arrangements import between_models
+from ..comparison.comparison import MeasureInfo, label_of
+from ..contracts.claims import CHANCE
 from ..inference.nulls import EXACT, FIXED, UNPAIRED, p_text, p_words
 from ..inference.result import Evidence, above_chance
 from .numbers import count, counted

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.extras import install_hint, packages_of
 from ..citations import url_of
-from ..claims import INVARIANCES
-from ..extras import install_hint, packages_of
-from ..measure import Measure
-from ..statistic import Statistic
-from ..streamed import STREAMS, needs_of
+from ..contracts._measure import Measure
+from ..contracts._statistic import Statistic
+from ..contracts.claims import INVARIANCES
+from ..contracts.streamed import STREAMS, needs_of
 from .numbers import span
 from .terminal import plain_table
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..results.figures import Choice, HeatMap
+from ..sections.figures import Choice, HeatMap
 from .colours import DARK, LEVELS, css_class, is_dark, level, limits, picture
 from .numbers import number
 from .svg import Style, distinct_names, drawing, page_style, tag, text, title

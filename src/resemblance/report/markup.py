@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from ..display import printable
+from ..base.text import printable
 from .tables import TextTable
 
 LATEX: Mapping[str, str] = {

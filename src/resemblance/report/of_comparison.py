@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..arrangements import models_of
-from ..claims import CHANCE
-from ..comparison import Comparison
-from ..display import diagnostic_notes
+from ..base.text import diagnostic_notes
+from ..comparison.arrangements import models_of
+from ..comparison.comparison import Comparison
+from ..contracts._measure import Measure
+from ..contracts.claims import CHANCE
 from ..inference.result import Evidence
-from ..measure import Measure
-from ..results.result import Result
-from ..results.sections import Section
+from ..sections.result import Result
+from ..sections.sections import Section
 from .comparing.figures import agreement_section, family_sections, first_section
 from .comparing.finding import finding
 from .comparing.stats import Shown, agreement, is_square, named, off_diagonal, pair_of, shown_of

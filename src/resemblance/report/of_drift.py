@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..drift import Drift, DriftReport, Finding, Moved, MovedClass
-from ..drift.findings import ROUNDING, WORDS, brief, percent
-from ..results.figures import Bar, Bars, Cloud, Clouds
-from ..results.result import Result
-from ..results.sections import Entry, Section, Table
+from ..sections.figures import Bar, Bars, Cloud, Clouds
+from ..sections.result import Result
+from ..sections.sections import Entry, Section, Table
+from ..versions import Drift, DriftReport, Finding, Moved, MovedClass
+from ..versions.findings import ROUNDING, WORDS, brief, percent
 from .output import Output, toned
 from .terminal import text_table
 
@@ -31,7 +31,7 @@ SOURCE = (
 
 
 def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
-    """Return a drift report as a :class:`~resemblance.results.result.Result`, to show or save."""
+    """Return a drift report as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = report.settings
     sections = [*_facts(report), *(_paired if settings["paired"] else _batches)(report)]
     return Result(
@@ -70,7 +70,7 @@ def _counts(report: DriftReport) -> dict[str, str]:
 def drift_output(report: DriftReport) -> Output:
     """Return what is written of a report; the code is 1 if there is drift.
 
-    :func:`~resemblance.results.load_result` reads the document.
+    :func:`~resemblance.sections.load_result` reads the document.
     """
     result = drift_result(report)
     by_name = {table.name: table for section in result.sections for table in section.tables}

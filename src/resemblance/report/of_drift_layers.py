@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..drift import DriftReport
-from ..drift.findings import WORDS
-from ..provenance import environment
-from ..results.result import Result
-from ..results.sections import Entry, Section, Table
+from ..comparison.provenance import environment
+from ..sections.result import Result
+from ..sections.sections import Entry, Section, Table
+from ..versions import DriftReport
+from ..versions.findings import WORDS
 from .of_drift import drift_result, tone
 from .output import Output, toned
 from .terminal import text_table

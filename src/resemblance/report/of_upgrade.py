@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..drift import Upgrade
-from ..results.figures import Bar, Bars, Chart, Line
-from ..results.result import Result
-from ..results.sections import Entry, Section, Table
+from ..sections.figures import Bar, Bars, Chart, Line
+from ..sections.result import Result
+from ..sections.sections import Entry, Section, Table
+from ..versions import Upgrade
 from .numbers import number
 from .output import Output
 from .terminal import text_table
@@ -20,7 +20,7 @@ GROUPS = 12  # in the table of groups, those with the lowest recall
 
 
 def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
-    """Return an upgrade as a :class:`~resemblance.results.result.Result`, to show or save."""
+    """Return an upgrade as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = upgrade.settings
     used = {"seed": str(settings["seed"]), "level": f"{settings['level']:g}"}
     return Result(

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..comparison import Comparison, MeasureInfo, describe
-from ..display import frame_of, printable, without_rounding
-from ..engine.scores import COLUMNS
+from ..base.json_files import replacing, write_atomically
+from ..base.text import frame_of, printable, without_rounding
+from ..comparison.comparison import Comparison, MeasureInfo, describe
+from ..comparison.scores import COLUMNS
 from ..inference.result import Evidence
-from ..json_files import replacing, write_atomically
-from ..results.result import Result
-from ..results.sections import Table
+from ..sections.result import Result
+from ..sections.sections import Table
 from .evidence_words import caveats_in_words
 from .markup import as_latex, as_markdown
 from .tables import TONES, USUAL_WIDTH, TextTable, measured, render

@@ -11,7 +11,7 @@ from ..checks import Outcome
 from ..checks.checking import CAUSES
 from ..engine.forecast import Forecast
 from ..engine.memory import in_units
-from ..inference.across import Across
+from ..inference._across import Across
 from ..inference.nulls import p_text
 from .numbers import number
 from .output import Output

@@ -11,18 +11,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..comparison import Comparison
-from ..display import legible
-from ..drift import DriftReport, Upgrade
-from ..extras import need
+from ..base.extras import need
+from ..base.json_files import write_atomically
+from ..base.text import legible
+from ..comparison.comparison import Comparison
+from ..contracts._measure import Measure
 from ..inference import Across
 from ..inference.result import Evidence
-from ..json_files import write_atomically
-from ..measure import Measure
-from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
-from ..results.figures import Bars, Choice, HeatMap
-from ..results.headlines import TRIAL, size_words
-from ..results.result import Result
+from ..sections.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
+from ..sections.figures import Bars, Choice, HeatMap
+from ..sections.headlines import TRIAL, size_words
+from ..sections.result import Result
+from ..versions import DriftReport, Upgrade
 from .chapters import chapters, common_legend, standing, ties_of, worth_a_legend
 from .citing import citing_of, meanings_of
 from .colours import style_sheet

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..results.figures import Bar, Bars, Box, Boxes, Strip, Strips
+from ..sections.figures import Bar, Bars, Box, Boxes, Strip, Strips
 from .numbers import counted, decimals, digits, number, span
 from .svg import (
     NOTHING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..display import printable
+from ..base.text import printable
 
 USUAL_WIDTH = 80  # of a terminal that does not report its width
 INDENT, GAP, NARROW_GAPS = 1, 3, (2, 1)  # spaces before a table and between its columns

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..claims import CHANCE
-from ..comparison import Comparison, MeasureInfo
-from ..display import diagnostic_notes, without_rounding
+from ..base.text import diagnostic_notes, without_rounding
+from ..comparison.comparison import Comparison, MeasureInfo
+from ..contracts.claims import CHANCE
 from ..inference.result import Evidence
-from ..results.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
-from ..results.headlines import size_words
-from ..results.result import Result
-from ..results.sections import Table
+from ..sections.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from ..sections.headlines import size_words
+from ..sections.result import Result
+from ..sections.sections import Table
 from ..significance import Place
 from .cells import TableCell, grid
 from .comparing.stats import chance_words, is_square, pair_of, shown_of

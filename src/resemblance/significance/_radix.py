@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled import compiled
+from ..base.compiled import compiled
 
 # A key has the step of a value, of 2^32 from the lowest to the highest, above its position.
 STEPS = 2.0**32 - 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import to_numpy
+from ..base.arrays import to_numpy
 
 
 def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 from .labels import numbers_of
 from .permutation import at_least, order_count
 from .resampling import check_whole

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 from .ranks import rank_correlation, ranks_of_rows
 from .resampling import check_whole
 

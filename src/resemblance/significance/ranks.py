@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..arrays import Array, assign, device, namespace, scatter
+from ..base.arrays import Array, assign, device, namespace, scatter
 
 COMPILED = 500_000  # values from which on compiled code pays for being loaded
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 
 Kind = Literal["left_out", "groups", "halves"]
 GROUPS, HALVES = 20, 40

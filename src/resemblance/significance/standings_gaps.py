@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..rng import generator
+from ..base.rng import generator
 
 Cells: TypeAlias = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
 Strata: TypeAlias = Mapping[Any, str]  # by cell, the models that it is of

@@ -1,30 +1,42 @@
-"""Statistics of one representation, a file for each thing they are about: how reliable its geometry
-is, what is reported with it, and how sure that is."""
+"""Statistics of one representation, their intervals and permutation tests, and screens of many
+perturbations."""
 
 from ..catalogue import get_statistic, list_statistics
-from .magnitude import MagnitudeBin, discordance, magnitude_matched
-from .perturbation import (
+from ..statistics import (
+    anchor,
+    anchor_profile,
+    anisotropy,
+    basis_split,
+    centroid_drift,
+    class_separation,
+    effective_rank,
+    feature_split,
+    fisher_discriminant,
+    gbc,
+    h_score,
     input_noise_stability,
+    label_conditioned_split,
+    lda_stability,
+    leep,
+    logme,
+    nce,
+    participation_ratio,
     perturbation_coherence,
     perturbation_magnitude,
     perturbation_reproducibility,
     perturbation_spread,
-)
-from .replicates import anchor_profile, replicate
-from .resampling import Interval, Null, interval, permutation_null
-from .screen import Perturbation, Perturbations, perturbations
-from .spectrum import anisotropy, effective_rank, participation_ratio
-from .splits import anchor, basis_split, feature_split, sample_split
-from .supervised import (
-    class_separation,
-    label_conditioned_split,
-    lda_stability,
+    replicate,
+    sample_split,
+    silhouette,
     supervised_alignment,
+    temporal_drift,
+    trial_split,
     variance_ratio,
 )
-from .transfer import fisher_discriminant, gbc, h_score, leep, logme, nce, silhouette
-from .transformations import Transformed, transformation_study, transformations
-from .trials import centroid_drift, temporal_drift, trial_split
+from ._transformations import Transformed, transformation_study, transformations
+from .magnitude import MagnitudeBin, discordance, magnitude_matched
+from .resampling import Interval, Null, interval, permutation_null
+from .screen import Perturbation, Perturbations, perturbations
 from .windows import Window, over_windows
 
 __all__ = [

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import to_numpy
-from ..display import did_you_mean
-from ..extras import need
-from ..inputs import check_order, order_of
-from ..representation import Representation, as_array
+from ..base.arrays import to_numpy
+from ..base.extras import need
+from ..base.text import did_you_mean
+from ..data.inputs import check_order, order_of
+from ..data.representation import Representation, as_array
 from ..significance.labels import is_missing
 
 CONTROL_NAMES = frozenset({

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.rng import generator
 from ..catalogue import get_statistic
-from ..claims import argument
-from ..representation import Representation
-from ..rng import generator
+from ..contracts._statistic import Statistic
+from ..contracts.claims import argument
+from ..data.representation import Representation
+from ..intermediates.similarities import take_rows
 from ..significance import p_value_of
 from ..significance.resampling import half_of_each, interval_around
-from ..statistic import Statistic
-from ..views.similarities import take_rows
-from .trials import Unfilled, rank_within
+from ..statistics.trials import Unfilled, rank_within
 
 # What is given once per sample of the representation.
 SHARED = ("labels", "conditions", "replicate")

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.extras import need
+from ..base.rng import generator
+from ..base.text import did_you_mean
 from ..catalogue import get_statistic
-from ..display import did_you_mean
-from ..extras import need
-from ..representation import Representation, Undefined, finite
-from ..rng import generator
-from ..statistic import Statistic
+from ..contracts._statistic import Statistic
+from ..data.representation import Representation, Undefined, finite
+from ..statistics.perturbation import nearest_means, reproducibility
+from ..statistics.rdm import rows
 from .annotated import LabelledRows, control_labels, opened
-from .perturbation import nearest_means, reproducibility
-from .rdm import rows
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..catalogue import get_statistic
-from ..representation import Undefined
-from ..sources.layouts import as_trials, from_trials
-from ..statistic import Statistic
+from ..contracts._statistic import Statistic
+from ..data.layouts import as_trials, from_trials
+from ..data.representation import Undefined
 
 AXES = "trials bins units"
 

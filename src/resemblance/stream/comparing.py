@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..compare import compare_many
-from ..comparison import Comparison, describe
-from ..engine.store import Store
+from ..comparison.comparison import Comparison, describe
+from ..comparison.store import Store
+from ..data.representation import Representation
+from ..engine.execution import compare_many
 from ..engine.work import Work
-from ..representation import Representation
 
 
 def compare_pairs(

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..array_files import explained
-from ..json_files import replacing
+from ..base.json_files import replacing
+from ..data.array_files import explained
 
 KIND, VERSION = "resemblance stream", 3
 ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches", "cautions"}

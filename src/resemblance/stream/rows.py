@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
-from ..columns import order_of_columns
-from ..joining import columns_in_one_order, with_columns
-from ..representation import Representation, Undefined, check_same_samples, finite, with_rows
-from ..streamed import need_features
-from ..views.digits import resolution
-from ..views.points import directed, unit_rows
+from ..base.arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
+from ..contracts.streamed import need_features
+from ..data.columns import order_of_columns
+from ..data.joining import columns_in_one_order, with_columns
+from ..data.representation import Representation, Undefined, check_same_samples, finite, with_rows
+from ..intermediates.digits import resolution
+from ..intermediates.points import directed, unit_rows
 
 LARGEST = 1e60  # the fourth power of larger values overflows
 SMALLEST = 1e-60  # and that of smaller ones underflows

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..representation import Representation, StreamOrigin, fingerprint
-from ..streamed import standing_for
-from ..views.digits import EPSILON, resolution, rounding_share
-from ..views.grams import gram_diagonal, gram_trace
-from ..views.points import centered, directed, mean, mean_direction, unit_rows
+from ..contracts.streamed import standing_for
+from ..data.representation import Representation, StreamOrigin, fingerprint
+from ..intermediates.digits import EPSILON, resolution, rounding_share
+from ..intermediates.grams import gram_diagonal, gram_trace
+from ..intermediates.points import centered, directed, mean, mean_direction, unit_rows
 from .rows import LayerFacts
 from .state import State
 from .sums import LayerMoments

@@ -8,7 +8,7 @@ from copy import copy
 
 import numpy as np
 
-from ..arrays import Array, like, to_numpy
+from ..base.arrays import Array, like, to_numpy
 from .rows import WaitingRows, directions_of, rows_at_a_time
 from .sums import Pair, ProductSums, Sums, TriangularFactor, checked
 

@@ -9,20 +9,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..arrays import Array, detach
+from ..base.arrays import Array, detach
+from ..base.json_files import check_types
+from ..base.text import did_you_mean
 from ..catalogue import preset
-from ..cautions import half_of_variance, moved_columns_of, squares_and_copies
-from ..columns import order_of_columns
-from ..compare import compare_many
-from ..comparison import Comparison
-from ..display import did_you_mean
+from ..comparison.comparison import Comparison
+from ..contracts._measure import Measure
+from ..contracts.streamed import needs_of
+from ..data.cautions import half_of_variance, moved_columns_of, squares_and_copies
+from ..data.columns import order_of_columns
+from ..data.representation import Representation
+from ..engine.execution import compare_many
 from ..engine.work import Work
-from ..json_files import check_types
-from ..measure import Measure
-from ..progress import Progress
-from ..representation import Representation
-from ..sources.hooks import layers_by_batch
-from ..streamed import needs_of
 from .comparing import compare_pairs
 from .files import read_state, write_state
 from .rows import SMALLEST, LayerFacts, facts_of, joined_facts, place_of, received
@@ -316,42 +314,3 @@ class Stream:
                     "ask for layers of one pair: representations(a, b)"
                 )
         return tuple(names)
-
-
-def stream_from_model(
-    models: Any,
-    loader: Iterable[Any],
-    layers: str | Sequence[str] | None = None,
-    *,
-    pool: str | Mapping[str, str] | None = None,
-    method: Method = "gram",
-    pairs: Iterable[tuple[str, str]] | None = None,
-    directions: bool = False,
-    samples: str | None = None,
-    progress: Progress = True,
-) -> Stream:
-    """Run PyTorch models over any number of inputs and return the stream of their layers.
-
-    No activations are kept beyond a batch, and a few thousand rows that wait to be added together.
-    They are pooled, and their products computed in float64, on the device of the model; only the
-    sums leave it, at the end.
-
-    Parameters
-    ----------
-    models : a ``torch.nn.Module``, or several by name, whose layers are then called ``name/layer``.
-        All see each batch, and all must be on one device.
-    loader, layers, pool, samples, progress : as in :func:`resemblance.subject_from_model`.
-    method, pairs, directions : as in :class:`resemblance.Stream`.
-
-    Raises ``ValueError`` as :func:`resemblance.subject_from_model` and ``Stream.update`` do.
-    """
-    stream = Stream(method, pairs=pairs, directions=directions)
-    by_name = models if isinstance(models, Mapping) else {"": models}
-    for batch in layers_by_batch(by_name, loader, layers, pool, samples, progress):
-        stream.update(batch)
-    if not stream.layers:
-        raise ValueError(
-            "the loader gave no batch; an iterator that was used before is empty: pass a list or "
-            "a loader"
-        )
-    return stream

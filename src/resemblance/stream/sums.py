@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..arrays import Array, device, is_torch, like, namespace, to_numpy
+from ..base.arrays import Array, device, is_torch, like, namespace, to_numpy
 
 EPSILON = float(np.finfo(np.float64).eps)
 CUT = 4 * EPSILON  # per column: smaller shares of a variance are rounding

@@ -10,11 +10,10 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ...arrangements import Curve, best_matches, plane, tree
-from ...comparison import Comparison, MeasureInfo, chance_of, most_similar
-from ...display import without_rounding
-from ...inference.result import Evidence, above_chance
-from ...results.figures import (
+from resemblance.base.text import without_rounding
+from resemblance.comparison.arrangements import Curve, best_matches, plane, tree
+from resemblance.comparison.comparison import Comparison, MeasureInfo, chance_of, most_similar
+from resemblance.sections.figures import (
     Chart,
     Choice,
     Dendrogram,
@@ -25,7 +24,9 @@ from ...results.figures import (
     Option,
     Switch,
 )
-from ...results.sections import Section
+from resemblance.sections.sections import Section
+
+from ...inference.result import Evidence, above_chance
 from ..evidence_words import ALPHA, Readings, words_of
 from ..numbers import minus, number
 from .stats import (

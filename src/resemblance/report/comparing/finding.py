@@ -29,8 +29,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...arrangements import Curve, models_of, single_layers, tree
-from ...comparison import MeasureInfo, most_similar
+from resemblance.comparison.arrangements import Curve, models_of, single_layers, tree
+from resemblance.comparison.comparison import MeasureInfo, most_similar
+
 from ..evidence_words import ALPHA, brief
 from ..numbers import counted, listed, minus
 from .stats import (

@@ -10,12 +10,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrangements import Curve, between_models, by_depth, models_of, nearest_depths
+from resemblance.base.text import ORDINARY, ROUNDING, without_rounding
+from resemblance.comparison.arrangements import (
+    Curve,
+    between_models,
+    by_depth,
+    models_of,
+    nearest_depths,
+)
+from resemblance.comparison.comparison import (
+    Comparison,
+    MeasureInfo,
+    chance_of,
+    label_of,
+    most_similar,
+)
+from resemblance.contracts._measure import Measure
+
 from ...catalogue import get_measure
-from ...comparison import Comparison, MeasureInfo, chance_of, label_of, most_similar
-from ...display import ORDINARY, ROUNDING, without_rounding
 from ...inference.result import Evidence
-from ...measure import Measure
 from ...significance import average_ranks
 from ..evidence_words import MISSING, Reading, Readings, brief, level_words, readings, scores
 from ..numbers import minus, number

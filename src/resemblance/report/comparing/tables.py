@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...comparison import Comparison, MeasureInfo, label_of
-from ...display import without_rounding
+from resemblance.base.text import without_rounding
+from resemblance.comparison.comparison import Comparison, MeasureInfo, label_of
+from resemblance.sections.sections import Entry, Section, Sign, Table
+
 from ...inference.nulls import p_text
 from ...inference.result import Evidence
-from ...results.sections import Entry, Section, Sign, Table
 from ..evidence_words import (
     ALPHA,
     Reading,

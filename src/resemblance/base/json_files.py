@@ -1,0 +1,220 @@
+"""The one reader of JSON files, our own or a user's, whose errors name the file; files that are
+written at once; and what is recorded of the files of a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from uuid import uuid4
+
+from .text import legible
+
+# What a file that is damaged or of another kind can raise, when it is read or turned into an object
+DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
+DAMAGED += (AttributeError, IndexError, RecursionError, OverflowError)
+# Whole numbers of JSON have no limit: NumPy's has one, and a larger one is no float.
+WHOLE, LARGEST = 2**63, sys.float_info.max
+Content = TypeVar("Content")
+RECORDS = "traits.json"  # whose entry "files" has what is recorded of files in its folder
+
+
+def read_document(
+    path: Path, make: Callable[[Any], Content], what: str, remedy: str = ""
+) -> Content:
+    """Return what ``make`` builds from the JSON in a file.
+
+    Raises ``ValueError`` with the file, what it should be, and the remedy, whatever is wrong with
+    it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except DAMAGED as error:
+        raise _unreadable(str(path), what, remedy, error) from error
+    return parse_document(text, make, str(path), what, remedy)
+
+
+def parse_document(
+    text: str, make: Callable[[Any], Content], where: str, what: str, remedy: str = ""
+) -> Content:
+    """Return what ``make`` builds from a text of JSON; ``where``: its origin, for the error.
+
+    Raises ``ValueError`` as ``read_document`` does.
+    """
+    try:
+        return make(json.loads(text))
+    except DAMAGED as error:
+        raise _unreadable(where, what, remedy, error) from error
+
+
+def _unreadable(where: str, what: str, remedy: str, error: Exception) -> ValueError:
+    problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+    ending = f"; {remedy}" if remedy else ""
+    return ValueError(
+        f"{where} is not {what} that can be read ({problem or type(error).__name__}){ending}"
+    )
+
+
+def check_types(value: Any, kind: Any, where: str = "") -> None:
+    """Raise ``ValueError`` unless a value, and everything in it, has its annotated type.
+
+    Knows what results consist of: named tuples and dataclasses, tuples, mappings, unions, and plain
+    values. A whole number is also a float, unless it is too large; True and False are no numbers.
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return
+    if origin in (Union, UnionType):
+        return _check_any(value, parts, where)
+    if origin is tuple and isinstance(value, tuple):
+        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
+        if len(kinds) == len(value):
+            for i, (part, kind_of_part) in enumerate(zip(value, kinds)):
+                check_types(part, kind_of_part, f"{where}[{i}]")
+            return
+    elif origin is not None and isinstance(value, Mapping) and issubclass(origin, Mapping):
+        for name, part in value.items():
+            check_types(name, parts[0], f"{where} key")
+            check_types(part, parts[1], f"{where}[{name!r}]")
+        return
+    elif origin is None and _is_plain(value, kind):
+        fields = get_type_hints(kind) if hasattr(kind, "__annotations__") else {}
+        for name, kind_of_field in fields.items():
+            check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
+        return
+    raise ValueError(f"{where or 'it'} cannot be {_named(value)}")
+
+
+def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
+    for kind in kinds:
+        try:
+            return check_types(value, kind, where)
+        except ValueError:
+            continue
+    raise ValueError(f"{where} cannot be {_named(value)}")
+
+
+def _named(value: Any) -> str:
+    is_large = isinstance(value, int) and abs(value) >= WHOLE
+    return "so large a number" if is_large else type(value).__name__
+
+
+def _is_plain(value: Any, kind: Any) -> bool:
+    if kind is None or kind is NoneType:
+        return value is None
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    if isinstance(value, int):
+        return kind in (int, float) and abs(value) < WHOLE
+    return isinstance(value, kind)
+
+
+def check_finite(value: Any, where: str = "") -> None:
+    """Raise ``ValueError`` unless all numbers in what JSON holds are finite, as floats too."""
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            check_finite(part, f"{where}.{name}" if where else str(name))
+    elif isinstance(value, list | tuple):
+        for i, part in enumerate(value):
+            check_finite(part, f"{where}[{i}]")
+    elif isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{where} is not a finite number, or is too large")
+
+
+# ---------------------------------------------------------------------------- files written at once
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a file to write that replaces another once it is complete, so no reader sees a part.
+
+    When writing fails, the old file stays as it is and nothing else is left; an ``OSError`` names
+    it. Something other than a plain file, such as ``/dev/stdout``, is written directly, and a link
+    stays a link.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        yield path
+        return
+    # Processes of several machines, or containers, may have one number.
+    partial = target.with_name(f".{target.name}-{uuid4().int}")
+    try:
+        yield partial
+        os.replace(partial, target)
+    except BaseException as error:
+        partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(partial)):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old or the new one, never a part.
+
+    U+FFFD is in place of what UTF-8 cannot encode.
+    """
+    with replacing(path) as partial:
+        partial.write_text(legible(text), encoding="utf-8", newline="")
+
+
+# -------------------------------------------------- what is recorded, so that it is not read again
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def record_of(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checksum, size and time of change of a file, with other facts."""
+    state = path.stat()
+    entries = {"sha256": checksum(path), "size": state.st_size, "mtime_ns": state.st_mtime_ns}
+    return entries | dict(facts)
+
+
+def recorded_in(folder: Path) -> dict[str, Any]:
+    """Return what is recorded of files, by name; nothing where that is missing or damaged."""
+    try:
+        return read_document(folder / RECORDS, lambda of: dict(of["files"]), "a list of files")
+    except ValueError:
+        return {}
+
+
+def recorded(path: Path) -> dict[str, Any]:
+    """Return what is recorded of a file in its folder."""
+    entries = recorded_in(path.parent).get(path.name)
+    return entries if isinstance(entries, dict) else {}
+
+
+def is_unchanged(path: Path) -> bool:
+    """Return whether a file has the size and the time of change that are recorded of it.
+
+    Its content is then taken to be as it was: who changes it and sets back its time deceives us. A
+    copy without the times of its files counts as changed, and is read.
+    """
+    entries, state = recorded(path), path.stat()
+    return (entries.get("size"), entries.get("mtime_ns")) == (state.st_size, state.st_mtime_ns)
+
+
+def is_undamaged(path: Path, *, read: bool) -> bool:
+    """Return whether a file has the checksum that is recorded of it, if one is.
+
+    ``read``: compute it in any case, not only for a file that is changed.
+    """
+    expected = recorded(path).get("sha256")
+    if expected is None or (not read and is_unchanged(path)):
+        return True
+    return bool(expected == checksum(path))
+
+
+def recorded_fingerprint(path: Path) -> str | None:
+    """Return the fingerprint that was recorded of an array in a file that is unchanged since."""
+    fingerprint = recorded(path).get("fingerprint")
+    return fingerprint if isinstance(fingerprint, str) and is_unchanged(path) else None

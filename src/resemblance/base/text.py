@@ -1,0 +1,227 @@
+"""What people see: results in words, objects in a notebook, names that do not exist, texts that
+are not safe."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .extras import need
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ALIASES = {  # names elsewhere in the field, and the name here
+    "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
+    "scaling": "isotropic_scaling",
+    "linear": "invertible_linear", "shift": "translation", "offset": "translation",
+    "cca": "mean_cca", "debiased_cka": "cka[estimator=debiased]",
+    "debiased": "cka[estimator=debiased]",
+    "unbiased": "cka[estimator=debiased]", "unbiased_cka": "cka[estimator=debiased]",
+    "mantel": "rsa",
+    "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
+}  # fmt: skip
+CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
+
+ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
+ORDINARY = 10.0  # the width of a range whose values are of the order of 1
+
+
+def card(heading: str, facts: Mapping[str, object]) -> str:
+    """Return a small HTML table of facts by name, without those that are empty."""
+    style = "style='text-align:left'"
+    rows = ""
+    for name, fact in facts.items():
+        if str(fact):
+            rows += f"<tr><th {style}>{escape(name)}</th><td {style}>{escape(str(fact))}</td></tr>"
+    return f"<table><caption>{escape(heading)}</caption>{rows}</table>"
+
+
+def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a small HTML table."""
+    style = "style='text-align:left'"
+    head = "".join(f"<th {style}>{escape(name)}</th>" for name in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td {style}>{escape(str(cell))}</td>' for cell in row)}</tr>"
+        for row in rows
+    )
+    return f"<table><caption>{escape(heading)}</caption><tr>{head}</tr>{body}</table>"
+
+
+# What draws results imports them, so results find it by its name, when they are to be drawn.
+
+
+# ---------------------------------------------------------------------------------------- in words
+
+
+def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = None) -> str:
+    """Return the end of an error message: the closest name, one of the same letters first, or all
+    names (or those to ``show``)."""
+    names = list(names)
+    if ALIASES.get(name.lower(), "").partition("[")[0] in names:
+        return f"; did you mean {ALIASES[name.lower()]!r}?"
+    turned = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
+    close = turned or difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"
+
+
+def warn(line: str) -> None:
+    """Warn of the line outside this package that led here."""
+    frame, level = sys._getframe(1), 2
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(line, stacklevel=level)
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """Return a text with control characters, which could steer a terminal, as escapes."""
+    return text.translate({code: esc for code, esc in ESCAPED.items() if chr(code) not in keep})
+
+
+def encodable(name: str) -> str:
+    """Return a name with U+FFFD for control characters and for bytes that are not UTF-8."""
+    text = os.fsencode(name).decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)
+
+
+def legible(text: str, *, keep: str | None = None) -> str:
+    """Return a text with U+FFFD for what UTF-8 cannot encode: bytes of names that are not UTF-8.
+
+    ``keep``: also in place of control characters, but for these.
+    """
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if keep is None:
+        return text
+    gone = {code: "\ufffd" for code in ESCAPED if chr(code) not in keep}
+    return text.translate(gone)
+
+
+def frame_of(records: Iterable[Mapping[str, Any]]) -> Any:
+    """Return records as a frame of pandas, whose texts UTF-8 can encode."""
+    rows = [{name: _storable(value) for name, value in record.items()} for record in records]
+    return need("pandas").DataFrame(rows)
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return legible(value)
+    return value + 0.0 if isinstance(value, float) else value  # 0 in place of -0
+
+
+# ---------------------------------------------------------------------------------- of comparisons
+
+
+class SummaryRow(NamedTuple):
+    """A line of the summary of a comparison, as texts."""
+
+    measure: str
+    label: str
+    smallest: str
+    largest: str
+    notes: str
+    seconds: str
+
+
+def _summary(comparison: Any) -> Iterator[SummaryRow]:
+    import numpy as np
+
+    notes = diagnostic_notes(comparison)
+    for m in comparison.measures:
+        matrix = comparison.values[m.spec]
+        values = without_rounding(matrix[~np.isnan(matrix)], m)
+        ends = (values.min(), values.max()) if values.size else ()
+        low, high = [f"{end:.4g}" for end in ends] or ["-", "-"]
+        failures = matrix.size - values.size
+        failed = f"{failures} of {matrix.size} failed" if failures else ""
+        note = ", ".join(text for text in (failed, notes.get(m.spec)) if text)
+        yield SummaryRow(m.spec, m.label, low, high, note, f"{comparison.seconds[m.spec]:.2f}")
+
+
+def summary(comparison: Any) -> str:
+    """Return a comparison as lines of text: the smallest and the largest value of each measure."""
+    count = f"{len(comparison.measures)} measure{'' if len(comparison.measures) == 1 else 's'}"
+    lines = [f"Comparison of {_size(comparison)} by {count}"]
+    lines += [f"  {caution}" for caution in comparison.cautions]
+    width = max((len(m.spec) for m in comparison.measures), default=0)
+    for row in _summary(comparison):
+        span = f"{row.smallest:>10} .. {row.largest:<10}"
+        lines.append(f"  {row.measure:<{width}}  {span}  {row.notes}".rstrip())
+    return "\n".join(lines)
+
+
+def summary_html(comparison: Any) -> str:
+    """Return a comparison as an HTML table with a row for each measure."""
+    header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
+        for row in _summary(comparison)
+    )
+    caption = f"Comparison of {_size(comparison)}"
+    cautions = "".join(f"<p>{escape(caution)}</p>" for caution in comparison.cautions)
+    return f"{cautions}<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
+
+
+def _size(comparison: Any) -> str:
+    return f"{len(comparison.rows)} x {len(comparison.columns)} representations"
+
+
+def without_rounding(values: np.ndarray, info: Any) -> np.ndarray:
+    """Return values for people to read: what is 0, or an end of the range of the measure, except
+    for rounding errors becomes that.
+
+    Those are errors below 1e-12 of the width of the range or, if it has no end, of the largest
+    value here.
+    """
+    import numpy as np
+
+    width = info.range[1] - info.range[0]
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    scale = width if width < ORDINARY else largest
+    for end in (0.0, *filter(np.isfinite, info.range)):
+        values = np.where(np.abs(values - end) < ROUNDING * scale, end, values)
+    return np.asarray(values)
+
+
+def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
+    """Return one text per measure with diagnostics, such as "neighbour recall 0.97 to 1".
+
+    ``without``: the name of a diagnostic that is shown elsewhere.
+    """
+    import numpy as np
+
+    notes: dict[str, list[str]] = {}
+    for m in comparison.measures:
+        for name, matrix in comparison.numbers.get(m.spec, {}).items():
+            numbers = matrix[~np.isnan(matrix)]
+            if name != without and numbers.size:
+                notes.setdefault(m.spec, []).append(_span(name, numbers))
+        words = [str(c.value) for c in comparison.caveats if c.measure == m.spec]
+        if words and without != "caveat":
+            notes.setdefault(m.spec, []).append(_counted(words))
+    return {spec: "; ".join(texts) for spec, texts in notes.items()}
+
+
+def _span(name: str, numbers: np.ndarray) -> str:
+    figures = 2 if name == "chance" else 4
+    return f"{name.replace('_', ' ')} {span_of(numbers.min(), numbers.max(), figures)}"
+
+
+def _counted(words: Iterable[str]) -> str:
+    """Return the different texts with the number of values they concern."""
+    counts = Counter(words)
+    return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in counts.items())
+
+
+def span_of(low: float, high: float, figures: int) -> str:
+    """Return both ends of a span, or the number that they are: "0.21 to 0.23"."""
+    return " to ".join(dict.fromkeys(f"{end:.{figures}g}" for end in (low, high)))

@@ -1,0 +1,335 @@
+"""One ranking of measures over several suites, and which conclusions of their papers hold."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, zip_longest
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..catalogue import get_measure
+from ..comparison.provenance import environment
+from ..sections.claims import VERDICTS
+from ..sections.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words, without_each
+from ..sections.result import Result
+from ..sections.sections import Entry, Section, Table
+from ..sections.standing import PLACES, place_words, rank_figures, tie_words
+from ..sections.values import distinct, known
+from ..significance import DECIMALS, Place, Places, places, ranks_of_rows, summarize
+from . import SUITES, load_result
+from .grounding import spearman
+
+CellRanks: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]  # by test, and cell of it
+STANDING, STANDING_TITLE = "standing", "All suites together"
+REPEATED = ("domains", "protocol")  # facts of a study that its section repeats
+
+
+def joint(folders: Iterable[str | Path]) -> Result:
+    """Return one ranking of measures over the studies in several folders, each of another suite.
+
+    Measures that take part in all of them are ranked anew among each other in every cell: equal
+    values share the mean of their ranks, and measures without a value come last. Cells in which all
+    are equal do not count. A suite has the same weight as any other, however many cells it has: a
+    measure's place is by the mean over suites of its mean rank over cells. A suite of fewer than
+    six cells does not count; its mean ranks are shown.
+
+    Intervals come from 2000 samples of the cells, drawn within the models that they share, the same
+    for all measures (see :func:`resemblance.significance.places`). They say which measures other
+    cells of the same models may order otherwise, all pairs at once; they are too narrow for other
+    models and data.
+
+    A study of a trial size is left out, and the result says so; when fewer than two others remain
+    the whole ranking is a trial, without places, intervals and verdicts.
+
+    Raises ``ValueError`` for fewer than two suites, two studies of the same suite, a folder without
+    a result, a suite without a cell that tells measures apart, and when fewer than two measures
+    take part in all.
+    """
+    studies = [_read(folder) for folder in folders]
+    ranks = joint_ranks(studies)
+    remarks = tuple(
+        f"Left out of the ranking: {words_of(study)}, which is a trial."
+        for study in studies
+        if study not in ranks.studies
+    )
+    return result_of_ranks(ranks, remarks)
+
+
+def result_of_ranks(ranks: JointRanks, remarks: tuple[str, ...] = ()) -> Result:
+    """Return joint ranks as a result, which a page shows; ``remarks`` come before its numbers."""
+    first = _trial_standing(ranks) if ranks.is_trial else _standing(ranks)
+    lead = headline(ranks.places, ranks.labels), without_each(ranks.places, ranks.labels)
+    suites = "; ".join(SUITES[study.suite] for study in ranks.studies)
+    return Result(
+        "joint",
+        "trial" if ranks.is_trial else " + ".join(study.suite for study in ranks.studies),
+        (first, _agreement(ranks), *(_of_suite(study, ranks) for study in ranks.studies)),
+        ranks.labels,
+        provenance=environment(),
+        facts={"studies": "; ".join(map(words_of, ranks.studies))},
+        lead="" if ranks.is_trial else " ".join(filter(None, (*lead, *_disagreement(ranks)))),
+        remarks=remarks,
+        title="One ranking of measures",
+        about=(
+            f"Each suite asks in its own way whether a measure can be trusted: {suites}. Here the "
+            "measures that took part in all of them are ranked together, with what their papers "
+            "concluded and whether it holds."
+        ),
+    )
+
+
+def _read(folder: str | Path) -> Result:
+    result = load_result(folder)
+    if result.suite not in SUITES:
+        raise ValueError(f"{folder} is of {result.suite!r}; known: {', '.join(SUITES)}")
+    return result
+
+
+# ------------------------------------------------------------------------------------------ ranks
+
+
+class JointRanks(NamedTuple):
+    """The measures that studies have in common, ranked among each other.
+
+    ``is_trial``: all studies are only for trying out, or all but one. ``labels``: of the measures,
+    by specification. ``cells``: by suite and cell, the rank of every measure, equal ones sharing
+    the mean of their ranks; cells without any order are left out. ``tied``: how many of these there
+    were.
+    """
+
+    studies: tuple[Result, ...]
+    is_trial: bool
+    labels: Mapping[str, str]
+    cells: Mapping[str, CellRanks]
+    tied: Mapping[str, int]
+    places: Places
+
+    def agreement(self, one: str, other: str) -> float:
+        """Return Spearman's correlation of the mean ranks that two suites give."""
+        means = self.places.by_group
+        sides = (np.array([means[s][p.measure] for p in self.places.rows]) for s in (one, other))
+        return float(spearman(*sides).value)
+
+
+def joint_ranks(studies: Sequence[Result]) -> JointRanks:
+    """Return the ranks of the measures that all studies have, without trials unless there are too
+    few other studies; ``ValueError`` when there is nothing to rank."""
+    _check(studies)
+    serious = tuple(study for study in studies if not study.is_trial)
+    is_trial = len(serious) < 2
+    ranked = tuple(studies) if is_trial else serious
+    among = set.intersection(*(set(study.labels) for study in ranked))
+    ranks = {study.suite: study.ranks(among) for study in ranked}
+    cells = {suite: shared_ranks(of_suite) for suite, of_suite in ranks.items()}
+    for suite in (suite for suite, of_suite in cells.items() if not of_suite):
+        raise ValueError(
+            f"no cell of the {suite} study tells the measures apart that all suites have in common"
+        )
+    tied = {suite: len(of_suite) - len(cells[suite]) for suite, of_suite in ranks.items()}
+    standing = places(cells, strata={study.suite: study.models() for study in ranked})
+    return JointRanks(ranked, is_trial, _labels(ranked, among), cells, tied, standing)
+
+
+def _check(studies: Sequence[Result]) -> None:
+    suites = [study.suite for study in studies]
+    if len(suites) < 2:
+        raise ValueError("a joint ranking needs the studies of at least two suites")
+    for suite in suites:
+        if suites.count(suite) > 1:
+            raise ValueError(f"two studies are of {suite!r}; give one of each suite")
+    if len(set.intersection(*(set(study.labels) for study in studies))) < 2:
+        raise ValueError(
+            "fewer than two measures take part in all suites: run them again with common --measures"
+        )
+
+
+def shared_ranks(ranks: CellRanks) -> CellRanks:
+    """Return ranks of which equal ones share their mean, so that chance is in the middle, of the
+    cells that have any order."""
+    cells = {}
+    for cell, of_cell in ranks.items():
+        shared = ranks_of_rows(np.round(list(of_cell.values()), DECIMALS))
+        if np.ptp(shared) > 0:
+            cells[cell] = dict(zip(of_cell, shared.tolist()))
+    return cells
+
+
+def _labels(studies: Sequence[Result], among: set[str]) -> dict[str, str]:
+    labels = {spec: label for s in studies for spec, label in s.labels.items() if spec in among}
+    return distinct({spec: _label(spec, label) for spec, label in labels.items()})
+
+
+def _label(spec: str, label: str) -> str:
+    """Return what the catalogue calls a measure, since suites differ, or what a suite calls one
+    that is not in it."""
+    try:
+        return get_measure(spec).label
+    except ValueError:
+        return label
+
+
+# --------------------------------------------------------------------------------------- the lead
+
+
+def words_of(study: Result) -> str:
+    """Return a study in words: "stability, small: for trying out"."""
+    return f"{study.suite}, {size_words(study.suite, study.size) if study.size else OWN}"
+
+
+def _disagreement(ranks: JointRanks) -> Iterator[str]:
+    """Yield who leads in each suite, and which suites agree the least."""
+    leaders = dict[str, str]()
+    for suite, means in ranks.places.by_group.items():
+        best = min(means.values())
+        leaders[suite] = listed([ranks.labels[m] for m, mean in means.items() if mean == best])
+    if len(set(leaders.values())) == 1:
+        yield "The same measure leads in every suite."
+    else:
+        names = ", ".join(f"{name} in {suite}" for suite, name in leaders.items())
+        yield f"The suites have different leaders: {names}."
+    pairs = {pair: ranks.agreement(*pair) for pair in combinations(leaders, 2)}
+    known_pairs = {pair: value for pair, value in pairs.items() if not math.isnan(value)}
+    if known_pairs:
+        least = min(known_pairs, key=lambda pair: known_pairs[pair])
+        value = f"{known_pairs[least]:.2f}".replace("-", "−")
+        yield f"{least[0]} and {least[1]} agree the least on the order (correlation {value})."
+
+
+# ------------------------------------------------------------------------------------ the standing
+
+
+def _standing(ranks: JointRanks) -> Section:
+    places = ranks.places
+    note = (
+        f"{PLACES} Behind the leader: the interval of "
+        "the difference of mean ranks. Before the next: the share of samples in which a measure "
+        "has a better mean rank than the one below, ties counting half; 50 % is no order. Columns "
+        "of suites: mean rank over its cells."
+    )
+    records = [
+        _record(ranks, place, following)
+        for place, following in zip_longest(places.rows, places.rows[1:])
+    ]
+    about = f"{_about(ranks)} {RESAMPLING}"
+    table = Table.of(records, "places", "Where measures stand", note, is_leading=True)
+    count = len(places.rows)
+    figures = rank_figures(
+        places,
+        ranks.labels,
+        [place.measure for place in places.rows],
+        "Mean rank over suites",
+        worst=float(count),
+        is_sure=places.is_settling,
+        note=f"A measure that guesses has a mean rank of {(count + 1) / 2:g}.",
+    )
+    reasons = _absent(ranks)
+    return Section(STANDING, STANDING_TITLE, about, (table,), tuple(figures), reasons=reasons)
+
+
+def _record(ranks: JointRanks, place: Place, following: Place | None) -> dict[str, Entry]:
+    before, (low, high) = ranks.places.before, place.simultaneous
+    return {
+        "measure": ranks.labels[place.measure],
+        "mean rank": place.mean,
+        "place": place_words(place),
+        "behind the leader, 95 %": "tied with the leader"
+        if place.is_tied
+        else f"{low:.1f} to {high:.1f}",
+        "before the next": f"{before[place.measure, following.measure]:.0%}" if following else None,
+        "tied with": tie_words(ranks.places, place.measure, ranks.labels),
+        **{suite: means[place.measure] for suite, means in ranks.places.by_group.items()},
+    }
+
+
+def _trial_standing(ranks: JointRanks) -> Section:
+    """Mean ranks without places, intervals or order, by the name of the measure."""
+    means = ranks.places.by_group
+    records: list[dict[str, Entry]] = [
+        {
+            "measure": ranks.labels[p.measure],
+            "mean rank": p.mean,
+            **{suite: of_suite[p.measure] for suite, of_suite in means.items()},
+        }
+        for p in sorted(ranks.places.rows, key=lambda p: ranks.labels[p.measure])
+    ]
+    note = "By name; the ranks mean nothing."
+    table = Table.of(records, "mean ranks", "Mean ranks of a trial", note, is_leading=True)
+    about = f"{TRIAL} {_about(ranks)}"
+    return Section(STANDING, STANDING_TITLE, about, (table,), reasons=_absent(ranks))
+
+
+def _about(ranks: JointRanks) -> str:
+    counts = ", ".join(f"{len(cells)} in {suite}" for suite, cells in ranks.cells.items())
+    return (
+        f"{len(ranks.places.rows)} measures take part in all of {len(ranks.studies)} suites and "
+        "are ranked among each other in every cell, 1 for the best; equal ones share the mean of "
+        f"their ranks. Cells that tell measures apart: {counts}. Every suite has the same weight, "
+        "but one of fewer than six cells, which does not count towards the mean rank."
+    )
+
+
+def _absent(ranks: JointRanks) -> dict[str, str]:
+    labels = {s: label for study in ranks.studies for s, label in study.labels.items()}
+    absent = dict[str, str]()
+    for spec in (spec for spec in labels if spec not in ranks.labels):
+        without = ", ".join(study.suite for study in ranks.studies if spec not in study.labels)
+        absent[f"{labels[spec]} ({spec})"] = f"takes no part in {without}"
+    return absent
+
+
+# ----------------------------------------------------------------------------- agreement and suites
+
+
+def _agreement(ranks: JointRanks) -> Section:
+    suites = list(ranks.cells)
+    records: list[dict[str, Entry]] = [
+        {"": one, **{s: 1.0 if s == one else known(ranks.agreement(one, s)) for s in suites}}
+        for one in suites
+    ]
+    about = (
+        "Spearman's correlation of the mean ranks that two suites give to the same measures: 1 "
+        "when they put them in the same order, 0 when the orders have nothing in common, below 0 "
+        "when one order is more like the reverse of the other."
+    )
+    table = Table.of(records, "agreement", "Do the suites agree?")
+    return Section("agreement", "Agreement of the suites", about, (table,))
+
+
+def _of_suite(study: Result, ranks: JointRanks) -> Section:
+    tests: dict[str, dict[Hashable, Mapping[str, float]]] = defaultdict(dict)
+    for cell, of_cell in ranks.cells[study.suite].items():
+        tests[cell[0]][cell] = of_cell
+    by_test = {
+        test: {row.measure: row.mean for row in summarize(cells)} for test, cells in tests.items()
+    }
+    means = ranks.places.by_group[study.suite]
+    measures = [p.measure for p in ranks.places.rows]
+    measures.sort(key=lambda m: ranks.labels[m] if study.is_trial else means[m])
+    records: list[dict[str, Entry]] = [
+        {
+            "measure": ranks.labels[m],
+            "all": means[m],
+            **{f"{test} ({len(cells)})": by_test[test][m] for test, cells in tests.items()},
+        }
+        for m in measures
+    ]
+    table = Table.of(records, "ranks", "Mean rank by test", "In brackets: the number of cells.")
+    title = SUITES[study.suite]
+    return Section(study.suite, title, _about_suite(study, ranks), (table,), claims=study.claims)
+
+
+def _about_suite(study: Result, ranks: JointRanks) -> str:
+    cells, tied = len(ranks.cells[study.suite]), ranks.tied[study.suite]
+    more = f" (in {tied} more all measures are equal)" if tied else ""
+    facts = [f"{name}: {study.facts[name]}" for name in REPEATED if name in study.facts]
+    counts = {v: sum(claim.verdict == v for claim in study.claims) for v in VERDICTS}
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    return (
+        f"Cells: {cells}{more}. Size of the study: {'; '.join([study.size or OWN, *facts])}. "
+        "Conclusions of the paper on the models and data here: "
+        f"{verdicts or 'none judged'}."
+    )

@@ -1,0 +1,129 @@
+"""The point clouds of the manifold suite: what is compared with what, at which size.
+
+Islam et al. 2025, Section 5 and its appendix: a Swiss roll against S-curves, rings and clusters
+that merge (Barannikov et al. 2022), Gaussian spots with noise and without correspondence, uniform
+spots of which one moves away.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..point_clouds import clusters, gaussian_spots, rings, swiss_roll_s_curve, uniform_spots
+
+KS = (5, 10, 15, 25, 50, 100, 150, 200, 250, 300, 400, 450)
+ROLL_KS = (*KS, 600, 800)
+COUNTS = tuple(range(2, 13))  # numbers of clusters
+NOISE = 0.5
+
+
+class ManifoldSize(NamedTuple):
+    """How large the suite is.
+
+    ``roll`` samples and ``rs`` positions of the Swiss roll; ``spots``: samples at ``spots_d``
+    features, and ``d_spots`` features at the most samples, each with so many ``seeds``;
+    ``cubes``: samples of each of two cubes, the same for features, and ``moves``, the distances by
+    which one moves; ``ks``: numbers of neighbours; ``sweep_d``: features at which these are varied;
+    ``slow``: the most samples for a measure that is slow.
+    """
+
+    roll: int
+    rs: tuple[float, ...]
+    spots: tuple[int, ...]
+    spots_d: int
+    d_spots: tuple[int, ...]
+    seeds: int
+    cubes: tuple[int, ...]
+    d_cubes: tuple[int, ...]
+    moves: tuple[float, ...]
+    sweep_d: tuple[int, int]
+    ks: tuple[int, ...] = KS
+    slow: int = 500
+
+
+class CloudCase(NamedTuple):
+    """One reference, and the clouds it is compared with (``at``: r, number of rings or clusters, or
+    distance moved).
+
+    ``over_k``: by every number of neighbours instead of the one that a measure has.
+    """
+
+    shape: str
+    n: int
+    d: int
+    seed: int
+    at: tuple[float, ...]
+    over_k: bool = False
+
+    @property
+    def variants(self) -> int:
+        """With how many clouds the reference is compared."""
+        return 2 if self.shape == "spots" else len(self.at)
+
+
+class Variant(NamedTuple):
+    """A cloud that the reference of a case is compared with, and the experiment it belongs to."""
+
+    experiment: str
+    at: float
+    array: np.ndarray
+
+
+def cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
+    """Return what is compared, each case once, smaller ones first within an experiment."""
+    low, high = size.sweep_d
+    most, largest, seeds = size.spots[-1], 2 * size.cubes[-1], range(size.seeds)
+    swept = (False, True)
+    plan = [
+        CloudCase("swiss_roll", size.roll, 2, 0, size.rs),
+        CloudCase("swiss_roll", size.roll, 2, 0, (0.5,), True),
+        *(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5), over_k) for over_k in swept),
+        *(CloudCase("clusters", 300, 2, 7, COUNTS, over_k) for over_k in swept),
+        *(CloudCase("spots", n, size.spots_d, s, (NOISE,)) for n in size.spots for s in seeds),
+        *(CloudCase("spots", most, d, s, (NOISE,)) for d in size.d_spots for s in seeds),
+        *(CloudCase("spots", most, d, 0, (NOISE,), True) for d in (low, high)),
+        *(CloudCase("cubes", 2 * n, high, 0, size.moves) for n in size.cubes),
+        *(CloudCase("cubes", largest, d, 0, size.moves) for d in size.d_cubes),
+        *(CloudCase("cubes", largest, d, 0, size.moves[-1:], True) for d in (low, high)),
+    ]
+    return tuple(dict.fromkeys(plan))
+
+
+def clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+    """Return the reference of a case and the clouds it is compared with."""
+    return {
+        "swiss_roll": _rolls,
+        "rings": _rings,
+        "clusters": _clusters,
+        "spots": _spots,
+        "cubes": _cubes,
+    }[case.shape](case)
+
+
+def _rolls(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+    pairs = [swiss_roll_s_curve(r, n=case.n) for r in case.at]
+    return pairs[0].first, [Variant("swiss_roll", r, p.second) for r, p in zip(case.at, pairs)]
+
+
+def _rings(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+    return rings(1), [Variant("rings", count, rings(int(count))) for count in case.at]
+
+
+def _clusters(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+    split = [Variant("clusters", c, clusters(int(c), seed=case.seed)) for c in case.at]
+    return clusters(1, seed=case.seed), split
+
+
+def _spots(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+    (noise,) = case.at
+    spots = gaussian_spots(case.n, case.d, noise=noise, seed=case.seed)
+    lost = Variant("lost", 0.0, spots.lost)
+    return spots.reference, [Variant("perturbed", noise, spots.perturbed), lost]
+
+
+def _cubes(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+    n = case.n // 2
+    moved = [Variant("moved", t, uniform_spots(n, case.d, t, seed=case.seed)) for t in case.at]
+    return uniform_spots(n, case.d, 0.0, seed=case.seed), moved

@@ -1,0 +1,432 @@
+"""The page of the manifold suite: a section for every experiment, the grades of all measures, times
+and failures."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from resemblance.comparison.comparison import MeasureInfo
+from resemblance.contracts._measure import Measure
+from resemblance.sections.figures import Chart, Cloud, Clouds, Figure, Line
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section, Table
+from resemblance.sections.values import known
+
+from ..page import data_table, failures_section, times_section
+from ..ranks import Overview, overview_of, with_scores
+from ..study import Judge
+from .clouds import CloudCase, clouds
+from .values import CLUSTERS, GRADES, Measured, common, curve, curve_over_k, grades, taus_over_k
+
+EXPERIMENTS: Mapping[str, str] = {  # names of sections, and their titles
+    "swiss roll": "Swiss roll and S-curve",
+    "rings": "Rings that merge",
+    "clusters": "Clusters that split",
+    "perturbed": "Perturbed spots",
+    "lost": "Lost correspondence",
+    "moved": "Spots that move apart",
+}
+ABOUT: Mapping[str, str] = {
+    "swiss roll": "The S-curve at r = 0.5 unrolls the Swiss roll; elsewhere it winds around, and "
+    "points that are far apart on the roll meet. A measure of manifolds is largest in the middle. "
+    "Figures 1 and 7 of the paper. Dashed lines are distances, drawn as 1 − value / the largest of "
+    "the diagram: their order and shape count, not their level.",
+    "rings": "Five rings that merge step by step against five separate rings: the similarity "
+    "should fall from left to right, and Kendall's τ with the known order should be 1. "
+    "Figure 2 of the paper.",
+    "clusters": "One cluster against the same points in a growing number of clusters: the "
+    "similarity should fall. τ is computed over 2, 3, 4, 5, 6, 10 and 12 clusters, as in the "
+    "original experiment. "
+    "Figure 6 of the paper.",
+    "perturbed": "A Gaussian blob and the same blob with noise half as large: equally alike for "
+    "few and many samples or features, so the curve should be flat. Figures 3 (a–e) and 8 of "
+    "the paper.",
+    "lost": "Two unrelated blobs: a similarity should be 0. A value above 0 here is a bias that "
+    "inflates all other results. Figures 3 (f–i) and 8 of the paper.",
+    "moved": "Two uniform cubes of points, one of which moves away by t, against both in place: "
+    "neighbourhoods inside a cube do not change, so the curve should level off. "
+    "Figures 3 (j–n) and 9 of the paper.",
+}
+TITLE = "The manifold suite: measures on shapes whose similarity is known"
+INTRODUCTION = (
+    "Swiss rolls, rings, clusters and Gaussian blobs (“spots”) in two or more dimensions, for "
+    "which we know which pairs are more alike, or that the value must not change. Each measure "
+    "sees the same points in the same "
+    "order in both shapes. The experiments are those of Islam, Liu and Sarkar (“Manifold "
+    "Approximation leads to Robust Kernel Alignment”, arXiv 2510.22953), rings and clusters those "
+    "of Barannikov et al. (“Representation Topology Divergence”, ICML 2022)."
+)
+NAMES: Mapping[str, str] = {  # of the measures of the MKA paper; these are shown at first
+    "mka": "MKA", "kcka[variant=code]": "kCKA (code)", "kcka": "kCKA", "cka": "CKA",
+    "cka[kernel=rbf]": "CKA-RBF (δ 1)", "cka[bandwidth=0.2,kernel=rbf]": "CKA-RBF (δ 0.2)",
+    "svcca": "SVCCA", "imd": "IMD", "rtd": "RTD",
+    "mka[k=15]": "MKA (k 15)", "cka[bandwidth=0.45,kernel=rbf]": "CKA-RBF (δ 0.45)",
+}  # fmt: skip
+FIRST = tuple(NAMES)[:9]
+AXES = {"k": "neighbours k", "n": "samples n", "d": "features d", "t": "distance t", "r": "r"}
+COLOURS = 12  # of points
+LEAST, MOST = -0.2, 1.04  # beyond which a curve leaves its diagram
+Curve = Mapping[float, float]
+Drawn = Mapping[str, "Style"]  # by specification
+
+
+def check_claims(claims: Mapping[str, Judge] | None) -> None:
+    """Raise ``ValueError`` for claims of a section that no result has."""
+    unknown = [name for name in claims or () if name not in EXPERIMENTS]
+    if unknown:
+        raise ValueError(
+            f"manifolds.run: there is no section {unknown[0]!r} for claims; known: "
+            f"{', '.join(EXPERIMENTS)}"
+        )
+
+
+def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
+    """Return what was measured as tables, figures and scores.
+
+    ``usual``: the measures of the suite, of which only those of the paper are shown at first.
+    """
+    usual, points = tuple(usual), run.of()
+    seeds = len({p.seed for p in run.of("perturbed")})
+    drawn, by_measure = styles(run.measures, [m.spec for m in usual]), grades(run)
+    names = {spec: style.name for spec, style in drawn.items()}
+    overview = overview_of(
+        "manifolds",
+        run.scores,
+        [run.measures[spec] for spec in names],
+        run.cells,
+        usual,
+        is_trial=run.is_trial,
+    )._replace(names=names)
+    sections = list[Section]()
+    for name, title in EXPERIMENTS.items():
+        if run.of(name.replace(" ", "_")):
+            figures: tuple[Figure, ...] = (_clouds_of(name), *_charts(name, run, drawn))
+            cells = {cell: of for cell, of in run.cells.items() if cell[0] == name}
+            sections.append(with_scores(Section(name, title, ABOUT[name], (), figures), cells))
+    sections += [_grade_section(run, drawn, by_measure, overview)]
+    sections += [times_section(overview, run.seconds)]
+    if run.left_out or run.failed:
+        reasons = {names[m]: f"left out {why}" for m, why in run.left_out.items()}
+        sections.append(failures_section(names, run.failed, reasons))
+    return Result(
+        "manifolds",
+        run.size,
+        tuple(sections),
+        names,
+        provenance=run.provenance,
+        facts={
+            "data": "point clouds drawn here",
+            "models": "none",
+            **({"seeds": str(seeds)} if seeds else {}),
+        },
+        lead="" if run.is_trial else _lead(by_measure, names),
+        title=TITLE,
+        about=INTRODUCTION,
+        counts={
+            "measure" if len(drawn) == 1 else "measures": str(len(drawn)),
+            "comparisons": f"{len(points):,}".replace(",", "\u202f"),
+        },
+    )
+
+
+def _lead(by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str]) -> str:
+    """Say which measures find both orders, and which of these the place of the Swiss roll."""
+    both = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
+    if not both:
+        count = "1 measure" if len(names) == 1 else f"{len(names)} measures"
+        return f"None of {count} puts both the rings and the clusters in the right order."
+    ordering = [names[m] for m in both]
+    also = [names[m] for m, g in both.items() if abs(g["peak"] - 0.5) <= 0.1]
+    among = "" if len(both) == len(names) else f"Of {len(names)} measures, only "
+    orders = (
+        f"{among}{_all(ordering)} put{'' if len(both) > 1 else 's'} both the rings and the "
+        "clusters in the right order"
+    )
+    if not also:
+        return f"{orders}."
+    who = ("they" if len(both) > 1 else "it") if also == ordering else _all(also)
+    finds = "finds" if len(also) == 1 else "find"
+    return f"{orders}; {who} also {finds} the S-curve that unrolls the Swiss roll."
+
+
+def _all(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# -------------------------------------------------------------------------------------- experiments
+
+
+def _charts(name: str, run: Measured, drawn: Drawn) -> list[Chart]:
+    chart, alongside = partial(_chart, drawn), partial(_along, run, drawn, name)
+    by_at = {m: curve(run, m, name.replace(" ", "_")) for m in drawn}
+    is_swept = any(p.over_k for p in run.of(name.replace(" ", "_")))
+    if name == "swiss roll":
+        by_k = {m: curve_over_k(run, m, "swiss_roll") for m in drawn}
+        roll = chart("Against the S-curve at r", "r", by_at)
+        swept = chart("Numbers of neighbours, r = 0.5", "k", by_k, log_x=True)
+        return [roll, swept] if is_swept else [roll]
+    if name in ("rings", "clusters"):
+        title = "Rings of radius 1, against one" if name == "rings" else "Clusters, against one"
+        order = chart(title, name, by_at)
+        return [order, _tau_chart(run, drawn, name)] if is_swept else [order]
+    if name == "moved":
+        longest = max(p.at for p in run.of("moved"))
+        place = {**common(run, name, "d"), **common(run, name, "n"), "t": longest}
+        others = {"t": "nd", "d": "nt", "n": "dt"}
+        charts = [alongside(x, {name: place[name] for name in of}) for x, of in others.items()]
+    else:
+        charts = [alongside(x, common(run, name, x)) for x in "nd"]
+    return [*charts, *_charts_over_k(run, drawn, name)]
+
+
+# ------------------------------------------------------------------------------------------- curves
+
+
+class Style(NamedTuple):
+    """How a measure is drawn: its name, whether it is shown at first, and whether it is a distance,
+    which is turned upside down."""
+
+    spec: str
+    name: str
+    is_shown: bool
+    is_distance: bool
+
+    @property
+    def note(self) -> str:
+        """What the pointer reads at the name."""
+        turned = ", a distance: drawn as 1 − value / the largest of the diagram"
+        return f"{self.spec}{turned if self.is_distance else ''}"
+
+
+def styles(measures: Mapping[str, MeasureInfo], usual: Iterable[str]) -> dict[str, Style]:
+    """Return how every measure is drawn, those of the paper first; a measure that is not among the
+    ``usual`` is one of the user's and is shown."""
+    names = {spec: NAMES.get(spec) or _name(info) for spec, info in measures.items()}
+    count = Counter(names.values())
+    are_few, specs = len(names) <= len(FIRST), set(usual)
+    return {
+        spec: Style(
+            spec,
+            names[spec] if count[names[spec]] == 1 else spec,
+            are_few or spec in FIRST or spec not in specs,
+            not measures[spec].larger_is_more_similar,
+        )
+        for spec in dict.fromkeys((*FIRST, *names))
+        if spec in names
+    }
+
+
+def _name(info: MeasureInfo) -> str:
+    """Return the label of a measure with its parameters: Jaccard (euclidean)."""
+    parameters = [
+        value if isinstance(value, str) else f"{name} {value}"
+        for name, value in info.parameters.items()
+    ]
+    return f"{info.label} ({', '.join(parameters)})" if parameters else info.label
+
+
+def _chart(
+    drawn: Drawn, title: str, x: str, curves: Mapping[str, Curve], log_x: bool = False
+) -> Chart:
+    """Draw the values of measures; a distance as 1 - value / the largest of the diagram, which
+    keeps its order and its shape."""
+    axis, lines = AXES.get(x, x), dict[str, Line]()
+    for spec, of in curves.items():
+        if of:
+            largest = max(map(abs, of.values())) or 1.0
+            values = (1 - v / largest if drawn[spec].is_distance else v for v in of.values())
+            lines[spec] = _line(drawn[spec], axis, of, [min(max(v, LEAST), MOST) for v in values])
+    shown = [y for spec, line in lines.items() if drawn[spec].is_shown for _, y in line.points]
+    low = LEAST if min(shown, default=0.0) < -0.01 else 0.0
+    name = title.split(",")[0].lower()
+    return Chart(
+        f"{name} {x}" if "neighbours" in name else name,
+        title,
+        axis,
+        "similarity",
+        tuple(lines.values()),
+        log_x=log_x,
+        span_y=(low, 1.0),
+    )
+
+
+def _line(style: Style, x: str, values: Curve, heights: Iterable[float]) -> Line:
+    numbers = {at: f"{value:.4g}".replace("-", "−") for at, value in values.items()}
+    return Line(
+        style.name,
+        tuple(zip(map(float, values), heights)),
+        titles=tuple(f"{style.name}: {number} at {x} = {at:g}" for at, number in numbers.items()),
+        note=style.note,
+        is_dashed=style.is_distance,
+        is_shown=style.is_shown,
+    )
+
+
+def _tau_chart(run: Measured, drawn: Drawn, experiment: str) -> Chart:
+    """Draw Kendall's tau with the known order by number of neighbours."""
+    lines, at = [], CLUSTERS if experiment == "clusters" else None
+    for spec, style in drawn.items():
+        swept = taus_over_k(run, spec, experiment, at).items()
+        taus = {float(k): tau for k, tau in swept if not math.isnan(tau)}
+        if taus:
+            lines.append(_line(style, AXES["k"], taus, taus.values()))
+    title = "Order by numbers of neighbours"
+    return Chart("order", title, AXES["k"], "τ", tuple(lines), log_x=True, span_y=(-1.0, 1.0))
+
+
+def _along(
+    run: Measured, drawn: Drawn, experiment: str, x: str, where: Mapping[str, float]
+) -> Chart:
+    """Draw measures along samples ("n"), features ("d") or the distance moved ("t") with the others
+    fixed."""
+    titles = {"n": "Numbers of samples", "d": "Numbers of features", "t": "Distance moved"}
+    fixed = {"at" if name == "t" else name: value for name, value in where.items()}
+    axis = "at" if x == "t" else x
+    curves = {spec: curve(run, spec, experiment, axis, **fixed) for spec in drawn}
+    return _chart(drawn, f"{titles[x]}, {_written(where)}", x, curves, log_x=x != "t")
+
+
+def _charts_over_k(run: Measured, drawn: Drawn, experiment: str) -> list[Chart]:
+    """Draw measures over numbers of neighbours, one diagram for each number of samples and
+    features."""
+    points, charts = [p for p in run.of(experiment) if p.over_k], []
+    for n, d in sorted({(p.n, p.d) for p in points}):
+        curves = {spec: curve_over_k(run, spec, experiment, n=n, d=d) for spec in drawn}
+        where: dict[str, float] = {"n": n, "d": d}
+        if experiment == "moved":
+            where["t"] = max(p.at for p in points)
+        diagram = _chart(drawn, f"Numbers of neighbours, {_written(where)}", "k", curves, True)
+        charts.append(diagram._replace(name=f"neighbours at d {d}"))
+    return charts
+
+
+def _written(facts: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} = {value:g}" for name, value in facts.items())
+
+
+# ------------------------------------------------------------------------------------------- clouds
+
+SAME = "Points of one colour are the same samples in all clouds."
+
+
+def _clouds_of(experiment: str) -> Clouds:
+    """Draw what an experiment compares, with few points."""
+    note = SAME
+    if experiment == "swiss roll":  # the S-curves are much smaller
+        reference, variants = clouds(CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0)))
+        colours, note = (
+            np.arange(480) * COLOURS // 480,
+            f"{SAME} Each cloud has a scale of its own.",
+        )
+        shapes = {"Swiss roll": reference} | {f"S-curve, r = {v.at:g}": v.array for v in variants}
+        shapes = {name: points / np.ptp(points) for name, points in shapes.items()}
+    elif experiment == "rings":  # the first of rings that lie on each other is on top
+        _, variants = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
+        colours = np.repeat([1, 3, 5, 8, 10], 100)[::-1]
+        shapes = {f"{v.at:g} of radius 1": v.array[::-1] for v in variants}
+    elif experiment == "clusters":
+        reference, variants = clouds(CloudCase("clusters", 300, 2, 7, (2, 3, 6, 12)))
+        colours = np.repeat(np.arange(60) % COLOURS, 5)
+        shapes = {"one": reference} | {f"{v.at:g} clusters": v.array for v in variants}
+    elif experiment == "moved":
+        reference, variants = clouds(CloudCase("cubes", 400, 2, 0, (2.0, 5.0)))
+        colours = _by_angle(reference[:, 0] % 1.1, reference[:, 1])
+        shapes = {"t = 0": reference} | {f"t = {v.at:g}": v.array for v in variants}
+    else:
+        reference, variants = clouds(CloudCase("spots", 300, 2, 0, (0.5,)))
+        colours = _by_angle(reference[:, 0], reference[:, 1])
+        name = {"perturbed": "with noise", "lost": "independent"}[experiment]
+        (other,) = (v.array for v in variants if v.experiment == experiment)
+        shapes = {"Gaussian spot": reference, name: other}
+    drawn = tuple(_cloud(name, points, colours) for name, points in shapes.items())
+    return Clouds("clouds", "What is compared", drawn, note)
+
+
+def _by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Colours of points by their order around the origin."""
+    return np.argsort(np.argsort(np.arctan2(y, x))) * COLOURS // len(x)
+
+
+def _cloud(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:
+    middle = (points.max(axis=0) + points.min(axis=0)) / 2
+    places = (points - middle).round(4).tolist()
+    return Cloud(name, tuple((x, y) for x, y in places), tuple(groups.tolist()))
+
+
+# ------------------------------------------------------------------------------------------- grades
+
+
+def _grade_section(
+    run: Measured, drawn: Drawn, by_measure: Mapping[str, Mapping[str, float]], overview: Overview
+) -> Section:
+    grades = {m: {name: known(value) for name, value in of.items()} for m, of in by_measure.items()}
+    has_value = {n for of in grades.values() for n, value in of.items() if value is not None}
+    headings = {n: heading for n, (heading, _) in GRADES.items() if n in has_value}
+    goodness = [
+        {name: _goodness(name, of[name], drawn[m].is_distance) for name in headings}
+        for m, of in grades.items()
+    ]
+    table = Table.of(
+        (
+            {"measure": drawn[m].name, **{heading: of[n] for n, heading in headings.items()}}
+            for m, of in grades.items()
+        ),
+        "grades",
+        "Grades of the measures",
+        "The shade is how good a value is.",
+        shades=tuple((None, *of.values()) for of in goodness),
+        framed=() if run.is_trial else _best([tuple(of.values()) for of in goodness]),
+        hints=dict(GRADES.values()),
+        is_leading=True,
+    )
+    about = (
+        "Order: Kendall's τ of the measured differences with the known order, with its sign, and "
+        "the share of pairs in order. Stability: coefficient of variation of the value where "
+        "nothing should change. Lost: the mean value without correspondence, of a distance as it "
+        "is. Kept: of a similarity, the share that remains when one cloud is far away."
+    )
+    data = (
+        Table.of(
+            ({"measure": m, **of} for m, of in grades.items()),
+            "grades by measure",
+            "Grades by measure",
+            is_data=True,
+        ),
+        data_table(overview, "scores", run.scores, ("cell",)),
+        Table.of(
+            (p._asdict() | {"over_k": int(p.over_k)} for p in run.of()),
+            "comparisons",
+            "Every comparison",
+            is_data=True,
+        ),
+    )
+    return Section("grades", "Grades", about, (table, *data))
+
+
+def _goodness(name: str, value: float | None, is_distance: bool) -> float | None:
+    """Return how good a grade is, from 0 to 1; None where it has no value, or no right one."""
+    if value is None or (name == "lost" and is_distance):
+        return None
+    if name.startswith("over"):
+        value = 1 - 2 * value
+    elif name == "lost":
+        value = 1 - 1.5 * abs(value)
+    elif name == "peak":
+        value = 1 - 2 * abs(value - 0.5)
+    return min(max(value, 0.0), 1.0)
+
+
+def _best(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple[int, int], ...]:
+    """Return row and column of the best of every column of grades, which is the second of the table
+    and later."""
+    cells = []
+    for column, values in enumerate(zip(*goodness), start=1):
+        best = max((v for v in values if v is not None), default=None)
+        cells += [(row, column) for row, v in enumerate(values) if v is not None and v == best]
+    return tuple(cells)

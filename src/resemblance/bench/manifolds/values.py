@@ -1,0 +1,259 @@
+"""What was measured on the clouds of the manifold suite, as curves, orders and grades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.comparison.comparison import MeasureInfo
+from resemblance.sections.headlines import is_trial
+from resemblance.sections.ranks import Scores
+from resemblance.sections.sections import RankRule
+from resemblance.sections.values import mean
+
+from ..case import Score, value_of
+from ..grounding import BlockScore, Rule, by_reference, concordance, kendall
+from ..ranks import Cell
+from ..scoring import Failed
+
+CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order among these is graded
+PLATEAU = 1e-5  # differences that are this close are equal where the peak is looked for
+
+
+def peak(measured: np.ndarray, at: np.ndarray) -> float:
+    """Return where the smallest difference is; NaN where one is missing, or all are equal.
+
+    A plateau around the right place peaks there: of equal differences, the one nearest to the
+    middle counts.
+    """
+    if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
+        return math.nan
+    plateau = at[measured <= measured.min() + PLATEAU]
+    return float(plateau[np.argmin(np.abs(plateau - 0.5))])
+
+
+def closeness(measured: np.ndarray, at: np.ndarray) -> BlockScore:
+    """How near the smallest difference is to the middle: 0 is there, less is farther."""
+    return BlockScore(-abs(peak(measured, at) - 0.5))
+
+
+# An order, or a peak, without one of its members would be easier to find than the whole.
+ORDER = Rule(by_reference, kendall, is_complete=True)
+CONFORMITY = ORDER._replace(quality=concordance)
+PLACE = ORDER._replace(quality=closeness)
+
+
+class Measurement(NamedTuple):
+    """One comparison with a reference: value and difference are None where there is a reason.
+
+    ``experiment``: "swiss_roll", "rings", "clusters", "perturbed", "lost" or "moved". ``at``: r,
+    number of rings on each other, number of clusters, share of noise, or the distance moved.
+    ``over_k``: one of a sweep over numbers of neighbours. ``difference``: larger is more different,
+    whatever the direction of the measure.
+    """
+
+    experiment: str
+    measure: str
+    n: int
+    d: int
+    seed: int
+    at: float
+    over_k: bool
+    value: float | None
+    difference: float | None
+    reason: str | None
+
+
+class Measured(NamedTuple):
+    """What a run measured: what its page is made of, and claims are judged by.
+
+    ``measures``: those that are graded, by specification, in the order they were given;
+    ``sweeps``: by measure and number of neighbours, the specification that it has then.
+    ``points``: by experiment and specification. ``scores``: of every measure in every cell;
+    ``cells``: how measures are ranked by them. ``seconds``, ``failed``: of comparisons.
+    ``left_out``: by specification, where a measure was not compared, and why. ``provenance``:
+    versions and precision of what computed them.
+    """
+
+    size: str
+    measures: Mapping[str, MeasureInfo]
+    sweeps: Mapping[str, Mapping[int, str]]
+    points: Mapping[tuple[str, str], Sequence[Measurement]]
+    scores: tuple[Score, ...] = ()
+    cells: Mapping[Cell, tuple[Scores, RankRule]] = {}
+    seconds: Mapping[str, Mapping[str, float]] = {}
+    failed: tuple[Failed, ...] = ()
+    left_out: Mapping[str, str] = {}
+    provenance: Mapping[str, Any] = {}
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of the size that is only for trying out."""
+        return is_trial("manifolds", self.size)
+
+    def of(self, experiment: str | None = None) -> list[Measurement]:
+        """Return all points, or those of an experiment, sweeps included."""
+        chosen = (of for (e, _), of in self.points.items() if experiment in (None, e))
+        return [p for points in chosen for p in points]
+
+
+def curve(
+    run: Measured, measure: str, experiment: str, along: str = "at", **where: float
+) -> dict[float, float]:
+    """Return the value of a measure by ``along`` ("at", "n" or "d") where other facts are as given.
+
+    Values of several seeds are averaged; a point without a value is left out.
+    """
+    points = _points(run, experiment, measure, over_k=False, **where)
+    return _means((getattr(p, along), p.value) for p in points)
+
+
+def curve_over_k(
+    run: Measured, measure: str, experiment: str, **where: float
+) -> dict[float, float]:
+    """Return the value of a measure by number of neighbours."""
+    swept = run.sweeps.get(measure, {})
+    return _means(
+        (k, p.value)
+        for k, spec in swept.items()
+        for p in _points(run, experiment, spec, over_k=True, **where)
+    )
+
+
+def tau(
+    run: Measured,
+    measure: str,
+    experiment: str,
+    at: Collection[float] | None = None,
+    rule: Rule = ORDER,
+) -> float:
+    """Return Kendall's tau of the differences with the known order of "rings" or "clusters"."""
+    points = run.points.get((experiment, measure), ())
+    differences = {p.at: p.difference for p in points if at is None or p.at in at}
+    return value_of(rule, np.array(list(differences.values()), float), list(differences))
+
+
+def taus_over_k(
+    run: Measured, measure: str, experiment: str, at: Collection[float] | None = None
+) -> dict[int, float]:
+    """Return Kendall's tau by number of neighbours; NaN where an order lacks a value."""
+    return {
+        k: tau(run, spec, experiment, at)
+        for k, spec in sorted(run.sweeps.get(measure, {}).items())
+        if _points(run, experiment, spec, over_k=True)
+    }
+
+
+def common(run: Measured, experiment: str, along: str) -> dict[str, float]:
+    """Return the number of features (of samples) at which the most numbers of samples (of features)
+    were compared: {"d": 1000.0} for ``along="n"``; empty without the experiment."""
+    name, numbers = "d" if along == "n" else "n", dict[float, set[float]]()
+    for p in run.of(experiment):
+        if not p.over_k:
+            numbers.setdefault(getattr(p, name), set()).add(getattr(p, along))
+    return {name: max(numbers, key=lambda n: len(numbers[n]))} if numbers else {}
+
+
+def _points(run: Measured, experiment: str, measure: str, **where: object) -> list[Measurement]:
+    points = list(run.points.get((experiment, measure), ()))
+    for name, fact in where.items():
+        points = [p for p in points if getattr(p, name) == fact]
+    return points
+
+
+def _means(pairs: Iterable[tuple[float, float | None]]) -> dict[float, float]:
+    values = dict[float, list[float]]()
+    for key, value in pairs:
+        if value is not None:
+            values.setdefault(key, []).append(value)
+    return {key: float(np.mean(values[key])) for key in sorted(values)}
+
+
+# ------------------------------------------------------------------------------------------- grades
+
+
+def _over_k(run: Measured, measure: str) -> float:
+    points = (p for e in ("swiss_roll", "perturbed") for p in run.of(e) if p.over_k)
+    places = dict.fromkeys((p.experiment, p.n, p.d) for p in points)
+    curves = (curve_over_k(run, measure, e, n=n, d=d) for e, n, d in places)
+    return mean(_spread(of.values()) for of in curves if len(of) > 1)
+
+
+def _variation(run: Measured, measure: str, along: str) -> float:
+    fixed = common(run, "perturbed", along)
+    return _spread(curve(run, measure, "perturbed", along, **fixed).values())
+
+
+def _spread(values: Iterable[float]) -> float:
+    """Coefficient of variation; NaN for a single value or a mean of zero."""
+    numbers = np.array(list(values))
+    if len(numbers) < 2 or numbers.mean() == 0:
+        return np.nan
+    return float(numbers.std() / abs(numbers.mean()))
+
+
+def _kept(run: Measured, measure: str) -> float:
+    shares, points = list[float](), _points(run, "moved", measure, over_k=False)
+    for n, d in dict.fromkeys((p.n, p.d) for p in points):
+        moved = curve(run, measure, "moved", n=n, d=d)
+        longest = max(p.at for p in points if (p.n, p.d) == (n, d))
+        if len(moved) > 1 and moved.get(0.0):
+            shares.append(moved.get(longest, math.nan) / moved[0.0])
+    return mean(shares) if run.measures[measure].larger_is_more_similar else math.nan
+
+
+def _peak(run: Measured, measure: str) -> float:
+    roll = _points(run, "swiss_roll", measure, over_k=False)
+    return peak(np.array([p.difference for p in roll], float), np.array([p.at for p in roll]))
+
+
+# by name: the heading of a grade, and what it says
+GRADES: Mapping[str, tuple[str, str]] = {
+    "rings": ("τ rings", "Kendall's τ of the differences with the known order; 1 is right, −1 the "
+              "opposite order"),
+    "rings_conformity": ("in order, rings", "share of pairs of comparisons in the right order; "
+                         "equal differences count half"),
+    "clusters": ("τ clusters", "Kendall's τ of the differences with the known order"),
+    "clusters_conformity": ("in order, clusters", "share of pairs of comparisons in the right "
+                            "order"),
+    "over_k": ("over k", "coefficient of variation over numbers of neighbours; 0 is the best"),
+    "over_n": ("over n", "coefficient of variation over numbers of samples; 0 is the best"),
+    "over_d": ("over d", "coefficient of variation over numbers of features; 0 is the best"),
+    "lost": ("lost", "mean value without any correspondence; of a similarity 0 is right"),
+    "kept": ("kept", "value after the longest move over the value before, of a similarity; 1 is "
+             "the best"),
+    "peak": ("peak r", "where the S-curve is most like the Swiss roll; 0.5 is right"),
+}  # fmt: skip
+
+
+def grade(run: Measured, measure: str) -> dict[str, float]:
+    """Return the grades of one measure, by the names in ``GRADES``; NaN where it has no value."""
+    return {
+        "rings": tau(run, measure, "rings"),
+        "rings_conformity": tau(run, measure, "rings", rule=CONFORMITY),
+        "clusters": tau(run, measure, "clusters", CLUSTERS),
+        "clusters_conformity": tau(run, measure, "clusters", CLUSTERS, CONFORMITY),
+        "over_k": _over_k(run, measure),
+        "over_n": _variation(run, measure, "n"),
+        "over_d": _variation(run, measure, "d"),
+        "lost": mean(p.value for p in _points(run, "lost", measure, over_k=False)),
+        "kept": _kept(run, measure),
+        "peak": _peak(run, measure),
+    }
+
+
+def grades(run: Measured) -> dict[str, dict[str, float]]:
+    """Return the grades of the measures, the best orders first; of a trial, as the measures were
+    given."""
+    by_measure = {measure: grade(run, measure) for measure in run.measures}
+    if run.is_trial:
+        return by_measure
+
+    def order(measure: str) -> tuple[float, str]:
+        orders = (by_measure[measure][name] for name in ("rings", "clusters"))
+        return -sum(-2.0 if math.isnan(value) else value for value in orders), measure
+
+    return {measure: by_measure[measure] for measure in sorted(by_measure, key=order)}

@@ -1,0 +1,406 @@
+"""Packs as archives: the same bytes for the same content, unpacked after their checksum, and their
+files checked against their manifest.
+
+A manifest has one form, its canonical JSON, whose SHA-256 names the pack in the scores that were
+computed with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from resemblance.base.json_files import (
+    check_finite,
+    check_types,
+    checksum,
+    parse_document,
+    replacing,
+    write_atomically,
+)
+from resemblance.base.text import printable
+from resemblance.comparison.provenance import machine_words, versions
+
+FORMAT = 1
+MANIFEST = "MANIFEST.json"
+SUFFIX = ".tar.xz"
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+IDENTITY = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,5}}))?")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+PACK_BYTES, MANIFEST_BYTES = 2**32, 2**25  # what is larger is refused before it is unpacked
+LONGEST_PATH = 255  # characters, which headers of tar files can hold without extensions
+HEADER_BYTES = tarfile.RECORDSIZE  # of one file, of which ours have a block of 512
+# Numbers of 4 bytes: with lp and pb of 2 they take 8 % less space than by default.
+FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 2, "pb": 2}]
+UNREADABLE = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError, RecursionError)
+
+
+class PackedFile(NamedTuple):
+    """A file of a pack: its SHA-256 and its size in bytes; of a ``.npy`` file, whose ``dtype`` is
+    not empty, also the shape of the array."""
+
+    sha256: str
+    size: int
+    shape: tuple[int, ...] | None = None
+    dtype: str = ""
+
+
+class Manifest(NamedTuple):
+    """What a pack holds and where it is from.
+
+    ``files``: by path relative to the root of the pack, with slashes. ``facts``: what the suite
+    remembers, as JSON has it. ``versions``, ``machine``: where the pack was built.
+    """
+
+    name: str
+    version: int
+    suite: str
+    about: str
+    files: Mapping[str, PackedFile]
+    facts: Mapping[str, Any]
+    versions: Mapping[str, str]
+    machine: str
+
+    @property
+    def identity(self) -> str:
+        """The name with its version: "resi-compact@1"."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the canonical JSON, which is also that of the file MANIFEST.json."""
+        return hashlib.sha256(manifest_text(self).encode()).hexdigest()
+
+
+class Pack(NamedTuple):
+    """A pack whose files lie in a folder, where all of them were found to be what its manifest
+    lists."""
+
+    folder: Path
+    manifest: Manifest
+
+
+# ---------------------------------------------------------------------------------------- manifests
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """Return the canonical JSON of a manifest: sorted, ASCII, one line an entry."""
+    files = {name: _entry(file) for name, file in manifest.files.items()}
+    document = {"format": FORMAT, **manifest._asdict(), "files": files}
+    return json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+
+
+def _entry(file: PackedFile) -> dict[str, Any]:
+    return {key: value for key, value in file._asdict().items() if value not in (None, "")}
+
+
+def _parsed(content: bytes) -> Manifest:
+    """Return the manifest in the bytes of a MANIFEST.json; ``ValueError`` for what is none."""
+    text = content.decode("ascii", "replace")
+    manifest = parse_document(text, _manifest_of, MANIFEST, "the manifest of a pack")
+    if manifest_text(manifest) != text:
+        raise ValueError(f"{MANIFEST} is not in the form in which manifests are written")
+    return manifest
+
+
+def _manifest_of(document: dict[str, Any]) -> Manifest:
+    if document.pop("format") != FORMAT:
+        raise ValueError(
+            f"it has another format than {FORMAT}, that of this version of resemblance"
+        )
+    check_finite(document)
+    shapes = {n: f.get("shape") for n, f in document["files"].items()}
+    files = {
+        name: PackedFile(**entry | {"shape": None if shapes[name] is None else (*shapes[name],)})
+        for name, entry in document["files"].items()
+    }
+    manifest = Manifest(**document | {"files": files})
+    _check(manifest)
+    return manifest
+
+
+def _check(manifest: Manifest) -> None:
+    """Raise ``ValueError`` for entries of other types, and for a pack that is too large."""
+    check_types(manifest, Manifest)
+    check_identity(manifest.name, manifest.version)
+    versions_and_names = " ".join(f"{name} {v}" for name, v in manifest.versions.items())
+    for text in (manifest.suite, manifest.about, manifest.machine, versions_and_names):
+        if printable(text) != text:
+            raise ValueError(f"it has control characters in {text!a:.80}")
+    paths = [name.split("/") for name in manifest.files]
+    folders = {"/".join(parts[:i]) for parts in paths for i in range(len(parts))}
+    for name, file in manifest.files.items():
+        if printable(name) != name or len(name) > LONGEST_PATH or name in folders:
+            raise ValueError(
+                f"{name!a:.120} cannot be a file of a pack: a path has at most {LONGEST_PATH} "
+                "characters, all printable, and is not the folder of another file"
+            )
+        if not DIGEST.fullmatch(file.sha256) or file.size < 0:
+            raise ValueError(f"{name} has no SHA-256, or no size")
+    if not manifest.files or manifest.size > PACK_BYTES:
+        raise ValueError(
+            f"a pack has at least one file, and at most {PACK_BYTES:,} bytes; it has "
+            f"{len(manifest.files):,} with {manifest.size:,} bytes"
+        )
+
+
+def check_identity(name: str, version: int) -> None:
+    """Raise ``ValueError`` unless a pack can have this name and version."""
+    if not IDENTITY.fullmatch(f"{name}@{version}"):
+        raise ValueError(
+            "a pack has a name of at most 64 lower-case letters, digits and hyphens, and a version "
+            f"from 1 to 999999; got {name!r:.80} and {version}"
+        )
+
+
+def read_manifest(pack_or_archive: Path) -> Manifest:
+    """Return the manifest of an archive or an unpacked pack, whose files are not read.
+
+    Raises ``ValueError`` for what has none.
+    """
+    with _refusing(pack_or_archive):
+        if pack_or_archive.is_dir():
+            return _manifest_in(pack_or_archive)
+        with _reading(pack_or_archive) as (tar, content):
+            return _first(tar, content)
+
+
+def _manifest_in(folder: Path) -> Manifest:
+    path = folder / MANIFEST
+    if path.is_symlink() or not path.is_file():
+        raise ValueError(f"it has no {MANIFEST}")
+    return _parsed(path.read_bytes())
+
+
+class _Limited:
+    """The content of an archive, of which ``left`` bytes may be read: what extends a header, such
+    as a list of holes in a file, is read into memory, and could have any size."""
+
+    def __init__(self, file: lzma.LZMAFile) -> None:
+        self._read, self.seek, self.tell = file.read, file.seek, file.tell
+        self.left = HEADER_BYTES
+
+    def read(self, size: int) -> bytes:
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("it has a header that is too large")
+        return self._read(size)
+
+
+@contextmanager
+def _reading(archive: Path) -> Iterator[tuple[tarfile.TarFile, _Limited]]:
+    with lzma.open(archive, "rb", format=lzma.FORMAT_XZ) as file:
+        content = _Limited(file)
+        with tarfile.open(fileobj=cast(Any, content), mode="r:") as tar:
+            yield tar, content
+
+
+def _first(tar: tarfile.TarFile, content: _Limited) -> Manifest:
+    first = tar.next()
+    if first is None or first.name != MANIFEST or not (file := tar.extractfile(first)):
+        raise ValueError(f"it does not begin with {MANIFEST}")
+    if first.size > MANIFEST_BYTES:
+        raise ValueError(f"its manifest has {first.size:,} bytes; the limit is {MANIFEST_BYTES:,}")
+    content.left = first.size
+    return _parsed(file.read())
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def write_pack(
+    folder: Path,
+    target: Path,
+    *,
+    name: str,
+    version: int,
+    suite: str,
+    about: str,
+    facts: Mapping[str, Any],
+) -> Manifest:
+    """Pack all files of a folder into an archive, and return its manifest.
+
+    ``target``: a path that ends in ``.tar.xz``, or a folder, where the archive is called
+    ``NAME@VERSION.tar.xz``. Its checksum is written to a file with ``.sha256`` at the end of its
+    name. Equal content has equal bytes, wherever and whenever it is packed on such a machine with
+    the same versions of libraries.
+
+    Raises ``ValueError`` for a folder with anything else than plain files and folders, for a
+    ``.npy`` file that holds objects or is damaged, for facts that are no JSON, and beyond 4 GiB.
+    """
+    check_identity(name, version)
+    archive = target if target.name.endswith(SUFFIX) else target / f"{name}@{version}{SUFFIX}"
+    if folder.resolve() in archive.resolve().parents:
+        raise ValueError(f"{archive} would be in the folder that it packs; give another target")
+    files = {path: _described(folder / path, path) for path in _files_below(folder)}
+    if MANIFEST in files:
+        raise ValueError(f"{folder} has a {MANIFEST}, which is the name of the manifest")
+    try:
+        plain = json.loads(json.dumps(dict(facts), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"the facts of a pack must be finite numbers and texts: {error}"
+        ) from error
+    manifest = Manifest(name, version, suite, about, files, plain, versions(), machine_words())
+    _check(manifest)
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(archive) as partial:
+        _write(folder, manifest, partial)
+        verify(partial)  # also that no file changed while it was packed
+    line = f"{checksum(archive)}  {archive.name}\n"  # as sha256sum writes it
+    write_atomically(archive.with_name(f"{archive.name}.sha256"), line)
+    return manifest
+
+
+def _described(path: Path, name: str) -> PackedFile:
+    """Return what is recorded of a file; ``name``: its path in the pack, for errors."""
+    digest, size = checksum(path), path.stat().st_size
+    if not name.endswith(".npy"):
+        return PackedFile(digest, size)
+    try:
+        array = np.load(path, allow_pickle=False)
+    except Exception as error:  # whatever a damaged or hostile header causes
+        raise ValueError(f"{name} is no array of numbers, or is damaged ({error})") from error
+    return PackedFile(digest, size, array.shape, array.dtype.str)
+
+
+def _write(folder: Path, manifest: Manifest, target: Path) -> None:
+    text = manifest_text(manifest).encode()
+    with (
+        lzma.open(target, "wb", format=lzma.FORMAT_XZ, filters=FILTERS) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        archive.addfile(_header(MANIFEST, len(text)), io.BytesIO(text))
+        for name in sorted(manifest.files):
+            with (folder / name).open("rb") as file:
+                archive.addfile(_header(name, manifest.files[name].size), file)
+
+
+def _header(name: str, size: int) -> tarfile.TarInfo:
+    """Return a header without time, owner, and the permissions of its origin."""
+    header = tarfile.TarInfo(name)
+    header.size, header.mode = size, 0o644
+    return header
+
+
+def _files_below(folder: Path, below: str = "") -> Iterator[str]:
+    """Yield the paths of all files in a folder, with slashes; ``ValueError`` for links and such."""
+    for entry in sorted(os.scandir(folder / below), key=lambda entry: entry.name):
+        path = f"{below}{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _files_below(folder, f"{path}/")
+        elif entry.is_file(follow_symlinks=False):
+            yield path
+        else:
+            raise ValueError(f"{folder / path} is neither a plain file nor a folder")
+
+
+# --------------------------------------------------------------------------- unpacking and checking
+
+
+def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
+    """Unpack an archive into a new folder, and check every file.
+
+    The checksum ``sha256`` of the archive comes before anything in it is read. The folder appears
+    at once, when all is checked; nothing remains of an attempt that fails or is interrupted. Its
+    files are read-only.
+
+    Raises ``ValueError`` for an archive with another checksum or with anything that its manifest
+    does not list, ``FileExistsError`` for a folder that exists.
+    """
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists; give a new folder")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if sha256 is not None and (digest := checksum(archive)) != sha256:
+        raise ValueError(
+            f"{archive} has the SHA-256 {digest} instead of {sha256}, and is not unpacked: it is "
+            "damaged or another pack; get it again"
+        )
+    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        manifest = _unpacked(archive, partial)
+        partial.chmod(0o755)
+        try:
+            os.replace(partial, folder)
+        except OSError as error:
+            if not folder.exists():
+                raise
+            raise FileExistsError(f"{folder} was created by another process") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return Pack(folder, manifest)
+
+
+def verify(pack_or_archive: Path) -> Manifest:
+    """Check every file of an archive or an unpacked pack, and return its manifest.
+
+    Raises ``ValueError`` that names the first file that differs, is missing or is not listed.
+    """
+    if not pack_or_archive.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            return _unpacked(pack_or_archive, Path(folder))
+    with _refusing(pack_or_archive):
+        return _verified(pack_or_archive)
+
+
+def _unpacked(archive: Path, folder: Path) -> Manifest:
+    """Write the files of an archive that its manifest lists, no more bytes than it lists, and check
+    them."""
+    with _refusing(archive):
+        with _reading(archive) as (tar, content):
+            manifest = _first(tar, content)
+            sizes = {name: file.size for name, file in manifest.files.items()}
+            content.left = HEADER_BYTES
+            while member := tar.next():
+                if not member.isreg() or sizes.pop(member.name, None) != member.size:
+                    raise ValueError(
+                        f"it holds {member.name!r:.120}, which is no plain file, or which its "
+                        f"manifest does not list with {member.size:,} bytes"
+                    )
+                content.left = member.size
+                tar.extract(member, folder, set_attrs=False, filter="data")
+                content.left = HEADER_BYTES
+        (folder / MANIFEST).write_text(manifest_text(manifest), encoding="ascii")
+        for path in (folder / name for name in (*_files_below(folder),)):
+            path.chmod(0o444)
+        return _verified(folder)
+
+
+def _verified(folder: Path) -> Manifest:
+    manifest = _manifest_in(folder)
+    present = set(_files_below(folder)) - {MANIFEST}
+    for name in sorted(present | set(manifest.files)):
+        if name not in manifest.files:
+            raise ValueError(f"{name!r:.120} is not listed in its manifest")
+        if name not in present:
+            raise ValueError(f"{name} is missing")
+        size, digest = (folder / name).stat().st_size, checksum(folder / name)
+        if (digest, size) != manifest.files[name][:2]:
+            raise ValueError(f"{name} has another content than its manifest lists")
+    return manifest
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except UNREADABLE as error:
+        raise ValueError(f"{path} is refused as a pack: {error}") from error

@@ -1,0 +1,334 @@
+"""Packs by name: those that ship with the library, those in the cache, and those to be fetched.
+
+::
+
+    ~/.cache/resemblance/packs/
+      resi-compact@1-0f3a5b7c9d1e/     a pack: MANIFEST.json and its files, read-only; the name ends
+                                       with the first digits of the checksum of its archive
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.request import urlopen
+
+from resemblance.base.json_files import check_types, checksum, read_document
+from resemblance.base.progress import Progress, reporting
+from resemblance.base.text import did_you_mean
+
+from .archive import (
+    DIGEST,
+    IDENTITY,
+    NAME,
+    PACK_BYTES,
+    SUFFIX,
+    Pack,
+    check_identity,
+    read_manifest,
+    unpack,
+    verify,
+)
+
+SHIPPED = Path(__file__).with_name("shipped")
+FORMAT = 1  # of the list of packs that ship
+CACHE = "RESEMBLANCE_CACHE"  # in the environment: another folder for the cache
+CACHED = re.compile(rf"({NAME.pattern})@([1-9][0-9]{{0,5}})-([0-9a-f]{{12}})")
+UNFINISHED = re.compile(rf"\.{CACHED.pattern}-\w+|\.download-\w+")
+KILLED = 24 * 3600.0  # seconds after which what is unfinished is taken to be a killed process's
+TIMEOUT = 30.0  # seconds without an answer
+CHUNK = 2**20
+TRANSFER = (OSError, ValueError, HTTPException)  # what can go wrong with one of several sources
+
+
+class KnownPack(NamedTuple):
+    """A pack that ships with the library: ``sha256`` and ``size`` are of its archive, ``manifest``
+    is the SHA-256 of its manifest."""
+
+    name: str
+    version: int
+    suite: str
+    about: str
+    sha256: str
+    size: int
+    manifest: str
+
+    @property
+    def identity(self) -> str:
+        """The name with its version: "resi-compact@1"."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def archive(self) -> Path:
+        """Where the archive is."""
+        return SHIPPED / f"{self.identity}{SUFFIX}"
+
+
+def known_packs() -> tuple[KnownPack, ...]:
+    """Return the packs that ship with the library, by name and version."""
+    remedy = "install resemblance again"
+    return read_document(SHIPPED / "index.json", _known_packs, "the list of known packs", remedy)
+
+
+def _known_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
+    if document["format"] != FORMAT:
+        raise ValueError("it has another format")
+    packs = tuple(sorted(KnownPack(**entry) for entry in document["packs"]))
+    check_types(packs, tuple[KnownPack, ...])
+    for pack in packs:
+        check_identity(pack.name, pack.version)
+        if not DIGEST.fullmatch(pack.sha256) or not DIGEST.fullmatch(pack.manifest):
+            raise ValueError(f"{pack.identity} has no checksum")
+    return packs
+
+
+def _known(identity: str) -> KnownPack | None:
+    return next((pack for pack in known_packs() if pack.identity == identity), None)
+
+
+# ------------------------------------------------------------------------------------------ opening
+
+
+def open_pack(
+    name: str | Path, *, source: str | Path | None = None, cache: Path | None = None
+) -> Pack:
+    """Return a pack by its name, or from an archive or an unpacked folder.
+
+    ``name``: "resi-compact@1"; "resi-compact" is its newest known version. A pack that neither
+    ships with the library nor is in the cache is fetched from ``source``, as ``get_pack`` does. All
+    files are verified each time.
+
+    Raises ``ValueError`` for a pack that is not there, and for one whose files have changed.
+    """
+    place = find_pack(name, cache=cache)
+    if place is None:
+        if source is None:
+            guess = did_you_mean(str(name), [pack.identity for pack in known_packs()])
+            raise ValueError(
+                f"{name} neither ships with the library nor is in the cache; resemblance pack get "
+                f"fetches a pack{guess if 'mean' in guess else ''}"
+            )
+        return get_pack(str(name), source, cache=cache)
+    if place.is_dir():
+        return _from_folder(place)
+    known = {pack.archive: pack for pack in known_packs()}.get(place)
+    identity = known.identity if known else read_manifest(place).identity
+    digest = known.sha256 if known else checksum(place)
+    return _from_archive(place, identity, digest, _prepared(cache_folder(cache)))
+
+
+def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
+    """Return the folder or archive of a pack; None for one that would have to be fetched.
+
+    Raises ``ValueError`` for what is neither the name of a pack nor a path, and for a name that
+    several packs in the cache have.
+    """
+    if isinstance(name, str) and IDENTITY.fullmatch(name):
+        identity = _newest(name, cache)
+        place = _named(identity, cache) if identity else None
+        if place is not None or not Path(name).exists():
+            return place
+    if not Path(name).exists():
+        raise ValueError(
+            f"{name} is no pack, such as resi-compact@1, and neither an archive nor a folder"
+        )
+    return Path(name)
+
+
+def _newest(name: str, cache: Path | None) -> str | None:
+    """Return the name of a pack with its version, by default the newest that is known or cached;
+    None where there is none."""
+    match = IDENTITY.fullmatch(name)
+    if match is None:
+        raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
+    if match[2]:
+        return name
+    cached = [CACHED.fullmatch(folder.name) for folder in cached_packs(cache)]
+    numbers = [int(folder[2]) for folder in cached if folder and folder[1] == name]
+    numbers += [pack.version for pack in known_packs() if pack.name == name]
+    return f"{name}@{max(numbers)}" if numbers else None
+
+
+def _named(identity: str, cache: Path | None) -> Path | None:
+    known = _known(identity)
+    folders = [f for f in cached_packs(cache) if f.name.rpartition("-")[0] == identity]
+    if known:
+        folders = [f for f in folders if known.sha256.startswith(f.name.rpartition("-")[2])]
+    if len(folders) > 1:
+        places = ", ".join(map(str, folders))
+        raise ValueError(f"the cache has several packs {identity}: give the path of one, {places}")
+    return folders[0] if folders else known and known.archive
+
+
+# -------------------------------------------------------------------------------------------- cache
+
+
+def cache_folder(cache: Path | None = None) -> Path:
+    """Return the folder of unpacked packs: in ``cache``, or where the environment says."""
+    if cache is not None:
+        return cache / "packs"
+    if folder := os.environ.get(CACHE):
+        return Path(folder).expanduser() / "packs"
+    folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(folder).expanduser() / "resemblance" / "packs"
+
+
+def cached_packs(cache: Path | None = None) -> tuple[Path, ...]:
+    """Return the folders of the packs in the cache, none of them verified."""
+    root = cache_folder(cache)
+    names = sorted(os.listdir(root)) if root.is_dir() else []
+    return tuple(root / name for name in names if CACHED.fullmatch(name))
+
+
+def _from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
+    """Unpack an archive into the cache, unless it is there."""
+    folder = root / f"{identity}-{digest[:12]}"
+    if not folder.exists():
+        with suppress(FileExistsError):  # another process was faster
+            return unpack(archive, folder, sha256=digest)
+    return _from_folder(folder)
+
+
+def _from_folder(folder: Path) -> Pack:
+    """Verify an unpacked folder; the manifest of one in the cache must be that of its name."""
+    remedy = f"; remove {folder}, and open or get the pack again"
+    try:
+        manifest = verify(folder)
+    except ValueError as error:
+        raise ValueError(f"{error}{remedy}") from error
+    if match := CACHED.fullmatch(folder.name):
+        known = _known(manifest.identity)
+        is_known = known is not None and known.sha256.startswith(match[3])
+        is_other = is_known and known is not None and known.manifest != manifest.sha256
+        if is_other or not folder.name.startswith(f"{manifest.identity}-"):
+            raise ValueError(f"{folder} holds another pack than its name says{remedy}")
+    return Pack(folder, manifest)
+
+
+def _prepared(root: Path) -> Path:
+    """Create the cache, and remove what processes left in it that were killed a day ago or more."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        unfinished = [path for path in root.iterdir() if UNFINISHED.fullmatch(path.name)]
+    except OSError as error:
+        raise ValueError(
+            f"the cache {root} cannot be used ({error}); set {CACHE} to another folder"
+        ) from error
+    for path in unfinished:
+        with suppress(OSError):  # another process removes it, too
+            if time.time() - path.lstat().st_mtime > KILLED:
+                shutil.rmtree(path)
+    return root
+
+
+# ----------------------------------------------------------------------------------------- fetching
+
+
+def get_pack(
+    name: str,
+    source: str | Path | Sequence[str | Path],
+    *,
+    sha256: str | None = None,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Pack:
+    """Fetch a pack into the cache, unless it is there, and return it.
+
+    ``name``: with its version, "resi-compact@1". ``source``: a folder, an http or https address of
+    a folder or of the archive, or several of these, which are tried in their order. ``sha256``: of
+    the archive; otherwise the one that the library knows, or else the one that the source gives in
+    the file ``NAME@VERSION.tar.xz.sha256``, which protects from damage but not from a source with
+    bad intentions. Nothing is unpacked before its checksum is right. ``progress``: True, or a
+    function called with the number of bytes fetched and their total, 0 if it is not known.
+
+    Raises ``ValueError`` that names what was tried, and why it failed.
+    """
+    identity = _newest(name, cache)
+    if identity is None:
+        raise ValueError(f"no version of {name} is known; give one, as {name}@1")
+    digest = _expected(identity, sha256)
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    root, failures = _prepared(cache_folder(cache)), []
+    for origin in sources:
+        try:
+            return _fetched(identity, origin, digest, root, progress or False)
+        except TRANSFER as error:
+            failures.append(f"{origin}: {str(error) or type(error).__name__}")
+    tried = "; ".join(failures) or "no source was given"
+    raise ValueError(f"{identity} cannot be had ({tried})")
+
+
+def _expected(identity: str, sha256: str | None) -> str | None:
+    """Return the checksum that an archive must have; None where only its source knows it."""
+    known = _known(identity)
+    if sha256 is None:
+        return known.sha256 if known else None
+    digest = sha256.strip().lower()
+    if not DIGEST.fullmatch(digest):
+        raise ValueError(f"a SHA-256 has 64 hexadecimal digits; got {sha256!r:.80}")
+    if known and known.sha256 != digest:
+        raise ValueError(f"{identity} is known with the SHA-256 {known.sha256}, not {digest}")
+    return digest
+
+
+def _fetched(
+    identity: str, origin: str | Path, digest: str | None, root: Path, progress: Progress
+) -> Pack:
+    digest = digest or _stated_digest(_address(origin, identity, ".sha256"))
+    folder = root / f"{identity}-{digest[:12]}"
+    if folder.exists():
+        return _from_folder(folder)
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as partial:
+        archive = Path(partial) / f"{identity}{SUFFIX}"
+        with (
+            archive.open("wb") as file,
+            urlopen(_address(origin, identity), timeout=TIMEOUT) as answer,
+            reporting(progress, int(answer.headers.get("Content-Length", 0)), identity) as count,
+        ):
+            while chunk := answer.read(CHUNK):
+                file.write(chunk)
+                count(len(chunk))
+                if file.tell() > PACK_BYTES:
+                    raise ValueError(f"it has more than {PACK_BYTES:,} bytes")
+        pack = unpack(archive, Path(partial) / "pack", sha256=digest)
+        if pack.manifest.identity != identity:
+            raise ValueError(f"it is {pack.manifest.identity}")
+        with suppress(OSError):  # another process was faster
+            os.replace(pack.folder, folder)
+    return _from_folder(folder)
+
+
+def _address(source: str | Path, identity: str, more: str = "") -> str:
+    """Return the address of an archive in a source: a folder, or the archive itself.
+
+    Raises ``ValueError`` for addresses of other kinds than http, https and file.
+    """
+    is_path = isinstance(source, Path) or "://" not in source
+    parts = urlsplit(Path(source).absolute().as_uri() if is_path else str(source))
+    if parts.scheme not in ("http", "https", "file"):
+        raise ValueError(f"{source} is no http or https address, no file: address and no path")
+    name = "" if parts.path.endswith(SUFFIX) else f"/{quote(f'{identity}{SUFFIX}', '@')}"
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}{name}{more}"))
+
+
+def _stated_digest(address: str) -> str:
+    """Return the SHA-256 that the file at an address begins with; ``ValueError`` without one."""
+    try:
+        with urlopen(address, timeout=TIMEOUT) as answer:
+            line = answer.read(64).decode("ascii", "replace").lower()
+    except TRANSFER as error:
+        raise ValueError(
+            f"its checksum is not known, and {address} cannot be read ({error}); give the checksum"
+        ) from error
+    if not DIGEST.fullmatch(line):
+        raise ValueError(f"{address} does not begin with a SHA-256; give the checksum")
+    return line

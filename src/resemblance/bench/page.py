@@ -1,0 +1,374 @@
+"""What the pages of all suites show of their scores: every score, the times of comparisons, what
+failed, what the measures claim; and the page of a suite of one's own."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..catalogue import get_measures
+from ..comparison.comparison import MeasureInfo, info_of
+from ..comparison.provenance import environment
+from ..contracts._measure import Measure
+from ..contracts.claims import INVARIANCES
+from ..sections.headlines import headline
+from ..sections.result import Result
+from ..sections.sections import Entry, Section, Sign, Table
+from ..sections.values import known
+from ..significance import stars
+from .case import Case, Score
+from .ranks import (
+    Cell,
+    Overview,
+    before_section,
+    distribution_section,
+    in_catalogue,
+    measure_signs,
+    overview_of,
+    ranking_section,
+    scored_cells,
+    with_scores,
+)
+from .reliability import LEAST_RELIABILITY, is_reliable
+from .scoring import Failed, compare_cases, failure_of, failures_of, scores_of, seconds_of
+from .study import Progress
+
+UNMEASURED = "this measure was not evaluated here"
+SHORT = {"isotropic_scaling": "scaling", "invertible_linear": "linear"}
+YES, NO, UNKNOWN = "●", "·", "?"
+
+
+# -------------------------------------------------------------------------------------- every score
+
+
+class ScoreColumn(NamedTuple):
+    """A column of the table of scores: the test and the words of its cell, the headings, what the
+    pointer reads, what it is in every selector, and why nobody has a score there."""
+
+    test: str
+    cell: Cell
+    group: str
+    heading: str
+    hint: str = ""
+    choices: Mapping[str, str] = {}
+    absence: str = UNMEASURED
+
+
+def scores_section(
+    overview: Overview,
+    columns: Sequence[ScoreColumn],
+    about: str = "",
+    *,
+    has_complete: bool = True,
+    name: str = "scores",
+    title: str = "Scores by test",
+) -> Section:
+    """Return every score: a row per measure, in the order of the ranking, and a column per cell.
+
+    ``has_complete``: the best of a column are complete, without failed comparisons. ``about``: what
+    stars mean, where there are any.
+    """
+    scores = {(s.test, s.cell, s.measure): s for s in overview.scores}
+    table = [[scores.get((of.test, of.cell, spec)) for of in columns] for spec in overview.order]
+    values = [[s and known(s.value) for s in row] for row in table]
+    letters, signs, is_partial = dict[str, str](), list[Sign](), False
+    for j, column in enumerate(columns):
+        for i, row in enumerate(table):
+            score, value = row[j], values[i][j]
+            if value is None or score is None:
+                reason = failure_of(score) if score else column.absence
+                mark = letters.setdefault(reason, letter(len(letters)))
+                signs.append(Sign(i, j + 1, mark, reason))
+            elif mark := stars(score.p_value) + ("†" if score.failed else ""):
+                is_partial |= bool(score.failed)
+                note = (score.reason or "") if score.failed else ""
+                signs.append(Sign(i, j + 1, mark, note))
+    framed = list[tuple[int, int]]()
+    for j in range(0 if overview.is_trial else len(columns)):
+        rated = {
+            i: value
+            for i, row in enumerate(values)
+            if (value := row[j]) is not None
+            and not (has_complete and (score := table[i][j]) and score.failed)
+        }
+        # averages of equal numbers differ by rounding
+        framed += [(i, j + 1) for i, v in rated.items() if v >= max(rated.values()) - 1e-9]
+    selectors = _selectors(columns)
+    shown = Table(
+        name,
+        title,
+        ("measure", *(of.heading for of in columns)),
+        tuple((overview.names[m], *row) for m, row in zip(overview.order, values)),
+        "† some comparisons failed, so the score rests on fewer pairs" if is_partial else "",
+        groups=("", *(of.group for of in columns)),
+        shades=tuple(
+            (None, *(v if v is None else float(np.clip(v, -1, 1)) for v in row)) for row in values
+        ),
+        framed=tuple(framed),
+        signs=(*measure_signs(overview, overview.order), *signs),
+        hints=("", *(of.hint for of in columns)),
+        selectors=tuple(selectors),
+        choices=tuple(zip(*(("", *choices) for choices in selectors.values()))),
+    )
+    best = "" if overview.is_trial else "; the best of each column is framed"
+    text = (
+        "Larger is better. The shade follows the value, blue above zero and orange below"
+        f"{best}. {about}"
+    ).strip()
+    terms = {mark: f"no score: {reason}" for reason, mark in letters.items()}
+    return Section(name, title, text, (shown,), terms=terms)
+
+
+def _selectors(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
+    """Return what every column is in the selectors that leave a choice."""
+    names = dict.fromkeys(name for of in columns for name in of.choices)
+    choices = {name: [of.choices.get(name, "") for of in columns] for name in names}
+    return {name: words for name, words in choices.items() if len({*words} - {""}) > 1}
+
+
+def letter(position: int) -> str:
+    """Return a, b, ..., z, aa, ab, ..."""
+    before = letter(position // 26 - 1) if position >= 26 else ""
+    return before + "abcdefghijklmnopqrstuvwxyz"[position % 26]
+
+
+def data_table(
+    overview: Overview, name: str, scores: Iterable[Score], words: Sequence[str]
+) -> Table:
+    """Return all numbers of some scores, with p-values and the pairs that they rest on; ``words``:
+    what those of a cell are."""
+    ranks = {} if overview.is_trial else overview.ranks
+    records = [
+        {
+            **dict(zip(words, s.cell, strict=True)),
+            "measure": s.measure,
+            "label": s.label,
+            "value": known(s.value),
+            "p_value": s.p_value,
+            "pairs": s.pairs,
+            "failed": s.failed,
+            "reason": s.reason,
+            "reliability": s.reliability,
+            "rank": ranks.get(s.key, {}).get(s.measure),
+        }
+        for s in scores
+    ]
+    return Table.of(records, name, "Scores", is_data=True)
+
+
+# ------------------------------------------------------------------------ times, failures, measures
+
+
+def times_section(overview: Overview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
+    """Return the milliseconds that a comparison takes under every measure, the fastest first;
+    ``seconds``: by group, then by measure."""
+    spent = {
+        spec: {group: 1000 * of[spec] if spec in of else None for group, of in seconds.items()}
+        for spec in overview.names
+    }
+
+    def mean(spec: str) -> float:
+        known_times = [ms for ms in spent[spec].values() if ms is not None]
+        return sum(known_times) / len(known_times) if known_times else math.inf
+
+    order = sorted(spent, key=lambda spec: (mean(spec), overview.names[spec]))
+    positive = [ms for row in spent.values() for ms in row.values() if ms is not None and ms > 0]
+    ends = (min(positive, default=1.0), max(positive, default=1.0))
+    table = Table.of(
+        [{"measure": overview.names[spec], **spent[spec]} for spec in order],
+        "times",
+        "Mean milliseconds of one comparison",
+        "The shade is logarithmic.",
+        shade=lambda entry: log_shade(entry, *ends) if isinstance(entry, float) else None,
+        signs=measure_signs(overview, order),
+    )
+    about = (
+        "Mean milliseconds of one comparison on this machine; the cost of a view that measures "
+        "share is charged to the first that uses it."
+    )
+    return Section("times", "Run times", about, (table,))
+
+
+def log_shade(value: float, least: float, most: float) -> float:
+    """Return where a positive number lies between two others on a logarithmic scale, 0 to 1."""
+    if value <= 0 or most <= least:
+        return 0.0
+    return round(math.log(value / least) / math.log(most / least), 2)
+
+
+def failures_section(
+    names: Mapping[str, str], failed: Iterable[Failed], reasons: Mapping[str, str] = {}
+) -> Section:
+    """Return the failed comparisons by measure and reason, the most frequent first; ``reasons``:
+    why measures were left out, by name."""
+    by_reason: dict[tuple[str, str], list[Failed]] = defaultdict(list)
+    for of in failed:
+        by_reason[names.get(of.measure, of.measure), of.reason].append(of)
+    counts = sorted(
+        (-sum(of.comparisons for of in some), name, reason, _where(some))
+        for (name, reason), some in by_reason.items()
+    )
+    heads = ("comparisons", "measure", "most frequent reason", "where")
+    rows: list[dict[str, Entry]] = [
+        dict(zip(heads, (-float(count), *words))) for count, *words in counts
+    ]
+    about = (
+        "Comparisons without a value by measure and reason. A comparison that several tests use is "
+        "counted in each."
+        if rows
+        else "Every comparison has a value."
+    )
+    tables = (
+        (Table.of(rows, "failures", "Comparisons without a value", columns=("measure",)),)
+        if rows
+        else ()
+    )
+    return Section("failures", "Failures", about, tables, reasons=reasons)
+
+
+def _where(failed: Iterable[Failed]) -> str:
+    tests: dict[str, list[str]] = defaultdict(list)
+    for of in failed:
+        tests[of.models].append(of.test)
+    parts = (
+        f"{models}: {', '.join(some)}" if models else ", ".join(some)
+        for models, some in tests.items()
+    )
+    return "; ".join(parts)
+
+
+def measures_section(overview: Overview) -> Section:
+    """Return what every measure claims, in the order in which the measures were given."""
+    table = Table.of(
+        [_claims(overview.names[info.spec], info) for info in overview.measures],
+        "claims",
+        "What the measures claim",
+        signs=measure_signs(overview, [info.spec for info in overview.measures]),
+        hints={
+            **{SHORT.get(i, i): f"unchanged by: {i.replace('_', ' ')}" for i in INVARIANCES},
+            "samples": "the fewest samples that it takes",
+        },
+    )
+    about = (
+        f"{YES} what a measure claims: it is symmetric, a metric, or does not change when one side "
+        f"is transformed. {UNKNOWN}: a measure that is not in the catalogue shows what the result "
+        "knows of it."
+    )
+    return Section("measures", "What the measures claim", about, (table,))
+
+
+def _claims(name: str, info: MeasureInfo) -> dict[str, Entry]:
+    measure = in_catalogue(info)
+    low, high = (f"{end:g}".replace("-", "−").replace("inf", "∞") for end in info.range)
+    claimed = {
+        SHORT.get(i, i): _tick(i in measure.invariant_to if measure else None) for i in INVARIANCES
+    }
+    return {
+        "measure": name,
+        "specification": info.spec,
+        "family": info.family.replace("_", " "),
+        "more similar is": "larger" if info.larger_is_more_similar else "smaller",
+        "range": f"{low} to {high}",
+        "symmetric": _tick(info.symmetric),
+        "metric": _tick(measure.metric if measure else None),
+        **claimed,
+        "samples": f"≥ {measure.min_samples}" if measure else UNKNOWN,
+    }
+
+
+def _tick(claim: bool | None) -> str:
+    return UNKNOWN if claim is None else YES if claim else NO
+
+
+def inputs_section(representations: Mapping[str, Mapping[str, object]], about: str) -> Section:
+    """Return the representations that were compared and their fingerprints."""
+    keys = ("n_samples", "n_features", "dtype", "computed_in", "fingerprint")
+    heads = ("representation", "samples", "features", "type", "computed in", "fingerprint")
+    records = [
+        dict(zip(heads, (name, *(_number_or_text(of[key]) for key in keys))))
+        for name, of in representations.items()
+    ]
+    table = Table.of(records, "inputs", "Representations and their fingerprints", is_closed=True)
+    return Section("inputs", "What was compared", about, (table,))
+
+
+def _number_or_text(value: object) -> Entry:
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+# ----------------------------------------------------------------------------- a suite of one's own
+
+
+def noise_remark(reliabilities: Mapping[str, float | None]) -> str:
+    """Say in which cells measures are not ranked since what is expected is noise; nothing without
+    such a cell. ``reliabilities``: by the name of a cell."""
+    cells = [
+        f"{name} ({value:.2f})"
+        for name, value in reliabilities.items()
+        if value is not None and not is_reliable(value)
+    ]
+    if not cells:
+        return ""
+    return (
+        "Shown and not ranked, since what is expected would be different on other inputs (a "
+        f"reliability below {LEAST_RELIABILITY}): {'; '.join(cells)}."
+    )
+
+
+def result_of_cases(
+    title: str,
+    cases: Sequence[Case],
+    measures: Iterable[str | Measure],
+    *,
+    about: str = "",
+    save: str | Path | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+) -> Result:
+    """Score measures by the cases of a suite of one's own, and return the result, which
+    :func:`resemblance.report.write_page` shows: where the measures rank, every score, times and
+    failures.
+
+    ``title``, ``about``: the heading of its page, and the paragraph below it. ``save``: file that
+    keeps every comparison. The others are those of :func:`resemblance.compare`.
+    """
+    tested = get_measures(measures)
+    options = {"save": save, "executor": executor, "memory": memory, "progress": progress}
+    compared = compare_cases(cases, tested, **options)  # type: ignore[arg-type]
+    scores = [row for case in cases for row in scores_of(case, compared)]
+    infos = [info_of(m) for m in tested]
+    ranked = scored_cells(cases, scores)
+    overview = overview_of(title, scores, infos, ranked, tested, is_trial=False)
+    tests = dict.fromkeys(case.test for case in cases)
+    groups = {test: lambda cell, test=test: cell[0] == test for test in tests}
+    columns = [ScoreColumn(case.test, case.cell, case.test, "/".join(case.cell)) for case in cases]
+    sections = [
+        ranking_section(overview, groups),
+        distribution_section(overview, groups),
+        with_scores(scores_section(overview, columns), ranked, 0),
+        before_section(overview),
+        times_section(overview, seconds_of(cases, compared, lambda case: case.test)),
+        failures_section(
+            overview.names, failures_of(cases, compared, lambda case: (case.test, case.models))
+        ),
+        measures_section(overview),
+    ]
+    noise = noise_remark({"/".join(case.key): case.reliability for case in cases})
+    return Result(
+        title,
+        "",
+        tuple(section for section in sections if section is not None),
+        overview.names,
+        provenance=environment(),
+        lead=headline(overview.places, overview.names),
+        remarks=(noise,) if noise else (),
+        title=title,
+        about=about,
+    )

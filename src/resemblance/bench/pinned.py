@@ -1,0 +1,265 @@
+"""Every suite on pinned features: a finished study becomes a pack, and measures run on packs.
+
+The module ``suite`` of a suite has three functions for it: ``pin`` writes what its measures see,
+and what they are held to, into the folder of a pack; ``cases_of`` reads it as the cells in which
+measures are ranked, ``run_pinned`` runs the suite on it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.json_files import DAMAGED, check_types, read_document
+from ..base.rng import generator
+from ..catalogue import get_measures
+from ..contracts._measure import Measure
+from ..models.model_folder import TRAITS
+from ..models.recipe import Recipe
+from ..sections.result import Result
+from . import SUITES
+from .case import Case, cell_name
+from .packs import Manifest, Pack, write_pack
+from .packs.archive import SUFFIX
+from .reliability import RELIABILITY
+from .scoring import score
+from .study import Progress, purpose
+from .study_models import model_folder
+
+Layers = Mapping[str, list[str]]  # by pooling, in the order of the network
+MODELS = "models"  # the folder of a pack with the models, as `read_subjects` reads them
+FEWEST = 20
+
+
+# What determines the cells of a pack: a cell is there if one of these has a value in it.
+WITNESSES = ("cka", "procrustes", "jaccard", "rsa")
+
+
+class Pinned(NamedTuple):
+    """The content of a pack for its suite: a folder, what the suite noted of it, the name by which
+    a study remembers it, and the SHA-256 of its manifest. ``with_intervals``: whether a run on it
+    also computes what scores do not depend on, the intervals and p-values of single experiments."""
+
+    folder: Path
+    facts: Mapping[str, Any]
+    identity: str
+    manifest: str = ""
+    with_intervals: bool = True
+
+    def named(self, result: Result) -> Result:
+        """Return the result of a run on this content with the name of the pack as its size."""
+        about = {"pack": self.identity, "manifest": self.manifest}
+        return replace(result, size=self.identity, provenance=about | dict(result.provenance))
+
+
+class Reduction(NamedTuple):
+    """How a pack is smaller than its study: fewer samples, the same for all models of a data set,
+    and arrays in half precision."""
+
+    samples: int | None = None
+    half: bool = False
+
+    def rows(self, dataset: str, n: int) -> np.ndarray:
+        """Return which of n samples of a data set stay, in their order."""
+        if self.samples is None or self.samples >= n:
+            return np.arange(n)
+        g = generator(0, "pack", dataset)
+        return np.sort(g.permutation(n)[: self.samples])
+
+    def array(self, values: np.ndarray, dataset: str) -> np.ndarray:
+        """Return an array of samples with the rows and in the precision that stay."""
+        chosen: np.ndarray = values[self.rows(dataset, len(values))]
+        if self.half and chosen.dtype.kind == "f":
+            chosen = chosen.astype(np.float16)
+        return chosen
+
+
+class PinnedCell(NamedTuple):
+    """A cell in which a pack ranks measures: its test, its name, how many parts it has, and the
+    models that it shares with others of its name."""
+
+    test: str
+    cell: str
+    parts: int = 0
+    models: str = ""
+
+
+def build_pack(
+    study: str | Path,
+    target: str | Path,
+    *,
+    name: str | None = None,
+    version: int = 1,
+    samples: int | None = None,
+    half: bool = False,
+) -> tuple[Path, Manifest]:
+    """Write the pinned features of a finished study as a pack; return its archive and manifest.
+
+    ``target``: a folder, or a file that ends in ``.tar.xz``. ``name``: by default the suite and
+    the size of the study. ``samples``: how many of each model stay, by default all; ``half``: keep
+    arrays in half precision.
+
+    Raises ``ValueError`` for a folder that is no finished study of trained models.
+    """
+    known = purpose(study)
+    if samples is not None and samples < FEWEST:
+        raise ValueError(f"a pack needs at least {FEWEST} samples of every model; got {samples}")
+    reduction = Reduction(samples, half)
+    with tempfile.TemporaryDirectory() as temporary:
+        content = Path(temporary) / "content"
+        content.mkdir()
+        facts = _module(known.suite).pin(Path(study), content, reduction)
+        pinned = Pinned(content, facts, "pack", with_intervals=False)
+        facts["cells"] = [list(cell) for cell in cells_with_scores(known.suite, pinned)]
+        facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
+        manifest = write_pack(
+            content,
+            Path(target),
+            name=name or f"{known.suite}-{known.size}",
+            version=version,
+            suite=known.suite,
+            about=_about(known.suite, known.size, facts.pop("content", ""), reduction),
+            facts=facts,
+        )
+    place = Path(target)
+    is_archive = place.name.endswith(SUFFIX)
+    return place if is_archive else place / f"{manifest.identity}{SUFFIX}", manifest
+
+
+def _about(suite: str, size: str, content: str, reduction: Reduction) -> str:
+    fewer = f"{reduction.samples} samples of each model" if reduction.samples else ""
+    precision = "half precision" if reduction.half else ""
+    parts = [SUITES[suite], f"size {size}", content or fewer, precision]
+    return ", ".join(filter(None, parts))
+
+
+def run_pack(
+    pack: Pack,
+    folder: str | Path | None = None,
+    *,
+    measures: Iterable[str | Measure] | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+    with_intervals: bool = True,
+) -> Result:
+    """Run measures on a pack with the suite that it is of, or continue such a run in a folder.
+
+    Nothing is trained, and PyTorch is not needed. The result is of the size ``NAME@VERSION`` of the
+    pack. ``measures``: by default those of :func:`resemblance.preset` ``"default"``.
+    ``with_intervals``: also what scores do not depend on, the intervals and p-values of single
+    experiments. The others as for :func:`resemblance.bench.run`.
+
+    Raises ``ValueError`` for a folder that is a study of something else.
+    """
+    tested = get_measures(("default",) if measures is None else measures)
+    pinned = pack_content(pack, with_intervals)
+    place = None if folder is None else Path(folder)
+    options = {"executor": executor, "memory": memory, "progress": progress}
+    result: Result = _module(pack.manifest.suite).run_pinned(pinned, tested, place, **options)
+    return result
+
+
+def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
+    """Return the cells in which a pack ranks measures; ``ValueError`` for one without them."""
+    try:
+        cells = tuple(PinnedCell(*cell) for cell in pack.manifest.facts["cells"])
+        check_types(cells, tuple[PinnedCell, ...])
+    except DAMAGED as error:
+        raise ValueError(
+            f"{pack.manifest.identity} does not name the cells in which it ranks measures: build "
+            "it with resemblance pack build"
+        ) from error
+    return cells
+
+
+def pack_content(pack: Pack, with_intervals: bool = True) -> Pinned:
+    """Return the content of a pack for its suite."""
+    about = pack.manifest
+    return Pinned(pack.folder, about.facts, about.identity, about.sha256, with_intervals)
+
+
+def pack_cases(pack: Pack) -> list[Case]:
+    """Return what the measures are ranked by on a pack."""
+    cases: list[Case] = _module(pack.manifest.suite).cases_of(pack_content(pack))
+    return cases
+
+
+def _module(suite: str) -> Any:
+    if suite not in SUITES:
+        raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
+    return importlib.import_module(f"{__package__}.{suite}.suite")
+
+
+def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:
+    """Yield the cells of a pack in which one of a few usual measures has a score."""
+    cases = _module(suite).cases_of(pinned)
+    scored = {
+        (row.test, row.cell)
+        for row in score(cases, get_measures(WITNESSES))
+        if not np.isnan(row.value)
+    }
+    for case in cases:
+        if (case.test, case.cell) in scored:
+            parts = len(case.parts) if case.is_by_part and len(case.parts) > 1 else 0
+            yield PinnedCell(case.test, cell_name(case.cell), parts, case.models)
+
+
+# ------------------------------------------------------------------------- copies of trained models
+
+
+def remembered(
+    size: str, plan: Iterable[Recipe], reliabilities: Mapping[str, float | None]
+) -> dict[str, Any]:
+    """Return what a pack must remember of trained models; ``reliabilities``: by cell, None where
+    what is expected does not depend on inputs."""
+    return {
+        "size": size,
+        "recipes": {r.name: r.fingerprint for r in plan},
+        RELIABILITY: {cell: known for cell, known in reliabilities.items() if known is not None},
+    }
+
+
+def all_layers_of(traits: Mapping[str, Any]) -> Layers:
+    """Return all layers of a model, by pooling."""
+    return dict(traits["layers"])
+
+
+def pin_model(
+    study: Path,
+    recipe: Recipe,
+    pack: Path,
+    reduction: Reduction,
+    layers_of: Callable[[Mapping[str, Any]], Layers] = all_layers_of,
+    **more: Any,
+) -> None:
+    """Copy a trained model into a pack, without weights and records.
+
+    ``layers_of``: which layers stay, from the traits. ``more``: further traits. Accuracies remain
+    those of all samples.
+
+    Raises ``ValueError`` for a model that the study does not have.
+    """
+    source, target = model_folder(study, recipe), pack / MODELS / recipe.name
+    if not (source / TRAITS).exists():
+        raise ValueError(
+            f"{study} lacks the model {recipe.name}: finish the study before packing it"
+        )
+    traits = read_document(source / TRAITS, dict, "an object of traits")
+    layers = layers_of(traits)
+    target.mkdir(parents=True)
+    names = [f"{pooling}.{layer}" for pooling, of in layers.items() for layer in of]
+    for name in (*names, "outputs", "labels"):
+        values = np.load(source / f"{name}.npy", allow_pickle=False)
+        np.save(target / f"{name}.npy", reduction.array(values, recipe.dataset))
+    traits.pop("files", None)
+    text = json.dumps({**traits, **more, "layers": layers}, indent=1)
+    (target / TRAITS).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,247 @@
+"""Score files: the scores of measures on packs, one measure a line.
+
+::
+
+    {"pack": "resi-compact@1", "manifest": "7d87…", "suite": "resi", "cells": [["labels", …], …]}
+    {"measure": {"spec": "cka", …}, "code": "b1c2…", "scores": {"resi-compact@1": {…}}}
+
+The lines of packs come first and name the cells. The line of a measure has its values in these
+cells. Measures are ranked when files are read, so a new measure changes one line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from resemblance.base.json_files import DAMAGED, check_finite, check_types, write_atomically
+from resemblance.sections.codec import decode, encode
+
+
+class MeasureCard(NamedTuple):
+    """The name, the version and the claims of a measure."""
+
+    spec: str
+    label: str
+    name: str
+    version: int
+    family: str
+    larger_is_more_similar: bool
+    range: tuple[float | None, float | None]
+    symmetric: bool
+    metric: bool
+    differentiable: bool
+    invariant_to: tuple[str, ...]
+    reference: str
+
+
+class ScoredCell(NamedTuple):
+    """The score of a measure in one cell; larger is better, None with a reason where it has none.
+
+    ``parts``: scores in parts of the cell, such as single models. ``is_incomplete``: some
+    comparisons of the cell failed. ``models``: the models of the cell. ``reliability``: how far the
+    expected differences of the cell repeat on other inputs; None where it is not known, or where
+    the expectation does not depend on inputs.
+    """
+
+    test: str
+    cell: str
+    value: float | None
+    parts: tuple[float | None, ...] = ()
+    is_incomplete: bool = False
+    models: str = ""
+    reason: str = ""
+    reliability: float | None = None
+
+
+class PackScores(NamedTuple):
+    """The scores of one version of one measure on one pack.
+
+    ``pack``: "resi-compact@1"; ``manifest``: the SHA-256 of its manifest, so that scores on other
+    data of the same name are never mixed. ``code``: the SHA-256 of the code of the measure.
+    ``seconds``: CPU time of the whole run. ``environment``: versions of libraries and the machine.
+    """
+
+    pack: str
+    manifest: str
+    suite: str
+    measure: MeasureCard
+    code: str
+    seconds: float
+    environment: Mapping[str, str]
+    cells: tuple[ScoredCell, ...]
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the measure has a score in any cell."""
+        return any(cell.value is not None for cell in self.cells)
+
+    @property
+    def pack_version(self) -> int:
+        """The version of the pack: 1 of "resi-compact@1"; 0 where there is none."""
+        version = self.pack.rpartition("@")[2]
+        return int(version) if version.isdecimal() else 0
+
+
+class PackCells(NamedTuple):
+    """A pack and its cells: the line of a pack in a score file.
+
+    ``cells``: test, name and models of each. ``reliability``: of the cells where it is known, by
+    test and name.
+    """
+
+    pack: str
+    manifest: str
+    suite: str
+    cells: tuple[tuple[str, str, str], ...]
+    reliability: tuple[tuple[str, str, float], ...] = ()
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def read_scores(path: str | Path) -> tuple[PackScores, ...]:
+    """Return the scores in a file, by measure and then by pack.
+
+    Raises ``ValueError`` with the file and the line for anything else than a score file.
+    """
+    file = Path(path)
+    try:
+        lines = file.read_text(encoding="utf-8").strip().split("\n")
+    except DAMAGED as error:
+        raise ValueError(f"{file} is not a score file that can be read ({error})") from error
+    packs, scores = dict[str, PackCells](), list[PackScores]()
+    for number, line in enumerate(lines, start=1):
+        try:
+            document = json.loads(line)
+            check_finite(document)
+            if "pack" in document:
+                pack = _pack_of(document)
+                packs[pack.pack] = pack
+            else:
+                scores += _scores_of(document, packs, {s.measure.spec for s in scores})
+        except DAMAGED as error:
+            problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"line {number} of {file} has no scores ({problem})") from error
+    if not scores:
+        raise ValueError(f"{file} holds no scores of measures")
+    return tuple(scores)
+
+
+def _pack_of(document: dict[str, Any]) -> PackCells:
+    pack: PackCells = decode(PackCells, document)
+    check_types(pack, PackCells)
+    return pack
+
+
+def _scores_of(
+    document: dict[str, Any], packs: Mapping[str, PackCells], earlier: Container[str]
+) -> Iterator[PackScores]:
+    measure: MeasureCard = decode(MeasureCard, document["measure"])
+    if measure.spec in earlier:
+        raise ValueError(f"an earlier line has scores of {measure.spec}")
+    for name, entry in document["scores"].items():
+        pack, reliability = packs[name], {}
+        for test, cell, known in pack.reliability:
+            reliability[test, cell] = known
+        about_run = document["code"], entry["seconds"], entry["environment"]
+        scores = PackScores(name, pack.manifest, pack.suite, measure, *about_run, cells=())
+        check_types(scores, PackScores)
+        yield scores._replace(
+            cells=tuple(
+                _cell(*about, value, reliability.get(about[:2]))
+                for about, value in zip(pack.cells, entry["values"], strict=True)
+            )
+        )
+
+
+def _cell(test: str, cell: str, models: str, value: Any, reliability: float | None) -> ScoredCell:
+    if isinstance(value, float):  # nearly all
+        return ScoredCell(test, cell, value, models=models, reliability=reliability)
+    score, parts, is_incomplete, reason = value
+    scored = ScoredCell(test, cell, score, tuple(parts), is_incomplete, models, reason, reliability)
+    check_types(scored, ScoredCell)
+    return scored
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def write_scores(path: str | Path, scores: Iterable[PackScores]) -> Path:
+    """Add scores to a file, at once; return its path.
+
+    The line of a measure is replaced; scores on other packs stay if the same code computed them.
+
+    Raises ``ValueError`` for a file of something else, and for scores on another pack of the same
+    name than those in the file.
+    """
+    file, new = Path(path), {(s.measure.spec, s.pack): s for s in scores}
+    codes = {s.measure.spec: (s.measure, s.code) for s in new.values()}
+    earlier = {
+        (s.measure.spec, s.pack): s
+        for s in saved_scores(file)
+        if codes.get(s.measure.spec, (s.measure, s.code)) == (s.measure, s.code)
+    }
+    write_atomically(file, "".join(map(_line, _documents({**earlier, **new}.values(), file))))
+    return file
+
+
+def saved_scores(path: str | Path) -> tuple[PackScores, ...]:
+    """Return the scores in a file; none where the file does not exist yet, or is empty."""
+    file = Path(path)
+    return read_scores(file) if file.exists() and file.stat().st_size else ()
+
+
+def _documents(scores: Iterable[PackScores], file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a file in their order: packs by name, then measures by specification."""
+    packs, measures = dict[str, PackCells](), dict[str, list[PackScores]]()
+    for one in sorted(scores, key=lambda s: (s.measure.spec, s.pack)):
+        packs[one.pack] = _joined(packs.get(one.pack), _pack_cells(one), file)
+        measures.setdefault(one.measure.spec, []).append(one)
+    for _, pack in sorted(packs.items()):
+        yield encode(pack)
+    for of_measure in measures.values():
+        first = of_measure[0]
+        values = {s.pack: _values(s) for s in of_measure}
+        yield {"measure": encode(first.measure), "code": first.code, "scores": values}
+
+
+def _pack_cells(scores: PackScores) -> PackCells:
+    return PackCells(
+        scores.pack,
+        scores.manifest,
+        scores.suite,
+        tuple((c.test, c.cell, c.models) for c in scores.cells),
+        tuple((c.test, c.cell, c.reliability) for c in scores.cells if c.reliability is not None),
+    )
+
+
+def _joined(one: PackCells | None, other: PackCells, file: Path) -> PackCells:
+    """Return a pack with what either knows of the reliability of its cells."""
+    if one is None:
+        return other
+    if one[:4] != other[:4]:
+        raise ValueError(
+            f"{file} has scores on another pack {one.pack} (manifest {one.manifest[:12]}, here "
+            f"{other.manifest[:12]}): give a new file"
+        )
+    known = {entry[:2]: entry for entry in (*one.reliability, *other.reliability)}
+    return one._replace(reliability=tuple(known.values()))
+
+
+def _values(scores: PackScores) -> dict[str, Any]:
+    """Return the scores on one pack: a number for each cell, and a list where there is more."""
+    values = [
+        [c.value, list(c.parts), c.is_incomplete, c.reason]
+        if c.parts or c.is_incomplete or c.reason or c.value is None
+        else c.value
+        for c in scores.cells
+    ]
+    environment = dict(sorted(scores.environment.items()))
+    return {"seconds": scores.seconds, "environment": environment, "values": values}
+
+
+def _line(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n"

@@ -1,0 +1,211 @@
+"""From measures and packs to scores in all cells of the packs."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import math
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from datetime import UTC, datetime
+from pathlib import Path
+
+from resemblance.base.user_modules import OwnFileError
+from resemblance.catalogue import get_measure
+from resemblance.comparison.provenance import machine_words, versions
+from resemblance.contracts._measure import Measure
+from resemblance.engine.workers import Call, run, single_threaded
+
+from ..case import Case, Score, cell_name
+from ..packs import Pack
+from ..pinned import PinnedCell, pack_cases, pinned_cells
+from ..scoring import score as suite_score
+from ..study import Progress
+from .score_file import MeasureCard, PackScores, ScoredCell
+
+LEFT_OUT = "left out: it takes too long on so many samples"
+DIGITS = 12  # of scores that are kept
+STAGE = "packs"  # of progress, where processes report no stages of their own
+
+
+def score(
+    pack: Pack,
+    measure: str | Measure,
+    *,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+) -> PackScores:
+    """Run a measure on a pack, and return its scores.
+
+    Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
+    value it has a reason.
+
+    Raises ``ValueError`` for a measure of outputs, for packs hold layers, and for cells that the
+    pack does not know, which another version of the suite would have.
+    """
+    tested = get_measure(measure) if isinstance(measure, str) else measure
+    if tested.family == "outputs":
+        raise ValueError(
+            f"{tested.spec} compares predictions of models, and packs hold their layers: choose a "
+            "measure of representations"
+        )
+    start = time.process_time()
+    cases = pack_cases(pack)
+    rows = suite_score(cases, [tested], memory=memory, progress=progress)
+    cells = scored_cells(pack, cases, rows)
+    seconds = time.process_time() - start
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return PackScores(
+        pack.manifest.identity,
+        pack.manifest.sha256,
+        pack.manifest.suite,
+        card_of(tested),
+        code_of(tested),
+        round(seconds, 2),
+        {**versions(), "machine": machine_words(), "date": now},
+        cells,
+    )
+
+
+def scored_cells(
+    pack: Pack, cases: Iterable[Case], rows: Iterable[Score]
+) -> tuple[ScoredCell, ...]:
+    """Return the scores of one measure in all cells of a pack; ``ValueError`` for a score in a cell
+    that the pack does not have."""
+    complete = {(c.test, cell_name(c.cell)) for c in cases if c.rule.is_complete}
+    scored = {(row.test, cell_name(row.cell)): row for row in rows}
+    expected = {(cell.test, cell.cell): cell for cell in pinned_cells(pack)}
+    unknown = sorted(key for key in scored.keys() - expected if not math.isnan(scored[key].value))
+    if unknown:
+        raise ValueError(
+            f"{pack.manifest.identity} has no cell {unknown[0]}: it was built for another version "
+            "of the suite; build it again"
+        )
+    return tuple(_cell(cell, scored.get(k), k in complete) for k, cell in expected.items())
+
+
+def _cell(pinned: PinnedCell, row: Score | None, is_complete: bool) -> ScoredCell:
+    if row is None:
+        parts = (math.nan,) * pinned.parts
+        row = Score(pinned.test, (), "", "", math.nan, parts, reason=LEFT_OUT)
+    value, reason = _rounded(row.value), row.reason or ""
+    return ScoredCell(
+        pinned.test,
+        pinned.cell,
+        value,
+        tuple(map(_rounded, row.parts)) if pinned.parts else (),
+        bool(row.failed) and not is_complete,
+        pinned.models,
+        reason if value is None else "",
+    )
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, DIGITS)
+
+
+def card_of(measure: Measure) -> MeasureCard:
+    """Return the name, the version and the claims of a measure."""
+    low, high = (float(end) if math.isfinite(end) else None for end in measure.range)
+    return MeasureCard(
+        measure.spec,
+        measure.label,
+        measure.name,
+        measure.version,
+        measure.family,
+        measure.larger_is_more_similar,
+        (low, high),
+        measure.symmetric,
+        measure.metric,
+        measure.differentiable,
+        tuple(sorted(measure.invariant_to)),
+        measure.reference,
+    )
+
+
+def code_of(measure: Measure) -> str:
+    """Return the SHA-256 of what computes a measure: its function without the docstring, or the
+    whole file of a user."""
+    if measure.function.__module__.partition(".")[0] == __package__.partition(".")[0]:
+        lines = inspect.getsource(measure.function).splitlines()
+        (function,) = ast.parse("\n".join(lines)).body
+        assert isinstance(function, ast.FunctionDef)
+        if ast.get_docstring(function) is not None:
+            del lines[function.body[0].lineno - 1 : function.body[0].end_lineno]
+        text = "\n".join(lines)
+    else:
+        text = Path(inspect.getfile(measure.function)).read_text(encoding="utf-8")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ----------------------------------------------------------------------- several measures and packs
+
+
+def score_all(
+    work: Sequence[tuple[Measure, Pack]],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Iterator[PackScores]:
+    """Yield the scores of each measure on its pack, as they are ready.
+
+    Each is computed in one process on one thread, so that CPU times can be compared, and each
+    warning is given once, however many packs and processes there are. ``progress``:
+    called with a stage, how much of it is done, and of how much.
+    """
+    calls = [
+        Call(
+            f"{measure.spec} on {pack.manifest.identity}",
+            _scored,
+            (measure, pack, None if executor else _inner(pack, progress)),
+        )
+        for measure, pack in work
+    ]
+    shown = set[tuple[type[Warning], str]]()
+    for done, (_, future) in enumerate(run(calls, executor), start=1):
+        scores, caught = future.result()
+        for category, text in [each for each in caught if each not in shown]:
+            warnings.warn(text, category, stacklevel=2)
+        shown.update(caught)
+        yield scores
+        if progress is not None:
+            progress(STAGE, done, len(work))
+
+
+def _inner(pack: Pack, progress: Progress | None) -> Progress | None:
+    """Return what shows the stages of a suite, each with the name of the suite."""
+    return progress and (
+        lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
+    )
+
+
+def scores_on(
+    packs: Iterable[Pack],
+    measures: Iterable[Measure],
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> tuple[PackScores, ...]:
+    """Return the scores of all measures on all packs, by measure and then by pack."""
+    places, specs = list(packs), list(measures)
+    work = [(measure, pack) for pack in places for measure in specs]
+    order = {pack.manifest.identity: i for i, pack in enumerate(places)}
+    ranks = {measure.spec: i for i, measure in enumerate(specs)}
+    files = score_all(work, executor, progress)
+    return tuple(sorted(files, key=lambda s: (ranks[s.measure.spec], order[s.pack])))
+
+
+def _scored(
+    measure: Measure, pack: Pack, progress: Progress | None
+) -> tuple[PackScores, list[tuple[type[Warning], str]]]:
+    """Return scores, and the warnings that were given, each once."""
+    with single_threaded(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("once")
+        try:
+            scores = score(pack, measure, progress=progress)
+        except SystemExit as error:  # it would end the command, as if all were well
+            raise OwnFileError(
+                f"{measure.spec} ends the process, with {error.code!r:.80}"
+            ) from error
+    return scores, list(dict.fromkeys((w.category, str(w.message)) for w in caught))

@@ -1,0 +1,317 @@
+"""How the measures of a suite rank: in every cell, and over all of them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..catalogue import get_measure
+from ..comparison.comparison import MeasureInfo
+from ..contracts._measure import Measure
+from ..sections.figures import Box, Boxes, HeatMap
+from ..sections.headlines import RESAMPLING
+from ..sections.ranks import Scores, rank_cell
+from ..sections.sections import Entry, RankRule, Section, Sign, Table
+from ..sections.standing import rank_figures, tie_words
+from ..sections.values import distinct, known
+from ..significance import Place, Places, Ranking, duels, places, summarize
+from .case import Case, Score, cell_name
+from .reliability import is_reliable
+
+Cell = tuple[str, ...]  # the test, and the words of a case
+Groups = Mapping[str, Callable[[Cell], bool]]  # of cells, such as those of a domain of models
+RankedCells = Mapping[Cell, tuple[Scores, RankRule]]  # scores, and how they are ranked
+
+
+class Overview(NamedTuple):
+    """The scores of a run, with what follows from their ranks.
+
+    ``cells``: those with scores. ``names``: by specification, what a measure is
+    called here. ``order``: of the measures on a page: best mean rank first, those without a rank
+    last; of a trial, whose order says nothing, as they were given. ``usual``: specifications and
+    labels of the suite's own measures; others are marked. ``is_sure``: intervals and ties mean
+    something, as they do neither in a trial nor in too few cells.
+    """
+
+    scores: tuple[Score, ...]
+    measures: tuple[MeasureInfo, ...]
+    cells: RankedCells
+    ranks: Mapping[Cell, Mapping[str, float]]
+    places: Places
+    names: Mapping[str, str]
+    order: tuple[str, ...]
+    usual: frozenset[tuple[str, str]]
+    is_trial: bool
+    is_sure: bool
+
+    @property
+    def worst(self) -> float:
+        """The largest rank on the page."""
+        ranks = (rank for cell in self.ranks.values() for rank in cell.values())
+        return float(max([*ranks, len(self.names), 2]))
+
+
+def overview_of(
+    suite: str,
+    scores: Iterable[Score],
+    measures: Iterable[MeasureInfo],
+    cells: RankedCells,
+    usual: Iterable[Measure],
+    *,
+    is_trial: bool,
+) -> Overview:
+    """Return what pages show of the scores of a suite; ``cells``: see :func:`scored_cells`."""
+    infos = tuple(measures)
+    names = distinct({m.spec: m.label for m in infos})
+    by_cell = {cell: rank_cell(*ranked) for cell, ranked in cells.items()}
+    ranks = {cell: of_measures for cell, of_measures in by_cell.items() if of_measures}
+    standing = places({suite: ranks}, strata={suite: {c: cells[c][1].models for c in ranks}})
+    ranked = [p.measure for p in standing.rows]
+    if is_trial:
+        ranked = [spec for spec in names if spec in set(ranked)]
+    return Overview(
+        tuple(scores),
+        infos,
+        cells,
+        ranks,
+        standing,
+        names,
+        (*ranked, *(spec for spec in names if spec not in set(ranked))),
+        frozenset((m.spec, m.label) for m in usual),
+        is_trial,
+        standing.is_settling and not is_trial,
+    )
+
+
+def scored_cells(cases: Iterable[Case], scores: Iterable[Score]) -> RankedCells:
+    """Return the cells of cases that have scores, by test and words."""
+    by_cell: dict[Cell, list[Score]] = defaultdict(list)
+    for score in scores:
+        by_cell[score.key].append(score)
+    cells = dict[Cell, tuple[Scores, RankRule]]()
+    for case in cases:
+        if some := by_cell[case.key]:
+            rule = rank_rule(some, case.test, case.models, is_by_part=case.is_by_part)
+            cells[case.key] = {s.measure: known(s.value) for s in some}, rule
+    return cells
+
+
+def rank_rule(
+    scores: Sequence[Score],
+    test: str,
+    models: str,
+    *,
+    is_by_part: bool = True,
+    failures: str = "last",
+    is_shared: bool = False,
+    is_ranked: bool = False,
+) -> RankRule:
+    """Return how the measures of a cell are ranked by their scores there.
+
+    A cell whose expected differences do not repeat on other inputs is shown and not ranked, unless
+    it ``is_ranked`` all the same.
+    """
+    count = max(len(s.parts) for s in scores) if is_by_part else 1
+    parts = tuple(
+        {s.measure: known(s.parts[i]) if i < len(s.parts) else None for s in scores}
+        for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
+    )
+    incomplete = tuple(s.measure for s in scores if s.failed)
+    is_ranked = is_ranked or is_reliable(scores[0].reliability)
+    return RankRule(parts, incomplete, failures, is_shared, test, models, is_ranked)
+
+
+def with_scores(section: Section, cells: RankedCells, words: int = 1) -> Section:
+    """Return a section with the scores of cells, and the rules by which these are ranked; the first
+    ``words`` of a cell, such as its test, are not part of its name."""
+    return section._replace(
+        scores={cell_name(cell[words:]): scores for cell, (scores, _) in cells.items()},
+        rules={cell_name(cell[words:]): rule for cell, (_, rule) in cells.items()},
+    )
+
+
+def in_catalogue(info: MeasureInfo) -> Measure | None:
+    """Return the measure of the catalogue that a result is of; None for one of a user."""
+    try:
+        measure = get_measure(info.spec)
+    except ValueError:
+        return None
+    return measure if (measure.label, measure.version) == (info.label, info.version) else None
+
+
+def measure_signs(overview: Overview, order: Iterable[str]) -> tuple[Sign, ...]:
+    """Return the note at the name of every measure in the first column of a table: what it is
+    called in full, and whether it is not one of the suite."""
+    infos, signs = {m.spec: m for m in overview.measures}, list[Sign]()
+    for row, info in enumerate(infos[spec] for spec in order):
+        measure, mark = in_catalogue(info), ""
+        note = f": {measure.summary.replace('``', '')}" if measure else ""
+        if (info.spec, info.label) not in overview.usual:
+            mark, note = "added", ": not one of the benchmark's measures"
+        signs.append(Sign(row, 0, mark, f"{info.spec}{note}"))
+    return tuple(signs)
+
+
+# ----------------------------------------------------------------------------- where measures stand
+
+
+def ranking_section(
+    overview: Overview, groups: Groups, about: str = "", *, kind: str = "group"
+) -> Section:
+    """Return the overall ranking, with intervals where they mean something, and the mean ranks in
+    every group of cells; ``about``: what a cell is; ``kind``: what the groups are."""
+    ranked = {place.measure for place in overview.places.rows}
+    order = [spec for spec in overview.order if spec in ranked]
+    figures = rank_figures(
+        overview.places,
+        overview.names,
+        order,
+        "Mean rank over all cells",
+        worst=overview.worst,
+        is_sure=overview.is_sure,
+    )
+    text = f"Mean rank over all cells. {about}".strip()
+    if overview.is_sure:
+        text = (
+            "Mean rank over all cells, and the 95 % interval of how far a measure is behind the "
+            "leader. Measures that cannot be told from the leader are shaded. "
+            f"{RESAMPLING}"
+        )
+    table = _ranking_table(overview, groups, kind)
+    return Section("ranking", "Overall ranking", text, (table,), (*figures,) if order else ())
+
+
+def _ranking_table(overview: Overview, groups: Groups, kind: str) -> Table:
+    overall = {r.measure: r for r in _ranking(overview)}
+    means = {
+        name: {r.measure: r.mean for r in _ranking(overview, is_in)}
+        for name, is_in in groups.items()
+    }
+    by_measure = {p.measure: p for p in overview.places.rows}
+    records = list[Mapping[str, Entry]]()
+    for spec in overview.order:
+        place, whole = by_measure.get(spec), overall.get(spec)
+        records.append(
+            {
+                "measure": overview.names[spec],
+                "mean rank": whole.mean if whole else None,
+                **(_ties(place, overview) if overview.is_sure else {}),
+                "median": whole.median if whole else None,
+                "cells": float(len(whole.ranks)) if whole else 0.0,
+                **{group: of_group.get(spec) for group, of_group in means.items()},
+            }
+        )
+    tied = {p.measure for p in overview.places.rows if p.is_tied and overview.is_sure}
+    return Table.of(
+        records,
+        "ranking",
+        "Where measures stand",
+        marked=tuple(i for i, spec in enumerate(overview.order) if spec in tied),
+        signs=measure_signs(overview, overview.order),
+        hints={
+            "behind": "95 % interval of the difference of mean ranks from the leader, in the same "
+            "cells; sorts by the lower end",
+            "tied with": "the measures that it cannot be told from",
+            **dict.fromkeys(means, f"mean rank in this {kind}"),
+        },
+        is_leading=True,
+    )
+
+
+def _ranking(overview: Overview, is_in: Callable[[Cell], bool] = bool) -> tuple[Ranking, ...]:
+    """Return the mean ranks of measures over all cells, or those of a group."""
+    return summarize({cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)})
+
+
+def _ties(place: Place | None, overview: Overview) -> dict[str, str | None]:
+    """How far a measure is behind the leader, and what it cannot be told from."""
+    if place is None:
+        return {"behind": None, "tied with": None}
+    low, high = place.simultaneous
+    is_leader = place is overview.places.rows[0]
+    behind = None if is_leader or math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    tied = tie_words(overview.places, place.measure, overview.names)
+    return {"behind": behind, "tied with": tied}
+
+
+def distribution_section(
+    overview: Overview,
+    groups: Groups,
+    text_of: Callable[[Cell], str] = "/".join,
+    *,
+    kind: str = "group",
+) -> Section:
+    """Return the ranks of every measure as boxes, a figure for each group of cells."""
+    figures = (_boxes(overview, name, is_in, text_of) for name, is_in in groups.items())
+    order = (
+        ""
+        if overview.is_trial
+        else f"In each {kind} measures are in the order of their median, then of their mean rank. "
+    )
+    about = (
+        f"{order}Boxes span the quartiles, lines reach the farthest rank within 1.5 times that "
+        "span, points are cells. Rank 1 is the best."
+    )
+    return Section("distribution", "Distribution of ranks", about, (), tuple(filter(None, figures)))
+
+
+def _boxes(
+    overview: Overview, group: str, is_in: Callable[[Cell], bool], text_of: Callable[[Cell], str]
+) -> Boxes | None:
+    cells = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
+    order = [row.measure for row in _ranking(overview, is_in)]
+    if overview.is_trial:
+        order = [spec for spec in overview.order if spec in set(order)]
+    families = {m.spec: m.family.replace("_", " ") for m in overview.measures}
+    boxes = []
+    for spec in order:
+        ranks = {text_of(cell): of_cell[spec] for cell, of_cell in cells.items() if spec in of_cell}
+        box = Box(overview.names[spec], tuple(ranks.values()), tuple(ranks), families[spec])
+        boxes.append(box)
+    if not boxes:
+        return None
+    span = (1.0, overview.worst)
+    return Boxes(group, group, "rank, 1 is the best", tuple(boxes), span=span)
+
+
+def before_section(overview: Overview) -> Section | None:
+    """Return how sure it is that one measure is before another; nothing where cells do not say."""
+    if not overview.is_sure:
+        return None
+    names, before = overview.names, overview.places.before
+    order = [p.measure for p in overview.places.rows]
+    wins = duels(dict(overview.ranks.items()))
+
+    def share(a: str, b: str) -> float | None:
+        return known(before.get((a, b))) if (a, b) in wins else None
+
+    def text(a: str, b: str) -> str:
+        if (value := share(a, b)) is None:
+            return ""
+        duel = wins[a, b]
+        return (
+            f"{names[a]} before {names[b]} in {value:.0%} of the samples of the cells; ranked "
+            f"before it in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
+        )
+
+    rows = [[share(a, b) for b in order] for a in order]
+    labels = tuple(names[spec] for spec in order)
+    figure = HeatMap(
+        "before",
+        "The row before the column, in % of the samples of the cells",
+        labels,
+        labels,
+        tuple(tuple(None if v is None else float(round(100 * v)) for v in row) for row in rows),
+        "Blue where the row mostly has the better mean rank, orange where it mostly has not; "
+        "between 3 and 97 nothing is settled.",
+        span=(0.0, 100.0),
+        is_diverging=True,
+        titles=tuple(tuple(text(a, b) for b in order) for a in order),
+    )
+    about = (
+        "How sure it is that the measure of the row has a better mean rank than that of the "
+        "column: in how many of 100 samples of the cells it has, equal ranks counted as half."
+    )
+    return Section("before", "A ranked before B", about, (), (figure,))

@@ -1,0 +1,68 @@
+"""How far the differences that a test expects of models repeat on other inputs of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..base.rng import generator
+from ..data.representation import Representation
+from ..measures import disagreement, jensen_shannon
+from ..measures.outputs import disagreement_without, jensen_shannon_without
+from ..significance import known_mean
+from .grounding import spearman
+
+HALVINGS = 50
+DIGITS = 6  # of a reliability
+FEWEST = 4  # inputs, of which a half can differ from another
+RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
+LEAST_RELIABILITY = 0.5  # below it measures are not ranked
+ByInput = Callable[[Representation, Representation], np.ndarray]
+
+
+def reliability(
+    values: np.ndarray, expected: Callable[[np.ndarray], np.ndarray] = np.asarray
+) -> float | None:
+    r"""Return how far an order of expected differences repeats on as many other inputs.
+
+    .. math:: \frac{2 r}{1 + r}
+
+    r is Spearman's correlation between the differences that halves of the inputs predict, the mean
+    over 50 halvings; a negative one is returned as it is. ``values``: (models or pairs, inputs);
+    ``expected``: the differences of pairs that follow from their means over inputs. At most 1; None
+    for fewer than four inputs, and where differences are all equal.
+
+    Reference: Spearman 1910; Brown 1910.
+    """
+    n, g = values.shape[1], generator(0, "resi", "reliability")
+    if n < FEWEST:
+        return None
+    correlations = []
+    for _ in range(HALVINGS):
+        halves = np.array_split(g.permutation(n), 2)
+        first, second = (expected(values[:, rows].mean(axis=1)).round(12) for rows in halves)
+        correlations.append(spearman(first, second).value)
+    r = float(known_mean(correlations))
+    return None if np.isnan(r) else round(r if r < 0 else 2 * r / (1 + r), DIGITS)
+
+
+def is_reliable(reliability: float | None) -> bool:
+    """Whether what is expected repeats on other inputs, or does not depend on them."""
+    return reliability is None or reliability >= LEAST_RELIABILITY
+
+
+def _disagreements(x: Representation, y: Representation) -> np.ndarray:
+    return _each(disagreement(x, y), disagreement_without(x, y))
+
+
+def _divergences(x: Representation, y: Representation) -> np.ndarray:
+    return _each(float(jensen_shannon(x, y)), jensen_shannon_without(x, y, "logits"))
+
+
+def _each(mean: float, without: np.ndarray) -> np.ndarray:
+    """Return values by their mean and the means without each."""
+    return len(without) * mean - (len(without) - 1) * without
+
+
+BY_INPUT: Mapping[str, ByInput] = {"jsd": _divergences, "disagreement": _disagreements}

@@ -1,0 +1,109 @@
+"""The matrices behind the scores: what was expected and what was measured, to choose from."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from resemblance.sections.figures import Choice, HeatMap, Option
+
+from ..ranks import Overview
+from ..study_models import ModelFamily
+from .cases import QUALITIES
+from .evaluation import ComparedPart, Evaluation
+
+NOTE = (
+    "What a score is made of: every pair of models, or of layers, with the difference that is "
+    "expected and the one that a measure finds (for a similarity, its largest value minus the "
+    "similarity). Dark is alike; each map has its own scale, over pairs of different models."
+)
+
+
+class Pool:
+    """Matrices of which each is kept once."""
+
+    def __init__(self) -> None:
+        self.maps: dict[HeatMap, int] = {}
+
+    def add(self, title: str, labels: tuple[str, ...], values: np.ndarray) -> int:
+        """Return the position of a matrix of differences."""
+        rows = tuple(tuple(map(brief, row)) for row in values.tolist())
+        heat = HeatMap(title, title, labels, labels, rows, span=limits(values), is_reversed=True)
+        return self.maps.setdefault(heat, len(self.maps))
+
+
+def choice_of(evaluation: Evaluation, overview: Overview, test: str) -> Choice | None:
+    """Return the expected and the measured differences of a test, to choose from.
+
+    By models, quality and measure; nothing when the test could not be made.
+    """
+    scores = {(s.cell, s.measure): s.parts for s in evaluation.scores if s.test == test}
+    pool, options, examples = Pool(), list[Option](), list[tuple[float, int]]()
+    turns = Counter[ModelFamily]()
+    for part in (p for p in evaluation.parts() if p.test == test):
+        position = turns[part.family]
+        turns[part.family] += 1
+        title, labels = _names(part, position)
+        measured = {m: part.comparison.difference(m) for m in overview.order}
+        first = next(q for q in QUALITIES[test] if q in part.by_quality)
+        is_example = not options
+        for quality in part.by_quality:
+            expected = pool.add("expected", labels, part.expected(quality))
+            for spec, values in measured.items():
+                name, word = overview.names[spec], QUALITIES[test][quality]
+                by_part = scores.get(((test, quality, *part.family), spec), ())
+                score = by_part[position] if position < len(by_part) else math.nan
+                maps = expected, pool.add(f"measured by {name}", labels, values)
+                note = f"{name}: {word} {'–' if math.isnan(score) else f'{score:.2f}'}"
+                choices = (str(part.family), title, word, name)
+                options.append(Option(choices, maps, note.replace("-", "−")))
+                if is_example and quality == first and not math.isnan(score):
+                    examples.append((score, -len(options)))
+    if not options:
+        return None
+    best = -max(examples)[1] - 1 if examples else 0
+    return Choice(
+        f"{test} maps",
+        "Expected and measured differences",
+        ("models", "model", "quality", "measure"),
+        tuple(options),
+        tuple(pool.maps),
+        NOTE,
+        static=(best,),
+    )
+
+
+def _names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
+    """Return what a part is called among those of its models, and its rows without what all names
+    begin with."""
+    names, model = part.comparison.rows, part.model.split("/") if part.model else []
+    start = model or common_start(names)
+    labels = tuple("/".join(name.split("/")[len(start) :]) for name in names)
+    return ("/".join(model[3:]) or f"model {position + 1}") if model else "", labels
+
+
+def common_start(names: Sequence[str]) -> list[str]:
+    """Return the parts, between slashes, with which all names begin; never all parts of a name."""
+    split = [name.split("/") for name in names]
+    shared = min(len(parts) for parts in split) - 1
+    while len({tuple(parts[:shared]) for parts in split}) > 1:
+        shared -= 1
+    return split[0][:shared]
+
+
+def limits(values: np.ndarray) -> tuple[float, float]:
+    """Return the smallest and largest difference between two different representations.
+
+    (0, 1) if there is none.
+    """
+    pairs = values[~np.eye(len(values), dtype=bool)]
+    finite = pairs[np.isfinite(pairs)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def brief(value: float) -> float | None:
+    """Return a number in four significant digits, None for what is not finite."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None

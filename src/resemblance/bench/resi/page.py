@@ -1,0 +1,433 @@
+"""The result of an evaluation: one section for every question of a reader."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from resemblance.catalogue import preset
+from resemblance.data.subject import Subject
+from resemblance.sections.claims import Claim
+from resemblance.sections.figures import Figure, Strip, Strips
+from resemblance.sections.headlines import OWN, few_models, headline, listed
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section, Table
+
+from .. import page, ranks
+from ..case import Case
+from ..ranks import Overview, overview_of, with_scores
+from ..scoring import Failed, failures_of, seconds_of
+from ..study import with_claims
+from ..study_models import ModelFamily, readable
+from ..training import DOMAINS
+from .cases import QUALITIES, TESTS
+from .evaluation import Evaluation, assess
+from .groups import ModelGroup
+from .matrices import choice_of
+from .paper import PORTIONS
+from .rules import PRESETS, scored_cells
+
+Judges = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
+TITLE = "The ReSi benchmark of similarity measures"
+ABOUT = (
+    "A similarity measure compares the representations that two neural networks, or two of their "
+    "layers, have of the same inputs. Each measure is tested on networks about which we already "
+    "know something: "
+    "their accuracy, their outputs, how they were trained, or the order of their layers. The "
+    "closer a measure's differences match what we know, the better its rank; 1 is best. A quality "
+    "is how that match is scored, such as a correlation, or conformity: the share of pairs of "
+    "differences in the expected order. A cell is one test of one family of models by one quality; "
+    "measures are ranked in each."
+)
+PAPER = (
+    "Klabunde et al., “ReSi: A Comprehensive Benchmark for Representational Similarity Measures”, "
+    "ICLR 2025, arXiv 2408.00531"
+)
+PROTOCOL_WORDS: Mapping[str, str] = {
+    "paper": "the definitions of the paper",
+    "resi-code": "what the authors' code computes",
+}
+FAILURE_WORDS: Mapping[str, str] = {
+    "last": "a measure with failed comparisons in a cell is ranked behind all others of that cell",
+    "unranked": "a measure with failed comparisons in a cell is ranked by what is left, or not at "
+    "all",
+}
+READING: Mapping[str, str] = {
+    "accuracy": "Models differ in their random seed only; the more the accuracies of two of them "
+    "differ, the more a measure should find their representations to differ (Spearman "
+    "correlation, −1 to 1).",
+    "output": "The same models; the more their outputs differ, by the Jensen-Shannon divergence "
+    "of the probabilities (JSD) or by how often the predicted class differs (disagreement), the "
+    "more the representations should (Spearman correlation, −1 to 1).",
+    "labels": "Groups of models were trained with different shares of random labels; models of "
+    "one group should be more alike than models of different groups (AUPRC or conformity, 0 to 1).",
+    "shortcut": "Groups of models were trained with shortcuts in their inputs that give away the "
+    "label more or less often; models of one group should be more alike than models of different "
+    "groups (AUPRC or conformity, 0 to 1).",
+    "augmentation": "Groups of models were trained with more or less augmentation; models of one "
+    "group should be more alike than models of different groups (AUPRC or conformity, 0 to 1).",
+    "layers": "Inside one model, the farther apart two layers are, the more they should differ: "
+    "distances in the right order (Spearman correlation, −1 to 1), or layers in between not "
+    "farther than what encloses them (conformity, 0 to 1); the mean over models.",
+}
+CHOOSERS: Mapping[str, tuple[str, ...]] = {  # of columns: the tests whose quality they choose
+    "output": ("output",),
+    "tests of groups": ("labels", "shortcut", "augmentation"),
+    "layers": ("layers",),
+}
+CELL = ("test", "quality", "domain", "dataset", "architecture", "pooling")  # the words of a cell
+A_CELL = "A cell is one test on one architecture by one quality."
+
+
+def evaluate(
+    subjects: Iterable[Subject], *, claims: Judges | None = None, **options: Any
+) -> Result:
+    """Evaluate measures by the six tests of the ReSi benchmark on subjects.
+
+    Parameters
+    ----------
+    subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
+        :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
+        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which
+        tests they make.
+    claims : by the name of a section, a function that judges the claims of a paper on the
+        :class:`~resemblance.bench.resi.Evaluation`.
+    measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as
+        ``protocol`` has them.
+    protocol : ``"paper"`` (the definitions of Klabunde et al. 2025) or ``"resi-code"`` (what the
+        authors' code computes).
+    permute : what the permutation tests permute, ``"models"`` or ``"pairs"``; default by protocol.
+    failures : ``"last"`` ranks a measure with failed comparisons behind all others of a cell
+        (default of the first protocol); ``"unranked"`` ranks it by what is left, or not at all (of
+        the second, which has no other).
+    groups : ``"separated"`` compares the groups of models whose accuracies do not overlap,
+        ``"published"`` all groups, and only notes which overlap.
+    samples : on how many of the samples representations are compared, if on fewer than all. They
+        are drawn once for a data set, the same for all its models. Accuracies and outputs, with
+        which tests 1 and 2 compare, remain those of all samples.
+    save : file that keeps every comparison, so that a later evaluation computes only what is new.
+    executor, memory : as for :func:`resemblance.compare`.
+    progress : called with ("comparing", done, total) and ("grading", done, total).
+
+    :func:`assess` returns the evaluation from which the result is made: every score with its
+    p-value, and every comparison.
+    """
+    evaluation = assess(subjects, **options)
+    return judged(result_of(evaluation), evaluation, claims)
+
+
+def judged(result: Result, evaluation: Evaluation, claims: Judges | None) -> Result:
+    """Return the result of an evaluation with the claims of a paper judged; ``claims``: see
+    :func:`evaluate`."""
+    facts = dict.fromkeys((section.name for section in result.sections), evaluation)
+    return with_claims(result, claims, facts)
+
+
+def result_of(evaluation: Evaluation) -> Result:
+    """Return the result of an evaluation."""
+    options = evaluation.options
+    overview = overview_of(
+        "resi",
+        evaluation.scores,
+        evaluation.measures,
+        scored_cells(evaluation.scores, options),
+        preset(PRESETS[options.protocol]),
+        is_trial=evaluation.is_trial,
+    )
+    domains = domains_of(evaluation)
+    return Result(
+        "resi",
+        evaluation.size or OWN,
+        tuple(_sections(evaluation, overview, domains)),
+        overview.names,
+        provenance=_provenance(evaluation, domains),
+        facts={**_what(evaluation), "domains": ", ".join(domains), "protocol": options.protocol},
+        lead=_lead(overview),
+        remarks=_remarks(evaluation),
+        title=TITLE,
+        about=(
+            f"{ABOUT} Evaluated by {PROTOCOL_WORDS[options.protocol]} ({PAPER}); "
+            f"{FAILURE_WORDS[str(options.failures)]}."
+        ),
+        counts=_counts(evaluation, overview),
+    )
+
+
+def domains_of(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return the domains of the benchmark that were evaluated, then all others."""
+    domains = dict.fromkeys(family.domain for family in evaluation.families())
+    return (*(d for d in DOMAINS if d in domains), *(d for d in domains if d not in DOMAINS))
+
+
+def _sections(
+    evaluation: Evaluation, overview: Overview, domains: Sequence[str]
+) -> Iterator[Section]:
+    groups = {domain: lambda cell, domain=domain: cell[2] == domain for domain in domains}
+    yield ranks.ranking_section(overview, groups, A_CELL, kind="domain")
+    yield ranks.distribution_section(overview, groups, cell_text, kind="domain")
+    columns = score_columns(evaluation, domains)
+    stars = (
+        "* p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by permuting "
+        f"{evaluation.options.permute}, not corrected for the many tests of this table."
+    )
+    has_complete = evaluation.options.failures == "last"
+    scores = page.scores_section(overview, columns, stars, has_complete=has_complete)
+    yield with_scores(scores, overview.cells, 0)
+    yield from _test_sections(evaluation, overview)
+    if (before := ranks.before_section(overview)) is not None:
+        yield before
+    seconds = seconds_of(evaluation.cases, evaluation.compared, lambda case: case.cell[2])
+    yield page.times_section(overview, seconds)
+    yield page.failures_section(overview.names, failed_of(evaluation))
+    yield page.measures_section(overview)
+    if representations := _representations(evaluation):
+        families = "; ".join(map(str, evaluation.families()))
+        yield page.inputs_section(representations, f"Models: {families}.")
+
+
+def failed_of(evaluation: Evaluation) -> list[Failed]:
+    """Return the failed comparisons of every measure in every test."""
+
+    def words(case: Case) -> tuple[str, str]:
+        return TESTS[case.test], str(ModelFamily(*case.cell[2:]))
+
+    names = {info.spec for info in evaluation.measures}
+    failed = failures_of(evaluation.cases, evaluation.compared, words)
+    return [of for of in failed if of.measure in names]
+
+
+def _test_sections(evaluation: Evaluation, overview: Overview) -> Iterator[Section]:
+    """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
+    for test, title in TESTS.items():
+        absent = {str(a.family): a.reason for a in evaluation.absent if a.test == test}
+        groups = [g for g in evaluation.groups if g.test == test]
+        choice = choice_of(evaluation, overview, test)
+        scores = [s for s in evaluation.scores if s.test == test]
+        tables = [group_table(groups)] if groups else []
+        if scores:
+            tables.append(page.data_table(overview, f"{test} scores", scores, CELL))
+        figures: list[Figure] = [choice] if choice else []
+        figures += strips_of(groups)
+        if tables or figures or absent:
+            yield Section(test, title, READING[test], tuple(tables), tuple(figures), reasons=absent)
+
+
+def _lead(overview: Overview) -> str:
+    """Say which measure leads, and which others cannot be told from it; nothing of a trial."""
+    if overview.is_trial:
+        return ""
+    families = {cell[2:] for cell in overview.ranks}
+    alone = " All cells are on the models of one architecture." if len(families) == 1 else ""
+    return f"{headline(overview.places, overview.names)}{alone}"
+
+
+def cell_text(cell: Sequence[str]) -> str:
+    """Return the name of a cell: its test and quality, then its models."""
+    test, quality, *family = cell
+    word = quality.removeprefix("spearman").strip("_")
+    addition = "" if word in test else f" ({word})"
+    return f"{TESTS.get(test, test)}{addition}, {ModelFamily(*family)}"
+
+
+def score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
+    """Return the columns of the table of scores: by test, then domain and models, each in all
+    qualities."""
+    absent = {(a.test, a.family): a.reason for a in evaluation.absent}
+    present = {(s.test, ModelFamily(*s.cell[2:])) for s in evaluation.scores} | absent.keys()
+    repeats = evaluation.reliabilities()
+    families = sorted(evaluation.families(), key=lambda f: domains.index(f.domain))
+    columns = []
+    for test, title in TESTS.items():
+        for family in (f for f in families if (test, f) in present):
+            for quality, word in QUALITIES[test].items():
+                cell = (test, quality, *family)
+                known = repeats.get(cell)
+                noise = "" if known is None else f"; on other inputs it repeats by {known:.2f}"
+                choices = {name: word if test in of else "" for name, of in CHOOSERS.items()}
+                choices |= {
+                    d: str(family).removeprefix(f"{d} · ") if family.domain == d else ""
+                    for d in domains
+                }
+                columns.append(
+                    page.ScoreColumn(
+                        test,
+                        cell,
+                        title,
+                        family.short,
+                        f"{title}, {word}: {family}{noise}",
+                        choices,
+                        absent.get((test, family), page.UNMEASURED),
+                    )
+                )
+    return columns
+
+
+# ------------------------------------------------------------------------------------------- groups
+
+
+def strips_of(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
+    """Return the accuracies of the groups of a test, a figure per architecture.
+
+    Poolings of one architecture that have accuracies of their own have figures of their own.
+    """
+    panels: dict[tuple[tuple[str, ...], int], list[ModelGroup]] = defaultdict(list)
+    seen = Counter[tuple[str, ...]]()
+    for group in groups:
+        where = (group.domain, group.dataset, group.architecture)
+        seen[*where, group.name] += 1
+        panels[where, seen[*where, group.name]].append(group)
+    return tuple(
+        _strips(str(_models_of(some[0])), turn, some) for (_, turn), some in panels.items()
+    )
+
+
+def _models_of(group: ModelGroup) -> ModelFamily:
+    return ModelFamily(group.domain, group.dataset, group.architecture, "")
+
+
+def _strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
+    criterion = groups[0].criterion
+    if criterion == "none":
+        axis, note = "accuracy", "Accuracies are unknown: groups are not checked."
+    else:
+        axis = f"accuracy on {criterion} inputs"
+        note = " ".join(f"{g.name}: {g.note}." for g in groups if g.note)
+    name = f"groups {models}" + (f" {turn}" if turn > 1 else "")
+    strips = tuple(Strip(g.name, g.accuracies, g.kept, g.note) for g in groups)
+    return Strips(name, models, axis, strips, note)
+
+
+def group_table(groups: Iterable[ModelGroup]) -> Table:
+    """Return the accuracies of every group of models, and why a group was left out."""
+    records = []
+    for g in groups:
+        a = g.accuracies
+        ends = (math.fsum(a) / len(a), min(a), max(a)) if a else (None, None, None)
+        models = {"test": TESTS[g.test], "models": _models_of(g).short, "group": g.name}
+        accuracies = dict(zip(("accuracy", "from", "to"), ends))
+        records.append({**models, **accuracies, "inputs": g.criterion, "": g.note})
+    return Table.of(records, "groups", "Accuracies of the groups", is_closed=True)
+
+
+# ------------------------------------------------------------------------------- what was evaluated
+
+
+def _counts(evaluation: Evaluation, overview: Overview) -> dict[str, str]:
+    """Return how many models, measures, ranked cells and comparisons there are.
+
+    Comparisons are of two different representations, each counted once.
+    """
+    pairs = set[tuple[str, ...]]()
+    for part in evaluation.parts():
+        pairs |= {(*part.family, *sorted(pair)) for pair in combinations(part.comparison.rows, 2)}
+    orders = sum(1 if info.symmetric else 2 for info in evaluation.measures)
+    counts = {
+        "model": len(models_of(evaluation)),
+        "measure": len(evaluation.measures),
+        "ranked cell": len(overview.ranks),
+        "comparison": len(pairs) * orders,
+    }
+    return {
+        f"{word}{'' if count == 1 else 's'}": f"{count:,}".replace(",", "\u202f")
+        for word, count in counts.items()
+    }
+
+
+def models_of(evaluation: Evaluation) -> set[tuple[str, ...]]:
+    """Return domain, data set, architecture and name of every model that was compared."""
+    models = set[tuple[str, ...]]()
+    for part in evaluation.parts():
+        names = (part.model,) if part.model else part.comparison.rows
+        models |= {(*part.family[:3], name) for name in names}
+    return models
+
+
+def _what(evaluation: Evaluation) -> dict[str, str]:
+    """Return what was evaluated: data sets, models, seeds."""
+    families = dict.fromkeys(part.family[:3] for part in evaluation.parts())
+    names = [readable(dataset, architecture) for _, dataset, architecture in families]
+    architectures = ", ".join(dict.fromkeys(architecture for _, architecture in names))
+    models = models_of(evaluation)
+    seeds = {name.rpartition("/seed")[2] for *_, name in models if "/seed" in name}
+    return {
+        "data sets": ", ".join(dict.fromkeys(dataset for dataset, _ in names)) or "none",
+        "models": f"{len(models)}: {architectures or 'none'}",
+        **({"seeds": str(len(seeds))} if seeds else {}),
+    }
+
+
+def _remarks(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return what a reader must know before the numbers: few models or samples, what is missing."""
+    sizes = (len(p.comparison.rows) for p in evaluation.parts() if p.test != "layers")
+    few = "" if evaluation.size else few_models(max(sizes, default=0))
+    left = "; ".join(f"{folder} ({why})" for folder, why in evaluation.left_out.items())
+    samples = evaluation.options.samples
+    fewer = (
+        f"Compared on at most {samples} samples of every data set, drawn once; accuracies and "
+        "outputs are those of all samples."
+    )
+    untrained = _not_trained(evaluation.untrained)
+    if untrained and evaluation.size not in PORTIONS:
+        untrained += " Their tests are made with the models that are left."
+    texts = (
+        few,
+        fewer if samples else "",
+        f"Left out: {left}." if left else "",
+        untrained,
+        _not_ranked(evaluation),
+    )
+    return tuple(filter(None, texts))
+
+
+def _not_trained(untrained: Mapping[str, str]) -> str:
+    """Say which models could not be trained, by the reason; nothing when all could."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for name, why in untrained.items():
+        by_reason[why].append(name)
+    listing = "; ".join(f"{listed(names)} ({why})" for why, names in by_reason.items())
+    return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
+
+
+def _not_ranked(evaluation: Evaluation) -> str:
+    """Say in which cells measures are not ranked since what is expected is noise."""
+    if evaluation.options.protocol == "resi-code":
+        return ""
+    return page.noise_remark(
+        {
+            f"{ModelFamily(*family)}, {QUALITIES[test].get(quality, quality)}": reliability
+            for (test, quality, *family), reliability in evaluation.reliabilities().items()
+        }
+    )
+
+
+def _provenance(evaluation: Evaluation, domains: Sequence[str]) -> dict[str, object]:
+    """Return the rules, the domains, and the versions that it was computed with."""
+    options, first = evaluation.options, next(evaluation.parts(), None)
+    known = dict(first.comparison.provenance) if first else {}
+    for name in ("rows", "columns", "n_samples"):
+        known.pop(name, None)
+    return {
+        "protocol": options.protocol,
+        "failures": options.failures,
+        "permute": options.permute,
+        "domains": list(domains),
+        **evaluation.origin,
+        **known,
+        **({"samples": options.samples} if options.samples else {}),
+        **({"untrained": dict(evaluation.untrained)} if evaluation.untrained else {}),
+    }
+
+
+def _representations(evaluation: Evaluation) -> dict[str, Mapping[str, object]]:
+    """Return the shape and the fingerprint of everything that was compared."""
+    return {
+        f"{name} ({part.family.pooling})" if part.family.pooling else name: {
+            **identity,
+            "n_samples": part.comparison.provenance["n_samples"],
+        }
+        for part in evaluation.parts()
+        for name, identity in part.comparison.provenance["rows"].items()
+    }

@@ -1,0 +1,194 @@
+"""The size "paper" of the ReSi suite: which part of the paper's benchmark a run is of, on what, and
+which models make its tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from resemblance.models.recipe import Recipe
+
+from ..training import DATASETS, HYPERPARAMETERS, Members, Portion, chosen, named, tests_of
+from ..training import paper_recipes as recipes
+from ..training.loop import PRECISIONS, Resources
+from .cases import TESTS, Design, Models
+from .rules import check_choice
+
+PORTIONS: Mapping[str, Portion] = {  # sizes
+    "paper": Portion(),
+    "paper-slice": Portion(seeds=3, members=2, reduced=True),
+}
+FEWEST = 3  # normal models, since a correlation needs three pairs
+
+
+class PaperRun(NamedTuple):
+    """A run at a size of the paper: which part of the benchmark, and on what."""
+
+    portion: Portion
+    resources: Resources
+
+
+def paper_run(
+    size: str,
+    *,
+    data: str | Path | None = None,
+    models_from: str | Path | None = None,
+    device: str | None = None,
+    precision: str = "float32",
+    download: bool = False,
+    **portion: object,
+) -> PaperRun:
+    """Return what a run at a size of the paper is to do.
+
+    Parameters
+    ----------
+    size : ``"paper"``, or ``"paper-slice"``: one epoch at reduced width, on data of any size in the
+        layout of the data sets, for trying out.
+    data : the folder with the data sets and pretrained weights.
+    models_from : the folder with the authors' trained models, which are read instead of trained.
+    device : of PyTorch, for training; by default the first accelerator, else the processor.
+    precision : of the products of matrices in training: "float32", "bfloat16" or "float16".
+    download : whether libraries that can download a data set may do so into ``data``.
+    portion : see :func:`portion_of`.
+
+    Raises ``ValueError`` for what is missing, unknown or does not go together.
+    """
+    wanted = portion_of(size, **portion)  # type: ignore[arg-type]
+    check_choice("precision", precision, PRECISIONS)
+    if data is None:
+        raise ValueError(
+            f"run: size {size!r} trains on real data: data must be the folder with the data sets "
+            "(on the command line --data DIR, or the environment variable RESEMBLANCE_DATA)"
+        )
+    for name, place in (("data", data), ("models_from", models_from)):
+        if place is not None and not Path(place).is_dir():
+            raise ValueError(f"run: {name} must be a folder that exists; got {str(place)!r}")
+    archive = None if models_from is None else Path(models_from).resolve()
+    resources = Resources(Path(data).resolve(), download, device, precision, archive=archive)
+    return PaperRun(wanted, resources)
+
+
+def portion_of(
+    size: str,
+    *,
+    datasets: Sequence[str] | None = None,
+    architectures: Sequence[str] | None = None,
+    tests: Sequence[str] | None = None,
+    seeds: int | None = None,
+    hyperparameters: str = "resi-code",
+    domains: Sequence[str] | None = None,
+) -> Portion:
+    """Return a part of the paper's benchmark.
+
+    Parameters
+    ----------
+    size : ``"paper"`` or ``"paper-slice"``.
+    datasets, architectures, tests : names or titles, in any spelling; default: all.
+    domains : some of "graphs", "language", "vision", for all their data sets.
+    seeds : how many normal models are trained, at least 3; a group has half as many, at least 2.
+        Default: 10 (and 5), as the paper has; 3 (and 2) for ``"paper-slice"``.
+    hyperparameters : ``"resi-code"``, those of the authors' code, or ``"paper"``.
+
+    Raises ``ValueError`` for unknown words, fewer seeds, and an architecture that no chosen data
+    set has.
+    """
+    check_choice("hyperparameters", hyperparameters, HYPERPARAMETERS)
+    usual = PORTIONS[size]
+    if seeds is not None and seeds < FEWEST:
+        raise ValueError(f"seeds must be at least {FEWEST}; got {seeds!r}")
+    portion = usual._replace(
+        datasets=_datasets(datasets, domains),
+        architectures=_words("architecture", architectures, _architectures()),
+        tests=_words("test", tests, TESTS),
+        seeds=seeds or usual.seeds,
+        members=max(2, seeds // 2) if seeds else usual.members,
+        hyperparameters=hyperparameters,
+    )
+    _check_models(portion)
+    return portion
+
+
+def _datasets(words: Sequence[str] | None, domains: Sequence[str] | None) -> tuple[str, ...]:
+    if words and domains:
+        raise ValueError("run: give datasets or domains, not both")
+    known = tuple(dict.fromkeys(about.domain for about in DATASETS.values()))
+    for domain in domains or ():
+        check_choice("domain", domain, known)
+    if domains:
+        return tuple(name for name, about in DATASETS.items() if about.domain in domains)
+    return _words("data set", words, {name: about.title for name, about in DATASETS.items()})
+
+
+def _architectures() -> dict[str, str]:
+    return {
+        name: architecture.title
+        for about in DATASETS.values()
+        for name, architecture in about.architectures.items()
+    }
+
+
+def _words(what: str, words: Sequence[str] | None, titles: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names that words mean, each once, in the order of all names."""
+    meant = {named(what, word, titles) for word in words or ()}
+    return tuple(name for name in titles if name in meant)
+
+
+def _check_models(portion: Portion) -> None:
+    """Raise ``ValueError`` for a chosen architecture that no chosen data set has, and for a chosen
+    data set that has no chosen architecture."""
+    pairs, titles = list(chosen(portion)), _architectures()
+    for architecture in portion.architectures:
+        if architecture not in {model for _, model in pairs}:
+            places = [a.title for a in DATASETS.values() if architecture in a.architectures]
+            raise ValueError(
+                f"no chosen data set has models of the architecture {titles[architecture]}; "
+                f"{', '.join(places)} has"
+            )
+    for dataset in portion.datasets:
+        if dataset not in {name for name, _ in pairs}:
+            about = DATASETS[dataset]
+            known = ", ".join(a.title for a in about.architectures.values())
+            raise ValueError(f"{about.title} has none of the chosen architectures; it has {known}")
+
+
+# ------------------------------------------------------------------------- the models of the tests
+
+
+def planned(portions: Iterable[Portion]) -> tuple[Recipe, ...]:
+    """Return the recipe of every model of several parts of the benchmark, each once."""
+    plan = {recipe.name: recipe for portion in portions for recipe in recipes(portion)}
+    return tuple(plan.values())
+
+
+def designs_of(
+    portion: Portion, others: Iterable[Portion], is_ready: Callable[[Recipe], bool]
+) -> dict[Models, Design]:
+    """Return which models make the tests of a part of the benchmark, and of what else is ready.
+
+    ``others``: further parts; of these, an architecture on a data set counts when all of its models
+    are ready. Where several parts have a test, the one with the most models is made.
+    """
+    designs: dict[Models, Design] = {
+        models: _design(portion, *models) for models in chosen(portion)
+    }
+    for other in others:
+        for dataset, architecture in chosen(other):
+            alone = other._replace(datasets=(dataset,), architectures=(architecture,))
+            if all(map(is_ready, recipes(alone))):
+                models, more = (dataset, architecture), _design(other, dataset, architecture)
+                designs[models] = _larger(designs.get(models, {}), more)
+    return designs
+
+
+def _design(portion: Portion, dataset: str, architecture: str) -> Design:
+    """Return the models of all tests that were asked for; none where the paper does not make it."""
+    made_in_paper = tests_of(portion, dataset, architecture)
+    return {test: made_in_paper.get(test, Members((), 0)) for test in portion.tests or TESTS}
+
+
+def _larger(one: Design, other: Design) -> Design:
+    larger = dict(one)
+    for test, members in other.items():
+        larger[test] = max(members, one.get(test, members), key=lambda of: of.each)
+    return larger

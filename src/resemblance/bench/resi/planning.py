@@ -1,0 +1,207 @@
+"""What a part of the ReSi paper's benchmark would take: models to train, hours, and space on disk.
+Nothing is trained for it, and no data are read.
+
+Hours on Cora, and of the small models on SST-2, are measured, on one core. All others follow from
+how many examples a training sees (the paper's epochs and data sets) and from how many a second one
+H100 is assumed to take; nobody has measured them here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from resemblance.models.recipe import SETTINGS, Recipe
+
+from ..study_models import is_written
+from ..training import DATASETS
+from ..training import paper_recipes as recipes
+from .paper import portion_of
+
+HOURS, SPACE = ("GPU h", "CPU h"), ("weights, GB", "representations, GB")
+FLOAT = 4  # bytes
+GIGA = 1e9
+NOTE = (
+    "Hours are estimates of training the models that are missing, on one H100, or one core where "
+    "that was measured; all else is of all models. The size paper-slice takes seconds a model "
+    "instead. A run times its first comparisons and prints how long the comparisons take."
+)
+
+
+class ModelSize(NamedTuple):
+    """The size of a model of an architecture on a data set.
+
+    ``rows``: inputs that are compared. ``width``: features of the last layer. ``features``: of all
+    layers that are written, for one input. ``millions``: of weights.
+    """
+
+    rows: int
+    width: int
+    features: int
+    millions: float
+
+
+class Speed(NamedTuple):
+    """How many examples one training sees, and how many a second the accelerator takes."""
+
+    examples: float
+    per_second: float
+
+    @property
+    def hours(self) -> float:
+        """How long the training takes."""
+        return self.examples / self.per_second / 3600
+
+
+# Of one training, with the representations of its model, on one core: the mean over all models of
+# a study with ten seeds.
+CORE_SECONDS: Mapping[tuple[str, str], float] = {
+    ("cora", "gcn"): 4.2, ("cora", "sage"): 4.8, ("cora", "gat"): 5.6, ("cora", "pgnn"): 17.5,
+    ("sst2", "minilm"): 74.0, ("sst2", "bert-small"): 29.0,
+}  # fmt: skip
+SPEEDS: Mapping[tuple[str, str], Speed] = {
+    # graphs: an example is an epoch of the whole graph
+    ("flickr", "gcn"): Speed(200, 20), ("flickr", "sage"): Speed(200, 20),
+    ("flickr", "gat"): Speed(500, 8),
+    ("ogbn-arxiv", "gcn"): Speed(500, 12), ("ogbn-arxiv", "sage"): Speed(500, 12),
+    ("ogbn-arxiv", "gat"): Speed(500, 5),
+    # language: sentences of up to 64 tokens, pairs of up to 128, prompts
+    ("sst2", "bert"): Speed(673_490, 2_500), ("sst2", "albert"): Speed(673_490, 2_500),
+    ("sst2", "smollm2"): Speed(8_000, 40),
+    ("mnli", "bert"): Speed(3_927_020, 1_200), ("mnli", "albert"): Speed(3_927_020, 1_200),
+    ("mnli", "smollm2"): Speed(8_000, 30),
+    # vision: 200 epochs of nine tenths of the images; 300 of transformers on ImageNet-100
+    ("cifar100", "resnet18"): Speed(8_000_000, 12_000),
+    ("cifar100", "resnet34"): Speed(8_000_000, 8_000),
+    ("cifar100", "resnet101"): Speed(8_000_000, 3_000),
+    ("cifar100", "vgg11"): Speed(8_000_000, 25_000),
+    ("cifar100", "vgg19"): Speed(8_000_000, 12_000),
+    ("cifar100", "vit-b32"): Speed(8_000_000, 3_000),
+    ("cifar100", "vit-l32"): Speed(8_000_000, 1_100),
+    ("imagenet100", "resnet18"): Speed(23_400_000, 3_000),
+    ("imagenet100", "resnet34"): Speed(23_400_000, 2_500),
+    ("imagenet100", "resnet101"): Speed(23_400_000, 1_000),
+    ("imagenet100", "vgg11"): Speed(23_400_000, 1_800),
+    ("imagenet100", "vgg19"): Speed(23_400_000, 800),
+    ("imagenet100", "vit-b32"): Speed(35_100_000, 3_000),
+    ("imagenet100", "vit-l32"): Speed(35_100_000, 1_100),
+}  # fmt: skip
+ROWS: Mapping[str, int] = {
+    "cora": 1000, "flickr": 10_000, "ogbn-arxiv": 10_000, "sst2": 872, "mnli": 9815,
+    "cifar100": 10_000, "imagenet100": 5000,
+}  # fmt: skip
+# By architecture: width, features written for one input, millions of weights. Maps of 7 x 7 places
+# are counted in the features of convolutional networks.
+SHAPES: Mapping[str, tuple[int, int, float]] = {
+    "gcn": (256, 512, 0.2), "sage": (256, 512, 0.4), "gat": (256, 512, 0.2), "pgnn": (32, 32, 2.1),
+    "bert": (768, 19_968, 110.0), "albert": (768, 19_968, 11.7),
+    "smollm2": (2048, 51_200, 1711.0),
+    "minilm": (384, 5376, 22.7), "bert-small": (64, 640, 0.7),
+    "resnet18": (512, 75_776, 11.2), "resnet34": (512, 100_864, 21.3),
+    "resnet101": (2048, 403_456, 42.7),
+    "vgg11": (512, 100_864, 9.3), "vgg19": (512, 125_952, 20.1),
+    "vit-b32": (768, 4608, 87.5), "vit-l32": (1024, 6144, 305.6),
+}  # fmt: skip
+NARROW = 64  # features of a layer on Cora
+
+
+class PlannedModels(NamedTuple):
+    """The models of an architecture on a data set: how many by setting, how many are there, what
+    training the others takes in hours of an accelerator or of one core, and the gigabytes of
+    weights and representations."""
+
+    dataset: str
+    architecture: str
+    models: Mapping[str, int]
+    trained: int
+    gpu_hours: float
+    cpu_hours: float
+    weights_gb: float
+    representations_gb: float
+
+
+def plan(
+    folder: str | Path | None = None, size: str = "paper", **portion: Any
+) -> tuple[PlannedModels, ...]:
+    """Return what a part of the paper's benchmark takes, by data set and architecture.
+
+    ``folder``: a study, in which some models may be already. ``portion``: the keywords of
+    :func:`resemblance.bench.resi.paper.portion_of`.
+
+    Raises ``ValueError`` as :func:`resemblance.bench.resi.paper.portion_of` does.
+    """
+    wanted = portion_of(size, **portion)
+    by_models = groupby(recipes(wanted), key=lambda r: (r.dataset, r.architecture))
+    return tuple(_row(list(some), folder) for _, some in by_models)
+
+
+def _row(some: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
+    models = some[0].dataset, some[0].architecture
+    size, (gpu_hours, cpu_hours) = size_of(*models), hours_of(*models)
+    trained = 0 if folder is None else sum(is_written(Path(folder), r) for r in some)
+    about = DATASETS[models[0]]
+    return PlannedModels(
+        about.title,
+        about.architectures[models[1]].title,
+        dict(Counter(r.setting for r in some)),
+        trained,
+        gpu_hours * (len(some) - trained),
+        cpu_hours * (len(some) - trained),
+        len(some) * size.millions * 1e6 * FLOAT / GIGA,
+        sum(_written(recipe, size) for recipe in some) * FLOAT / GIGA,
+    )
+
+
+def _written(recipe: Recipe, size: ModelSize) -> int:
+    """Return how many numbers are written of a model: of images, all layers of normal models
+    only."""
+    is_whole = recipe.domain != "vision" or recipe.setting == "normal"
+    return size.rows * (size.features if is_whole else size.width)
+
+
+def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
+    """Return the columns, the lines and the note of a table of a plan, with totals."""
+    trained_ones = {setting for row in rows for setting in row.models}
+    settings = [setting for setting in SETTINGS if setting in trained_ones]
+    header = ("data set", "models", *settings, "there", *HOURS, *SPACE)
+    lines = [
+        (
+            row.dataset,
+            row.architecture,
+            *(str(row.models.get(setting, 0)) for setting in settings),
+            str(row.trained),
+            *map(brief_estimate, row[4:]),  # hours and gigabytes, the last fields
+        )
+        for row in rows
+    ]
+    counts = [sum(row.models.get(setting, 0) for row in rows) for setting in settings]
+    sums = [sum(column) for column in zip(*(row[4:] for row in rows))]
+    trained = sum(row.trained for row in rows)
+    lines.append(
+        ("all", str(sum(counts)), *map(str, counts), str(trained), *map(brief_estimate, sums))
+    )
+    return header, lines, NOTE
+
+
+def size_of(dataset: str, architecture: str) -> ModelSize:
+    """Return the size of a model."""
+    width, features, millions = SHAPES[architecture]
+    if dataset == "cora" and architecture != "pgnn":
+        width, features, millions = NARROW, 2 * NARROW, 0.1
+    return ModelSize(ROWS[dataset], width, features, millions)
+
+
+def hours_of(dataset: str, architecture: str) -> tuple[float, float]:
+    """Return how long one model is trained: hours of an accelerator, and of one core."""
+    seconds = CORE_SECONDS.get((dataset, architecture))
+    if seconds is not None:
+        return 0.0, seconds / 3600
+    return SPEEDS[dataset, architecture].hours, 0.0
+
+
+def brief_estimate(value: float) -> str:
+    """Write a number, such as of hours, in as many digits as an estimate has."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

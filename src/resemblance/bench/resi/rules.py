@@ -1,0 +1,171 @@
+"""By which rules the ReSi suite scores and ranks measures: the definitions of the paper, or what
+its authors' code computes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from resemblance.sections.values import known
+from resemblance.significance import mantel, pairings
+
+from ..case import Score
+from ..grounding import (
+    Rule,
+    auprc,
+    auprc_of_ratios,
+    auprc_of_similarities,
+    by_anchor,
+    by_distance,
+    by_group,
+    by_nesting,
+    by_prediction,
+    by_source,
+    complete_mean,
+    conformity,
+    conformity_of_missing,
+    conformity_strict,
+    spearman,
+    spearman_of_complete,
+)
+from ..ranks import Cell, RankedCells, rank_rule
+from .groups import GROUPS
+
+PROTOCOLS = ("paper", "resi-code")
+PERMUTATIONS = ("models", "pairs")
+FAILURES = ("last", "unranked")
+# by protocol: what becomes of failures, what is permuted, and the preset of measures
+UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
+PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
+PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
+# The qualities that count in a ranking: all but conformity.
+RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")
+FEWEST = 2  # samples
+Rules = Mapping[tuple[str, str], Rule]  # by what is expected, and the quality
+RULES: Mapping[str, Rules] = {
+    "paper": {
+        ("prediction", "spearman"): Rule(by_prediction, spearman),
+        ("group", "conformity"): Rule(lambda groups, both_orders: by_anchor(groups), conformity),
+        ("group", "auprc"): Rule(by_group, auprc),
+        ("order", "conformity"): Rule(lambda layers, both_orders: by_nesting(layers), conformity),
+        ("order", "spearman"): Rule(lambda layers, both_orders: by_distance(layers), spearman),
+    },
+    "resi-code": {
+        ("prediction", "spearman"): Rule(by_prediction, spearman),
+        ("group", "conformity"): Rule(
+            lambda groups, both_orders: by_group(groups), conformity_strict, complete_mean
+        ),
+        ("group", "auprc"): Rule(  # the code scores similarities as they are
+            lambda groups, both_orders: by_group(groups),
+            auprc_of_ratios,
+            complete_mean,
+            of_similarities=auprc_of_similarities,
+        ),
+        ("order", "conformity"): Rule(
+            lambda layers, both_orders: by_source(layers), conformity_of_missing
+        ),
+        ("order", "spearman"): Rule(
+            lambda layers, both_orders: by_source(layers), spearman_of_complete
+        ),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run scores and ranks, and on what.
+
+    ``protocol``: "paper" or "resi-code". ``permute``: what permutation tests permute, "models" or
+    "pairs". ``failures``: "last" or "unranked", as for
+    :func:`resemblance.significance.rank_within`. Both are by default those of the protocol.
+    ``groups``: "separated" or "published". ``samples``: that are compared at most.
+
+    Raises ``ValueError`` for words that do not exist or do not go together.
+    """
+
+    protocol: str = "paper"
+    permute: str | None = None
+    failures: str | None = None
+    groups: str | None = None
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("protocol", self.protocol, PROTOCOLS)
+        for name, default, words in (
+            ("permute", PERMUTED[self.protocol], PERMUTATIONS),
+            ("failures", UNRANKED[self.protocol], FAILURES),
+            ("groups", "separated", GROUPS),
+        ):
+            object.__setattr__(self, name, getattr(self, name) or default)
+            check_choice(name, getattr(self, name), words)
+        if (self.protocol, self.failures) == ("resi-code", "last"):
+            raise ValueError(
+                'the authors\' code ranks no failures last: failures="unranked" goes with '
+                'protocol="resi-code"'
+            )
+        n = self.samples
+        if n is not None and not (type(n) is int and n >= FEWEST):
+            raise ValueError(f"samples must be a whole number of at least {FEWEST}; got {n!r}")
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the protocol, with p-values of correlations with what is predicted."""
+        rules, prediction = RULES[self.protocol], ("prediction", "spearman")
+        p_value = partial(_p_value, permute=self.permute)
+        return {**rules, prediction: rules[prediction]._replace(p_value=p_value)}
+
+
+def scored_cells(scores: Iterable[Score], options: Options) -> RankedCells:
+    """Return the cells with their scores and how measures are ranked by these.
+
+    In the test of layers measures are ranked for every model, and a measure's rank in the cell is
+    its mean over models. ``protocol="resi-code"``: as the authors' notebook for Figure 3 aggregates
+    ranks, which differs in four ways: measures without a value have no rank; in the test of layers
+    the ranks of all measures and models are averaged, so that every measure gets the same number;
+    of the poolings of one model only the first read counts; all cells are ranked.
+    """
+    is_code = options.protocol == "resi-code"
+    members: dict[Cell, list[Score]] = defaultdict(list)
+    for score in scores:
+        if score.cell[1] in RANKED:
+            members[score.cell].append(score)
+    first: dict[Cell, Cell] = {}
+    for cell, of_cell in members.items():
+        if not is_code or any(known(value) is not None for s in of_cell for value in s.parts):
+            first.setdefault(cell[:5] if is_code else cell, cell)
+    failures = "unranked" if is_code else str(options.failures)
+    return {
+        cell: (
+            {s.measure: known(s.value) for s in members[cell]},
+            rank_rule(
+                members[cell],
+                cell[0],
+                "/".join(cell[2:5]),  # whatever is read of these models
+                failures=failures,
+                is_shared=is_code and cell[0] == "layers",
+                is_ranked=is_code,
+            ),
+        )
+        for cell in first.values()
+    }
+
+
+def check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    """Raise ``ValueError`` when ``value`` is none of the known words."""
+    if value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+
+
+def _p_value(
+    differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str | None
+) -> float | None:
+    if permute == "models":
+        p = mantel(differences, expected, both_orders=both_orders, seed=0)
+    else:
+        (block,) = by_prediction(expected, both_orders=both_orders)
+        p = pairings(differences[block.rows, block.columns], block.expected, seed=0)
+    return None if np.isnan(p) else p

@@ -1,0 +1,374 @@
+"""The ReSi benchmark as a study in a folder: train what is missing, compare and score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from resemblance.catalogue import get_measure
+from resemblance.comparison.comparison import MeasureInfo
+from resemblance.contracts._measure import Measure, measure
+from resemblance.sections.codec import decode, encode, spell
+from resemblance.sections.result import Result
+
+from ..case import Case
+from ..packs.archive import IDENTITY
+from ..pinned import Pinned
+from ..ranks import in_catalogue
+from ..reliability import is_reliable
+from ..status import StudyStatus
+from ..status import status as study_status
+from ..study import (
+    Progress,
+    Purpose,
+    check_folder,
+    check_same,
+    joined,
+    log,
+    purpose,
+    remember,
+    study_folder,
+)
+from ..study_models import is_trained, train_possible
+from ..training import DOMAINS, Portion
+from ..training.loop import Resources
+from . import models as packaged
+from .cases import six_tests, with_reliabilities
+from .evaluation import Evaluation, assess
+from .models import (
+    Material,
+    TrainingPlan,
+    check_data,
+    material_of,
+    models_of,
+    of_pack,
+    pin,
+    portions_of,
+    recipes,
+)
+from .page import Judges, judged, result_of
+from .paper import PORTIONS, PaperRun, paper_run, planned, portion_of
+from .rules import PRESETS, RANKED, Options
+
+__all__ = [
+    "SIZES", "cases_of", "load_evaluation", "pin", "run", "run_pinned", "status", "usual_measures",
+]  # fmt: skip
+
+SIZES: Mapping[str, TrainingPlan | Portion] = {**packaged.SIZES, **PORTIONS}
+PORTION = ("datasets", "architectures", "tests", "seeds", "hyperparameters")
+RESOURCES = ("data", "models_from", "device", "precision", "download")
+OPTIONS = tuple(Options.__dataclass_fields__)
+
+
+class Order(NamedTuple):
+    """What a run is to do: the purpose of its study, by which rules, and at a size of the paper,
+    with what."""
+
+    purpose: Purpose
+    options: Mapping[str, Any]
+    paper: PaperRun | None = None
+
+
+def run(
+    folder: str | Path | None = None,
+    *,
+    size: str | None = None,
+    domains: Sequence[str] | None = None,
+    models: str | Path | None = None,
+    measures: Iterable[str | Measure] | None = None,
+    executor: Executor | None = None,
+    trainer: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+    claims: Judges | None = None,
+    **options: Any,
+) -> Result:
+    """Run the ReSi benchmark in a directory, or continue an earlier run there.
+
+    It trains, extracts, compares, scores and writes the result.
+
+    What is already there is not done again: models whose recipe is unchanged and whose files are
+    undamaged, and comparisons of the same data by the same version of a measure. A process that is
+    killed loses the models being trained and the last half second of comparisons; with an executor,
+    also the blocks that its workers were computing. The result is of the measures of this call, and
+    of all domains, or parts of the paper's benchmark, of which the study has all models. A model
+    that cannot be trained is left out, and the result names it: its tests are made with the models
+    that are left, at the sizes of the paper not at all.
+
+    Parameters
+    ----------
+    folder : the study; it keeps its size, and another size needs another folder. Without it nothing
+        is kept. What a later run does not name, be it size, models, measures or options, is as in
+        the last finished one.
+    size : ``"mini"`` (default), ``"standard"`` or ``"slice"``: how many and how large models are
+        trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
+        ``"paper-slice"`` to try that out.
+    domains : some of "graphs", "language", "vision"; default: all.
+    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
+        trained ones.
+    executor : a ``concurrent.futures`` executor of processes, for training and comparing.
+    trainer : one for training alone, such as one whose workers have accelerators.
+    progress : called with (stage, done, total); the stages are "training", "not trained",
+        "comparing" and "grading".
+    options : ``protocol``, ``permute``, ``failures``, ``groups`` and ``samples`` of
+        :func:`resemblance.bench.resi.evaluate`; at the sizes of the paper ``groups`` is
+        ``"published"`` by default, since its groups are chosen. For these sizes also the keywords
+        of ``resemblance.bench.resi.paper.paper_run``: ``data``, ``datasets``, ``architectures``,
+        ``seeds``, ``tests``, ``hyperparameters``, ``models_from``, ``device``, ``precision``,
+        ``download``.
+
+    The others are those of :func:`resemblance.bench.resi.evaluate`. What was computed stays in the
+    study: :func:`resemblance.bench.resi.load_evaluation` reads it.
+
+    Raises ``ValueError`` when another process is working on the study, or it is one of another
+    size.
+    """
+    place = None if folder is None else Path(folder)
+    order = order_of(place, size, domains, models, options)
+    show = progress or (lambda stage, done, total: None)
+    if place is not None:
+        check_folder(place)
+        joined(place, order.purpose, _join)
+    if order.paper is not None:  # before the work, and before the study knows of it
+        plan = planned([order.paper.portion])
+        check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
+    wanted = usual_measures(place, order.options) if measures is None else measures
+    with study_folder(place, order.purpose, _join) as (study, known):
+        material = material_of(
+            study,
+            order.purpose,
+            known,
+            order.paper,
+            lambda plan, resources: train_possible(
+                study, plan, trainer or executor, show, resources
+            ),
+        )
+        log(study, f"comparing {len(material.subjects)} subjects")
+        evaluation = evaluated(
+            order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
+        )
+        result = judged(result_of(evaluation), evaluation, claims)
+        publish(study, known, order, evaluation, result)
+    return result
+
+
+def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Evaluation:
+    """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
+    is_pack = "pack" in order.purpose.more
+    evaluation = assess(
+        material.subjects,
+        planned=material.planned,
+        reliabilities=material.reliabilities,
+        save=study / "comparisons.db",
+        **more,
+        **order.options,
+    )
+    return evaluation._replace(
+        size=order.purpose.size,
+        left_out=material.left_out,
+        untrained={recipe.name: why for recipe, why in material.planned.failed},
+        origin={**material.origin} | ({} if is_pack else {"groups": evaluation.options.groups}),
+    )
+
+
+def publish(
+    study: Path, known: Purpose, order: Order, evaluation: Evaluation, result: Result
+) -> None:
+    """Write the result, and of what and by which measures it is."""
+    last = {
+        "more": dict(order.purpose.more),
+        "options": asdict(evaluation.options),
+        "measures": spell(encode(evaluation.measures)),
+        "untrained": dict(evaluation.untrained),
+    }
+    result.save(study / "result.json")
+    remember(study, known._replace(more={**known.more, "last": last}))
+    log(study, f"wrote {len(evaluation.scores)} scores")
+
+
+def status(folder: str | Path) -> StudyStatus:
+    """Return how far a study is, also while another process is working on it."""
+    return study_status(folder, models_of)
+
+
+def load_evaluation(study: str | Path) -> Evaluation:
+    """Return what the last run of a study evaluated, from the models and comparisons that the study
+    has; nothing is computed that it lacks.
+
+    Raises ``ValueError`` when there is nothing yet, or it cannot be read.
+    """
+    place = Path(study)
+    known = purpose(place) if (place / "study.json").exists() else Purpose("resi")
+    last = known.more.get("last")
+    if last is None or not (place / "result.json").exists():
+        raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
+    wanted, run = known._replace(more=last["more"]), None
+    if known.size in PORTIONS:
+        archive = wanted.more["resources"].get("models_from")
+        resources = Resources(Path(), archive=None if archive is None else Path(archive))
+        run = PaperRun(portions_of(wanted)[-1], resources)
+
+    order = Order(wanted, last["options"], run)
+    material = material_of(place, wanted, known, run, lambda plan, resources: last["untrained"])
+    measures = map(_measure_of, decode(tuple[MeasureInfo, ...], last["measures"]))
+    return evaluated(order, material, place, measures=tuple(measures), stored_only=True)
+
+
+def _measure_of(info: MeasureInfo) -> Measure:
+    """Return the measure of a result; of a user's own, which is not run, all but the function."""
+    known = in_catalogue(info)
+    if known is not None:
+        return known
+
+    def absent(x: Any, y: Any) -> float:
+        raise RuntimeError(f"{info.spec} is not at hand")
+
+    absent.__name__ = info.spec
+    absent.__doc__ = info.label
+    declared = measure(
+        label=info.label,
+        family=info.family,  # type: ignore[arg-type]
+        larger_is_more_similar=info.larger_is_more_similar,
+        range=info.range,
+        symmetric=info.symmetric,
+        reference="",
+    )(absent)
+    return replace(declared, version=info.version)
+
+
+def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str | Measure]:
+    """Return the measures of a run that names none: those of the last one that the catalogue has,
+    else those of the protocol."""
+    protocol = options.get("protocol")
+    if folder is not None and (folder / "study.json").exists():
+        last = purpose(folder).more.get("last")
+        if last is not None and protocol in (None, last["options"]["protocol"]):
+            infos = decode(tuple[MeasureInfo, ...], last["measures"])
+            return [get_measure(info.spec) for info in infos if in_catalogue(info)]
+    return [PRESETS[protocol or "paper"]]
+
+
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return the cells of the six tests that count for the ranking."""
+    material = of_pack(pinned.folder, pinned.facts)
+    known = with_reliabilities(six_tests(material.subjects).cases, material.reliabilities or {})
+    return [c for c in known if c.cell[1] in RANKED and is_reliable(c.reliability)]
+
+
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Run measures through the six tests on the models of a pack, or continue in a folder.
+
+    ``options``: executor, memory and progress.
+    """
+    material = of_pack(pinned.folder, pinned.facts)
+    more = {"pack": str(pinned.folder)}
+    order = Order(Purpose("resi", models=pinned.identity, more=more), {})
+    with study_folder(folder, order.purpose) as (study, known):
+        evaluation = evaluated(order, material, study, measures=measures, **options)
+        result = pinned.named(result_of(evaluation))
+        publish(study, known, order, evaluation, result)
+    return result
+
+
+# --------------------------------------------------------------------------------- what a run is of
+
+
+def order_of(
+    folder: Path | None,
+    size: str | None,
+    domains: Sequence[str] | None,
+    models: str | Path | None,
+    words: Mapping[str, Any],
+) -> Order:
+    """Return what a run is to do; what is not said is as in the last run of a study.
+
+    Raises ``ValueError`` for what does not go together, is missing or unknown.
+    """
+    if unknown := sorted(set(words) - {*PORTION, *RESOURCES, *OPTIONS}):
+        raise TypeError(f"run: there is no option {unknown[0]!r}")
+    if models is not None and (size or domains):
+        raise ValueError(
+            "run: models brings models along; size and domains are for models to be trained"
+        )
+    chosen = {name: value for name, value in words.items() if value not in (None, (), [], False)}
+    known = Purpose("resi")
+    if folder is not None and (folder / "study.json").exists():
+        known = purpose(folder)
+    options = _options(known, {name: chosen[name] for name in OPTIONS if name in chosen})
+    if size is None and models is None:
+        models = known.models
+        if models and IDENTITY.fullmatch(models):
+            raise ValueError(f"{folder} is a study of the pack {models}: name it, with pack=")
+    if models is None and (size or known.size) in PORTIONS:
+        return _paper_order(str(size or known.size), domains, known, chosen, options)
+    if others := [name for name in chosen if name not in OPTIONS]:
+        raise ValueError(
+            f"run: {', '.join(others)} {'is' if len(others) == 1 else 'are'} for the sizes "
+            f"{' and '.join(PORTIONS)}; got size {size or known.size or 'mini'!r}"
+        )
+    Options(**options)
+    if models is not None:
+        return Order(Purpose("resi", models=str(Path(models).resolve())), options)
+    of = domains or known.more.get("domains") or DOMAINS
+    more = {"domains": list(dict.fromkeys(of))}
+    wanted = Purpose("resi", size or known.size or "mini", more=more)
+    recipes(wanted.size, more["domains"])  # raises for unknown words
+    return Order(wanted, options)
+
+
+def _options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run, those that are not chosen as in the last run; what follows from
+    a protocol goes with it."""
+    last: Mapping[str, Any] = known.more.get("last", {}).get("options", {})
+    if chosen.get("protocol", last.get("protocol")) != last.get("protocol"):
+        last = {name: last[name] for name in ("groups", "samples") if name in last}
+    return {**last, **chosen}
+
+
+def _paper_order(
+    size: str,
+    domains: Sequence[str] | None,
+    known: Purpose,
+    chosen: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Order:
+    words = {"domains": domains or None, **chosen}
+    portion: dict[str, Any] = {
+        name: words[name] if isinstance(words[name], str | int) else list(words[name])
+        for name in (*PORTION, "domains")
+        if words.get(name) is not None
+    }
+    if not portion and known.more.get("portions"):
+        portion = known.more["portions"][-1]
+    resources = {**known.more.get("resources", {})}
+    resources |= {name: chosen[name] for name in RESOURCES if name in chosen}
+    paper = paper_run(size, **portion, **resources)
+    paths = {
+        name: str(Path(resources[name]).resolve()) for name in RESOURCES[:2] if name in resources
+    }
+    more = {"portions": [portion], "resources": {**resources, **paths}}
+    options = {"groups": "published", **options}
+    Options(**options)
+    return Order(Purpose("resi", size, more=more), options, paper)
+
+
+def _join(known: Purpose, wanted: Purpose) -> Purpose:
+    """Return the purpose of a study after one more run; it keeps its size, and the hyperparameters
+    of the models that it trains."""
+    check_same(known.size, wanted.size)
+    more = {**known.more, **wanted.more}
+    if "domains" in known.more and "domains" in wanted.more:
+        both = {*known.more["domains"], *wanted.more["domains"]}
+        more["domains"] = [d for d in DOMAINS if d in both]
+    if "portions" in known.more and "portions" in wanted.more:
+        words = [*known.more["portions"], *wanted.more["portions"]]
+        used = {portion_of(wanted.size, **of).hyperparameters: "" for of in words}
+        first, *others = (f"the hyperparameters {name}" for name in used)
+        check_same(first, others[0] if others else first)
+        more["portions"] = [of for i, of in enumerate(words) if of not in words[i + 1 :]]
+    return wanted._replace(more=more)

@@ -1,0 +1,495 @@
+"""The four benchmarks of Ding et al. 2021 as cases: which models are compared, in what order their
+distances from the best one are expected, and how they are resampled."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.json_files import read_document, write_atomically
+from resemblance.base.rng import generator
+from resemblance.comparison.comparison import Comparison
+from resemblance.data.representation import Representation, Undefined
+from resemblance.data.subject import Subject
+from resemblance.significance import known_mean
+
+from ..case import Case, Part, cell_name
+from ..grounding import Block, Blocks, Rule, kendall, spearman
+from ..reliability import reliability
+from ..study_models import ModelFamily
+from .models import (
+    Size,
+    families,
+    functionalities,
+    identity,
+    missing_accuracies,
+    right_answers,
+    same_layers,
+    without_nan,
+)
+from .operators import delete_principal_components, normalize, numbers_to_delete
+from .probing import PROBE_VERSION, accuracy_of, answers_of, class_numbers, divisions
+from .procedure import expected_from, reference_of
+
+PRECISION = 1e-12  # of the largest difference; smaller differences are rounding
+# Representations have unit size, so smaller differences are rounding whatever the largest is.
+NOISE = 1e-14
+SLOW = frozenset({"rtd"})  # compared only up to a number of samples
+FEWEST = 3  # models of one pretrained model
+Probes = Mapping[str, Mapping[str, Sequence[str]]]  # answers by layer and components deleted
+
+
+class RepresentationSet(NamedTuple):
+    """A set S of the paper: the representations that are compared, and what each can do.
+
+    ``columns``: all, by name; ``rows``: positions of those that can be the reference.
+    ``functionality``: by name, one number for each of the columns. ``answers``: by name, how often
+    each is right about each input, (columns, inputs), where that is known.
+    """
+
+    columns: Mapping[str, Representation]
+    rows: tuple[int, ...]
+    functionality: Mapping[str, np.ndarray]
+    answers: Mapping[str, np.ndarray] = {}
+
+
+class FamilySets(NamedTuple):
+    """What one benchmark compares of one family of models: a set for each layer.
+
+    ``drawn``: what models share by which they are resampled, as for
+    :func:`resemblance.bench.sensitivity.bootstrap_counts`; ``exchanged``: by which they are
+    permuted, as for :func:`resemblance.bench.sensitivity.exchanges`. ``reasons``: why models, or
+    accuracies, are left out. ``absent``: why the family takes no part.
+    """
+
+    family: ModelFamily
+    sets: Mapping[str, RepresentationSet] = {}
+    drawn: Mapping[str, Any] = {}
+    exchanged: Mapping[str, Any] = {}
+    reasons: Mapping[str, str] = {}
+    absent: str = ""
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """The layers and functionalities in which not all representations can do the same."""
+        return [
+            (layer, name)
+            for layer, members in self.sets.items()
+            for name, f in members.functionality.items()
+            if np.ptp(f.round(12)) > 0
+        ]
+
+
+Sets = tuple[dict[str, RepresentationSet], dict[str, Any], dict[str, Any]]
+
+
+class Benchmark(NamedTuple):
+    """One of the four benchmarks.
+
+    ``setting``: of the models that it takes. ``choose``: the models of a family that take part, or
+    why there are none. ``sets``: what is compared, by layer, and as what models are drawn and
+    exchanged.
+    """
+
+    name: str
+    title: str
+    about: str
+    setting: str
+    choose: Callable[[Sequence[Subject]], tuple[Subject, ...] | str]
+    sets: Callable[[Sequence[Subject], Size], Sets]
+
+
+def sets_of(benchmark: Benchmark, subjects: Iterable[Subject], size: Size) -> list[FamilySets]:
+    """Return what a benchmark compares of every family of models."""
+    several = []
+    for family, members in families(subjects).items():
+        intact, reasons = without_nan(members, benchmark.setting)
+        chosen = benchmark.choose(intact)
+        if isinstance(chosen, str):
+            several.append(FamilySets(family, reasons=reasons, absent=chosen))
+            continue
+        sets = benchmark.sets(chosen, size)
+        several.append(FamilySets(family, *sets, reasons | missing_accuracies(chosen)))
+    return several
+
+
+# -------------------------------------------------------------------------------------------- cases
+
+
+def without_rounding(differences: np.ndarray) -> np.ndarray:
+    """Return differences rounded to 1e-12 of the largest, and to 1e-14 at least; NaN stay."""
+    step = max(PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), NOISE)
+    return np.round(differences / step) * step + 0.0
+
+
+def by_best(expected: tuple[int, np.ndarray], *, both_orders: bool = False) -> Blocks:
+    """One block: the row of the best representation against all, which are expected to differ from
+    it so much."""
+    row, differences = expected
+    columns = np.arange(len(differences))
+    return (Block(np.full_like(columns, row), columns, differences),)
+
+
+ORDERS: Mapping[str, Rule] = {  # by the correlation of distances with what is lost
+    name: Rule(by_best, quality, is_complete=True, rounded=without_rounding)
+    for name, quality in (("spearman", spearman), ("kendall", kendall))
+}
+
+
+def cases_of_family(
+    benchmark: str, of: FamilySets, size: Size | None = None, known: Mapping[str, float] = {}
+) -> Iterator[Case]:
+    """Yield what measures are ranked by in one family: the order of distances from the best
+    representation, for each functionality by both correlations.
+
+    ``size``: of a study, which compares all possible references with all, on so many samples;
+    without it only the best is compared. ``known``: reliabilities by benchmark and cell, where they
+    do not follow from the models.
+    """
+    parts, repeats = defaultdict[str, list[Part]](list), defaultdict[str, list[float]](list)
+    for layer, name in of.cells:
+        members = of.sets[layer]
+        best = reference_of(members.functionality[name], np.array(members.rows))
+        part = whole_part(members)
+        if size is None:
+            reference = list(members.columns.items())[best]
+            part = Part(dict([reference]), None, members.columns)
+        row = members.rows.index(best) if size else 0
+        expected = (row, expected_from(members.functionality[name], best))
+        parts[name].append(part._replace(expected=expected, name=name))
+        repeats[name].append(_repeats(members, name, best))
+    for name, of_layers in parts.items():
+        samples = next(iter(of_layers[0].rows.values())).shape[0]
+        repeated = float(known_mean(repeats[name]))
+        for quality, rule in ORDERS.items():
+            case = Case(
+                benchmark,
+                (*filter(None, of.family), name, quality),
+                rule,
+                tuple(of_layers),
+                of.family.title,
+                left_out=SLOW if size and samples > size.slow else frozenset(),
+                reliability=None if np.isnan(repeated) else repeated,
+            )
+            yield case._replace(reliability=known.get(reliability_key(case), case.reliability))
+
+
+def reliability_key(case: Case) -> str:
+    """Return the name by which a pack knows how far a cell repeats."""
+    return cell_name(case.key)
+
+
+def whole_part(members: RepresentationSet) -> Part:
+    """Return all possible references of a set, which are compared with all representations."""
+    columns = list(members.columns.items())
+    is_square = members.rows == tuple(range(len(columns)))
+    rows = dict(columns[i] for i in members.rows)
+    return Part(rows, None, None if is_square else members.columns)
+
+
+def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
+    """Return differences by measure without the digits that are rounding: equal ones stay equal."""
+    return {m.spec: without_rounding(comparison.difference(m.spec)) for m in comparison.measures}
+
+
+def _repeats(members: RepresentationSet, name: str, best: int) -> float:
+    """Return how far the order of differences from the best repeats on other inputs, without that
+    of the best from itself, which is always 0; NaN where that is not known."""
+    answers = members.answers.get(name, np.empty((len(members.columns), 0)))
+    answers = answers[:, ~np.isnan(answers).any(axis=0)]
+    repeated = reliability(answers, lambda means: np.delete(abs(means - means[best]), best))
+    return np.nan if repeated is None else repeated
+
+
+def shape_of(values: Any, name: str, most: int) -> Representation:
+    """Return the representation of the compared samples, centred and of unit norm; unchanged when
+    it is constant."""
+    points = np.asarray(values, float)
+    if len(points) > most:  # the same inputs for all models
+        draws = generator(0, "sensitivity", "samples", len(points))
+        points = points[np.sort(draws.choice(len(points), most, replace=False))]
+    try:
+        return Representation(normalize(points), name)
+    except Undefined:
+        return Representation(points, name)  # each measure reports that it has no value
+
+
+# ------------------------------------------------------------ benchmarks 1 and 2: what probes lose
+
+
+def labelled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+    """Return the normal models if they have labels and the same three or more layers."""
+    normal = tuple(s for s in subjects if s.traits["setting"] == "normal")
+    if len(normal) < 2:
+        return f"{len(normal)} models of the setting 'normal'; at least 2 seeds are needed"
+    for s in normal:
+        if s.labels is None:
+            return "labels for the probes are unknown: labels.npy is missing"
+        try:
+            divisions(class_numbers(s.labels))
+        except ValueError as error:
+            return f"{s.name}: {error}"
+    if not same_layers(normal) or len(normal[0].layers) < 3:
+        return "the models need the same three or more layers"
+    return normal
+
+
+def all_layers(subjects: Sequence[Subject], size: Size) -> Sets:
+    """Return all layers of all models as one set."""
+    pairs = [(s, name) for s in subjects for name in s.layers]
+    columns = {
+        f"{s.name}/{name}": shape_of(s.layers[name].source, f"{s.name}/{name}", size.samples)
+        for s, name in pairs
+    }
+    seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
+    probed = _probed([(s, name, 0) for s, name in pairs])
+    members = RepresentationSet(columns, tuple(range(len(pairs))), *probed)
+    return {"all": members}, {"blocks": seeds}, {"within": (seeds, layers)}
+
+
+def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+    """Return the models of benchmark 1 if their last layer has components to delete."""
+    normal = labelled_models(subjects)
+    if isinstance(normal, str):
+        return normal
+    widths = {s.last.shape[1] for s in normal}
+    if len(widths) > 1 or min(widths) <= 3:
+        return "the last layers need one width of four or more"
+    return normal
+
+
+def deleted_components(subjects: Sequence[Subject], size: Size) -> Sets:
+    """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
+    can be the reference."""
+    last = list(subjects[0].layers)[-size.layers :]
+    widths = {name: {s.layers[name].shape[1] for s in subjects} for name in last}
+    steps = {name: len(numbers_to_delete(min(w))) for name, w in widths.items() if len(w) == 1}
+    number = list(steps.values())[-1]
+    names = [name for name in steps if steps[name] == number]  # one design for all
+    seeds = tuple(s.name for s in subjects for _ in range(number))
+    deleted = tuple(k for _ in subjects for k in range(number))
+    sets = {name: _deletions_of_layer(subjects, name, size) for name in names}
+    return sets, {"blocks": seeds}, {"within": (seeds, deleted)}
+
+
+def _deletions_of_layer(subjects: Sequence[Subject], layer: str, size: Size) -> RepresentationSet:
+    columns, places = dict[str, Representation](), list[tuple[Subject, str, int]]()
+    for s in subjects:
+        x = s.layers[layer]
+        for k in numbers_to_delete(x.shape[1]):
+            name = f"{s.name}/{layer} without {k}"
+            columns[name] = shape_of(delete_principal_components(x, k), name, size.samples)
+            places.append((s, layer, k))
+        x.forget()
+    rows = tuple(i for i, (_, _, k) in enumerate(places) if k == 0)
+    return RepresentationSet(columns, rows, *_probed(places))
+
+
+def _probed(
+    places: Iterable[tuple[Subject, str, int]],
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return the accuracy of the probe at each place, a layer of a model without components, and
+    how often it is right about each input; a pinned model has accuracies only."""
+    known = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
+    if not all(isinstance(entry, list) for entry in known):
+        return {"probe": np.array(known, float)}, {}
+    answers = [_as_answers(entry) for entry in known]
+    shares = np.array([known_mean(of_probe) for of_probe in answers])
+    return {"probe": np.array(list(map(accuracy_of, answers)))}, {"probe": shares}
+
+
+def accuracies_of(subject: Subject) -> dict[str, dict[str, float]]:
+    """Return the accuracies of the probes of a model, by layer and components deleted."""
+    return {
+        layer: {k: accuracy_of(_as_answers(divided)) for k, divided in of_layer.items()}
+        for layer, of_layer in subject.traits["probes"].items()
+    }
+
+
+def _as_answers(divided: Iterable[str]) -> np.ndarray:
+    """Return ["10.", ...], a word for each division of the inputs, as numbers; NaN for "."."""
+    signs = {"0": 0.0, "1": 1.0, ".": np.nan}
+    return np.array([[signs[sign] for sign in word] for word in divided])
+
+
+def with_probes(subject: Subject, size: Size, folder: Path) -> Subject:
+    """Return a model with what probes answer in all that the two benchmarks compare of it, which a
+    file in the folder keeps.
+
+    A probe reads principal coordinates, so that only the deletion differs.
+    """
+    file = folder / f"{identity(subject, size.layers, size.splits, PROBE_VERSION)}.json"
+    try:
+        probes: Probes = read_document(file, dict, "what probes answer")
+    except ValueError:
+        probes = _fit_probes(subject, size)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, json.dumps(probes))
+    return replace(subject, traits={**subject.traits, "probes": probes})
+
+
+def _fit_probes(subject: Subject, size: Size) -> dict[str, dict[str, list[str]]]:
+    probes: dict[str, dict[str, list[str]]] = {}
+    deepest = list(subject.layers)[-size.layers :]
+    for layer, x in subject.layers.items():
+        steps = numbers_to_delete(x.shape[1]) if layer in deepest and x.shape[1] > 3 else (0,)
+        probes[layer] = {}
+        for k in dict.fromkeys((0, *steps)):
+            remaining = delete_principal_components(x, k)
+            answers = answers_of(remaining, subject.labels, splits=size.splits)
+            probes[layer][str(k)] = [
+                "".join("." if np.isnan(a) else str(int(a)) for a in of_division)
+                for of_division in answers
+            ]
+        x.forget()
+    return probes
+
+
+# ------------------------------------------------ benchmarks 3 and 4: accuracy on shifted inputs
+
+
+def models_of_one_parent(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+    """Return the models fine-tuned from one pretrained model, the one that has most of them."""
+    groups = by_pretraining(subjects)
+    if isinstance(groups, str):
+        return groups
+    most = max(groups.values(), key=len)
+    if len(most) < FEWEST:
+        return f"{len(most)} models of one pretrained model; {FEWEST} are needed"
+    return tuple(most)
+
+
+def by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | str:
+    """Return fine-tuned models by the seed of the pretrained one, or why there are none."""
+    tuned = [s for s in subjects if s.traits["setting"] == "finetuned"]
+    groups = defaultdict[int, list[Subject]](list)
+    for s in tuned:
+        groups[s.traits.get("pretrain", 0)].append(s)
+    if not tuned:
+        return "no models of the setting 'finetuned'"
+    if not functionalities(tuned):
+        return "no accuracy on other inputs that all models have: 'accuracies' in traits.json"
+    return dict(groups) if same_layers(tuned) else "the models need the same layers"
+
+
+def one_set_a_layer(subjects: Sequence[Subject], size: Size) -> Sets:
+    """Return one set for each layer, of models that share nothing."""
+    f, rows, answers = functionalities(subjects), range(len(subjects)), right_answers(subjects)
+    sets = {
+        layer: RepresentationSet(
+            {s.name: shape_of(s.layers[layer].source, s.name, size.samples) for s in subjects},
+            tuple(rows),
+            f,
+            answers,
+        )
+        for layer in subjects[0].layers
+    }
+    return sets, {}, {}
+
+
+def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+    """Return the models of every pretrained one with the fine-tuning seeds that all have, or as
+    many of each."""
+    groups = by_pretraining(subjects)
+    if isinstance(groups, str):
+        return groups
+    members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
+    shared = set.intersection(*({s.traits["seed"] for s in group} for group in members))
+    if len(shared) > 1:
+        members = [_with_seeds(group, shared) for group in members]
+    fewest = min(map(len, members))
+    if len(groups) < 2 or fewest < 2:
+        return (
+            f"{len(groups)} pretrained models with {fewest} or more fine-tuned ones; at least 2 of "
+            "2 are needed"
+        )
+    return tuple(s for group in members for s in group[:fewest])
+
+
+def _with_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
+    return [s for s in subjects if s.traits["seed"] in seeds]
+
+
+def crossed_or_nested(subjects: Sequence[Subject], size: Size) -> Sets:
+    """Return one set for each layer, and what the models share.
+
+    Where all pretrained models were fine-tuned with the same seeds, models share those too
+    (examples, order, head).
+    """
+    parents, seeds = (
+        tuple(s.traits.get(name, 0) for s in subjects) for name in ("pretrain", "seed")
+    )
+    is_crossed = len(set(zip(parents, seeds))) == len(set(parents)) * len(set(seeds))
+    shared: dict[str, Any] = {"nested": parents}
+    if is_crossed and len(set(zip(parents, seeds))) == len(subjects):
+        shared = {"crossed": (parents, seeds)}
+    return one_set_a_layer(subjects, size)[0], shared, shared
+
+
+BENCHMARKS: tuple[Benchmark, ...] = (
+    Benchmark(
+        name="layers",
+        title="Benchmark 1: random starts and layers",
+        about=(
+            "Every layer of every model trained from another random start is one representation; "
+            "its functionality is the accuracy of a linear probe. Distances from the layer with "
+            "the best probe should grow as probes get worse: small between seeds, large between "
+            "layers. Layers of a model share its seed, so pairs are not independent, and layers "
+            "are not exchangeable: depth is the same in all models. Permuted p-values exchange "
+            "whole seeds and leave layers in place, so they test whether distances follow the "
+            "differences between seeds, beyond depth."
+        ),
+        setting="normal",
+        choose=labelled_models,
+        sets=all_layers,
+    ),
+    Benchmark(
+        name="deletion",
+        title="Benchmark 2: principal components deleted",
+        about=(
+            "From the last layers of every model the principal components of least variance are "
+            "deleted, up to all but one. Linear probes read less from what remains, and distances "
+            "from the undeleted representation of the best seed should grow with that loss. A "
+            "measure detects a deletion if it moves a representation farther than another random "
+            "start does. Permuted p-values exchange whole seeds and leave the shares deleted in "
+            "place."
+        ),
+        setting="normal",
+        choose=models_with_components,
+        sets=deleted_components,
+    ),
+    Benchmark(
+        name="finetuning",
+        title="Benchmark 3: fine-tuning seeds",
+        about=(
+            "One pretrained model is fine-tuned many times with other seeds. All are about equally "
+            "accurate on the inputs of the task but not on shifted inputs, and the distance of a "
+            "layer from that of the most robust model should reflect the difference. These models "
+            "share nothing that only some of them share, so they are resampled and permuted one by "
+            "one."
+        ),
+        setting="finetuned",
+        choose=models_of_one_parent,
+        sets=one_set_a_layer,
+    ),
+    Benchmark(
+        name="pretraining",
+        title="Benchmark 4: pretraining and fine-tuning seeds",
+        about=(
+            "Several models are pretrained from other random starts and each is fine-tuned several "
+            "times. The distance of a layer from that of the most robust model should grow with "
+            "the difference in accuracy on shifted inputs. Models with one pretrained parent are "
+            "alike and so are those with one fine-tuning seed: both are resampled and permuted as "
+            "wholes."
+        ),
+        setting="finetuned",
+        choose=models_of_several_parents,
+        sets=crossed_or_nested,
+    ),
+)

@@ -1,0 +1,323 @@
+"""What a benchmark finds in one family of models: rank correlations in all cells, in bootstrap
+samples and under permutations, as arrays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from resemblance.sections.values import known, with_parameters
+from resemblance.significance import (
+    attainable,
+    bootstrap_counts,
+    exchanges,
+    known_mean,
+    percentile_interval,
+)
+
+from ..study_models import ModelFamily
+from .cases import FamilySets, RepresentationSet
+from .models import Size
+from .operators import Deletion, Depth, deletion_of, depth_of
+from .procedure import agreement, expected_from, one_sided, reference_of
+from .resampling import Copies, bootstrap, permutation_test, unit_ranks
+
+Quality = Literal["spearman", "kendall"]
+Kind = Literal["best", "known", "every", "alone", "naive"]
+QUALITIES: tuple[Quality, ...] = ("spearman", "kendall")
+KINDS: tuple[Kind, ...] = ("best", "known", "every", "alone", "naive")
+COPIES: tuple[Copies, ...] = ("one", "all")
+FEWEST_BLOCKS = 4  # that an interval needs: with fewer there are too few different samples
+LEVEL = 0.05
+
+# The measures of the paper, as its authors' code computes them.
+PROCRUSTES, CKA, PWCCA = "procrustes", "cka", "pwcca[directions=all]"
+MEAN_CCA = "mean_cca[divisor=width]"
+MEAN_SQUARED_CCA = "mean_cca[aggregation=mean_squared,divisor=width]"
+PAPER: Mapping[str, str] = {  # by the name in the paper
+    "Procrustes": PROCRUSTES, "CKA": CKA, "PWCCA": PWCCA, "mean_CCA": MEAN_CCA,
+    "mean_sq_CCA": MEAN_SQUARED_CCA,
+}  # fmt: skip
+NAMES: Mapping[str, str] = {  # in tables
+    PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA (all directions)", MEAN_CCA: "mean CCA",
+    MEAN_SQUARED_CCA: "mean squared CCA",
+}  # fmt: skip
+
+
+def name_of(spec: str, labels: Mapping[str, str]) -> str:
+    """Return the name of a measure in the paper, or its label with its parameters."""
+    return NAMES.get(spec) or with_parameters(labels.get(spec, spec), spec)
+
+
+class Estimate(NamedTuple):
+    """A value with its 95 % bootstrap interval; None for what has no value."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Contrast(NamedTuple):
+    """The difference first - second of a mean correlation, with its 95 % bootstrap interval.
+
+    ``low`` and ``high`` count one pair of the reference with itself, ``low_copies`` and
+    ``high_copies`` one for each time that the reference was drawn. ``draws``: the bootstrap samples
+    in which the difference has a value.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float | None
+    high: float | None
+    low_copies: float | None
+    high_copies: float | None
+    draws: int
+
+
+class Correlations(NamedTuple):
+    """The rank correlations of measures in cells, with those of bootstrap samples.
+
+    ``measures``: by specification; ``names``: layer and functionality of every cell. ``observed``:
+    (kinds, qualities, measures, cells), NaN without a value; the kinds are the correlation with the
+    distances from the best, that over the known ones where some are not, the mean over all
+    references (Spearman's alone), that without the pair of the reference with itself, and the
+    p-value for independent pairs. ``draws``: (copies, qualities, measures, cells, draws). ``p``: of
+    Spearman's correlation by permutation, (measures, cells). ``pairs``: the known distances ``of``
+    all, (measures, cells).
+    ``blocks``: how many units bootstrap samples are drawn from. ``smallest``: the smallest p-value
+    by permutation that is attainable.
+    """
+
+    measures: tuple[str, ...]
+    names: tuple[tuple[str, str], ...]
+    observed: np.ndarray
+    draws: np.ndarray
+    p: np.ndarray
+    pairs: np.ndarray
+    of: int
+    blocks: int
+    smallest: float
+
+    def cells(self, *, layer: str | None = None, functionality: str | None = None) -> list[int]:
+        """Return the positions of the cells of a layer, of a functionality, or of both."""
+        return [
+            i
+            for i, (own_layer, own_functionality) in enumerate(self.names)
+            if layer in (None, own_layer) and functionality in (None, own_functionality)
+        ]
+
+    def mean(
+        self,
+        measure: str,
+        quality: Quality = "spearman",
+        cells: Sequence[int] | None = None,
+        kind: Kind = "best",
+    ) -> float | None:
+        """Return the mean over cells, by default all; None for a measure that took no part, and
+        where one of them has no value."""
+        if measure not in self.measures:
+            return None
+        m, q = self.measures.index(measure), QUALITIES.index(quality)
+        of_cells = self.observed[KINDS.index(kind), q, m]
+        chosen = of_cells if cells is None else of_cells[list(cells)]
+        return known(chosen.mean()) if len(chosen) else None
+
+    def estimate(self, measure: str, quality: Quality = "spearman") -> Estimate:
+        """Return the mean over cells with its interval."""
+        mean = self.mean(measure, quality)
+        if mean is None:
+            return Estimate(None)
+        return Estimate(mean, *_interval(self.drawn(measure, quality)))
+
+    def drawn(
+        self,
+        measure: str,
+        quality: Quality = "spearman",
+        cells: Sequence[int] | None = None,
+        copies: Copies = "one",
+    ) -> np.ndarray:
+        """Return the mean over cells in every bootstrap sample: all cells share the resampled
+        models."""
+        m, q = self.measures.index(measure), QUALITIES.index(quality)
+        of_cells = self.draws[COPIES.index(copies), q, m]
+        means: np.ndarray = (of_cells if cells is None else of_cells[list(cells)]).mean(axis=0)
+        return means
+
+    def contrast(
+        self, first: str, second: str, quality: Quality, cells: Sequence[int] | None = None
+    ) -> Contrast | None:
+        """Return the difference of two measures; None where one of them has no mean."""
+        a, b = (self.mean(measure, quality, cells) for measure in (first, second))
+        if a is None or b is None:
+            return None
+        one, copies = (
+            self.drawn(first, quality, cells, c) - self.drawn(second, quality, cells, c)
+            for c in COPIES
+        )
+        return Contrast(first, second, a - b, *_interval(one), *_interval(copies), count(one))
+
+    def rejected(self, measure: str, cells: Sequence[int] | None = None) -> list[float | None]:
+        """Return the shares of cells with a naive and a permuted p-value of Spearman's correlation
+        of at most 0.05; None where a cell has none."""
+        m = self.measures.index(measure)
+        complete = ~np.isnan(self.observed[0, 0, m])
+        naive = np.where(complete, self.observed[KINDS.index("naive"), 0, m], np.nan)
+        chosen = list(range(len(self.names))) if cells is None else list(cells)
+        return [
+            None if np.isnan(p).any() else float((p <= LEVEL).mean())
+            for p in (naive[chosen], self.p[m, chosen])
+        ]
+
+
+class Findings(NamedTuple):
+    """What one benchmark found in one family of models.
+
+    ``labels``: of measures, by specification. ``sets``: what was compared. ``differences``: by
+    layer, then measure, (references, representations), without rounding. ``correlations``: of
+    these with differences in functionality. ``failed``: by measure, how many comparisons failed and
+    why.
+    """
+
+    family: ModelFamily
+    labels: Mapping[str, str]
+    sets: FamilySets
+    differences: Mapping[str, Mapping[str, np.ndarray]]
+    correlations: Correlations
+    failed: Mapping[str, str] = {}
+
+    def name(self, spec: str) -> str:
+        """Return what a measure is called in tables."""
+        return name_of(spec, self.labels)
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Measures with equal differences for all pairs: normalisation removed what they
+        measure."""
+        spans = defaultdict[str, list[float]](list)
+        for of_layer in self.differences.values():
+            for spec, d in of_layer.items():
+                values = d[~np.isnan(d)]
+                spans[spec].append(np.ptp(values) if values.size else np.nan)
+        return tuple(spec for spec, of_layers in spans.items() if set(of_layers) == {0.0})
+
+    def depths(self) -> dict[str, Depth]:
+        """Return how specific every measure is to depth (benchmark 1)."""
+        (d,), layers, constant = self.differences.values(), len(self.layers()), self.constant
+        return {
+            spec: depth_of(spec, values.reshape(shape * 2))
+            for spec, values in d.items()
+            if spec not in constant
+            for shape in [(len(values) // layers, layers)]
+        }
+
+    def layers(self) -> tuple[str, ...]:
+        """Return the layers that benchmark 1 has in one set."""
+        (members,) = self.sets.sets.values()
+        return tuple(dict.fromkeys(name.rpartition("/")[2] for name in members.columns))
+
+    def deletions(self) -> dict[str, Deletion]:
+        """Return how every measure responds to deletions in the last layer (benchmark 2); its
+        curve is unknown where it lacks distances."""
+        layer, members = list(self.sets.sets.items())[-1]
+        shares, seeds, constant = shares_deleted(members), len(members.rows), self.constant
+        return {
+            spec: deletion_of(spec, shares, values.reshape(seeds, seeds, len(shares)))
+            for spec, values in self.differences[layer].items()
+            if spec not in constant
+        }
+
+
+def shares_deleted(members: RepresentationSet) -> tuple[float, ...]:
+    """Return which shares of the components are deleted in a set."""
+    steps = len(members.columns) // len(members.rows)
+    ks = [int(name.rpartition(" ")[2]) for name in list(members.columns)[:steps]]
+    return tuple(k / (ks[-1] + 1) for k in ks)
+
+
+# ------------------------------------------------------------------------------------- computed
+
+
+def find(
+    of: FamilySets,
+    labels: Mapping[str, str],
+    differences: Mapping[str, Mapping[str, np.ndarray]],
+    failed: Mapping[str, str],
+    size: Size,
+) -> Findings:
+    """Return what a benchmark finds in one family."""
+    correlations = correlate(of, differences, size)
+    return Findings(of.family, labels, of, differences, correlations, failed)
+
+
+def correlate(
+    of: FamilySets, differences: Mapping[str, Mapping[str, np.ndarray]], size: Size
+) -> Correlations:
+    """Return how well every measure follows every functionality of every set.
+
+    ``differences``: by layer, then measure, (references, representations).
+    """
+    names = tuple(of.cells)
+    n = len(of.sets[names[0][0]].columns)
+    measures = tuple(differences[names[0][0]])
+    blocks = blocks_of(n, of.drawn)
+    counts = bootstrap_counts(n, **of.drawn, draws=size.draws)
+    orders = exchanges(n, **of.exchanged, draws=size.permutations)
+    smallest = max(attainable(n, **of.exchanged), 1 / (1 + size.permutations))
+    if blocks < FEWEST_BLOCKS or size.draws == 1:
+        counts = counts[:0]
+    observed = np.full((len(KINDS), len(QUALITIES), len(measures), len(names)), np.nan)
+    draws = np.empty((len(COPIES), len(QUALITIES), len(measures), len(names), len(counts)))
+    p, pairs = np.full((2, len(measures), len(names)), np.nan)
+    for c, (layer, name) in enumerate(names):
+        d, members = differences[layer], of.sets[layer]
+        f, rows = members.functionality[name], members.rows
+        expected = np.array([expected_from(f, row) for row in rows])
+        ranks = unit_ranks(expected, np.array(rows), True)
+        for m, spec in enumerate(measures):
+            observed[:, :, m, c], pairs[m, c] = _observed(d[spec], f, rows, ranks)
+        for i, copies in enumerate(COPIES):
+            for q, sampled in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
+                draws[i, q, :, c] = list(sampled.values())
+        if smallest <= LEVEL:
+            p[:, c] = list(permutation_test(d, f, orders, rows=rows).values())
+    return Correlations(measures, names, observed, draws, p, pairs, n, blocks, smallest)
+
+
+def blocks_of(n: int, drawn: Mapping[str, Any]) -> int:
+    """Return how many units bootstrap samples are drawn from, the fewer of two crossed kinds."""
+    kinds = drawn.get("crossed") or [drawn[name] for name in ("blocks", "nested") if name in drawn]
+    return min((len(set(kind)) for kind in kinds), default=n)
+
+
+def _observed(
+    d: np.ndarray, f: np.ndarray, rows: tuple[int, ...], ranks: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return what is observed of a measure in a cell, (kinds, qualities), and how many distances
+    from the best are known; ``ranks``: those expected of every row, as :func:`unit_ranks`."""
+    best = agreement(d, f, rows=rows)
+    alone = agreement(d, f, rows=rows, self_pair=False)
+    reference = reference_of(f, np.array(rows))
+    naive = one_sided(d[rows.index(reference)], expected_from(f, reference))
+    if np.isnan(d).any():
+        averaged = agreement(d, f, rows=rows, reference="every").spearman
+    else:
+        averaged = float(known_mean((unit_ranks(d, np.array(rows), True) * ranks).sum(axis=1)))
+    observed = np.array([best[:2], best[:2], (averaged, np.nan), alone[:2], naive])
+    if best.pairs < len(f):
+        observed[[KINDS.index("best"), KINDS.index("every"), KINDS.index("alone")]] = np.nan
+    return observed, best.pairs
+
+
+def _interval(draws: np.ndarray) -> tuple[float | None, float | None]:
+    """Return the 95 % interval of the draws with a value; two None without any."""
+    low, high = percentile_interval(draws)
+    return known(low), known(high)
+
+
+def count(draws: np.ndarray) -> int:
+    """Return how many draws have a value."""
+    return int((~np.isnan(draws)).sum())

@@ -1,0 +1,207 @@
+"""The models of the benchmarks of Ding, Denain and Steinhardt (2021): what is trained at each size,
+the families that models form, and what they can do."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.data.representation import fingerprint
+from resemblance.data.subject import Subject
+from resemblance.models.recipe import Recipe
+
+from ..study_models import ModelFamily
+from ..training import DOMAINS, check_domains, domain_of
+
+# The accuracy on the inputs of the task, and the mean over all others, are no functionality.
+NOT_FUNCTIONALITY = ("test", "shift")
+
+
+class Size(NamedTuple):
+    """How many models of each kind a domain has, and how much is computed.
+
+    ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
+    pretrained models, and of fine-tunings from each, with the same seeds for all. ``samples``:
+    inputs on which representations are compared (probes see all). ``layers``: how many, counted
+    from the last, have components deleted. ``splits``: of the samples for each probe. ``draws``:
+    bootstrap samples. ``permutations``: of the permutation tests. ``slow``: the most samples for a
+    slow measure.
+    """
+
+    seeds: int
+    finetunings: int
+    grid: tuple[int, int]
+    samples: int
+    layers: int
+    splits: int
+    draws: int = 2000
+    permutations: int = 1999
+    slow: int = 150
+
+
+SIZES: Mapping[str, Size] = {
+    "small": Size(2, 3, (2, 2), 120, layers=1, splits=1, draws=200, permutations=199, slow=100),
+    "default": Size(5, 20, (4, 5), 200, layers=2, splits=3),
+    "paper": Size(10, 100, (10, 10), 1000, layers=5, splits=3, permutations=9999, slow=500),
+}
+
+
+def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
+    """Return the recipe of every model that the four benchmarks need, domain by domain.
+
+    ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with as many models as the
+    paper; the recipes of the default are among those. Of every domain:
+
+    - ``"normal"`` models, one per seed, with many layers, for benchmarks 1 (seeds and layers) and 2
+      (seeds and deleted principal components): 13 layers for vision, 8 or 9 by pooling for
+      language, and 8 for graphs at the default.
+    - ``"pretrained"`` models, which learned to tell one half of the classes apart; the others start
+      from them.
+    - ``"finetuned"`` models, which learned the other half from a few examples. ``pretrain`` is the
+      seed of the model that they start from and ``seed`` that of the fine-tuning: first examples,
+      then head and order. Those with ``pretrain`` 0 are for benchmark 3, and the grid
+      ``SIZES[size].grid`` of both seeds for benchmark 4.
+
+    Representations of all models of one domain and setting are of the same inputs, in distribution,
+    with their true classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned
+    models has all shifts by name: see :func:`resemblance.bench.training.packaged.extract`.
+
+    Raises ``ValueError`` for an unknown size or domain.
+    """
+    if size not in SIZES:
+        raise ValueError(f"no size {size!r}; known: {', '.join(SIZES)}")
+    check_domains(domains)
+    return tuple(chain.from_iterable(_recipes(size, domain) for domain in dict.fromkeys(domains)))
+
+
+def _recipes(size: str, domain: str) -> Iterator[Recipe]:
+    seeds, finetunings, (pretrainings, each) = SIZES[size][:3]
+    about, scale = DOMAINS[domain], "small" if size == "small" else "default"
+    where = (domain, about.dataset, about.chosen)
+    trainer = domain_of(domain)
+    for seed in range(seeds):
+        yield Recipe(*where, "normal", 0.0, seed, trainer.DEEP[scale], trainer.VERSION)
+    options, version = trainer.TRANSFER[scale], trainer.TRANSFER_VERSION
+    for p in range(pretrainings):
+        first = Recipe(*where, "finetuned", 0.0, 0, options, version, p)
+        assert first.parent is not None
+        yield first.parent
+        yield from (
+            first._replace(seed=seed) for seed in range(max(each, finetunings if p == 0 else 0))
+        )
+
+
+# ----------------------------------------------------------------------------------------- families
+
+
+def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
+    """Return subjects by family; of several poolings the first, as the others are the same
+    models."""
+    members = defaultdict[ModelFamily, list[Subject]](list)
+    first: dict[str, str] = {}
+    for s in subjects:
+        family = ModelFamily(*(s.traits[name] for name in ModelFamily._fields))
+        if first.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
+            members[family].append(s)
+    return dict(members)
+
+
+def identity(subject: Subject, *more: object) -> str:
+    """Return what identifies a model that is probed, and how: the hash of its layers, its labels
+    and whatever else."""
+    labels = [] if subject.labels is None else subject.labels.tolist()
+    layers = {name: fingerprint(r) for name, r in subject.layers.items()}
+    content = json.dumps([labels, layers, *more], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:24]
+
+
+def without_nan(
+    subjects: Sequence[Subject], setting: str
+) -> tuple[tuple[Subject, ...], dict[str, str]]:
+    """Return the subjects without those of a setting with NaN or infinite values, and why these are
+    left out."""
+    broken = {}
+    for s in (s for s in subjects if s.traits["setting"] == setting):
+        layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
+        if layers:
+            broken[s.name] = f"left out: {', '.join(layers)} holds NaN or infinity"
+    return tuple(s for s in subjects if s.name not in broken), broken
+
+
+def same_layers(subjects: Sequence[Subject]) -> bool:
+    """Whether all subjects have layers of the same names in the same order."""
+    return len({tuple(s.layers) for s in subjects}) == 1
+
+
+# ------------------------------------------------------------------------- accuracy on other inputs
+
+
+def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
+    """Return accuracies out of distribution that all subjects have, the mean over severities
+    ("fog/1", "fog/2")."""
+    accuracies = _accuracies(subjects)
+    return {
+        kind: np.array([np.mean([values[name] for name in names]) for values in accuracies])
+        for kind, names in _kinds(accuracies).items()
+    }
+
+
+def right_answers(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
+    """Return by kind of accuracy out of distribution how often every model answers each input
+    right, (models, inputs), the mean over severities; kinds for which all models have kept it."""
+    by_model = [s.traits.get("right") or {} for s in subjects]
+    right = {}
+    for kind, names in _kinds(by_model).items():
+        answers = [[as_bits(of_model[name]) for name in names] for of_model in by_model]
+        if len({len(of_input) for of_model in answers for of_input in of_model}) == 1:
+            right[kind] = np.array(answers, float).mean(axis=1)
+    return right
+
+
+def as_bits(text: Any) -> np.ndarray:
+    """Return "0110" as the array of 0, 1, 1 and 0; ``ValueError`` for anything else."""
+    if not isinstance(text, str) or set(text) - {"0", "1"}:
+        raise ValueError(
+            "right in traits.json must have words of 0 and 1, a sign for each input; got "
+            f"{text!r:.40}"
+        )
+    return np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
+
+
+def missing_accuracies(subjects: Sequence[Subject]) -> dict[str, str]:
+    """Return the accuracies out of distribution that only some subjects have, and why they are left
+    out."""
+    accuracies = _accuracies(subjects)
+    reasons = {}
+    for name in dict.fromkeys(chain.from_iterable(accuracies)):
+        lacking = [s.name for s, values in zip(subjects, accuracies) if name not in values]
+        if lacking:
+            reasons[name] = (
+                f"left out: {len(lacking)} of {len(subjects)} models have no accuracy there, such "
+                f"as {lacking[0]}"
+            )
+    return reasons
+
+
+def _accuracies(subjects: Sequence[Subject]) -> list[dict[str, float]]:
+    """Return for each subject its accuracies out of distribution, by name."""
+    several = [dict(s.traits.get("accuracies") or {}) for s in subjects]
+    for accuracies in several:
+        for name in NOT_FUNCTIONALITY:
+            accuracies.pop(name, None)
+    return several
+
+
+def _kinds(named: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
+    """Return the names that all have, with those of its severities under each kind."""
+    kinds = defaultdict[str, list[str]](list)
+    for name in named[0]:
+        if all(name in of_model for of_model in named):
+            kinds[name.partition("/")[0]].append(name)
+    return dict(kinds)

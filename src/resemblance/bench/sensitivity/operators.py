@@ -1,0 +1,258 @@
+"""Operators of Ding et al. 2021: unit shapes, deleted components, depth against random starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.arrays import Array
+from resemblance.contracts._measure import Measure
+from resemblance.data.representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    finite,
+    title,
+)
+from resemblance.engine._compare import compare
+from resemblance.intermediates.points import unit
+from resemblance.intermediates.spectra import principal_coordinates
+from resemblance.significance import known_mean
+
+DIMENSIONS = 768  # in the paper, of which it deletes these numbers
+DELETED = (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)
+
+
+def normalize(X: Any) -> Array:
+    r"""Return a representation with centred features and unit Frobenius norm, ready to compare.
+
+    .. math:: (X - \mathbf 1 \bar x^\top) / \lVert X - \mathbf 1 \bar x^\top \rVert_F
+
+    X is (n, d), an array of any library; the result has its shape, in float64 on the CPU. Measures
+    that are invariant to translation and isotropic scaling do not need it; afterwards the others
+    compare shapes only.
+
+    Raises ``ValueError`` for NaN and infinity, ``Undefined`` when all rows are equal.
+
+    Reference: Ding et al. 2021, Section 2. It says that the mean of each sample is subtracted;
+    their code subtracts that of each neuron, as here.
+    """
+    x = as_representation(X)
+    finite(x)
+    return unit(x)
+
+
+def delete_principal_components(X: Any, k: int) -> Array:
+    r"""Return the principal coordinates of a representation without the k components of least
+    variance.
+
+    .. math:: (X - \mathbf 1 \bar x^\top) V_{1:d-k}
+
+    with the right singular vectors in the order of decreasing singular values (the paper's
+    :math:`U_{-k}^\top A`, which has samples in columns). X is (n, d), the result (n, d - k): the
+    dimension is really reduced. With k = 0 it is a rotation. Components beyond the n - 1 that the
+    data span have no variance and go first. The sign of every coordinate is that which makes its
+    largest entry positive.
+
+    Raises ``ValueError`` unless 0 <= k < d, and for NaN and infinity; ``Undefined`` when all rows
+    are equal.
+
+    Reference: Ding et al. 2021, footnote 8. Their code then multiplies by d / (d - k), which the
+    normalisation undoes.
+    """
+    x = as_representation(X)
+    finite(x)
+    d = x.shape[1]
+    _deletable(k, d, "delete_principal_components")
+    coordinates = principal_coordinates(x)[:, : d - k]
+    missing = d - k - coordinates.shape[1]
+    if missing <= 0:
+        return coordinates
+    zeros = x.xp.zeros((x.shape[0], missing), dtype=coordinates.dtype)
+    return x.xp.concat([coordinates, zeros], axis=1)
+
+
+def _deletable(k: Any, d: int, function: str) -> int:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < d:
+        raise ValueError(f"{function}: k must be a whole number from 0 to {d - 1}; got {k!r}")
+    return int(k)
+
+
+def numbers_to_delete(d: int) -> tuple[int, ...]:
+    """Return how many of d components the paper deletes, of its 768 rounded down, each number
+    once."""
+    return tuple(
+        dict.fromkeys(d - 1 if k == DIMENSIONS - 1 else k * d // DIMENSIONS for k in DELETED)
+    )
+
+
+class Deletion(NamedTuple):
+    """How one measure responds to deleted principal components.
+
+    ``share``: deleted, of all dimensions. ``distance``: between a representation and itself without
+    them, the mean over seeds. ``threshold``: the mean distance between seeds. ``detected``: the
+    smallest share tried at which the distance exceeds the threshold, None where it never does.
+    Smaller deletions cannot be distinguished from another random start. ``unknown``: why
+    ``detected`` is unknown (distances or the threshold have no value); empty where it is known.
+    """
+
+    measure: str
+    share: tuple[float, ...]
+    distance: tuple[float, ...]
+    threshold: float
+    detected: float | None
+    unknown: str = ""
+
+
+def deletions(
+    seeds: Sequence[Any],
+    *,
+    k: Iterable[int] | None = None,
+    measures: Iterable[str | Measure] | None = None,
+    **options: Any,
+) -> dict[str, Deletion]:
+    """Return, by measure, how many principal components can be deleted before the measure detects
+    it (Figure 2 of the paper).
+
+    Parameters
+    ----------
+    seeds : representations (n, d) of the same samples, by models that differ only in their random
+        start; at least two.
+    k : numbers of components to delete. Default: the paper's 14 fractions.
+    measures, options : as for :func:`resemblance.compare`.
+
+    The undeleted representation is the first argument, as in the authors' code: it determines the
+    weights of PWCCA. Pairs without a value are left out of the means.
+
+    Raises ``ValueError`` for fewer than two seeds, for seeds of different width, and for a k that
+    cannot be deleted.
+    """
+    reps = [as_representation(x) for x in seeds]
+    if len(reps) < 2 or len({r.shape for r in reps}) > 1:
+        raise ValueError(
+            f"deletions: two or more seeds of one shape are needed; got {[r.shape for r in reps]}"
+        )
+    d = reps[0].shape[1]
+    if k is not None and (isinstance(k, str) or not isinstance(k, Iterable)):
+        raise ValueError(
+            f"deletions: k must be numbers of components in a list, such as [0, 4]; got {k!r}"
+        )
+    numbers = list(k) if k is not None else list(numbers_to_delete(d))
+    ks = tuple(sorted({0, *(_deletable(number, d, "deletions") for number in numbers)}))
+    rows = {f"seed {s}": normalize(r) for s, r in enumerate(reps)}
+    columns = {f"seed {s} without {k}": cut(r, k) for s, r in enumerate(reps) for k in ks}
+    comparison = compare(rows, columns, measures=measures, **{"progress": False, **options})
+    shape = (len(reps), len(reps), len(ks))
+    shares = tuple(k / d for k in ks)
+    return {
+        m.spec: deletion_of(m.spec, shares, comparison.difference(m.spec).reshape(shape))
+        for m in comparison.measures
+    }
+
+
+def cut(x: Representation, k: int) -> Array:
+    """Return a representation without k components, normalised."""
+    try:
+        return normalize(delete_principal_components(x, k))
+    except Undefined as error:
+        raise Undefined(
+            f"{title(x)}: nothing is left without {k} principal components ({error})"
+        ) from error
+
+
+def deletion_of(measure: str, shares: Sequence[float], differences: np.ndarray) -> Deletion:
+    """Return the curve of one measure from differences (seed, other seed, share); the first share
+    is 0."""
+    n = len(differences)
+    within = differences[np.arange(n), np.arange(n)]  # (seed, share)
+    between = differences[:, :, 0][~np.eye(n, dtype=bool)]
+    curve, threshold = known_mean(within), float(known_mean(between))
+    above = [share for share, distance in zip(shares, curve) if distance > threshold]
+    lacking = "no distance between seeds" if not np.isfinite(threshold) else ""
+    if not lacking and not np.isfinite(curve).all():
+        lacking = (
+            f"no distance at {int((~np.isfinite(curve)).sum())} of {len(curve)} shares deleted"
+        )
+    detected = None if lacking else min(above, default=None)
+    return Deletion(measure, tuple(shares), tuple(curve.tolist()), threshold, detected, lacking)
+
+
+class Depth(NamedTuple):
+    """How far the layers of a seed are from each other, and from those of another seed (Figure 1).
+
+    ``within``: distances between the layers of a seed, (layers, layers), and ``across``: from the
+    layers of one seed to those of another, both the mean over (ordered) pairs of seeds.
+    ``exceeding``: by layer, the share of the other layers of the same model that are farther from
+    it than the same layer of another seed; near 0 where a random start matters more than any depth,
+    near 1 for a measure that is specific. Only known distances count; NaN without any.
+    """
+
+    measure: str
+    within: np.ndarray
+    across: np.ndarray
+    exceeding: tuple[float, ...]
+
+
+def depth(
+    models: Sequence[Mapping[str, Any]],
+    *,
+    measures: Iterable[str | Measure] | None = None,
+    **options: Any,
+) -> dict[str, Depth]:
+    """Return, by measure, how far layers are from each other within models and across seeds.
+
+    ``models``: one mapping from layer to representation (n, d) per seed, with the same layers, at
+    least two of each. ``measures``, ``options``: as for :func:`resemblance.compare`. Raises
+    ``ValueError`` for other models.
+    """
+    if not all(isinstance(model, Mapping) for model in models):
+        got = [type(model).__name__ for model in models]
+        raise ValueError(
+            f"depth: models must map layers to representations, such as {{'block1': X}}; got {got}"
+        )
+    layers = [tuple(model) for model in models]
+    if len(models) < 2 or len(set(layers)) > 1 or len(layers[0]) < 2:
+        raise ValueError(
+            f"depth: two or more models with the same two or more layers are needed; got {layers}"
+        )
+    samples = {as_representation(x).shape[0] for model in models for x in model.values()}
+    if len(samples) > 1:
+        raise ValueError(
+            f"depth: all layers must have the same samples; numbers of rows are {sorted(samples)}"
+        )
+    reps = {
+        f"seed {s}, {name}": normalize(x)
+        for s, model in enumerate(models)
+        for name, x in model.items()
+    }
+    comparison = compare(reps, measures=measures, **{"progress": False, **options})
+    shape = (len(models), len(layers[0])) * 2
+    return {
+        m.spec: depth_of(m.spec, comparison.difference(m.spec).reshape(shape))
+        for m in comparison.measures
+    }
+
+
+def depth_of(measure: str, differences: np.ndarray) -> Depth:
+    """Return the depth of one measure from differences (seed, layer, other seed, layer)."""
+    n = len(differences)
+    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+    within = known_mean(np.array([differences[a, :, a, :] for a in range(n)]))
+    across = known_mean(np.array([differences[a, :, b, :] for a, b in pairs]))
+    layers = range(len(within))
+    farther = [
+        [_farther(differences[a, l, a], differences[a, l, b, l], l) for l in layers]
+        for a, b in pairs
+    ]
+    return Depth(measure, within, across, tuple(known_mean(np.array(farther)).tolist()))
+
+
+def _farther(of_model: np.ndarray, other_seed: float, layer: int) -> float:
+    """Share of the other layers, of known distance, that are farther than another seed is."""
+    distances = np.delete(of_model, layer)
+    distances = distances[~np.isnan(distances)]
+    if np.isnan(other_seed) or not len(distances):
+        return np.nan
+    return float((distances > other_seed).mean())

@@ -1,0 +1,369 @@
+"""The page of the suite: a section for each benchmark with its tables and the figures of the paper,
+and Table 1 of all benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from resemblance.sections.figures import Bar, Bars, Chart, Line
+from resemblance.sections.sections import Entry, Section, Table
+from resemblance.sections.values import known
+
+from ..case import Case
+from ..page import ScoreColumn
+from .cases import BENCHMARKS, Benchmark
+from .findings import (
+    CKA,
+    MEAN_SQUARED_CCA,
+    NAMES,
+    PAPER,
+    PROCRUSTES,
+    PWCCA,
+    QUALITIES,
+    Estimate,
+    Findings,
+    Quality,
+    shares_deleted,
+)
+from .tables import (
+    CONTRASTS,
+    SIGNS,
+    Record,
+    best_first,
+    contrasts_by_layer,
+    contrasts_of,
+    tables_of,
+)
+
+SHORT: Mapping[str, str] = {**NAMES, PWCCA: "PWCCA", MEAN_SQUARED_CCA: "squared CCA"}
+NUMBERS = {benchmark.name: i + 1 for i, benchmark in enumerate(BENCHMARKS)}
+ABOUT = (
+    "A measure should respond to changes that affect what a representation can do, and ignore "
+    "those that do not (Ding, Denain and Steinhardt 2021). In every benchmark the representation "
+    "with the best functionality is the reference, and distances from it should be in the order "
+    "of the differences in functionality. Correlations are means over layers and functionalities; "
+    "intervals cover 95 % of bootstrap samples of models. They show what other models of the same "
+    "kind would give, not what other data or architectures would."
+)
+UNKNOWN = (
+    "A measure without a value somewhere, or with failed comparisons, has no mean and comes last."
+)
+Columns = Mapping[tuple[str, str], Findings]  # by benchmark and family
+
+
+def benchmark_section(
+    benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
+) -> Section:
+    """Return the tables and figures of one benchmark."""
+    shown = [_of_paper(benchmark.name, of) for of in findings]
+    tables = [table for of in findings for table in tables_of(of)]
+    figures = [figure for of in findings for figure in _bootstrap_figures(of)]
+    tables += [table for of_family, _ in shown for table in of_family]
+    figures += [figure for _, of_family in shown for figure in of_family]
+    return Section(
+        benchmark.name,
+        benchmark.title,
+        benchmark.about,
+        tuple(tables),
+        tuple(figures),
+        reasons=reasons,
+    )
+
+
+def score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
+    """Return the columns of the table of all scores, with how far what is expected repeats."""
+    columns = []
+    for case in cases:
+        *_, name, quality = case.cell
+        repeats = "it is not known how far its differences repeat on other inputs"
+        if case.reliability is not None:
+            repeats = f"on other inputs its differences repeat by {case.reliability:.2f}"
+        columns.append(
+            ScoreColumn(
+                case.test,
+                case.cell,
+                f"{NUMBERS[case.test]} {case.test}",
+                f"{name} {SIGNS['kendall' if quality == 'kendall' else 'spearman']}",
+                f"{quality.capitalize()}'s correlation, {case.models}; {repeats}",
+                {"models": case.models, "correlation": quality.capitalize()},
+            )
+        )
+    return columns
+
+
+# --------------------------------------------------------------------- figures of every benchmark
+
+
+def _bootstrap_figures(of: Findings) -> Iterator[Chart | Bars]:
+    """Yield the measures of the paper against each other, over all cells and by layer."""
+    bars = tuple(
+        Bar(_versus(c.first, c.second), c.difference, c.low, c.high)
+        for c in contrasts_of(of.correlations, "kendall")
+        if {c.first, c.second} <= set(PAPER.values())
+    )
+    layers = dict.fromkeys(layer for layer, _ in of.correlations.names)
+    lines = [_line_by_layer(of, layers, *pair) for pair in (CONTRASTS if len(layers) > 2 else ())]
+    lines = [line for line in lines if line.points]
+    title, axis = of.family.title, "difference of Kendall's correlation"
+    if bars:
+        note = (
+            "95 % bootstrap intervals; an interval without 0 is a difference that these models "
+            "establish."
+        )
+        head = f"Bootstrap comparison: {title}"
+        yield Bars(f"{title}: bootstrap", head, axis, bars, note, threshold=0.0)
+    if lines:
+        note = (
+            "95 % bootstrap intervals with one pair of the reference with itself. x: layers in "
+            f"the order of the network, from 1: {', '.join(layers)}"
+        )
+        head = f"Bootstrap comparison by layer: {title}"
+        name = f"{title}: bootstrap by layer"
+        yield Chart(name, head, "layer", axis, tuple(lines), note, threshold=0.0)
+
+
+def _versus(first: str, second: str) -> str:
+    """Name a difference between two measures of the paper, short enough for a figure."""
+    return f"{SHORT[first]} - {SHORT[second]}"
+
+
+def _line_by_layer(of: Findings, layers: Iterable[str], first: str, second: str) -> Line:
+    points, intervals = [], []
+    by_layer = contrasts_by_layer(of.correlations, first, second)
+    for position, layer in enumerate(layers):
+        c = by_layer.get(layer)
+        if c and c.low is not None and c.high is not None:
+            points.append((position + 1.0, c.difference))
+            intervals.append((c.low, c.high))
+    return Line(_versus(first, second), tuple(points), tuple(intervals))
+
+
+# ------------------------------------------------------------------- Figures 1 and 2 of the paper
+
+
+def _of_paper(benchmark: str, of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+    if benchmark == "layers":
+        return _figure_1(of)
+    return _figure_2(of) if benchmark == "deletion" else ([], [])
+
+
+def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+    """The middle layer against all layers of its own model and of another seed."""
+    title, layers, depths = of.family.title, of.layers(), of.depths()
+    records = list[Record]()
+    for spec, d in depths.items():
+        shares = [known(share) for share in d.exceeding]
+        mean = mean_or_none(shares)
+        records.append({"measure": of.name(spec), "mean": mean, **dict(zip(layers, shares))})
+    specificity = Table.of(
+        best_first(records, "mean"),
+        f"{title}: specificity",
+        f"Do layers differ more than seeds? {title}",
+        "By layer, the share of the other layers of the same model that are farther from it than "
+        "the same layer of another seed; the mean over pairs of seeds. Near 1: layers differ more "
+        "than random starts. Near 0: the measure fails the specificity test of the paper.",
+        columns=("measure", "mean", *layers),
+    )
+    (members,) = of.sets.sets.values()
+    accuracies = members.functionality["probe"].reshape(-1, len(layers)).mean(axis=0)
+    probes = Table.of(
+        [{"layer": layer, "accuracy": float(a)} for layer, a in zip(layers, accuracies)],
+        f"{title}: probes",
+        f"Accuracy of probes: {title}",
+        "Mean over seeds.",
+    )
+    middle = len(layers) // 2
+    note = (
+        f"Distances of layer {layers[middle]} from every layer, from 1, mean over "
+        "seeds; the threshold is the distance from the same layer of another seed. Layers below "
+        "it differ less than two random starts."
+    )
+    charts = list[Chart | Bars]()
+    for spec in (spec for spec in (CKA, PROCRUSTES, PWCCA) if spec in depths):
+        within, across = (of_layers[middle] for of_layers in depths[spec][1:3])
+        charts.append(
+            Chart(
+                f"{title}: {of.name(spec)} by layer",
+                f"Figure 1, {of.name(spec)}: {title}",
+                "layer",
+                "distance",
+                (_line("same model", within), _line("another seed", across)),
+                note,
+                threshold=known(across[middle]),
+            )
+        )
+    return [specificity, probes], charts
+
+
+def _line(name: str, values: Iterable[float]) -> Line:
+    return Line(name, tuple((i + 1.0, float(v)) for i, v in enumerate(values) if v == v))
+
+
+def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+    """Distances from undeleted representations over the share of components deleted."""
+    title, (layer, members) = of.family.title, list(of.sets.sets.items())[-1]
+    shares, deletions = shares_deleted(members), of.deletions()
+    probe = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
+    accuracy: dict[float | None, float | None] = {None: None, **dict(zip(shares, probe.tolist()))}
+    curves = {spec: d for spec, d in deletions.items() if not d.unknown}
+    unknown = {of.name(spec): d.unknown for spec, d in deletions.items() if d.unknown}
+    records: list[Record] = [
+        {
+            "measure": of.name(spec),
+            "detected": d.detected,
+            "probe there": accuracy[d.detected],
+            "threshold": d.threshold,
+        }
+        for spec, d in curves.items()
+    ]
+    note = (
+        f"Layer {layer}. Detected: the smallest share of deleted components at which "
+        "the distance from the undeleted representation exceeds the mean distance between seeds "
+        "(threshold); none where it never does. Probe: accuracy with that share deleted; "
+        f"{probe[0]:.3f} with none. Shares tried: " + ", ".join(f"{s:.2f}" for s in shares) + "."
+    )
+    lacking = "; ".join(f"{name}: {why}" for name, why in unknown.items())
+    table = Table.of(
+        sorted(records, key=lambda r: (r["detected"] is None, r["detected"] or 0, r["measure"])),
+        f"{title}: detection",
+        f"How much can be deleted unseen? {title}",
+        note + (f" Without a value ({lacking})." if lacking else ""),
+        columns=("measure", "detected", "probe there", "threshold"),
+    )
+    lines = [
+        Line(of.name(spec), tuple(zip(d.share, np.divide(d.distance, d.threshold).tolist())))
+        for spec, d in curves.items()
+        if spec in PAPER.values() and d.threshold
+    ]
+    chart = Chart(
+        f"{title}: deletion",
+        f"Figure 2: {title}, {layer}",
+        "share of components deleted",
+        "distance / threshold; accuracy",
+        (*lines, Line("accuracy of probes", tuple(zip(shares, probe.tolist())))),
+        "Distances in units of the mean distance between seeds, the threshold, which is 1; mean "
+        "over seeds. The accuracy of probes, a share of 1, is on the same axis.",
+        threshold=1.0,
+    )
+    ordered = sorted(curves.items(), key=lambda item: (item[1].detected or 2.0, item[0]))
+    never = [of.name(spec) for spec, d in ordered if d.detected is None]
+    note = "Smallest share of components whose deletion is detected; small is sensitive."
+    note += f" Never detected by {', '.join(never)}." if never else ""
+    note += f" Without a value, which is not the same: {', '.join(unknown)}." if unknown else ""
+    bars = Bars(
+        f"{title}: detected",
+        f"Seen from: {title}",
+        "share of components deleted",
+        tuple(Bar(of.name(spec), d.detected) for spec, d in ordered if d.detected is not None),
+        note,
+    )
+    return [table], [chart, bars]
+
+
+# ------------------------------------------------------------------------------------------ Table 1
+
+
+def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
+    """Return Table 1 of the paper for all benchmarks that were run, with intervals."""
+    columns = {(name, f.family.title): f for name, families in findings.items() for f in families}
+    titles = list(dict.fromkeys(title for _, title in columns))
+    tables = [_overall(columns, titles)] if len(titles) > 1 else []
+    tables += [_table_1(columns, title) for title in titles]
+    averages = _averages(columns, "spearman").items()
+    bars = tuple(Bar(name, v, low, high) for name, (v, low, high) in averages if v is not None)
+    note = (
+        "Mean over benchmarks and models. The ends of the intervals are the means of the ends of "
+        "the benchmarks' intervals, which is wider than an interval of the mean. Measures without "
+        "a value somewhere are left out."
+    )
+    title = "All benchmarks: mean of Spearman's correlations"
+    figure = Bars("average", title, "correlation", bars, note, threshold=0.0)
+    head = "Table 1: all benchmarks"
+    return Section("summary", head, ABOUT, tuple(tables), (figure,))
+
+
+def _averages(columns: Columns, quality: Quality) -> dict[str, Estimate]:
+    """Return by name the mean of every measure over columns, and of the ends of its intervals, the
+    best first."""
+    names = {spec: of.name(spec) for of in columns.values() for spec in of.correlations.measures}
+    averages = {}
+    for spec, name in names.items():
+        estimates = [of.correlations.estimate(spec, quality) for of in columns.values()]
+        averages[name] = Estimate(*map(mean_or_none, zip(*estimates)))
+    by_value = sorted(
+        averages.items(), key=lambda r: (r[1].value is None, -round(r[1].value or 0, 9), r[0])
+    )
+    return dict(by_value)
+
+
+def mean_or_none(values: Iterable[float | None]) -> float | None:
+    """Return the mean of numbers; None when there are none, or one of them has no value."""
+    numbers = list(values)
+    complete = [v for v in numbers if v is not None]
+    return sum(complete) / len(numbers) if numbers and len(complete) == len(numbers) else None
+
+
+def _overall(columns: Columns, titles: Sequence[str]) -> Table:
+    """The mean over benchmarks of every measure on all models, by both qualities, and by models."""
+    parts = {
+        f"{SIGNS[q]}, {title}": _averages(_of_family(columns, title), q)
+        for q, title in product(QUALITIES, titles)
+    }
+    spearman, kendall = (_averages(columns, quality) for quality in QUALITIES)
+    records = [
+        {
+            "measure": name,
+            "ρ": mean.value,
+            "τ": kendall[name].value,
+            **{head: of[name].value if name in of else None for head, of in parts.items()},
+        }
+        for name, mean in spearman.items()
+    ]
+    return Table.of(records, "overall", "All models", f"Means over benchmarks. {UNKNOWN}")
+
+
+def _of_family(columns: Columns, title: str) -> Columns:
+    return {key: findings for key, findings in columns.items() if key[1] == title}
+
+
+def _table_1(columns: Columns, title: str) -> Table:
+    """Table 1 for one family of models: measures by benchmarks, for the correlation that a reader
+    chooses."""
+    family = _of_family(columns, title)
+    averages = {quality: _averages(family, quality) for quality in QUALITIES}
+    records = []
+    for name in averages["spearman"]:
+        record: dict[tuple[str, str], Entry] = {("", "measure"): name}
+        for quality in QUALITIES:
+            word = quality.capitalize()
+            record[word, "mean"] = averages[quality][name].value
+            for (benchmark, _), of in family.items():
+                by_name = {of.name(spec): spec for spec in of.correlations.measures}
+                record[word, f"{NUMBERS[benchmark]} {benchmark}"] = (
+                    _with_interval(of.correlations.estimate(by_name[name], quality))
+                    if name in by_name
+                    else None
+                )
+        records.append(record)
+    note = (
+        "Mean correlations over layers and functionalities with their 95 % bootstrap intervals. "
+        f"{UNKNOWN}"
+    )
+    words = [q.capitalize() for q in QUALITIES for _ in range(len(family) + 1)]
+    return Table.of(
+        records,
+        f"table 1 {title}",
+        f"Table 1: {title}",
+        note,
+        selectors=("correlation",),
+        choices=(("",), *((word,) for word in words)),
+    )
+
+
+def _with_interval(estimate: Estimate) -> str | None:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return None if estimate.value is None else f"{estimate.value:z.2f}"
+    return f"{estimate.value:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

@@ -1,0 +1,185 @@
+"""Linear probes: how well a class can be read off a representation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from resemblance.base.arrays import to_numpy
+from resemblance.base.rng import generator
+from resemblance.data.representation import Undefined, as_representation, finite
+from resemblance.significance import known_mean
+
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
+SPLITS = 3
+PROBE_VERSION = 2  # raise it when the accuracies change
+Division = tuple[np.ndarray, np.ndarray, np.ndarray]  # samples that train, choose, test
+FLOOR = 1e-6  # of the largest feature; in single precision, zeros end up below
+
+
+def probe(
+    X: Any,
+    labels: Any,
+    *,
+    penalties: Sequence[float] = PENALTIES,
+    splits: int = SPLITS,
+    seed: int = 0,
+) -> float:
+    """Return the accuracy on unseen samples of a linear classifier on a frozen representation, in
+    [0, 1].
+
+    Half of the samples train, a quarter chooses the penalty and a quarter tests, in equal shares of
+    every class; the mean over ``splits`` such divisions, which are the same for all representations
+    of the samples. Logistic regression with a squared penalty on features of unit variance;
+    ``penalties`` are inverse strengths. The one with the best validation accuracy (the strongest of
+    equals) is refitted on all but the test samples. Features whose norm (centred) is at most
+    max(1e-6, max(n, d) eps) times the largest are left out: scaled to unit variance, rounding error
+    would count as much as any signal.
+
+    X is (n, d), labels (n,) of any one kind. Raises ``ValueError`` for labels that do not fit,
+    fewer than two classes in one of the three parts, fewer than eight samples, NaN and infinity,
+    and for no penalties or splits; ``Undefined`` when all rows are equal.
+
+    Reference: Ding et al. 2021, Section 4. Optimiser, epochs, pooling and penalty of their probes
+    are not published.
+    """
+    answers = answers_of(X, labels, penalties=penalties, splits=splits, seed=seed)
+    return accuracy_of(answers)
+
+
+def accuracy_of(answers: np.ndarray) -> float:
+    """Return the accuracy of a probe by its answers: the mean over divisions of the share of right
+    ones."""
+    return float(np.mean([known_mean(of_division) for of_division in answers]))
+
+
+def answers_of(
+    X: Any,
+    labels: Any,
+    *,
+    penalties: Sequence[float] = PENALTIES,
+    splits: int = SPLITS,
+    seed: int = 0,
+) -> np.ndarray:
+    """Return what :func:`probe` answers, (splits, n): 1 for a test sample that it classifies right,
+    0 for one that it does not, NaN for a sample that is no test sample of the division."""
+    x = as_representation(X)
+    finite(x)
+    strengths = _checked(penalties, splits)
+    points, classes = to_numpy(x.array), class_numbers(labels)
+    if classes.shape != points.shape[:1]:
+        raise ValueError(
+            f"probe: one label per sample is needed; got X {points.shape} and labels "
+            f"{classes.shape}"
+        )
+    parts = divisions(classes, splits, seed)
+    features, answers = _above_rounding(points), np.full((len(parts), len(classes)), np.nan)
+    for of_division, part in zip(answers, parts):
+        of_division[part[2]] = _right(features, classes, part, strengths)
+    return answers
+
+
+def _checked(penalties: Iterable[float], splits: int) -> list[float]:
+    try:
+        strengths = sorted(float(p) for p in penalties)
+    except (TypeError, ValueError):
+        strengths = []
+    if not strengths or not all(0 < p < np.inf for p in strengths):
+        raise ValueError(
+            f"probe: penalties must be one or more positive numbers; got {penalties!r}"
+        )
+    if isinstance(splits, bool) or not isinstance(splits, int | np.integer) or splits < 1:
+        raise ValueError(f"probe: splits must be a whole number of at least 1; got {splits!r}")
+    return strengths
+
+
+def class_numbers(labels: Any) -> np.ndarray:
+    """Return labels of any one kind as numbers from 0, in their order. Raises ``ValueError`` for
+    mixed kinds."""
+    values = to_numpy(labels) if hasattr(labels, "dtype") else np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(
+            f"probe: labels must be one list, a label per sample; got shape {values.shape}"
+        )
+    words = {
+        isinstance(label, str | bytes) for label in (labels if values.dtype.kind in "USO" else ())
+    }
+    try:
+        if len(words) > 1:
+            raise TypeError("both words and numbers")
+        return np.unique(values, return_inverse=True)[1]
+    except TypeError as error:
+        raise ValueError(
+            f"probe: labels must be of one kind, all numbers or all words ({error})"
+        ) from error
+
+
+def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[Division]:
+    """Return which samples train, choose and test in every split, in equal shares of every class.
+
+    Raises ``ValueError`` when there are fewer than eight samples, or a part has fewer than two
+    classes.
+    """
+    if len(classes) < 8:
+        raise ValueError(
+            f"probe: at least 8 samples of 2 classes are needed; got {len(classes)} samples"
+        )
+    parts = []
+    for split in range(splits):
+        order = generator(seed, "probe", split).permutation(len(classes))
+        # every fourth sample of this order: the classes in equal shares
+        by_class = order[np.argsort(classes[order], kind="stable")]
+        role = np.arange(len(classes)) % 4
+        parts.append((by_class[role % 2 == 0], by_class[role == 1], by_class[role == 3]))
+    if any(len(np.unique(classes[samples])) < 2 for part in parts for samples in part):
+        counts = np.unique(classes, return_counts=True)[1].tolist()
+        raise ValueError(
+            "probe: every part (half, quarter, quarter) needs 2 classes; classes have "
+            f"{counts[:9]} samples"
+        )
+    if len(np.unique(classes)) > len(classes) // 2:
+        raise ValueError(
+            f"probe: {len(np.unique(classes))} classes are too many for {len(classes)} samples"
+        )
+    return parts
+
+
+def _above_rounding(points: np.ndarray) -> np.ndarray:
+    norms = np.linalg.norm(points - points.mean(axis=0), axis=0)
+    eps = float(np.finfo(points.dtype).eps)
+    if norms.max(initial=0.0) <= len(points) * eps * np.abs(points).max(initial=0.0):
+        raise Undefined(
+            f"probe: X {points.shape} is constant; all rows are equal, so nothing can be read off "
+            "it"
+        )
+    return points[:, norms > max(FLOOR, max(points.shape) * eps) * norms.max()]
+
+
+def _right(
+    points: np.ndarray, labels: np.ndarray, part: Division, penalties: Sequence[float]
+) -> np.ndarray:
+    """Return which test samples of a division are classified right."""
+    train, choose, test = part
+    scores = [
+        _fit(points[train], labels[train], p).score(points[choose], labels[choose])
+        for p in penalties
+    ]
+    best = penalties[int(np.argmax(np.round(scores, 12)))]
+    seen = np.concatenate([train, choose])
+    right: np.ndarray = _fit(points[seen], labels[seen], best).predict(points[test]) == labels[test]
+    return right
+
+
+def _fit(points: np.ndarray, labels: np.ndarray, penalty: float) -> Any:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=penalty, max_iter=500, tol=1e-3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a linear classifier all the same
+        return model.fit(points, labels)

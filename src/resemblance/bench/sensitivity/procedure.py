@@ -1,0 +1,169 @@
+"""The procedure of Ding et al. 2021, Section 4: do distances from a reference follow differences in
+functionality?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.significance import known_mean
+
+from ..grounding import kendall, spearman
+
+
+class Agreement(NamedTuple):
+    """How well measured distances follow differences in functionality: rank correlations in [-1,
+    1], larger is better.
+
+    ``reference``: position of the reference, None for the mean over all of them. ``pairs``: the
+    number of distances used. A correlation is NaN where all distances, or all differences, are
+    equal.
+    """
+
+    spearman: float
+    kendall: float
+    pairs: int
+    reference: int | None
+
+
+def agreement(
+    differences: Any,
+    functionality: Any,
+    *,
+    rows: Sequence[int] | None = None,
+    reference: str = "best",
+    self_pair: bool = True,
+) -> Agreement:
+    r"""Return how well distances from a reference A follow differences in functionality.
+
+    Spearman's :math:`\rho` and Kendall's :math:`\tau_b` between :math:`d(A, B)` and :math:`|f(A) -
+    f(B)|` over all B.
+
+    Parameters
+    ----------
+    differences : (m, n) distances of m possible references from all n representations; those not
+        known are NaN and left out. Row first: for an asymmetric measure the reference is the first
+        argument.
+    functionality : (n,) numbers, such as accuracies.
+    rows : which of the n representations the rows are. Default: all, in their order.
+    reference : ``"best"``, the possible reference of highest functionality, the first of equals;
+        ``"every"``, the mean over all possible references.
+    self_pair : whether A itself counts, at a difference of 0, as in the authors' code. It raises
+        every correlation.
+
+    Raises ``ValueError`` for shapes that do not fit, functionality that is not finite, and an
+    unknown reference.
+
+    Reference: Ding et al. 2021, Section 4. In benchmark 1 their code takes the last layer of the
+    best seed instead, in benchmark 4 the position of the best model is counted from 0 on one side
+    and from 1 on the other.
+    """
+    d, f, places = checked("agreement", differences, functionality, rows)
+    if reference == "every":
+        of_rows = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
+        rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
+        return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
+    if reference != "best":
+        raise ValueError(f"agreement: reference must be 'best' or 'every'; got {reference!r}")
+    best = reference_of(f, places)
+    return _of_row(d[places.tolist().index(best)], f, best, self_pair)
+
+
+def reference_of(functionality: Any, rows: Any) -> int:
+    """Return which of the rows has the highest functionality, the first of equals.
+
+    ``functionality`` (n,), ``rows`` positions among them. Raises ``ValueError`` for positions that
+    do not exist.
+    """
+    f = np.asarray(functionality, float)
+    places = checked_rows("reference_of", rows, len(f) if f.ndim == 1 else 0)
+    if not np.isfinite(f).all():
+        raise ValueError("reference_of: functionality must be finite")
+    return int(places[np.argmax(f[places])])
+
+
+def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
+    """Return the p-values that the paper prints: that Spearman's and Kendall's correlation are not
+    positive.
+
+    They assume that all pairs are independent, which pairs with one reference, or models with a
+    common seed, are not: see :func:`permutation_test`. Two-sided p-values of SciPy, halved; their
+    complement for a negative correlation. NaN without a correlation. Raises ``ValueError`` for
+    lists of different lengths.
+    """
+    from scipy.stats import kendalltau, spearmanr
+
+    first, second = np.asarray(measured, float), np.asarray(expected, float)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(
+            f"one_sided: two lists of one length are needed; got shapes {first.shape} and "
+            f"{second.shape}"
+        )
+    known = ~(np.isnan(first) | np.isnan(second))
+    a, b = first[known], second[known]
+    if len(a) < 3 or np.ptp(b) == 0 or (a == a[0]).all():
+        return np.nan, np.nan
+    results = [test(a, b) for test in (spearmanr, kendalltau)]
+    rho, tau = (float(r.pvalue / 2 if r.statistic > 0 else 1 - r.pvalue / 2) for r in results)
+    return rho, tau
+
+
+def checked(
+    name: str, differences: Any, functionality: Any, rows: Sequence[int] | np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return distances (m, n), functionality (n,) and the positions (m,) of the rows;
+    ``ValueError`` if they misfit."""
+    d, f = np.asarray(differences, float), np.asarray(functionality, float)
+    places = (
+        np.arange(len(f))
+        if rows is None and f.ndim == 1
+        else np.asarray([] if rows is None else rows)
+    )
+    if f.ndim != 1 or d.shape != (len(places), len(f)) or not len(places):
+        got = f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"
+        raise ValueError(f"{got}; needed are (m, n), (n,) and m positions, of all n by default")
+    places = checked_rows(name, places, len(f))
+    if not np.isfinite(f).all():
+        raise ValueError(
+            f"{name}: functionality must be finite; {int((~np.isfinite(f)).sum())} of {len(f)} "
+            "are not"
+        )
+    if np.isinf(d).any():
+        raise ValueError(
+            f"{name}: {int(np.isinf(d).sum())} differences are infinite; give NaN for those not "
+            "known"
+        )
+    return d, f, places
+
+
+def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
+    """Return different positions among n; ``ValueError`` if they are anything else."""
+    places = np.asarray(rows)
+    right = (
+        places.ndim == 1
+        and places.dtype.kind in "iu"
+        and len(places)
+        and len(set(places.tolist())) == len(places)
+    )
+    if not right or places.min() < 0 or places.max() >= n:
+        raise ValueError(
+            f"{name}: rows must be different positions from 0 to {n - 1}; got {places.tolist()}"
+        )
+    return places
+
+
+def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
+    """Return differences in functionality from a reference; rounding keeps equal ones equal."""
+    return np.abs(functionality - functionality[reference]).round(12)
+
+
+def _of_row(
+    distances: np.ndarray, functionality: np.ndarray, reference: int, self_pair: bool
+) -> Agreement:
+    expected = expected_from(functionality, reference)
+    if not self_pair:
+        distances, expected = np.delete(distances, reference), np.delete(expected, reference)
+    first, second = (quality(distances, expected).value for quality in (spearman, kendall))
+    return Agreement(first, second, int((~np.isnan(distances)).sum()), reference)

@@ -1,0 +1,218 @@
+"""Could it be chance? Bootstrap over models, and permutation tests that allow for shared seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from resemblance.significance import p_value_of, ranks_of_rows
+
+from .procedure import checked, expected_from
+
+Copies = Literal["all", "one"]
+
+
+# ---------------------------------------------------------------------------------------- bootstrap
+
+
+class Resampled(NamedTuple):
+    """Rank correlations in bootstrap samples, by measure, (draws,); NaN where a sample has none."""
+
+    spearman: Mapping[str, np.ndarray]
+    kendall: Mapping[str, np.ndarray]
+
+
+def bootstrap(
+    differences: Mapping[str, Any],
+    functionality: Any,
+    counts: Any,
+    *,
+    rows: Sequence[int] | None = None,
+    copies: Copies = "all",
+) -> Resampled:
+    r"""Return rank correlations over bootstrap samples of models, the reference chosen anew in
+    each.
+
+    Parameters
+    ----------
+    differences : by measure, (m, n) distances as for :func:`agreement`. All measures see the same
+        samples, so that differences between them are differences of draws.
+    functionality, rows : as for :func:`agreement`; the reference of a sample is the best of its
+        rows.
+    counts : (draws, n), from :func:`bootstrap_counts`.
+    copies : the pairs of the reference with itself: ``"all"``, one for each time that it was drawn,
+        as in the paper's procedure, which raises every correlation because (0, 0) is always right;
+        ``"one"``, as without resampling.
+
+    All samples are computed at once: with weights w, Kendall's :math:`\tau_b` is a ratio of
+    quadratic forms :math:`w^\top S w` in signs of differences, and ranks are linear in w.
+
+    Raises ``ValueError`` for shapes that do not fit, counts that are negative, and infinite
+    distances.
+
+    Reference: Ding et al. 2021, Appendix E.
+    """
+    if copies not in ("all", "one"):
+        raise ValueError(f"copies must be 'all' or 'one'; got {copies!r}")
+    counts = _integers("bootstrap: counts", counts)
+    if counts.min(initial=0) < 0:
+        raise ValueError(f"bootstrap: counts must not be negative; the smallest is {counts.min()}")
+    spearman, kendall = dict[str, np.ndarray](), dict[str, np.ndarray]()
+    for name, distances in differences.items():
+        d, f, places = checked("bootstrap", distances, functionality, rows)
+        if counts.shape[1:] != f.shape:
+            raise ValueError(
+                f"bootstrap: counts {counts.shape} must have one column for each of {len(f)} models"
+            )
+        values = np.full((2, len(counts)), np.nan)
+        for row, reference, samples in _by_reference(f, places, counts):
+            weights = counts[samples].astype(float)
+            if copies == "one":
+                weights[:, reference] = 1
+            weights[:, np.isnan(d[row])] = 0
+            values[:, samples] = weighted_correlations(d[row], expected_from(f, reference), weights)
+        spearman[name], kendall[name] = values
+    return Resampled(spearman, kendall)
+
+
+def _integers(what: str, values: Any) -> np.ndarray:
+    numbers = np.asarray(values)
+    if numbers.ndim != 2 or numbers.dtype.kind not in "iu":
+        raise ValueError(
+            f"{what} must be whole numbers (draws, n); got shape {numbers.shape} of {numbers.dtype}"
+        )
+    return numbers
+
+
+def _by_reference(
+    functionality: np.ndarray, places: np.ndarray, counts: np.ndarray
+) -> list[tuple[int, int, np.ndarray]]:
+    """Return every row that is the reference of some samples: its position, its model, and which
+    samples."""
+    drawn = np.where(counts[:, places] > 0, functionality[places], -np.inf)
+    best = drawn.argmax(axis=1)
+    best[np.isneginf(drawn.max(axis=1))] = -1  # no possible reference was drawn
+    return [
+        (int(row), int(places[row]), np.flatnonzero(best == row))
+        for row in np.unique(best[best >= 0])
+    ]
+
+
+def weighted_correlations(
+    measured: np.ndarray, expected: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return Spearman's and Kendall's correlation, (2, k), of points that occur as often as each of
+    k weights says."""
+    a, b = (np.where(np.isnan(v), 0.0, v) for v in (measured, expected))
+    signs = [np.sign(v[:, None] - v[None, :]) for v in (a, b)]
+    concordant, first, second = (
+        _form(weights, s) for s in (signs[0] * signs[1], *map(np.abs, signs))
+    )
+    ranks = [weights @ s.T for s in signs]  # twice the ranks, but for a constant
+    total = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)  # a sample can be empty
+    x, y = (r - (weights * r).sum(axis=1, keepdims=True) / total for r in ranks)
+    xy, xx, yy = ((weights * p).sum(axis=1) for p in (x * y, x * x, y * y))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho, tau = xy / np.sqrt(xx * yy), concordant / np.sqrt(first * second)
+    tied = (first == 0) | (second == 0)
+    return np.clip(np.where(tied, np.nan, [rho, tau]), -1, 1)
+
+
+def _form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    return ((weights @ matrix) * weights).sum(axis=1)
+
+
+# -------------------------------------------------------------------------------- permutation tests
+
+
+def permutation_test(
+    differences: Mapping[str, Any],
+    functionality: Any,
+    exchanged: Any,
+    *,
+    rows: Sequence[int] | None = None,
+    self_pair: bool = True,
+) -> dict[str, float]:
+    r"""Return, by measure, the one-sided p-value of Spearman's correlation by permuting the
+    functionality of models.
+
+    .. math:: p = \frac{1 + \#\{\pi : \rho(d, f \circ \pi) \ge \rho(d, f)\}}{1 + \text{draws}}
+
+    The reference is chosen anew, as the best after the permutation. If distances are unrelated to
+    functionality beyond what models share, and ``exchanged`` from :func:`exchanges` keeps together
+    what they share, then p <= a with probability at most a, however pairs depend on each other.
+
+    ``differences``, ``functionality``, ``rows``, ``self_pair``: as for :func:`agreement`. NaN for a
+    measure with missing values, or without a correlation. Raises ``ValueError`` for shapes
+    that do not fit.
+    """
+    exchanged = _integers("permutation_test: exchanges", exchanged)
+    if not np.array_equal(
+        np.sort(exchanged, axis=1), np.tile(np.arange(exchanged.shape[1]), (len(exchanged), 1))
+    ):
+        raise ValueError(
+            "permutation_test: every row of exchanges must be an order of 0 to "
+            f"{exchanged.shape[1] - 1}"
+        )
+    results = {}
+    prepared = None
+    for name, distances in differences.items():
+        d, f, places = checked("permutation_test", distances, functionality, rows)
+        if exchanged.shape[1:] != f.shape:
+            raise ValueError(
+                f"permutation_test: exchanges {exchanged.shape} must have {len(f)} columns, one "
+                "per model"
+            )
+        prepared = prepared or _expected_ranks(f, places, exchanged, self_pair)
+        results[name] = np.nan if np.isnan(d).any() else _p_value(d, places, *prepared, self_pair)
+    return results
+
+
+def _expected_ranks(
+    functionality: np.ndarray, places: np.ndarray, exchanged: np.ndarray, self_pair: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row that is the reference, and the ranks expected of its distances, as observed
+    and permuted."""
+    n = len(functionality)
+    orders = np.vstack([np.arange(n), exchanged])
+    row = functionality[orders][:, places].argmax(axis=1)
+    # the model whose functionality the reference has
+    best = orders[np.arange(len(orders)), places[row]]
+    ranks = unit_ranks(
+        np.array([expected_from(functionality, b) for b in range(n)]), np.arange(n), self_pair
+    )
+    return row, ranks[best[:, None], orders]
+
+
+def _p_value(
+    differences: np.ndarray,
+    places: np.ndarray,
+    row: np.ndarray,
+    expected: np.ndarray,
+    self_pair: bool,
+) -> float:
+    correlations = (unit_ranks(differences, places, self_pair)[row] * expected).sum(axis=1)
+    observed, drawn = correlations[0], correlations[1:]
+    return np.nan if np.isnan(observed) else p_value_of(observed, drawn)
+
+
+def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:
+    """Return the ranks within every row, centred and of unit length; 0 in the column of its self
+    pair if that does not count."""
+    places = np.arange(len(values))
+    if not self_pair:
+        values = values.copy()
+        values[places, selves] = -np.inf  # ranked first, which shifts all others alike
+    ranks = ranks_of_rows(values)
+    counted = np.ones(values.shape, bool)
+    counted[places, selves] = self_pair
+    centred = np.where(
+        counted,
+        ranks - (ranks * counted).sum(axis=1, keepdims=True) / counted.sum(axis=1)[:, None],
+        0,
+    )
+    with np.errstate(invalid="ignore"):
+        unit: np.ndarray = centred / np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    return unit

@@ -1,0 +1,469 @@
+"""The sensitivity suite (Ding et al. 2021): do measures respond to what affects function, and to
+nothing else?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from resemblance.base.text import did_you_mean
+from resemblance.catalogue import get_measures
+from resemblance.comparison.comparison import info_of
+from resemblance.comparison.provenance import environment
+from resemblance.contracts._measure import Measure
+from resemblance.data.subject import Subject
+from resemblance.engine.workers import Call
+from resemblance.engine.workers import run as carried_out
+from resemblance.models.model_folder import folders_left_out, read_subjects
+from resemblance.models.recipe import Recipe, with_defaults
+from resemblance.sections.headlines import OWN, few_models, is_trial
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section
+
+from ..case import Case
+from ..page import scores_section, times_section
+from ..pinned import MODELS, Pinned, Reduction, pin_model, remembered
+from ..ranks import overview_of, scored_cells, with_scores
+from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
+from ..scoring import MOST_OFTEN, Compared, compare_cases, failures_of, scores_of, seconds_of
+from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
+from ..study_models import ModelFamily, is_written, subjects_of, train
+from ..training import DOMAINS
+from .cases import (
+    BENCHMARKS,
+    Benchmark,
+    FamilySets,
+    accuracies_of,
+    cases_of_family,
+    reliability_key,
+    rounded_differences,
+    sets_of,
+    whole_part,
+    with_probes,
+)
+from .findings import PAPER, Findings, find, name_of
+from .models import SIZES, Size, families, recipes, without_nan
+from .page import benchmark_section, score_columns, summary_section
+
+__all__ = ["BENCHMARKS", "MEASURES", "SIZES", "run"]
+
+CONSTANT = (
+    "all models have {:.3f} there, so that no distance can follow it: left out for all measures"
+)
+CONSTANT_MEASURE = (
+    "all distances are equal up to rounding, so nothing can be ranked: after centring and scaling, "
+    "a measure of size or position is constant"
+)
+SLOW = "left out: it takes too long on so many samples"
+ALL_SLOW = "all measures of this run take too long on so many samples"
+NONE_FIT = "none that fit"
+MEASURES: tuple[str, ...] = ("default", *PAPER.values(), "cka[estimator=debiased]", "mka")
+TITLE = "Sensitivity and specificity"
+INTRODUCTION = (
+    "Do measures of similarity respond to what affects function, and to nothing else? Four "
+    "benchmarks after Ding, Denain and Steinhardt (2021): random starts and layers, deleted "
+    "principal components, seeds of fine-tuning, seeds of pretraining. In each, distances from "
+    "the best representation should be in the order of the differences in what representations "
+    "can do. Naive p-values assume that pairs are independent; permuted ones and intervals allow "
+    "for the seeds that models have in common."
+)
+
+
+def run(
+    folder: str | Path | None = None,
+    *,
+    measures: Iterable[str | Measure] | None = None,
+    size: str = "default",
+    only: Iterable[str] | None = None,
+    domains: Sequence[str] = tuple(DOMAINS),
+    models: str | Path | None = None,
+    claims: Mapping[str, Judge] | None = None,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress | None = None,
+    pinned: Pinned | None = None,
+) -> Result:
+    """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
+
+    Parameters
+    ----------
+    folder : keeps models, what probes answer, comparisons and the result (``result.json``); without
+        it nothing is kept. A process that is killed loses the models and probes that it was working
+        on and the last half second of comparisons.
+    measures : measures, names, specifications, presets. Default: those of the paper as its authors'
+        code computes them, the 24 of ``preset("default")``, debiased CKA and MKA. RTD takes part up
+        to a number of samples, beyond which it takes very long; the result names what is left out.
+    size : ``"small"`` (a trial), ``"default"`` (about ten minutes of one processor), or ``"paper"``
+        (as many models and samples as the paper; many hours).
+    only : names of benchmarks: "layers", "deletion", "finetuning", "pretraining". Default: all.
+    domains : of the models that are trained: "graphs", "language", "vision".
+    models : a folder of your own models instead (see :func:`resemblance.read_subjects`); each takes
+        the benchmarks for which it has the data, and the result gives the reason for every other.
+        "normal" models with ``labels.npy`` take the first two, "finetuned" ones with ``accuracies``
+        on other inputs the others.
+    claims : by the name of a section ("summary", or a benchmark), a function from its facts to the
+        claims of a paper. The facts of a benchmark are a tuple of
+        :class:`~resemblance.bench.sensitivity.findings.Findings`, those of the summary all of
+        these by benchmark. Default: no claims.
+    executor, memory : as for :func:`resemblance.compare`.
+    progress : called with (stage, done, total).
+    pinned : the content of the pack that ``models`` are from.
+
+    A cell whose expected differences do not repeat on other inputs of the same kind, by halves of
+    the test inputs, is shown and not ranked; where models do not keep which inputs they answer
+    right, that is not known.
+
+    Where we differ from the paper: features are centred, not samples, as in the authors' code; the
+    reference of benchmark 2 is an undeleted representation, as in the code; models, data and
+    functionalities are small ones that every installation has.
+
+    Raises ``ValueError`` for an unknown size, domain, benchmark or measure, or an empty list of
+    them, for a folder without models, and for ``models`` in the study of trained models, or the
+    other way round.
+
+    Reference: Ding, Denain and Steinhardt 2021.
+    """
+    benchmarks = _checked(size, only, domains)
+    tested = get_measures(measures if measures is not None else MEASURES)
+    source = None if models is None else str(Path(models).resolve())
+    # mistakes in the folder of a user are found before the work
+    subjects: Sequence[Subject] = [*map(with_defaults, read_subjects(source))] if source else ()
+    settings = {benchmark.setting for benchmark in benchmarks}
+    plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
+    show = progress or (lambda stage, done, total: None)
+    wanted = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
+    with study_folder(folder, wanted) as (place, _):
+        if plan:
+            train(place, plan, executor, show)
+            subjects = subjects_of(place, plan)
+        effort = _effort(size, pinned)
+        if not pinned:
+            subjects = _probed(subjects, benchmarks, effort, place, executor, show)
+        sets = {b: sets_of(b, subjects, effort) for b in benchmarks}
+        known = pinned.facts.get(RELIABILITY, {}) if pinned else {}
+        pairs = [(b.name, of) for b, of_families in sets.items() for of in of_families]
+        cases = [case for pair in pairs for case in cases_of_family(*pair, effort, known)]
+        compared = compare_cases(
+            cases,
+            tested,
+            save=place / "comparisons.db",
+            executor=executor,
+            memory=memory,
+            progress=progress,
+        )
+        findings = _findings(pairs, cases, tested, compared, effort, place, executor, show)
+        result = Result(
+            "sensitivity",
+            size,
+            _sections(sets, findings, cases, tested, compared, wanted),
+            names_of(tested),
+            {b.name: _seconds(cases, compared, b.name) for b in sets},
+            environment() | _origin(source, domains, pinned),
+            _facts(plan, pairs, pinned),
+            remarks=tuple(_remarks(subjects, source, cases, pinned)),
+            title=TITLE,
+            about=INTRODUCTION,
+        )
+        result = with_claims(result, claims, findings | {"summary": findings})
+        result = pinned.named(result) if pinned else result
+        result.save(place / "result.json")
+        log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
+    return result
+
+
+def names_of(measures: Iterable[Measure]) -> dict[str, str]:
+    """Return what measures are called on the page, by specification."""
+    return {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
+
+
+def _origin(source: str | None, domains: Iterable[str], pinned: Pinned | None) -> dict[str, object]:
+    """Return where models are from, unless the pack says it."""
+    if pinned:
+        return {}
+    return {"models": source} if source else {"domains": list(domains)}
+
+
+def _effort(size: str, pinned: Pinned | None) -> Size:
+    """Return how much is computed: on a pack, which has few samples, also by slow measures."""
+    effort = SIZES[size]
+    if pinned is None:
+        return effort
+    effort = effort._replace(slow=effort.samples)
+    return effort if pinned.with_intervals else effort._replace(draws=1, permutations=1)
+
+
+def _checked(size: str, only: Any, domains: Any) -> list[Benchmark]:
+    """Find mistakes before the work, and return the benchmarks that are run."""
+    if not isinstance(size, str) or size not in SIZES:
+        raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
+    names = [b.name for b in BENCHMARKS]
+    only = names if only is None else only if isinstance(only, str) else list(only)
+    for name, values, choices in (("only", only, names), ("domains", domains, tuple(DOMAINS))):
+        if isinstance(values, str) or not list(values):
+            raise ValueError(
+                f"run: {name} must be a list of some of {', '.join(choices)}; got {values!r}"
+            )
+    for name in sorted(set(only) - set(names)):
+        raise ValueError(f"no experiment {name!r}{did_you_mean(name, names)}")
+    return [b for b in BENCHMARKS if b.name in only]
+
+
+def _probed(
+    subjects: Sequence[Subject],
+    benchmarks: Iterable[Benchmark],
+    size: Size,
+    folder: Path,
+    executor: Executor | None,
+    show: Progress,
+) -> list[Subject]:
+    """Return the models, those of benchmarks 1 and 2 with what their probes answer."""
+    wanted = dict[int, Subject]()
+    for benchmark in (b for b in benchmarks if b.setting == "normal"):
+        for members in families(subjects).values():
+            chosen = benchmark.choose(without_nan(members, benchmark.setting)[0])
+            wanted |= {} if isinstance(chosen, str) else {id(s): s for s in chosen}
+    calls = [
+        Call(f"probes of {s.name}", with_probes, (s, size, folder / "probes"))
+        for s in wanted.values()
+    ]
+    show("probes", 0, len(calls))
+    for position, (call, future) in enumerate(carried_out(calls, executor, partial(log, folder))):
+        wanted[id(call.arguments[0])] = future.result()
+        show("probes", position + 1, len(calls))
+    return [wanted.get(id(s), s) for s in subjects]
+
+
+def _findings(
+    pairs: Sequence[tuple[str, FamilySets]],
+    cases: Sequence[Case],
+    measures: Sequence[Measure],
+    compared: Compared,
+    size: Size,
+    folder: Path,
+    executor: Executor | None,
+    show: Progress,
+) -> dict[str, tuple[Findings, ...]]:
+    """Return what each benchmark finds in the families that it compares, in their order."""
+    calls, findings = list[Call](), dict[tuple[str, ModelFamily], Findings]()
+    labels = {m.spec: m.label for m in measures}
+    failed = failures_of(cases, compared, lambda case: (case.test, case.models))
+    for benchmark, of in pairs:
+        parts = {layer: whole_part(of.sets[layer]) for layer, _ in of.cells}
+        differences = {
+            layer: rounded_differences(compared[part.key])
+            for layer, part in parts.items()
+            if part.key in compared
+        }
+        reasons = {
+            f.measure: f"{f.comparisons} comparisons failed{MOST_OFTEN}{f.reason}"
+            for f in failed
+            if (f.test, f.models) == (benchmark, of.family.title)
+        }
+        if differences:
+            calls.append(Call(benchmark, find, (of, labels, differences, reasons, size)))
+    show("resampling", 0, len(calls))
+    for call, future in carried_out(calls, executor, partial(log, folder)):
+        of = call.arguments[0]
+        findings[call.name, of.family] = future.result()._replace(sets=of)
+        show("resampling", len(findings), len(calls))
+    by_benchmark = dict[str, tuple[Findings, ...]]()
+    for benchmark, of in (pair for pair in pairs if (pair[0], pair[1].family) in findings):
+        by_benchmark[benchmark] = (*by_benchmark.get(benchmark, ()), findings[benchmark, of.family])
+    return by_benchmark
+
+
+# ------------------------------------------------------------------------------- studies and packs
+
+
+def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
+    """Write the models of a finished study into a pack, and return what it must remember.
+
+    The accuracies of probes, on all samples, become traits of the models that the first two
+    benchmarks compare: they are what representations are held to, not what a measure sees. How far
+    what is expected repeats on other inputs is that of the study, with all its inputs.
+    """
+    known = purpose(study)
+    if known.models:
+        raise ValueError(f"{study} is of models that were not trained for a size of the suite")
+    plan, size, subjects = _trained(study, known.size), SIZES[known.size], []
+    for recipe in plan:
+        subject, more = subjects_of(study, [recipe])[0], {}
+        if recipe.setting == "normal":
+            subject = with_probes(subject, size, study / "probes")
+            more = {"probes": accuracies_of(subject)}
+        subjects.append(subject)
+        pin_model(study, recipe, pack, reduction, _first_pooling, **more)
+    reliabilities = {reliability_key(c): c.reliability for c in _best_cases(subjects, size)}
+    return remembered(known.size, plan, reliabilities)
+
+
+def _trained(study: Path, size: str) -> list[Recipe]:
+    """Return the models that are compared, of the domains that a study has in full."""
+    trained = list[Recipe]()
+    for domain in DOMAINS:
+        plan = recipes(size, [domain])
+        trained += plan if all(is_written(study, recipe) for recipe in plan) else ()
+    if not trained:
+        raise ValueError(f"{study} lacks models of every domain: finish the study first")
+    return [recipe for recipe in trained if recipe.setting != "pretrained"]
+
+
+def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Of several poolings the first is compared, as the others are the same models."""
+    return dict(list(traits["layers"].items())[:1])
+
+
+def cases_of(pinned: Pinned) -> list[Case]:
+    """Return what the measures are ranked by: the order of distances from the best representation,
+    for each benchmark, family of models and functionality by both correlations."""
+    subjects = [*map(with_defaults, read_subjects(pinned.folder / MODELS))]
+    cases = _best_cases(subjects, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {}))
+    return [case for case in cases if is_reliable(case.reliability)]
+
+
+def _best_cases(
+    subjects: Sequence[Subject], size: Size, known: Mapping[str, float] = {}
+) -> list[Case]:
+    """Return the cases of all benchmarks, which compare the best representation only."""
+    return [
+        case
+        for benchmark in BENCHMARKS
+        for of in sets_of(benchmark, subjects, size)
+        for case in cases_of_family(benchmark.name, of, known=known)
+    ]
+
+
+def run_pinned(
+    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+) -> Result:
+    """Run measures through the four benchmarks on the models of a pack, or continue in a folder.
+
+    ``options``: executor, memory and progress.
+    """
+    return run(
+        folder,
+        measures=measures,
+        size=pinned.facts["size"],
+        models=pinned.folder / MODELS,
+        pinned=pinned,
+        **options,
+    )
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+def _sections(
+    sets: Mapping[Benchmark, Sequence[FamilySets]],
+    findings: Mapping[str, Sequence[Findings]],
+    cases: Sequence[Case],
+    measures: Sequence[Measure],
+    compared: Compared,
+    wanted: Purpose,
+) -> tuple[Section, ...]:
+    scores = [row for case in cases for row in scores_of(case, compared)]
+    cells = scored_cells(cases, scores)
+    sections = [summary_section(findings)]
+    for benchmark, of_families in sets.items():
+        name, reasons = benchmark.name, dict[str, str]()
+        of_benchmark = findings.get(name, ())
+        by_family = {some.family: some for some in of_benchmark}
+        for of in of_families:
+            reasons |= _reasons(of, by_family.get(of.family), measures)
+        reasons |= _unreliable(case for case in cases if case.test == name)
+        section = benchmark_section(benchmark, of_benchmark, reasons)
+        ranked = {cell: of_cell for cell, of_cell in cells.items() if cell[0] == name}
+        sections.append(with_scores(section, ranked))
+    if cases:
+        infos, usual = [info_of(m) for m in measures], get_measures(MEASURES)
+        is_small = is_trial(wanted.suite, wanted.size) and not wanted.models
+        overview = overview_of(wanted.suite, scores, infos, cells, usual, is_trial=is_small)
+        overview = overview._replace(names=names_of(measures))
+        seconds = seconds_of(cases, compared, lambda case: case.cell[0])
+        sections.append(scores_section(overview, score_columns(cases)))
+        sections.append(times_section(overview, seconds))
+    return tuple(sections)
+
+
+def _reasons(
+    of: FamilySets, findings: Findings | None, measures: Sequence[Measure]
+) -> dict[str, str]:
+    """Return why models, accuracies, measures or the whole family are not in the tables."""
+    reasons, title, constant = dict(of.reasons), of.family.title, dict[str, str]()
+    for layer, members in of.sets.items():
+        for name, f in members.functionality.items():
+            if (layer, name) not in of.cells:
+                where = name if len(of.sets) == 1 else f"{layer}, {name}"
+                constant[where] = CONSTANT.format(f[0])
+    whole = dict[str, str]()
+    if findings is None:
+        without = "; ".join(f"{what}: {reason}" for what, reason in constant.items())
+        whole = {title: of.absent or without or ALL_SLOW}
+    else:
+        slow = {m.spec for m in measures} - set(findings.correlations.measures)
+        reasons |= constant | dict.fromkeys(slow, SLOW) | dict(findings.failed)
+        reasons |= dict.fromkeys(findings.constant, CONSTANT_MEASURE)
+    return {f"{title}, {what}": why for what, why in reasons.items()} | whole
+
+
+def _unreliable(cases: Iterable[Case]) -> dict[str, str]:
+    """Return the cells in which measures are not ranked."""
+    return {
+        f"{case.models}, {case.cell[-2]}": (
+            f"shown, not ranked: on other inputs its expected differences repeat by "
+            f"{case.reliability:.2f}, less than {LEAST_RELIABILITY}"
+        )
+        for case in cases
+        if not is_reliable(case.reliability)
+    }
+
+
+def _seconds(cases: Iterable[Case], compared: Compared, benchmark: str) -> float:
+    """Return the processor time of the comparisons of a benchmark."""
+    keys = {part.key for case in cases if case.test == benchmark for part in case.parts}
+    return sum(sum(compared[key].seconds.values()) for key in keys if key in compared)
+
+
+def _facts(
+    plan: Sequence[Recipe], pairs: Iterable[tuple[str, FamilySets]], pinned: Pinned | None
+) -> dict[str, str]:
+    """Return the data sets, the models and the seeds."""
+    if plan:
+        architectures = ", ".join(dict.fromkeys(r.architecture for r in plan))
+        return {
+            "data sets": ", ".join(dict.fromkeys(r.dataset for r in plan)),
+            "models": f"{len(plan)}: {architectures}",
+            "seeds": str(len({r.seed for r in plan})),
+        }
+    members = [of.family for _, of in pairs if of.cells]
+    datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
+    architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
+    whose = f"of {pinned.identity}" if pinned else OWN
+    return {"data sets": datasets or "none", "models": f"{whose}: {architectures or NONE_FIT}"}
+
+
+def _remarks(
+    subjects: Sequence[Subject], source: str | None, cases: Sequence[Case], pinned: Pinned | None
+) -> Iterator[str]:
+    """Yield what a reader must know: that a user's models are few, which were left out, and which
+    cells are not ranked, or may be noise."""
+    if source:
+        few = few_models(max(map(len, families(subjects).values()), default=0))
+        left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(source).items())
+        yield from filter(None, (few, f"Left out: {left}." if left else ""))
+    unknown = sum(case.reliability is None for case in cases)
+    if unknown:
+        lacking = f"{pinned.identity} does not say it" if pinned else "the models do not say it"
+        yield (
+            f"For {unknown} of {len(cases)} cells it is not known how far what is expected repeats "
+            f"on other inputs of the same kind: {lacking}."
+        )
+    noise = sum(not is_reliable(case.reliability) for case in cases)
+    if noise:
+        yield (
+            f"Shown, not ranked: {noise} of {len(cases)} cells, whose expected differences do not "
+            f"repeat on other inputs of the same kind (reliability below {LEAST_RELIABILITY})."
+        )

@@ -1,0 +1,251 @@
+"""Tables of one family of models: means, layers, functionalities, p-values, contrasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from resemblance.sections.sections import Entry, Table
+from resemblance.sections.values import known
+
+from .findings import (
+    CKA,
+    FEWEST_BLOCKS,
+    LEVEL,
+    PAPER,
+    PROCRUSTES,
+    PWCCA,
+    QUALITIES,
+    Contrast,
+    Correlations,
+    Findings,
+    Quality,
+    count,
+)
+
+INDEPENDENT = (
+    "Naive p-values assume that pairs are independent, as the paper's do; permuted ones do not."
+)
+FEW = 25  # cells whose p-values are all shown
+CONTRASTS = ((PROCRUSTES, CKA), (PROCRUSTES, PWCCA), (CKA, PWCCA))
+DIFFERENCES = (
+    "first", "second", "first - second", "low", "high", "low, all copies", "high, all copies",
+    "draws",
+)  # fmt: skip
+SIGNS: Mapping[Quality, str] = {"spearman": "ρ", "kendall": "τ"}
+Record = dict[str, Entry]
+
+
+def tables_of(of: Findings) -> Iterator[Table]:
+    """Yield the tables of a family that every benchmark has."""
+    names = of.correlations.names
+    layers, functionalities = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
+    yield _means(of)
+    if len(layers) > 1:
+        for quality in QUALITIES:
+            yield _matrix(of, "layer", layers, quality)
+    if len(functionalities) > 1:
+        yield _matrix(of, "functionality", functionalities, "spearman")
+    yield _p_values(of, layers)
+    for quality in QUALITIES:
+        note = (
+            f"Differences of {quality.capitalize()}'s correlation, mean over cells, with 95 % "
+            "bootstrap intervals: first with one pair of the reference with itself, then with one "
+            "for each time that it was drawn, as in the paper's procedure. Draws: the bootstrap "
+            "samples with a value. Measures with failed comparisons are left out."
+        )
+        yield Table.of(
+            [_contrast_record(of, c) for c in contrasts_of(of.correlations, quality)],
+            f"{of.family.title}: differences {quality}",
+            f"Measures against each other, {quality.capitalize()}: {of.family.title}",
+            note,
+            columns=DIFFERENCES,
+        )
+    if len(layers) > 1:
+        yield _differences_by_layer(of, layers)
+
+
+def best_first(records: Iterable[Record], key: str) -> list[Record]:
+    """Sort records by a number, the largest first, None last; by name where they are equal but for
+    rounding."""
+    return sorted(
+        records, key=lambda r: (r[key] is None, -round(float(r[key] or 0), 9), str(r["measure"]))
+    )
+
+
+def _means(of: Findings) -> Table:
+    c = of.correlations
+    records = list[Record]()
+    for spec in c.measures:
+        rho, tau = (c.estimate(spec, quality) for quality in QUALITIES)
+        naive, permuted = c.rejected(spec)
+        known_pairs = c.mean(spec, kind="known") if rho.value is None else None
+        m = c.measures.index(spec)
+        records.append(
+            {
+                "measure": of.name(spec),
+                **dict(zip(("ρ", "ρ low", "ρ high"), rho)),
+                **dict(zip(("τ", "τ low", "τ high"), tau)),
+                "ρ, every reference": c.mean(spec, kind="every"),
+                "ρ, no self pair": c.mean(spec, kind="alone"),
+                "naive p ≤ 0.05": naive,
+                "permuted p ≤ 0.05": permuted,
+                "draws": float(count(c.drawn(spec))),
+                "known pairs only": None
+                if known_pairs is None
+                else f"{known_pairs:.2f} ({int(c.pairs[m].sum())} of {c.of * len(c.names)})",
+            }
+        )
+    cells = "one cell"
+    if len(c.names) > 1:
+        cells = f"mean over {len(c.names)} cells (layers times functionalities)"
+    note = (
+        f"{c.of} representations, {cells}. Spearman's ρ and Kendall's τ with 95 % intervals "
+        "over bootstrap samples of models, or of the seeds that they share; every sample chooses "
+        "the reference again. Then ρ averaged over all references, ρ without the pair of the "
+        "reference with itself, and the share of cells with a p-value of at most 0.05. "
+        f"{INDEPENDENT} {_sureness(c)} A measure with failed comparisons has no mean "
+        "and is last; the last column gives the mean over its other pairs."
+    )
+    title = of.family.title
+    return Table.of(best_first(records, "ρ"), f"{title}: measures", f"All measures: {title}", note)
+
+
+def _sureness(c: Correlations) -> str:
+    """Say how many bootstrap samples intervals have, and how small a permuted p-value can be."""
+    text = (
+        f"Draws: the bootstrap samples, of {c.draws.shape[-1]}, in which the measure has a value; "
+        "intervals are of these."
+    )
+    if not c.draws.shape[-1]:
+        text = (
+            f"There are no intervals: samples would be drawn from {c.blocks} blocks, and "
+            f"{FEWEST_BLOCKS} are needed."
+        )
+    limit = "by the number of orders, or of permutations"
+    if c.smallest > LEVEL:
+        limit = "so that none is given"
+    return (
+        f"{text} The smallest permuted p-value that these models can give is "
+        f"{c.smallest:.2g}, {limit}."
+    )
+
+
+def _matrix(of: Findings, by: str, names: Sequence[str], quality: Quality) -> Table:
+    """Measures times layers, or times functionalities: the mean over the other."""
+    c = of.correlations
+    cells = {name: c.cells(**{by: name}) for name in names}
+    records = [
+        {
+            "measure": of.name(spec),
+            "mean": c.mean(spec, quality),
+            **{name: c.mean(spec, quality, some) for name, some in cells.items()},
+        }
+        for spec in c.measures
+    ]
+    return Table.of(
+        best_first(records, "mean"),
+        f"{of.family.title}: {by} {quality}",
+        f"{quality.capitalize()} by {by}: {of.family.title}",
+    )
+
+
+def _p_values(of: Findings, layers: Sequence[str]) -> Table:
+    """The p-values of the measures of the paper in every cell; where cells are many, by layer, the
+    share of functionalities with small ones."""
+    c = of.correlations
+    specs = [spec for spec in c.measures if spec in PAPER.values()]
+    if len(c.names) <= FEW:
+        records = [_p_record(of, cell, spec) for cell in range(len(c.names)) for spec in specs]
+        what = "One-sided p-values for the measures of the paper."
+    else:
+        records = [
+            {
+                "layer": layer,
+                "measure": of.name(spec),
+                **{SIGNS[q]: c.mean(spec, q, c.cells(layer=layer)) for q in QUALITIES},
+                **dict(
+                    zip(
+                        ("naive p ≤ 0.05", "permuted p ≤ 0.05"),
+                        c.rejected(spec, c.cells(layer=layer)),
+                    )
+                ),
+            }
+            for layer in layers
+            for spec in specs
+        ]
+        what = (
+            "By layer, mean correlations and the share of functionalities with one-sided p of at "
+            "most 0.05."
+        )
+    title = of.family.title
+    return Table.of(
+        records,
+        f"{title}: p-values",
+        f"p-values: {title}",
+        f"{what} {INDEPENDENT} {_sureness(c)}",
+        columns=("layer", *(["functionality"] if len(c.names) <= FEW else []), "measure"),
+    )
+
+
+def _p_record(of: Findings, cell: int, spec: str) -> Record:
+    c = of.correlations
+    (layer, functionality), m = c.names[cell], c.measures.index(spec)
+    values: Record = {}
+    for quality, sign in SIGNS.items():
+        value = c.mean(spec, quality, [cell], "known")
+        pairs = int(c.pairs[m, cell])
+        is_marked = value is not None and pairs < c.of
+        values[sign] = f"{value:.2f} ({pairs} of {c.of} pairs)" if is_marked else value
+    naive = {f"naive p ({SIGNS[q]})": c.mean(spec, q, [cell], "naive") for q in QUALITIES}
+    return {
+        "layer": layer,
+        "functionality": functionality,
+        "measure": of.name(spec),
+        **values,
+        **naive,
+        "permuted p (ρ)": known(c.p[m, cell]),
+    }
+
+
+def contrasts_of(c: Correlations, quality: Quality) -> list[Contrast]:
+    """Return the measures of the paper against each other, and Procrustes against every other
+    measure, without those that have no mean."""
+    leading = [spec for spec in PAPER.values() if spec in c.measures]
+    pairs = list(combinations(leading, 2))
+    if PROCRUSTES in c.measures:
+        pairs += [(spec, PROCRUSTES) for spec in c.measures if spec not in leading]
+    contrasts = (c.contrast(first, second, quality) for first, second in pairs)
+    return [contrast for contrast in contrasts if contrast is not None]
+
+
+def _contrast_record(of: Findings, contrast: Contrast) -> Record:
+    first, second, *numbers = contrast
+    return dict(zip(DIFFERENCES, (of.name(first), of.name(second), *numbers)))
+
+
+def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Contrast]:
+    """Return the difference of Kendall's correlations in every layer that has one."""
+    layers = dict.fromkeys(layer for layer, _ in c.names)
+    contrasts = {
+        layer: c.contrast(first, second, "kendall", c.cells(layer=layer)) for layer in layers
+    }
+    return {layer: contrast for layer, contrast in contrasts.items() if contrast is not None}
+
+
+def _differences_by_layer(of: Findings, layers: Sequence[str]) -> Table:
+    """The measures of the paper against each other in every layer, as in its Appendix E."""
+    contrasts = [contrasts_by_layer(of.correlations, *pair) for pair in CONTRASTS]
+    return Table.of(
+        [
+            {"layer": layer, **_contrast_record(of, by_layer[layer])}
+            for layer in layers
+            for by_layer in contrasts
+            if layer in by_layer
+        ],
+        f"{of.family.title}: differences by layer",
+        f"Measures against each other by layer: {of.family.title}",
+        "Differences of Kendall's correlation in every layer, mean over functionalities; columns "
+        "as above.",
+        columns=("layer", *DIFFERENCES),
+    )

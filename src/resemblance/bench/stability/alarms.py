@@ -1,0 +1,339 @@
+"""How far disturbed models moved by every measure, and whether that warns of a loss of accuracy:
+thresholds, curves, and the significance of a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from resemblance.significance import ranks_of_rows
+
+from ..grounding import BlockScore, spearman
+from .models import family
+
+RDM, PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
+CKA, PROCRUSTES, SQUARED = "cka[estimator=debiased]", "procrustes", "procrustes[squared=True]"
+DRIFTS = (
+    RDM, PEARSON, CKA, PROCRUSTES, SQUARED, "pwcka", "sliced_wasserstein", "mmd",
+    "subspace_overlap",
+    "eigenspectrum_similarity",
+)  # fmt: skip
+KINDS = ("noise", "rounding", "adapters")
+# the threshold of the paper for its drifts; here also as a share of the scale of a measure
+SHARE = 0.05
+QUANTILE = 0.95  # of harmless differences: the calibrated threshold
+SIGNIFICANT = 0.05
+POINTS = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
+FEWEST = 5  # copies that lost more than that, and that did not, for an area under the ROC
+# of a difference that are kept, relative to the largest: the same data differ by rounding errors
+DIGITS = 10
+
+
+def trimmed(differences: np.ndarray) -> np.ndarray:
+    """Return differences to 10 digits of the largest, so that rounding decides nothing, whatever
+    the unit."""
+    largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
+    if not largest:
+        return differences
+    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    return rounded
+
+
+def warning(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
+    """The area under the ROC curve for detecting a loss of more than two points."""
+    return BlockScore(auc(measured, losses > POINTS[1]))
+
+
+class DisturbedCopy(NamedTuple):
+    """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
+
+    ``p``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: those of
+    the paper, on rows of length 1.
+    """
+
+    kind: str
+    draw: int
+    name: str
+    level: float
+    loss: float
+    p: float
+    differences: Mapping[str, float | None]
+    drifts: Mapping[str, float | None] = {}
+
+    @property
+    def harmed(self) -> bool:
+        """Whether accuracy was lost significantly."""
+        return self.p < SIGNIFICANT
+
+
+class DisturbedModel(NamedTuple):
+    """One model and everything that was done to it. ``unchanged``: its differences to itself."""
+
+    name: str
+    accuracy: float
+    points: tuple[DisturbedCopy, ...]
+    unchanged: Mapping[str, float | None]
+
+    def of(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
+        """Return the points of a kind, in order."""
+        return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
+
+    def disturbed(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
+        """Return the points of a kind but those to which nothing was done."""
+        return [p for p in self.of(kind, draw) if p.level > 0]
+
+
+class Rates(NamedTuple):
+    """Shares of the disturbed models that raise the alarm: of those that lost no accuracy, and of
+    those that did."""
+
+    false_alarms: float
+    caught: float
+
+
+def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+    """Return the differences by one measure, NaN where there is none; ``KeyError`` for a measure
+    that was not run."""
+    return _numbers([p.differences[spec] for p in points])
+
+
+def drifts(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+    """Return the drifts of the paper by one measure; NaN where there is none, or the paper defines
+    no such drift."""
+    return _numbers([p.drifts.get(spec) for p in points])
+
+
+def _numbers(values: Iterable[float | None]) -> np.ndarray:
+    return np.array([np.nan if v is None else v for v in values], float)
+
+
+def scale(model: DisturbedModel, spec: str) -> float:
+    """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
+    whatever its bounds.
+
+    NaN where they are not farther, or either has no value.
+    """
+    away = float(np.mean(differences(model.of("shuffled"), spec))) - _start(model, spec)
+    return away if away > 0 else float("nan")
+
+
+def _start(model: DisturbedModel, spec: str) -> float:
+    return float(_numbers([model.unchanged[spec]])[0])
+
+
+def shares(model: DisturbedModel, points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+    """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled ones."""
+    return (differences(points, spec) - _start(model, spec)) / scale(model, spec)
+
+
+def tested(model: DisturbedModel) -> list[DisturbedCopy]:
+    """Return the points on which thresholds are tried: not those that calibrate them, nor
+    undisturbed ones."""
+    draws = {"noise": 1}
+    return [p for kind in KINDS for p in model.disturbed(kind, draws.get(kind))]
+
+
+# how far above a threshold: alarm when positive
+Threshold = Callable[[DisturbedModel, Sequence[DisturbedCopy], str], np.ndarray | None]
+
+
+def as_printed(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
+    """How far drifts on rows of length 1 are above 0.05: the rule of the paper."""
+    return drifts(points, spec) - SHARE
+
+
+def scaled(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
+    """How far differences are above 5 % of the scale of the measure."""
+    return shares(model, points, spec) - SHARE
+
+
+def calibrated(
+    model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str
+) -> np.ndarray | None:
+    """Return how far differences exceed the 95th percentile of those after another draw of
+    harmless noise.
+
+    That is one of them, so that a monotone function of the measure raises the same alarms. None
+    when no noise is harmless.
+    """
+    harmless = calibration(model)
+    if not harmless:
+        return None
+    return differences(points, spec) - np.quantile(
+        differences(harmless, spec), QUANTILE, method="higher"
+    )
+
+
+def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
+    """Return the harmless noise that thresholds are calibrated with."""
+    return [p for p in model.disturbed("noise", 0) if not p.harmed]
+
+
+def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float:
+    """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
+    comparison failed."""
+    points = model.disturbed("noise", 1)
+    above = threshold(model, points, spec)
+    if above is None or np.isnan(above).any():
+        return float("nan")
+    return first_above([p.level for p in points], list(above), 0.0)
+
+
+def first_harm(model: DisturbedModel) -> float:
+    """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
+    none does."""
+    points = model.disturbed("noise", 1)
+    harmed = holm([p.p for p in points], SIGNIFICANT)
+    return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
+
+
+def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> Rates:
+    """Return how often a threshold raises the alarm; NaN where a comparison failed, or there is
+    nothing to raise it for."""
+    calls: dict[bool, list[float]] = {False: [], True: []}
+    for model in models:
+        points = tested(model)
+        above = threshold(model, points, spec)
+        for p, value in zip(points, () if above is None else above):
+            calls[p.harmed].append(np.nan if np.isnan(value) else float(value > 0))
+    return Rates(*(float(np.mean(alarms)) if alarms else float("nan") for alarms in calls.values()))
+
+
+def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]]:
+    """Return models by domain and architecture."""
+    groups: dict[str, list[DisturbedModel]] = {}
+    for model in models:
+        groups.setdefault(family(model.name), []).append(model)
+    return groups
+
+
+def tracking(
+    models: Iterable[DisturbedModel], spec: str, kind: str, *, linear: bool = False
+) -> float:
+    """Return Spearman's correlation of difference and loss of accuracy, or Pearson's if
+    ``linear``, averaged over models.
+
+    Models that lost the same accuracy whatever was done are left out. NaN with a failed comparison,
+    and where a measure says the same whatever was done: what is hard may not be left out.
+    """
+    correlations = []
+    for model in models:
+        points = model.disturbed(kind)
+        a, b = differences(points, spec), np.array([p.loss for p in points])
+        if len(b) > 1 and np.ptp(b) > 0:
+            correlations.append(_correlation(a, b, linear))
+    return float(np.mean(correlations)) if correlations else float("nan")
+
+
+def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
+    if np.isnan(a).any() or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    return float(np.corrcoef(a, b)[0, 1]) if linear else spearman(a, b).value
+
+
+def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
+    """Return how many copies lost more accuracy than ``loss``, and how many did not; only models
+    that have both count."""
+    counts = np.zeros(2, int)
+    for model in models:
+        losses = [p.loss > loss for p in model.disturbed(kind)]
+        if any(losses) and not all(losses):
+            counts += sum(losses), len(losses) - sum(losses)
+    return int(counts[0]), int(counts[1])
+
+
+def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:
+    """Return the area under the ROC curve for detecting a loss of accuracy above ``loss``.
+
+    Only copies of the same model are compared, so that no scale is needed: every model counts as
+    often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
+    either kind.
+    """
+    if min(lost(models, kind, loss)) < FEWEST:
+        return float("nan")
+    areas, pairs = [], []
+    for model in models:
+        points = model.disturbed(kind)
+        values, positive = differences(points, spec), np.array([p.loss > loss for p in points])
+        if positive.any() and not positive.all():
+            if np.isnan(values).any():
+                return float("nan")
+            areas.append(auc(values, positive))
+            pairs.append(positive.sum() * (~positive).sum())
+    return float(np.average(areas, weights=pairs))
+
+
+def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return shares of the scale and losses of accuracy of all disturbed models; nothing where a
+    comparison failed."""
+    values, losses = [np.zeros(0)], [np.zeros(0)]
+    for model in models:
+        points = [p for kind in KINDS for p in model.disturbed(kind)]
+        values.append(shares(model, points, spec))
+        losses.append(np.array([p.loss for p in points]))
+    a, b = np.concatenate(values), np.concatenate(losses)
+    return (a, b) if not np.isnan(a).any() else (a[:0], b[:0])
+
+
+# ------------------------------------------------------------------------------------- statistics
+
+
+def auc(values: np.ndarray, positive: np.ndarray) -> float:
+    """Return the area under the ROC curve, in [0, 1]: do positive cases have larger values?
+
+    The probability that a positive case has a larger value than a negative one, ties counting half.
+    NaN when all cases are positive or none is.
+    """
+    positive = np.asarray(positive, bool)
+    count, others = int(positive.sum()), int((~positive).sum())
+    if not count or not others:
+        return float("nan")
+    ranks = ranks_of_rows(values)
+    return float((ranks[positive].sum() - count * (count + 1) / 2) / (count * others))
+
+
+def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
+    """Return the points (false positive rate, true positive rate) of all thresholds.
+
+    From (0, 0) to (1, 1).
+
+    A case is called positive when its value is larger than the threshold; equal values share a
+    point. Raises ``ValueError`` when all cases are positive or none is.
+    """
+    positive = np.asarray(positive, bool)
+    if positive.all() or not positive.any():
+        raise ValueError("roc: there must be positive and negative cases")
+    order = np.argsort(-np.asarray(values), kind="stable")
+    ordered, hits = np.asarray(values)[order], positive[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
+    true, false = np.cumsum(hits)[ends] / hits.sum(), np.cumsum(~hits)[ends] / (~hits).sum()
+    return [(0.0, 0.0), *((float(x), float(y)) for x, y in zip(false, true))]
+
+
+def loss_p_value(lost: int, gained: int) -> float:
+    """Return the exact one-sided p-value of McNemar's test for lost correct answers.
+
+    ``lost``: samples that were right and are wrong now; ``gained``: the opposite. If neither were
+    more likely, lost would be binomial with probability 1/2 out of both.
+    """
+    return float(binom.sf(lost - 1, lost + gained, 0.5))
+
+
+def holm(p_values: Sequence[float], level: float) -> list[bool]:
+    """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    rejected, going = [False] * len(p_values), True
+    for position, i in enumerate(order):
+        going = going and p_values[i] <= level / (len(p_values) - position)
+        rejected[i] = going
+    return rejected
+
+
+def first_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
+    """Return the smallest level whose value exceeds the threshold; infinity when there is none."""
+    return min(
+        (level for level, value in zip(levels, values) if value > threshold), default=float("inf")
+    )

@@ -1,0 +1,373 @@
+"""The page of the stability suite: deletions, and the canary, as tables, figures and scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from resemblance.comparison.comparison import Comparison, MeasureInfo
+from resemblance.sections.figures import Bar, Bars, Chart, Figure, Line
+from resemblance.sections.sections import Entry, Section, Table
+from resemblance.sections.values import distinct, known, mean
+
+from ..case import Score
+from ..page import ScoreColumn, data_table, scores_section
+from ..ranks import Overview
+from . import alarms
+from .alarms import DIGITS, DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, roc, shares
+from .spectral import without_rounding
+
+SHOWN = (0, 1, 10, 30, 50)  # components removed, in the table
+HALF = 0.5
+BLIND = (
+    "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of "
+    "the points, or fits fewer samples than features without error"
+)
+DELETION = "Spectral deletion"
+ABOUT_DELETION = (
+    "A representation of 200 samples and 256 features has singular values that fall as 100 / i; "
+    "the leading principal components are deleted one after the other, and what is left is "
+    "compared with the whole. The curves show how much of its largest difference each measure "
+    "reports after each deletion. A measure scores well when its difference grows with the number "
+    "of components that are missing."
+)
+ABOUT_CANARY = (
+    "A canary in a mine falls silent before the miners notice the gas. Does the representation of "
+    "a network change before its answers get worse? The weights of trained networks are "
+    "disturbed: by noise of a standard deviation of α times that of each parameter, by rounding "
+    "them to few bits, by random adapters of low rank. Every disturbed network sees the same "
+    "inputs as before. A measure is a good canary when its difference grows as accuracy falls, "
+    "and when it stays silent as long as nothing is lost: whether accuracy was lost is decided by "
+    "McNemar's test at 5 %. Differences are shares of the scale of a measure: from the network "
+    "and itself to the network with the weights of every parameter shuffled. A measure that has "
+    "no value for a change has none for that kind of change, and comes last there: a measure must "
+    "not gain by failing in hard cases."
+)
+CANARY = "Canary: weights that drift"
+SCALE = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
+TITLES = {
+    "noise": "Noise in the weights",
+    "rounding": "Weights of few bits",
+    "adapters": "Random adapters",
+}
+Labels = Mapping[str, str]  # of measures, by specification
+
+
+def labels_of(measures: Iterable[MeasureInfo]) -> dict[str, str]:
+    """Return what measures are called, the drifts of the paper before all others."""
+    special = {
+        alarms.RDM: "RDM drift",
+        alarms.CKA: "CKA, debiased",
+        alarms.PROCRUSTES: "Procrustes (root)",
+        alarms.SQUARED: "Procrustes (squared)",
+    }
+    labels = {m.spec: special.get(m.spec, m.label) for m in measures}
+    first = [spec for spec in DRIFTS if spec in labels]
+    return distinct({spec: labels[spec] for spec in dict.fromkeys([*first, *labels])})
+
+
+# ---------------------------------------------------------------------------------------- deletions
+
+
+def deletion_section(
+    comparison: Comparison, removed: Sequence[int], scores: Sequence[Score], overview: Overview
+) -> Section:
+    """Return what measures report after each deletion, and how well they follow it."""
+    names = overview.names
+    values = {m: dict(zip(removed, comparison[m][0].tolist())) for m in names}
+    differences = {
+        m: dict(zip(removed, without_rounding(comparison.difference(m)[0]).tolist())) for m in names
+    }
+    seen, rows = {m: _shares(of) for m, of in differences.items()}, list[dict[str, Entry]]()
+    order = {s.measure: known(s.value) for s in scores}
+    for m, name in names.items():
+        half = next((float(k) for k, share in seen[m].items() if share >= HALF), None)
+        shown = {str(k): known(values[m].get(k)) for k in SHOWN}
+        rows.append({"measure": name, **shown, "half seen at": half, "order": order[m]})
+    table = Table.of(
+        rows,
+        "sensitivity",
+        "Values of all measures by components removed",
+        "“Half seen at”: components removed when half of the largest difference is reported. "
+        "“Order”: rank correlation of differences with components removed.",
+    )
+    lines = (Line(names[m], tuple((float(k), s) for k, s in of.items())) for m, of in seen.items())
+    chart = Chart(
+        "measures",
+        "How soon measures see a deletion",
+        "components removed",
+        "share of the largest difference",
+        tuple(line for line in lines if line.points),
+        "0: the smallest difference that the measure reports, 1: the largest. Measures without a "
+        "value are left out.",
+        threshold=HALF,
+    )
+    reasons = {names[m]: BLIND for m, of in seen.items() if not of}
+    columns = dict(zip(comparison.columns, removed))
+    for failure in reversed(comparison.failures):
+        reasons[names[failure.measure]] = f"{columns[failure.y]} removed: {failure.reason}"
+    tables = (table, data_table(overview, "scores", scores, ("cell",)))
+    return Section("spectral", DELETION, ABOUT_DELETION, tables, (chart,), reasons=reasons)
+
+
+def _shares(differences: Mapping[int, float]) -> dict[int, float]:
+    """Return differences as shares of the largest, by number of components removed.
+
+    Without a spread there are none.
+    """
+    numbers = {k: d for k, d in differences.items() if not np.isnan(d)}
+    low, high = min(numbers.values(), default=0.0), max(numbers.values(), default=0.0)
+    return {k: (d - low) / (high - low) for k, d in numbers.items() if high > low}
+
+
+# ------------------------------------------------------------------------------------------- canary
+
+
+def canary_section(
+    models: Sequence[DisturbedModel], reasons: Mapping[str, str], overview: Overview
+) -> Section:
+    """Return the section that follows from disturbed models.
+
+    ``reasons``: why models could not be trained.
+    """
+    if not models:
+        return Section("canary", CANARY, ABOUT_CANARY, reasons=reasons)
+    labels = labels_of(overview.measures)
+    counts = dict[str, str]()
+    for name, members in alarms.families(models).items():
+        for kind in KINDS:
+            harmed, others = alarms.lost(members, kind, POINTS[1])
+            if min(harmed, others) < FEWEST:
+                words = f"{harmed} copies lost more than 2 points, {others} did not"
+                counts[f"{name}, {kind}: AUC"] = words
+    scores = [s for s in overview.scores if s.test == "canary"]
+    tables = (
+        *(_levels(models, labels, kind) for kind in KINDS),
+        _measures(models, labels),
+        _alarms(models, labels),
+        *scores_section(
+            overview, list(_columns(scores)), name="canary scores", title="Scores"
+        ).tables,
+        data_table(overview, "scores", scores, ("domain", "cell")),
+    )
+    figures: tuple[Figure, ...] = (
+        *_curves(models, labels),
+        _scatter(models, labels),
+        _rocs(models, labels),
+        *_bars(models, labels),
+    )
+    why = {**reasons, **_unscaled(models, labels), **counts}
+    return Section("canary", CANARY, ABOUT_CANARY, tables, figures, reasons=why)
+
+
+def _columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
+    """Yield the columns of the table of scores: a cell, and how far its losses repeat."""
+    cells = dict.fromkeys((s.cell, s.reliability) for s in scores)
+    for cell, repeats in cells:
+        models, _, rest = "/".join(cell).partition(", ")
+        says = "it is not known how far the losses repeat on other inputs"
+        if repeats is not None:
+            says = f"on other inputs the losses repeat by {repeats:.2f}"
+        yield ScoreColumn("canary", cell, models, rest, f"{'/'.join(cell)}; {says}")
+
+
+# ------------------------------------------------------------------------------ tables of canaries
+
+
+def _levels(models: Sequence[DisturbedModel], labels: Labels, kind: str) -> Table:
+    """Means over models at every level, as Tables 47 to 51 of the paper."""
+    rows = []
+    for name in dict.fromkeys(p.name for model in models for p in model.of(kind)):
+        copies = [(model, p) for model in models for p in model.of(kind) if p.name == name]
+        columns = [
+            [p.loss for _, p in copies],
+            [float(p.harmed) for _, p in copies],
+            *([float(shares(m, [p], spec)[0]) for m, p in copies] for spec in labels),
+        ]
+        means = (round(mean(column), DIGITS) + 0.0 for column in columns)
+        rows.append((name, *map(known, means)))
+    level = {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind]
+    columns_of = (level, "accuracy lost", "significantly", *labels.values())
+    note = f"Means over {len(models)} models. Differences: {SCALE}."
+    return Table(f"canary_{kind}", TITLES[kind], columns_of, tuple(rows), note)
+
+
+def _measures(models: Sequence[DisturbedModel], labels: Labels) -> Table:
+    rows: list[tuple[Entry, ...]] = [
+        (
+            label,
+            *(known(alarms.tracking(models, spec, k)) for k in KINDS),
+            *(known(alarms.tracking(models, spec, k, linear=True)) for k in KINDS),
+            *(_area(models, spec, loss) for loss in POINTS),
+        )
+        for spec, label in labels.items()
+    ]
+    kinds = [f"{name}, {kind}" for name in ("Spearman", "Pearson") for kind in KINDS]
+    points = [f"AUC, {100 * loss:g} points" for loss in POINTS]
+    note = (
+        "Correlation of the difference with the accuracy lost, the mean over models; area under "
+        "the ROC for more than so many points lost, among copies of one model, the mean over "
+        f"kinds of models and disturbances of which at least {FEWEST} copies did and {FEWEST} did "
+        "not. Unchanged weights are left out. Without a value: a comparison failed."
+    )
+    rows.sort(key=lambda row: (row[1] is None, -float(row[1] or 0)))
+    title = "Which measures follow accuracy?"
+    return Table("canary_measures", title, ("measure", *kinds, *points), tuple(rows), note)
+
+
+def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | None:
+    """Return the mean area over all cells with enough copies of either kind.
+
+    None where the measure lacks one.
+    """
+    areas = [
+        alarms.detection(group, spec, kind, loss)
+        for group in alarms.families(models).values()
+        for kind in KINDS
+        if min(alarms.lost(group, kind, loss)) >= FEWEST
+    ]
+    return known(float(np.mean(areas))) if areas else None
+
+
+def _alarms(models: Sequence[DisturbedModel], labels: Labels) -> Table:
+    thresholds = {
+        "0.05": alarms.as_printed,
+        "5 % of the scale": alarms.scaled,
+        "calibrated": alarms.calibrated,
+    }
+    rows: list[tuple[Entry, ...]] = []
+    for spec, label in labels.items():
+        row: list[Entry] = [label]
+        for threshold in thresholds.values():
+            row.append(_typical([alarms.first_alarm(m, spec, threshold) for m in models]))
+            row += map(known, alarms.rates(models, spec, threshold))
+        rows.append(tuple(row))
+    copies = [p for m in models for p in alarms.tested(m)]
+    counts = sorted(len(alarms.calibration(m)) for m in models)
+    harm = _typical([alarms.first_harm(m) for m in models])
+    note = (
+        "Median over models of the first α that raises the alarm (none: never), and the share of "
+        f"{len(copies)} disturbed models that raise it, of the {sum(not p.harmed for p in copies)} "
+        f"that lost no accuracy and of the {sum(p.harmed for p in copies)} that did. The first α "
+        f"that loses accuracy, after Holm over all α: {'none' if harm is None else f'{harm:.3g}'}. "
+        "Thresholds: 0.05 on rows of length "
+        "1, the rule of the paper, for its own drifts; 5 % of the scale; and calibrated, what 95 "
+        f"% of the differences after another draw of harmless noise do not exceed ({counts[0]} to "
+        f"{counts[-1]} of a model, so that it is one of the largest). Only the last is the same "
+        "for a difference and its square."
+    )
+    columns = [
+        f"{what}, {how}" for how in thresholds for what in ("first α", "false alarms", "caught")
+    ]
+    title = "First alarms and false alarms"
+    return Table("canary_alarms", title, ("measure", *columns), tuple(rows), note)
+
+
+def _typical(levels: Sequence[float]) -> float | None:
+    """Median of levels of which some may be infinite."""
+    return known(float(np.quantile(levels, 0.5, method="higher")))
+
+
+# ----------------------------------------------------------------------------- figures of canaries
+
+
+def _curves(models: Sequence[DisturbedModel], labels: Labels) -> Iterator[Chart]:
+    for name, members in alarms.families(models).items():
+        levels = sorted({p.level for p in members[0].of("noise")})
+        losses = [_relative_loss(members, level) for level in levels]
+        lines = [_line(members, spec, label) for spec, label in labels.items()]
+        yield Chart(
+            f"canary_{name.replace('/', '_')}",
+            f"Difference against noise: {name}",
+            "α",
+            SCALE,
+            (*lines, Line("accuracy lost, relative", tuple(zip(levels, losses)), is_shown=True)),
+            f"Means over {len(members)} models and 2 draws. Line: {SHARE:.0%} of the scale: "
+            "the root of a small number is large, so the root of Procrustes crosses it first.",
+            threshold=SHARE,
+        )
+
+
+def _relative_loss(models: Sequence[DisturbedModel], level: float) -> float:
+    """Return the mean share of its accuracy that a model loses at one level of noise."""
+    return mean(p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level)
+
+
+def _line(models: Sequence[DisturbedModel], spec: str, label: str) -> Line:
+    by_level: dict[float, list[float]] = {}
+    for model in models:
+        points = model.of("noise")
+        for p, value in zip(points, shares(model, points, spec)):
+            by_level.setdefault(p.level, []).append(float(value))
+    means = {level: mean(values) for level, values in sorted(by_level.items())}
+    return Line(label, tuple((x, y) for x, y in means.items() if not np.isnan(y)))
+
+
+def _scatter(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
+    shown = [spec for spec in labels if spec in DRIFTS][:5]
+    pooled = {labels[spec]: alarms.pooled(models, spec) for spec in shown}
+    return Chart(
+        "canary_losses",
+        "Accuracy lost against difference",
+        SCALE,
+        "accuracy lost",
+        tuple(Line(name, tuple(zip(*map(np.ndarray.tolist, of)))) for name, of in pooled.items()),
+        "One point for each disturbed model, of all kinds; the first drifts of the paper.",
+        joined=False,
+    )
+
+
+def _rocs(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
+    lines = []
+    for spec in labels:
+        values, losses = alarms.pooled(models, spec)
+        positive = losses > POINTS[1]
+        if positive.any() and not positive.all():
+            lines.append(Line(labels[spec], tuple(roc(values, positive))))
+    return Chart(
+        "canary_roc",
+        "ROC: more than 2 points of accuracy lost?",
+        "false alarms",
+        "caught",
+        tuple(lines),
+        "Pooled over all models and kinds of disturbance. A difference and its square have nearly "
+        "the same curve.",
+    )
+
+
+def _bars(models: Sequence[DisturbedModel], labels: Labels) -> tuple[Bars, Bars]:
+    scaled = alarms.scaled
+    follows = [Bar(labels[s], alarms.tracking(models, s, "noise")) for s in labels]
+    false = [Bar(labels[s], alarms.rates(models, s, scaled).false_alarms) for s in labels]
+    return (
+        Bars(
+            "canary_follows",
+            "Spearman of difference and accuracy lost, noise",
+            "Spearman",
+            tuple(sorted(filter(_has_value, follows), key=lambda bar: -bar.value)),
+        ),
+        Bars(
+            "canary_false",
+            "False alarms at 5 % of the scale",
+            "share of harmless changes",
+            tuple(sorted(filter(_has_value, false), key=lambda bar: bar.value)),
+            "The same information, squared or not, has other rates of false alarms: the threshold "
+            "decides.",
+        ),
+    )
+
+
+def _has_value(bar: Bar) -> bool:
+    return math.isfinite(bar.value)
+
+
+def _unscaled(models: Sequence[DisturbedModel], labels: Labels) -> dict[str, str]:
+    why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
+    return {
+        f"{m.name}: {spec}": why
+        for m in models
+        for spec in labels
+        if np.isnan(alarms.scale(m, spec))
+    }

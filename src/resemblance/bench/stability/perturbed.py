@@ -1,0 +1,115 @@
+"""Weights of a trained model after a change in deployment: noise, rounding, adapters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from resemblance.base.rng import generator
+
+from ..training.loop import State
+
+RUNNING = ("running_mean", "running_var")  # what a model has seen, not what it has learned
+
+
+def noisy(state: State, alpha: float, seed: int, *labels: str | int) -> State:
+    r"""Return weights with Gaussian noise in every parameter of more than one number.
+
+    .. math:: \theta + \mathcal{N}(0, (\alpha \operatorname{std} \theta)^2)
+
+    with the standard deviation of the numbers of each parameter (n - 1 in the denominator). At α =
+    0 the weights are the same. Noise is drawn anew for every name and α.
+
+    Reference: Raju 2026, Section 10.
+    """
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        noise = generator(seed, *labels, name, repr(float(alpha))).standard_normal(value.shape)
+        return value + alpha * value.std(ddof=1, dtype=np.float64) * noise
+
+    return _changed(state, change, lambda name, value: value.size > 1)
+
+
+def rounded(state: State, bits: int) -> State:
+    r"""Return weights rounded to ``bits`` bits.
+
+    Every parameter of more than one number has a scale of its own.
+
+    .. math:: s \operatorname{round}(\theta / s), \qquad s = \frac{\max |\theta|}{2^{b - 1} - 1}
+
+    Symmetric and per tensor, 8 bits are INT8. The error is at most s / 2 but for the rounding of
+    the format. Raises ``ValueError`` for less than 2 bits.
+
+    Reference: Raju 2026, Section 10, who rounds by bitsandbytes (vectors of INT8, blocks of NF4).
+    """
+    if bits < 2:
+        raise ValueError(f"rounded: bits must be at least 2, one of which is the sign; got {bits}")
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        exact = value.astype(np.float64)
+        step = np.abs(exact).max() / (2 ** (bits - 1) - 1)
+        return np.round(exact / step) * step if step else exact
+
+    return _changed(state, change, lambda name, value: value.size > 1)
+
+
+def adapted(state: State, rank: int, scale: float, seed: int, *labels: str | int) -> State:
+    r"""Return weights with a random adapter of low rank (LoRA) on every matrix and convolution.
+
+    .. math:: W + \frac{\alpha}{r} B A, \qquad A \sim \mathcal{N}(0, 2 / d_\text{in}), \quad
+        B \sim \mathcal{N}(0, s^2), \quad \alpha = 2 r
+
+    W is (d_out, d_in), of a convolution with its channels and positions side by side; A is (r,
+    d_in), B is (d_out, r). What is added has the rank r, or the smaller side of W if that is less.
+    Embeddings keep their weights. Raises ``ValueError`` for a rank below 1.
+
+    Reference: Raju 2026, Section 10, with the initialisation of its code; there adapters sit on
+    some matrices only.
+    """
+    if rank < 1:
+        raise ValueError(f"adapted: rank must be at least 1; got {rank}")
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        draw = generator(seed, *labels, name, rank, repr(float(scale)))
+        wide = math.prod(value.shape[1:])
+        down = draw.standard_normal((rank, wide)) * math.sqrt(2 / wide)
+        up = draw.standard_normal((len(value), rank)) * scale
+        return value + (2 * up @ down).reshape(value.shape)
+
+    return _changed(state, change, _is_matrix)
+
+
+def shuffled(state: State, seed: int, *labels: str | int) -> State:
+    """Return weights in a random order inside every parameter.
+
+    They are as large as before and hold nothing of the task.
+    """
+
+    def change(name: str, value: np.ndarray) -> np.ndarray:
+        return generator(seed, *labels, name).permutation(value.ravel()).reshape(value.shape)
+
+    return _changed(state, change, lambda name, value: value.size > 1)
+
+
+def _changed(
+    state: State,
+    change: Callable[[str, np.ndarray], np.ndarray],
+    chosen: Callable[[str, np.ndarray], bool],
+) -> State:
+    """Return weights with some parameters changed, in their own precision."""
+    return {
+        name: change(name, value).astype(value.dtype)
+        if _is_parameter(name, value) and chosen(name, value)
+        else value
+        for name, value in state.items()
+    }
+
+
+def _is_matrix(name: str, value: np.ndarray) -> bool:
+    return value.ndim > 1 and name.endswith("weight") and "embed" not in name
+
+
+def _is_parameter(name: str, value: np.ndarray) -> bool:
+    return value.dtype.kind == "f" and not name.endswith(RUNNING)

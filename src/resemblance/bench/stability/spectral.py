@@ -1,0 +1,56 @@
+"""Spectral deletion: how soon measures notice that leading principal components are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from resemblance.data.representation import Representation
+
+from ..case import Case, Part
+from ..grounding import Rule, by_reference, spearman
+
+SEED = 420
+WHOLE = "harmonic.npy"  # of a pack: the representation before any deletion
+SAMPLES, FEATURES = 200, 256
+REMOVED: Mapping[str, tuple[int, ...]] = {
+    "small": (0, 1, 10, 19, 20, 30, 50),
+    "default": tuple(range(51)),
+    "paper": tuple(range(51)),
+}
+ROUNDING = 1e-9
+
+
+def harmonic(seed: int) -> np.ndarray:
+    """Return a representation (200, 256) with singular values 100 / i along random directions."""
+    random = np.random.default_rng(seed)
+    left, _ = np.linalg.qr(random.standard_normal((SAMPLES, SAMPLES)))
+    right, _ = np.linalg.qr(random.standard_normal((FEATURES, FEATURES)))
+    return (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
+
+
+def without_leading(points: np.ndarray, counts: Iterable[int]) -> list[np.ndarray]:
+    """Return the points without their first principal components, for each number of these."""
+    mean = points.mean(axis=0)
+    u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
+    return [(u[:, count:] * s[count:]) @ vt[count:] + mean for count in counts]
+
+
+def without_rounding(differences: np.ndarray) -> np.ndarray:
+    """Return differences, all 0 where they differ by rounding only."""
+    known = differences[~np.isnan(differences)]
+    size = np.abs(known).max(initial=1e-3)
+    return differences * 0 if known.size and np.ptp(known) <= ROUNDING * size else differences
+
+
+ORDER = Rule(by_reference, spearman, is_complete=True, rounded=without_rounding)
+
+
+def case_of(points: np.ndarray, size: str) -> Case:
+    """Return the one cell of the experiment, on a representation; what is expected follows from the
+    deletions, so that it repeats entirely."""
+    left = zip(REMOVED[size], without_leading(points, REMOVED[size]))
+    columns = {f"y{k}": Representation(rest, f"y{k}") for k, rest in left}
+    part = Part({"x": Representation(points, "x")}, REMOVED[size], columns)
+    return Case("spectral", ("order",), ORDER, (part,), "spectral", reliability=1.0)

@@ -1,0 +1,355 @@
+"""The canary: do measures warn before a model whose weights are disturbed loses accuracy?
+
+After Raju 2026, Section 10. Weights get noise, fewer bits or a random adapter, and the
+representation of the last layer is compared with the one before. A study, as a pack, keeps the
+layers as arrays, so that nothing is done twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.arrays import to_numpy
+from resemblance.base.json_files import read_document, replacing, write_atomically
+from resemblance.data.representation import Representation
+from resemblance.engine.workers import Call, run, single_threaded
+from resemblance.models.model_folder import read_subject
+from resemblance.models.recipe import Recipe
+
+from ..case import Case, Part, cell_name
+from ..grounding import Rule, by_reference, spearman
+from ..pinned import Reduction
+from ..reliability import reliability
+from ..study import Progress, log
+from ..study_models import model_folder, train
+from ..training import extract
+from ..training.loop import State
+from .alarms import FEWEST, KINDS, POINTS, trimmed, warning
+from .models import family, plain_models
+from .perturbed import adapted, noisy, rounded, shuffled
+
+INDEX, LAYERS = "canary.json", "canary"  # of a pack; the second also of a study
+VERSION = 1  # raise it when other arrays are kept of a part
+UNCHANGED = "unchanged"
+TRACKING = Rule(by_reference, spearman, is_complete=True, rounded=trimmed)
+WARNING = TRACKING._replace(quality=warning)
+
+
+class Levels(NamedTuple):
+    """How strongly weights are disturbed: α of noise, bits, adapters (rank, scale), and
+    shuffles."""
+
+    noise: tuple[float, ...]
+    bits: tuple[int, ...]
+    adapters: tuple[tuple[int, float], ...]
+    shuffles: int
+
+
+_ADAPTERS = (
+    *((r, 0.01) for r in (1, 2, 4, 8, 16, 32, 64)),
+    *((8, s) for s in (0.001, 0.005, 0.02, 0.05, 0.1)),
+)
+LEVELS: Mapping[str, Levels] = {
+    "small": Levels((0.0, 0.1, 0.3, 0.5), (8, 4, 2), ((2, 0.01), (8, 0.1)), 1),
+    "default": Levels(tuple(k / 32 for k in range(17)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
+    "paper": Levels(tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
+}
+Disturbances = Mapping[str, Any]  # model and fingerprint of its recipe, kind, draw, levels
+
+
+class WeightChange(NamedTuple):
+    """One change of weights and its effect on the answers: the accuracy with them, and how many
+    answers became wrong or right."""
+
+    name: str
+    level: float
+    accuracy: float
+    lost: int
+    gained: int
+
+
+class Observation(NamedTuple):
+    """A model before and after the changes of one part.
+
+    ``part``: what is done to which model. ``accuracy``: before. ``reference``: its last layer as it
+    was trained, (n_samples, n_features); ``layers``: that layer with unchanged weights, computed
+    again, and after each change. ``losses``: (n_changes, n_inputs), 1 where an answer became wrong
+    and -1 where it became right; None in packs.
+    """
+
+    part: Disturbances
+    accuracy: float
+    changes: tuple[WeightChange, ...]
+    reference: np.ndarray
+    layers: tuple[np.ndarray, ...]
+    losses: np.ndarray | None = None
+
+
+# ----------------------------------------------------------------------------- what weights become
+
+
+def planned(size: str) -> list[tuple[Recipe, Disturbances]]:
+    """Return what is done to every model."""
+    levels = LEVELS[size]
+    plan: list[tuple[str, int, Any]] = [
+        ("noise", 0, levels.noise),
+        ("noise", 1, levels.noise),
+        ("rounding", 0, levels.bits),
+        ("adapters", 0, [list(pair) for pair in levels.adapters]),
+        ("shuffled", 0, range(levels.shuffles)),
+    ]
+    return [
+        (
+            recipe,
+            {
+                **{"model": recipe.name, "recipe": recipe.fingerprint},
+                **{"kind": kind, "draw": draw, "levels": list(of)},
+            },
+        )
+        for recipe in plain_models(size)
+        for kind, draw, of in plan
+    ]
+
+
+def _changed(part: Disturbances, state: State) -> Iterator[tuple[str, float, State]]:
+    """Yield what a part does to weights: a name, the level, and the weights after it."""
+    labels = (0, "canary", part["model"])  # of what is drawn
+    for level in part["levels"]:
+        if part["kind"] == "noise":
+            yield f"{level:g}", level, noisy(state, level, *labels, part["draw"])
+        elif part["kind"] == "rounding":
+            yield f"{level} bits", level, rounded(state, level)
+        elif part["kind"] == "adapters":
+            rank, scale = level
+            yield f"rank {rank}, scale {scale:g}", scale, adapted(state, rank, scale, *labels)
+        else:
+            yield f"shuffle {level}", level, shuffled(state, *labels, level)
+
+
+def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
+    """Return the last layer and the answers of a trained model after each change of its weights."""
+    model = model_folder(folder, recipe)
+    before = read_subject(model)[0]
+    with np.load(model / "weights.npz", allow_pickle=False) as arrays:
+        state = dict(arrays)
+    assert before.outputs is not None
+    right = before.outputs.argmax(axis=1) == before.labels
+    layers, changes, losses = [_seen(recipe, state)[0]], list[WeightChange](), []
+    for name, level, changed in _changed(part, state):
+        layer, outputs = _seen(recipe, changed)
+        now = outputs.argmax(axis=1) == before.labels
+        lost = right.astype(int) - now
+        layers.append(layer)
+        losses.append(lost)
+        answers = float(now.mean()), int((lost > 0).sum()), int((lost < 0).sum())
+        changes.append(WeightChange(name, level, *answers))
+    first, accuracy = to_numpy(before.last.source), float(right.mean())
+    return Observation(part, accuracy, tuple(changes), first, tuple(layers), np.array(losses))
+
+
+def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
+    """Return the last layer and the outputs of a model with these weights on the inputs of the
+    benchmark."""
+    extraction = extract(recipe, state)
+    layers = next(iter(extraction.layers.values()))
+    return list(layers.values())[-1], extraction.outputs
+
+
+# ------------------------------------------------------------------------------- studies and packs
+
+
+def prepare(
+    folder: Path, size: str, executor: Executor | None, progress: Progress
+) -> list[Observation]:
+    """Train the models of a size and disturb them, as far as the study lacks that, and return what
+    became of them."""
+    plan = {_file(folder, part): (recipe, part) for recipe, part in planned(size)}
+    train(folder, list({r.name: r for r, _ in plan.values()}.values()), executor, progress)
+    (folder / LAYERS).mkdir(exist_ok=True)
+    absent = {file: of for file, of in plan.items() if _read(file, of[1]) is None}
+    calls = [Call(_name(of[1]), _observe, (folder, *of)) for of in absent.values()]
+    done = len(plan) - len(absent)
+    progress("disturbing", done, len(plan))
+    for _, future in run(calls, executor, partial(log, folder)):
+        future.result()
+        done += 1
+        progress("disturbing", done, len(plan))
+    return list(stored(folder, size))
+
+
+def stored(folder: Path, size: str) -> Iterator[Observation]:
+    """Yield what a study keeps of every part; ``ValueError`` for a part that it lacks."""
+    for _, part in planned(size):
+        seen = _read(_file(folder, part), part)
+        if seen is None:
+            raise ValueError(f"{folder} lacks the {_name(part)}: finish the study first")
+        yield seen
+
+
+def _name(part: Disturbances) -> str:
+    return f"{part['model']} after {part['kind']}, draw {part['draw']}"
+
+
+def _file(folder: Path, part: Disturbances) -> Path:
+    """Return the file of the arrays of a part; what they are is in one of the same name."""
+    key = json.dumps([VERSION, part], sort_keys=True, allow_nan=False)
+    return folder / LAYERS / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npy"
+
+
+def _observe(folder: Path, recipe: Recipe, part: Disturbances) -> None:
+    """Disturb a model and keep what becomes of it, the description last."""
+    with single_threaded():
+        seen = observed(folder, recipe, part)
+    file = _file(folder, part)
+    with replacing(file) as partial_file, partial_file.open("wb") as stream:
+        np.save(stream, np.stack([seen.reference, *seen.layers]))
+    assert seen.losses is not None
+    entry = {**_entry(seen), "losses": seen.losses.tolist()}
+    write_atomically(file.with_suffix(".json"), json.dumps(entry, allow_nan=False))
+
+
+def _read(file: Path, part: Disturbances) -> Observation | None:
+    """Return what a study keeps of a part; None where that is missing, damaged, or of another."""
+    try:
+        entry = read_document(file.with_suffix(".json"), dict, "what becomes of disturbed models")
+        seen = _observation(entry, np.load(file, mmap_mode="r", allow_pickle=False))
+    except (ValueError, OSError, EOFError):
+        return None
+    return seen if seen.part == json.loads(json.dumps(part)) else None
+
+
+def _entry(seen: Observation) -> dict[str, Any]:
+    changes = [list(change) for change in seen.changes]
+    return {"part": dict(seen.part), "accuracy": seen.accuracy, "changes": changes}
+
+
+def _observation(entry: Mapping[str, Any], arrays: np.ndarray) -> Observation:
+    changes = tuple(WeightChange(*change) for change in entry["changes"])
+    losses = np.array(entry["losses"]) if "losses" in entry else None
+    return Observation(
+        entry["part"], entry["accuracy"], changes, arrays[0], tuple(arrays[1:]), losses
+    )
+
+
+def write_pack(pack: Path, seen: Sequence[Observation], reduction: Reduction) -> None:
+    """Write the arrays of all parts into a pack, and their index."""
+    (pack / LAYERS).mkdir()
+    for number, of in enumerate(seen):
+        dataset = of.part["model"].split("/")[1]
+        arrays = [reduction.array(a, dataset) for a in (of.reference, *of.layers)]
+        np.save(pack / LAYERS / f"{number}.npy", np.stack(arrays))
+    text = json.dumps(list(map(_entry, seen)), indent=1)
+    (pack / INDEX).write_text(text + "\n", encoding="utf-8")
+
+
+def read_pack(pack: Path) -> Iterator[Observation]:
+    """Yield what a pack has of each part."""
+    for number, entry in enumerate(read_document(pack / INDEX, list, "the index of a pack")):
+        yield _observation(entry, np.load(pack / LAYERS / f"{number}.npy", allow_pickle=False))
+
+
+# ------------------------------------------------------------------------------------------- cases
+
+
+def part_of(seen: Observation) -> Part:
+    """Return the comparison of a model with itself and with its disturbed copies."""
+    names = (UNCHANGED, *(change.name for change in seen.changes))
+    columns = {n: Representation(of, n) for n, of in zip(names, seen.layers, strict=True)}
+    model = seen.part["model"]
+    return Part({"before": Representation(seen.reference, "before")}, None, columns, model)
+
+
+def cases_of_copies(
+    seen: Sequence[Observation],
+    parts: Sequence[Part],
+    reliabilities: Mapping[str, float] | None = None,
+) -> list[Case]:
+    """Return, by kind of model, the disturbances of which some lose accuracy; ``parts`` are those
+    of what was seen.
+
+    One quality of each, so that the same copies do not count twice: the area under the ROC where
+    copies enough lost more than two points and did not, Spearman's correlation elsewhere.
+    ``reliabilities``: by the name of a cell, where no answers of the models are known.
+    """
+    draws = defaultdict[tuple[str, str], list[tuple[Observation, Part]]](list)
+    for of, part in zip(seen, parts, strict=True):
+        draws[of.part["model"], of.part["kind"]].append((of, part))
+    cases = list[Case]()
+    for models, kind in product(dict.fromkeys(family(model) for model, _ in draws), KINDS):
+        of_kind = [some for (m, k), some in draws.items() if (family(m), k) == (models, kind)]
+        cases += _cell(models, kind, list(map(_disturbed, of_kind)), reliabilities or {})
+    return cases
+
+
+def _disturbed(draws: Sequence[tuple[Observation, Part]]) -> tuple[Part, np.ndarray | None]:
+    """Return a model and its disturbed copies, with the accuracy that each lost, and the losses by
+    input.
+
+    The weight is the number of pairs of copies of which one lost more than two points.
+    """
+    copies, losses, counts = dict[str, Representation](), list[float](), list[int]()
+    by_input = list[np.ndarray]()
+    for draw, (seen, part) in enumerate(draws):
+        layers = list((part.columns or {}).values())[1:]
+        disturbed = [i for i, change in enumerate(seen.changes) if change.level > 0]
+        copies |= {f"{seen.changes[i].name}, draw {draw}": layers[i] for i in disturbed}
+        losses += [round(seen.accuracy - seen.changes[i].accuracy, 12) for i in disturbed]
+        by_input += [] if seen.losses is None else [seen.losses[disturbed]]
+        counts.append(len(disturbed))
+    lost, (first, whole) = np.array(losses), draws[0]
+    harmed = int((lost > POINTS[1]).sum())
+    weight = float(harmed * (len(lost) - harmed))
+    part = Part(whole.rows, lost, copies, first.part["model"], weight, draws=tuple(counts))
+    return part, np.concatenate(by_input) if len(by_input) == len(draws) else None
+
+
+def _cell(
+    models: str,
+    kind: str,
+    disturbed: Sequence[tuple[Part, np.ndarray | None]],
+    reliabilities: Mapping[str, float],
+) -> list[Case]:
+    """Return the cell of a kind of models and disturbances; none where no accuracy was lost."""
+    domain, architecture = models.split("/")
+    both = [(part, losses) for part, losses in disturbed if part.weight]
+    harmed = sum(int((part.expected > POINTS[1]).sum()) for part, _ in both)
+    others = sum(len(part.expected) for part, _ in both) - harmed
+    is_area = min(harmed, others) >= FEWEST
+    chosen = (
+        both
+        if is_area
+        else [
+            (part._replace(weight=1.0), of) for part, of in disturbed if np.ptp(part.expected) > 0
+        ]
+    )
+    if not chosen:
+        return []
+    cell = (domain, f"{architecture}, {kind}: {'AUC' if is_area else 'Spearman'}")
+    repeats = _repeats(chosen, is_area)
+    repeats = reliabilities.get(cell_name(cell)) if repeats is None else repeats
+    parts, rule = tuple(part for part, _ in chosen), WARNING if is_area else TRACKING
+    return [Case("canary", cell, rule, parts, models, reliability=repeats)]
+
+
+def _repeats(chosen: Sequence[tuple[Part, np.ndarray | None]], is_area: bool) -> float | None:
+    """Return how far what is expected of copies repeats on other inputs: the losses of accuracy, or
+    which are above two points, the mean over models weighted as their scores are."""
+    expected = (lambda lost: (lost > POINTS[1]).astype(float)) if is_area else np.asarray
+    known = list[tuple[float, float]]()
+    for part, losses in chosen:
+        if losses is not None and (value := reliability(losses, expected)) is not None:
+            known.append((value, part.weight))
+    if not known:
+        return None
+    values, weights = zip(*known)
+    return float(np.average(values, weights=weights))

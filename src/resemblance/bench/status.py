@@ -1,0 +1,143 @@
+"""How far a study is, and when, by which commands, on which machines and with which versions it
+was run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..base.json_files import check_types, read_document, write_atomically
+from ..comparison.provenance import machine_words, versions
+from ..comparison.store import Store
+from ..models.model_folder import TRAITS
+from ..models.recipe import Recipe
+from . import load_result
+from .study import Purpose, is_running, purpose
+from .study_models import model_folder
+
+
+class StudyStatus(NamedTuple):
+    """How far a study is.
+
+    ``planned``: how many models it needs; 0 when that is not known. ``parts``: finished
+    pieces of other work, such as disturbed models. ``alone``: how many of the ``comparisons`` are
+    of a representation with itself; a page counts the others only. ``scores``: of measures in
+    cells, in the result. ``last``: line of the log.
+    """
+
+    suite: str
+    size: str
+    models: str | None
+    running: bool
+    trained: int
+    planned: int
+    parts: int
+    comparisons: int
+    alone: int
+    scores: int
+    last: str
+
+
+def status(
+    folder: str | Path, plan: Callable[[Purpose], Sequence[Recipe]] | None = None
+) -> StudyStatus:
+    """Return how far a study is; ``plan`` says which models are needed for its purpose.
+
+    Raises ``ValueError`` for a folder that is no study.
+    """
+    path, known = Path(folder), purpose(folder)
+    recipes = plan(known) if plan and known.models is None else ()
+    trained = (
+        sum((model_folder(path, recipe) / TRAITS).exists() for recipe in recipes)
+        if recipes
+        else sum(1 for _ in path.glob(f"subjects/**/seed*/{TRAITS}"))
+    )
+    comparisons, itself, store = 0, 0, path / "comparisons.db"
+    if store.exists() and store.stat().st_size:  # something was written
+        with Store(store, read_only=True) as known_pairs:
+            comparisons, itself = known_pairs.count(), known_pairs.count(alone=True)
+    has_result, lines = (path / "result.json").exists(), list[str]()
+    if (path / "log.txt").exists():
+        text = (path / "log.txt").read_text(encoding="utf-8", errors="replace")
+        lines = text.splitlines()
+    return StudyStatus(
+        known.suite,
+        known.size,
+        known.models,
+        is_running(path),
+        trained,
+        len(recipes),
+        sum(1 for folder in ("canary", "probes") for _ in path.glob(f"{folder}/*.json")),
+        comparisons,
+        itself,
+        sum(map(len, load_result(path).scores().values())) if has_result else 0,
+        lines[-1] if lines else "",
+    )
+
+
+# ------------------------------------------------------------------------------- what its runs were
+
+
+RECORD = "record.json"
+
+
+class Record(NamedTuple):
+    """What all runs of a study were, each once: a run that repeats another changes nothing.
+
+    ``begun``: when the first ended, in UTC. ``versions``: of libraries, as "torch 2.13.0".
+    """
+
+    begun: str
+    commands: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+
+
+def record_run(folder: Path, command: str) -> Record:
+    """Note that a command ran a study here and now, and return all that is known of its runs."""
+    known = _record_of(folder) or Record(datetime.now(UTC).isoformat(timespec="seconds"))
+    with_run = Record(
+        known.begun,
+        _with(known.commands, command),
+        _with(known.machines, machine_words()),
+        _with(known.versions, *(f"{name} {number}" for name, number in versions().items())),
+    )
+    if with_run != known:
+        write_atomically(folder / RECORD, json.dumps(with_run._asdict(), ensure_ascii=False))
+    return with_run
+
+
+def provenance_of_runs(folder: Path) -> dict[str, str]:
+    """Return what is known of the runs of a study, by the names that a page shows; nothing for a
+    study without a record."""
+    if (record := _record_of(folder)) is None:
+        return {}
+    words = {
+        "date": record.begun,
+        "command" if len(record.commands) == 1 else "commands": "; ".join(record.commands),
+        "machine": "; ".join(record.machines),
+        "libraries": ", ".join(record.versions),
+    }
+    return {name: text for name, text in words.items() if text}
+
+
+def _with(known: tuple[str, ...], *words: str) -> tuple[str, ...]:
+    """Return words with more of them, each once, without empty ones."""
+    return tuple(filter(None, dict.fromkeys((*known, *words))))
+
+
+def _record_of(folder: Path) -> Record | None:
+    if not (folder / RECORD).exists():
+        return None
+    remedy = "remove it: it only says when and where the study was run"
+    return read_document(folder / RECORD, _record, "the record of the runs of a study", remedy)
+
+
+def _record(document: Mapping[str, Any]) -> Record:
+    lists = {name: tuple(document[name]) for name in Record._fields[1:]}
+    record = Record(document["begun"], **lists)
+    check_types(record, Record)
+    return record

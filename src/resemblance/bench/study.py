@@ -1,0 +1,264 @@
+"""A study: a folder that remembers what it is for, is used by one process at a time, and can always
+be continued.
+
+::
+
+    study/
+      study.json                       what it is for: see Purpose
+      subjects/<domain>/.../seed0/     a trained model: traits, weights, outputs, labels, layers
+      checkpoints/                     of trainings in progress
+      canary/<hash>.npy                layers of a disturbed model, and what they are (.json)
+      probes/<hash>.json               what the probes of a model answer
+      comparisons.db                   every comparison, by measure, version and data
+      result.json                      the result of the last run
+      record.json                      when, where and by which commands it was run
+      log.txt                          when what was done
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..base.json_files import check_types, read_document, write_atomically
+from ..base.locks import has_locks, held
+from ..sections.claims import Claim
+from ..sections.result import Result
+
+FORMAT = 3
+Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
+Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
+# What a run leaves that is killed at its start.
+BEGUN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
+# What a killed process leaves unfinished, and where.
+UNFINISHED = re.compile(
+    r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.(json|npy)|(study|result|record)\.json|index\.html)-\d+"
+)
+PLACES = (".*-*", "subjects/**/.*-*", "canary/.*-*", "probes/.*-*")
+
+
+# ----------------------------------------------------------------------------- what a study is for
+
+
+class Purpose(NamedTuple):
+    """What a study is for: a suite at a size, with models that it trains or those in a folder.
+
+    ``models``: the folder of a user's own models, or the name of a pack; None when the study trains
+    its models, or needs none. ``size``: empty where models of a user's own leave no choice.
+    ``more``: what else a suite remembers, as JSON can hold it.
+    """
+
+    suite: str
+    size: str = ""
+    models: str | None = None
+    more: Mapping[str, Any] = {}
+
+
+Join = Callable[[Purpose, Purpose], Purpose]  # what a study was for, and what it is wanted for
+
+
+def latest(known: Purpose, wanted: Purpose) -> Purpose:
+    """Return what is wanted: nothing else of the same suite and models needs another folder."""
+    return wanted
+
+
+def purpose(folder: str | Path) -> Purpose:
+    """Return what a study is for; ``ValueError`` for a folder that is no study."""
+    if not (Path(folder) / "study.json").exists():
+        raise ValueError(f"{folder} is not a study: it has no study.json")
+
+    def ours(document: dict[str, Any]) -> Purpose:
+        if document["format"] != FORMAT:
+            raise ValueError(
+                f"it has another format than {FORMAT}, that of this version of resemblance"
+            )
+        known = Purpose(**{name: document[name] for name in Purpose._fields if name in document})
+        check_types(known, Purpose)
+        return known
+
+    remedy = "give a new folder, and run the suite there"
+    return read_document(Path(folder) / "study.json", ours, "the description of a study", remedy)
+
+
+def remember(folder: Path, wanted: Purpose, join: Join = latest) -> Purpose:
+    """Note what a study is for, and return it, joined with what it was for before; ``ValueError``
+    where another folder is needed."""
+    known = joined(folder, wanted, join)
+    text = json.dumps({"format": FORMAT, **known._asdict()}, ensure_ascii=False)
+    write_atomically(folder / "study.json", text + "\n")
+    return known
+
+
+def joined(folder: Path, wanted: Purpose, join: Join = latest) -> Purpose:
+    """Return what a study is for with what is wanted; ``ValueError`` where another folder is
+    needed, as for another suite, and for other models."""
+    if not (folder / "study.json").exists():
+        return wanted
+    known = purpose(folder)
+    try:
+        check_same(known.suite, wanted.suite)
+        check_same(known.models, wanted.models)
+        return join(known, wanted)
+    except ValueError as error:
+        raise ValueError(f"{folder} {error}") from error
+
+
+def check_same(had: str | None, asked: str | None) -> None:
+    """Raise ``ValueError`` where a study of one thing is asked for another."""
+    if had != asked:
+        raise ValueError(
+            f"is a study of {had or 'trained models'}; use another folder for "
+            f"{asked or 'trained models'}"
+        )
+
+
+def check_folder(folder: Path) -> None:
+    """Check before the work that a folder can hold a study: it is one, is empty, or does not exist.
+
+    Raises ``ValueError`` for a folder with somebody else's files, which a study would overwrite,
+    and for a path that no file and no page could name.
+    """
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"the path {str(folder)!r} cannot be written as UTF-8; give another folder"
+        ) from error
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(
+            f"{folder} is a file; give a folder for the study, which may not be there yet"
+        )
+    if (folder / "study.json").exists():
+        purpose(folder)
+    elif folder.is_dir():
+        strange = sorted(p.name for p in folder.iterdir() if not BEGUN.fullmatch(p.name))
+        if strange:
+            few = ", ".join(strange[:3]) + (", ..." if len(strange) > 3 else "")
+            raise ValueError(
+                f"{folder} is not a study, but holds {few}: give a new or an empty folder"
+            )
+
+
+def with_claims(
+    result: Result, judges: Mapping[str, Judge] | None, facts: Mapping[str, Any]
+) -> Result:
+    """Return a result whose sections have the claims that are judged by their facts.
+
+    ``judges``, ``facts``: by the name of a section; one without both has no claims.
+
+    Raises ``ValueError`` when a judge returns anything but claims.
+    """
+    judges = judges or {}
+    sections = [
+        s._replace(claims=(*s.claims, *_checked(s.name, judges[s.name](facts[s.name]))))
+        if s.name in judges and s.name in facts
+        else s
+        for s in result.sections
+    ]
+    return replace(result, sections=tuple(sections))
+
+
+def _checked(section: str, claims: object) -> tuple[Claim, ...]:
+    if isinstance(claims, Iterable):
+        claims = tuple(claims)
+    if not isinstance(claims, tuple) or not all(isinstance(c, Claim) for c in claims):
+        raise ValueError(
+            f"what judges section {section!r} must return a list of "
+            f"resemblance.sections.Claim; got {claims!r:.80}"
+        )
+    return claims
+
+
+# ---------------------------------------------------------------------------------- use of a folder
+
+
+@contextmanager
+def study_folder(
+    folder: str | Path | None, wanted: Purpose, join: Join = latest
+) -> Iterator[tuple[Path, Purpose]]:
+    """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
+
+    Without a folder it is a temporary one. Raises ``ValueError`` as ``check_folder``,
+    ``alone`` and ``remember`` do.
+    """
+    if folder is None:
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary), wanted
+        return
+    # absolute, for workers may have another working folder; links in it stay, for the place that
+    # they lead to may have another name on another machine
+    path = Path(folder).absolute()
+    check_folder(path)
+    path.mkdir(parents=True, exist_ok=True)
+    with alone(path):
+        known = remember(path, wanted, join)
+        clean(path)
+        yield path, known
+
+
+@contextmanager
+def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
+    """Hold the lock of a study, which ends with the process, however it ends.
+
+    Raises ``ValueError`` if another process holds it. Where the file system has no locks, a file
+    takes its place, which other machines heed, too: see :mod:`resemblance.base.locks`.
+    """
+    if not has_locks(folder):
+        with held(folder / ".held", str(folder), patience):
+            yield
+        return
+    database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
+    try:
+        database.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        database.close()
+        if "locked" not in str(error):
+            raise
+        raise ValueError(
+            f"another process is working on {folder}; wait until it is done, or stop it"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise ValueError(
+            f"{folder / '.lock'} is not a lock file of resemblance ({error}): remove it"
+        ) from error
+    try:
+        yield
+    finally:
+        database.close()
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether a process holds the lock of a study."""
+    try:
+        with alone(folder, patience=0):
+            return False
+    except ValueError:
+        return True
+    except (sqlite3.OperationalError, OSError):  # in a folder that nobody can write to
+        return False
+
+
+def clean(folder: Path) -> None:
+    """Remove what killed processes left unfinished: only names that we give, where we give them."""
+    for pattern in PLACES:
+        top, _, inside = pattern.partition("/")
+        if inside and (folder / top).is_symlink():
+            continue
+        for path in folder.glob(pattern):
+            if UNFINISHED.fullmatch(path.name) and not path.is_symlink():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def log(folder: Path, line: str) -> None:
+    """Add a line to the log of a study."""
+    with (folder / "log.txt").open("a", encoding="utf-8") as file:
+        file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")

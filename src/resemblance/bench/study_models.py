@@ -1,0 +1,254 @@
+"""The models of a study: what is missing is trained, pretrained models before those that need them;
+and which can be compared with each other."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.extras import check
+from ..base.json_files import read_document
+from ..data.subject import Subject
+from ..engine.workers import Call, run
+from ..models.model_folder import TRAITS, is_complete, read_subject, write_subject
+from ..models.recipe import Extraction, Recipe
+from . import training
+from .study import Progress, log
+from .training import DATASETS, DOMAINS
+from .training.loop import Checkpoint, Resources
+
+Finished = str | Exception  # a line for the log, or why a model could not be trained
+
+
+def train(
+    folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: Progress
+) -> None:
+    """Train every model of the plan that the study does not have.
+
+    Pretrained models come first, once each, whether the plan lists them or only models that start
+    from them. All others follow; fine-tuned models start from the weights that the study keeps. So
+    a recipe gives the same model whatever the order, the number of processes and of attempts.
+
+    Raises what the first training raises that fails.
+    """
+    for _, finished in _in_waves(folder, plan, executor, progress, None):
+        if isinstance(finished, Exception):
+            raise finished
+
+
+def train_possible(
+    folder: Path,
+    plan: Sequence[Recipe],
+    executor: Executor | None,
+    progress: Progress,
+    resources: Resources | None = None,
+) -> dict[str, str]:
+    """Train as :func:`train` does, but go on when a training fails; return why, by the name of its
+    model.
+
+    ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
+    lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run`).
+    """
+    failed = dict[str, str]()
+    for recipe, finished in _in_waves(folder, plan, executor, progress, resources):
+        if isinstance(finished, Exception):
+            failed[recipe.name] = " ".join(f"{type(finished).__name__}: {finished}".split())
+            log(folder, "".join(traceback.format_exception(finished)))
+            log(folder, f"could not train {recipe.name}: {failed[recipe.name]}")
+            progress("not trained", len(failed), len(failed))
+    return failed
+
+
+def _in_waves(
+    folder: Path,
+    plan: Sequence[Recipe],
+    executor: Executor | None,
+    progress: Progress,
+    resources: Resources | None,
+) -> Iterator[tuple[Recipe, Finished]]:
+    """Yield what becomes of every model that is missing, pretrained ones first."""
+    plan = with_parents(plan)
+    missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
+    for domain in {recipe.domain for recipe in missing}:
+        check(DOMAINS[domain].needs)
+    done, place = len(plan) - len(missing), folder.resolve()
+    progress("training", done, len(plan))
+    for wave in (True, False):
+        recipes = {r.name: r for r in missing if (r.setting == "pretrained") == wave}
+        calls = [
+            Call(
+                name,
+                train_one,
+                (r, model_folder(place, r), r.parent and model_folder(place, r.parent), resources),
+            )
+            for name, r in recipes.items()
+        ]
+        for call, future in run(calls, executor, partial(log, folder)):
+            error = future.exception()
+            if isinstance(error, BrokenExecutor):  # no other training could go on either
+                raise error
+            finished = error if isinstance(error, Exception) else future.result()
+            if isinstance(finished, str):
+                log(folder, finished)
+            yield recipes[call.name], finished
+            done += 1
+            progress("training", done, len(plan))
+
+
+def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
+    """Return a plan with the pretrained models that its fine-tuned ones start from.
+
+    Raises ``ValueError`` when two different recipes have one name, and so one place in a study.
+    """
+    recipes = dict[str, Recipe]()
+    for recipe in plan:
+        for one in (recipe.parent, recipe):
+            if one is not None and recipes.setdefault(one.name, one).fingerprint != one.fingerprint:
+                raise ValueError(
+                    f"two recipes are named {one.name}, with different options or versions"
+                )
+    return list(recipes.values())
+
+
+def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
+    """Return the weights of the pretrained model in a folder, for the recipe of a model that starts
+    from them.
+
+    Raises ``ValueError`` when the model is not there, damaged, or of another recipe than the child
+    was planned with.
+    """
+    parent = child.parent
+    if parent is None:
+        raise ValueError(f"{child.name} starts from random weights")
+    if not _is_same(folder, parent):
+        raise ValueError(
+            f"{child.name} starts from {parent.name}, which {folder} does not hold: train that "
+            "first"
+        )
+    with np.load(folder / "weights.npz", allow_pickle=False) as weights:
+        return dict(weights)
+
+
+def train_one(
+    recipe: Recipe, folder: Path, parent: Path | None = None, resources: Resources | None = None
+) -> str:
+    """Train one model, run the inputs of its benchmark through it, write both, and return a line
+    for the log.
+
+    ``parent`` is the folder of the pretrained model that a fine-tuned one starts from;
+    ``resources``, what a model on real data needs, which is read instead of trained where they name
+    an archive of trained models. Its checkpoint is removed once the model is written.
+
+    Raises ``ValueError`` for a model on real data without resources, and for one whose training
+    diverged; and what the training raises.
+    """
+    begun = time.perf_counter()
+    is_read = resources is not None and resources.archive is not None
+    start = None if parent is None else load_weights(parent, recipe)
+    state = training.fit(recipe, resources, start)
+    extraction = training.extract(recipe, state, resources)
+    _check_finite(recipe, extraction)
+    write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
+    if resources is not None:
+        Checkpoint(recipe, resources).remove()
+    accuracy = extraction.accuracies["test"]
+    word, seconds = "read" if is_read else "trained", time.perf_counter() - begun
+    return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {seconds:.1f} s"
+
+
+def _check_finite(recipe: Recipe, extraction: Extraction) -> None:
+    layers = {name: x for of in extraction.layers.values() for name, x in of.items()}
+    for name, array in {**layers, "logits": extraction.outputs}.items():
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"{recipe.name}: {name} has values that are not finite: the training diverged"
+            )
+
+
+def model_folder(study: Path, recipe: Recipe) -> Path:
+    """Return the folder of a model inside a study."""
+    return study / "subjects" / recipe.name
+
+
+def is_trained(folder: Path, recipe: Recipe) -> bool:
+    """Whether a study has the model of a recipe, complete and undamaged.
+
+    Arrays are read only if their size or time of change is not what was recorded of them.
+    """
+    model = model_folder(folder, recipe)
+    try:
+        return _is_same(model, recipe) and bool(read_subject(model, verify="changed"))
+    except (ValueError, OSError):
+        return False
+
+
+def is_written(folder: Path, recipe: Recipe) -> bool:
+    """Whether a study has a model of a recipe by its traits, without a look at its arrays."""
+    try:
+        return _recorded(model_folder(folder, recipe)) == recipe.fingerprint
+    except (ValueError, OSError):
+        return False
+
+
+def _recorded(model: Path) -> str | None:
+    """Return the fingerprint of the recipe of the model in a folder."""
+    file, what = model / TRAITS, "an object of traits"
+    return read_document(file, lambda traits: traits.get("recipe"), what)
+
+
+def _is_same(model: Path, recipe: Recipe) -> bool:
+    """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
+    try:
+        return _recorded(model) == recipe.fingerprint and is_complete(model)
+    except (ValueError, OSError):
+        return False
+
+
+def subjects_of(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
+    """Return the subjects of the trained models of a plan."""
+    return tuple(s for recipe in plan for s in read_subject(model_folder(folder, recipe)))
+
+
+# ------------------------------------------------------------------------------- families of models
+
+
+class ModelFamily(NamedTuple):
+    """What models that are compared with each other have in common."""
+
+    domain: str
+    dataset: str
+    architecture: str
+    pooling: str
+
+    def __str__(self) -> str:
+        parts = (self.domain, *readable(self.dataset, self.architecture), self.pooling)
+        return " · ".join(part for part in parts if part)
+
+    @property
+    def short(self) -> str:
+        """A readable name without what goes without saying."""
+        dataset, architecture = readable(self.dataset, self.architecture)
+        first = dataset if self.dataset in DATASETS else self.domain
+        return " ".join(part for part in (first, architecture, self.pooling) if part)
+
+    @property
+    def title(self) -> str:
+        """A readable name."""
+        return "/".join(part for part in self if part)
+
+
+def readable(dataset: str, architecture: str) -> tuple[str, str]:
+    """Return what a data set and an architecture are called on pages: as in the ReSi paper, where
+    they are its own."""
+    about = DATASETS.get(dataset)
+    if about is None:
+        return dataset, architecture
+    known = about.architectures.get(architecture)
+    return about.title, architecture if known is None else known.title

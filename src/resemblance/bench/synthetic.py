@@ -1,0 +1,193 @@
+"""Subjects without a network, for which the right answer of a similarity measure is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..base.rng import generator
+from ..data.representation import Representation
+from ..data.subject import Subject
+from ..models.recipe import subject_name
+
+GROUPED = ("labels", "shortcut", "augmentation")  # settings in which groups of models are compared
+SHARPNESS = 3.0  # standard deviation of the logits
+
+
+def check_sizes(**sizes: tuple[int, int]) -> None:
+    """Raise ``ValueError`` unless each size, a pair (size, smallest), is a large enough integer."""
+    for name, (size, smallest) in sizes.items():
+        if not isinstance(size, int | np.integer) or size < smallest:
+            raise ValueError(f"{name} must be a whole number, at least {smallest}; got {size!r}")
+
+
+def tight_groups(
+    *,
+    groups: int = 3,
+    members: int = 5,
+    samples: int = 60,
+    features: int = 8,
+    noise: float = 0.01,
+    setting: str = "labels",
+    seed: int = 0,
+) -> tuple[Subject, ...]:
+    """Return ``groups * members`` subjects, nearly equal within a group and unlike across groups.
+
+    A group has one prototype, independent normal numbers (``samples``, ``features``); its members
+    are the prototype with independent noise, ``noise`` times as large. Any sensible measure finds
+    all pairs within a group more similar than any other: conformity 1 and AUPRC 1. The groups also
+    differ in spread and in the length of the mean, so that this holds for most measures that
+    compare one number per representation.
+
+    ``setting``: "labels" or "augmentation", where the first group is the normal models, or
+    "shortcut". Strengths go from 0 to 1 in equal steps; accuracies are invented and fall with the
+    strength, so that no group is left out.
+
+    Raises ``ValueError`` for fewer than two groups or members, and for sizes that give no array.
+    """
+    check_sizes(
+        groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1)
+    )
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"noise must be a number from 0; got {noise!r}")
+    subjects = []
+    for g in range(groups):
+        spread, shift = 0.2 * 1.5**g, (1 + g) / np.sqrt(features)
+        prototype = _normal(samples, features, seed, "tight_groups", "prototype", g) + shift
+        for m in range(members):
+            change = _normal(samples, features, seed, "tight_groups", "member", g, m)
+            traits = _traits("tight_groups", setting, g / (groups - 1), m)
+            subjects.append(_subject(traits, {"last": spread * (prototype + noise * change)}))
+    return tuple(subjects)
+
+
+def independent_noise(
+    *,
+    groups: int = 3,
+    members: int = 5,
+    samples: int = 60,
+    features: int = 8,
+    setting: str = "labels",
+    seed: int = 0,
+) -> tuple[Subject, ...]:
+    """Return ``groups * members`` subjects of independent numbers, whose groups mean nothing.
+
+    All measures are at chance: conformity is about 1/2, and AUPRC about the share of pairs within a
+    group. Settings, strengths, accuracies and errors are those of :func:`tight_groups`.
+    """
+    check_sizes(
+        groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1)
+    )
+    subjects = []
+    for g, m in product(range(groups), range(members)):
+        traits = _traits("independent_noise", setting, g / (groups - 1), m)
+        rows = _normal(samples, features, seed, "independent_noise", g, m)
+        subjects.append(_subject(traits, {"last": rows}))
+    return tuple(subjects)
+
+
+def noise_walk(
+    *,
+    models: int = 1,
+    layers: int = 6,
+    samples: int = 100,
+    features: int = 10,
+    keep: float = 0.8,
+    seed: int = 0,
+) -> tuple[Subject, ...]:
+    r"""Return subjects, one by default, in which each layer is the previous one with new noise.
+
+    .. math:: X_{l+1} = \kappa X_l + \sqrt{1 - \kappa^2}\, E_l, \qquad
+        X_0, E_l \sim \mathcal{N}(0, 1)
+
+    with :math:`\kappa` = ``keep``, so that all layers have the same distribution and two of them
+    correlate by :math:`\kappa^{|l - m|}`: any sensible measure falls with the distance of the
+    layers, wherever they are. Measures that compare one number per representation see no order.
+
+    Layers are (``samples``, ``features``), named "layer0" and so on; the setting is "layers".
+    Raises ``ValueError`` for fewer than three layers, whose order says nothing, and for ``keep``
+    outside (0, 1).
+    """
+    check_sizes(
+        models=(models, 1), layers=(layers, 3), samples=(samples, 2), features=(features, 1)
+    )
+    if not 0 < keep < 1:
+        raise ValueError(f"keep must lie between 0 and 1; got {keep!r}")
+    subjects = []
+    for m in range(models):
+        draws = [_normal(samples, features, seed, "noise_walk", m, k) for k in range(layers)]
+        rows = draws[:1]
+        for noise in draws[1:]:
+            rows.append(keep * rows[-1] + np.sqrt(1 - keep**2) * noise)
+        named = {f"layer{k}": values for k, values in enumerate(rows)}
+        subjects.append(_subject(_traits("noise_walk", "layers", 0.0, m), named))
+    return tuple(subjects)
+
+
+def graded_outputs(
+    *, models: int = 10, samples: int = 100, features: int = 10, classes: int = 4, seed: int = 0
+) -> tuple[Subject, ...]:
+    r"""Return subjects whose representations and outputs differ by the same hidden number.
+
+    .. math:: X_t = \cos(\pi t / 2)\, A + \sin(\pi t / 2)\, B, \qquad Y_t = X_t W
+
+    with normal numbers in A and B, (``samples``, ``features``), and W, (``features``, ``classes``),
+    and ``models`` values of t from 0 to 1 at unequal distances (the trait "hidden"). Two models
+    correlate by :math:`\cos(\pi (t - s) / 2)` in representations and in logits Y, so that
+    differences of both grow with the distance of t. So does the difference of accuracies, since the
+    true class is what the first model predicts: Spearman's correlation is near 1 in the tests of
+    outputs and of accuracies.
+
+    The setting is "normal". Raises ``ValueError`` for fewer than three models, two classes or two
+    samples.
+    """
+    check_sizes(
+        models=(models, 3), samples=(samples, 2), features=(features, 1), classes=(classes, 2)
+    )
+    start = _normal(samples, features, seed, "graded_outputs", "start")
+    end = _normal(samples, features, seed, "graded_outputs", "end")
+    weights = _normal(features, classes, seed, "graded_outputs", "readout")
+    readout = weights * SHARPNESS / np.sqrt(features)
+    steps = generator(seed, "graded_outputs", "steps").uniform(0.5, 1.5, models - 1)
+    hidden = np.concatenate([[0.0], steps.cumsum() / steps.sum()])
+    truth = (start @ readout).argmax(axis=1)
+    subjects = []
+    for m, t in enumerate(hidden):
+        rows = np.cos(np.pi / 2 * t) * start + np.sin(np.pi / 2 * t) * end
+        logits = rows @ readout
+        traits = _traits("graded_outputs", "normal", 0.0, m)
+        traits |= {"accuracy": float((logits.argmax(axis=1) == truth).mean()), "hidden": float(t)}
+        subjects.append(_subject(traits, {"last": rows}, logits))
+    return tuple(subjects)
+
+
+def _normal(rows: int, columns: int, seed: int, *labels: str | int) -> np.ndarray:
+    return generator(seed, "synthetic", *labels).standard_normal((rows, columns))
+
+
+def _traits(dataset: str, setting: str, strength: float, seed: int) -> dict[str, Any]:
+    """Return the traits of a model; groups compared with normal models begin with these."""
+    if setting not in (*GROUPED, "normal", "layers") or (strength and setting not in GROUPED):
+        raise ValueError(f"setting must be one of {', '.join(GROUPED)}; got {setting!r}")
+    is_normal = strength == 0 and setting in ("labels", "augmentation")
+    return {
+        "domain": "synthetic",
+        "dataset": dataset,
+        "architecture": "gaussian",
+        "pooling": "none",
+        "setting": "normal" if is_normal else setting,
+        "strength": strength,
+        "seed": seed,
+        "accuracy": 0.95 - 0.6 * strength - 0.001 * seed,
+    }
+
+
+def _subject(
+    traits: Mapping[str, Any], layers: Mapping[str, np.ndarray], outputs: np.ndarray | None = None
+) -> Subject:
+    name = subject_name(traits)
+    named = {layer: Representation(x, f"{name}/{layer}") for layer, x in layers.items()}
+    return Subject(name, named, outputs, traits)

@@ -1,0 +1,333 @@
+"""The models that are trained here: small ones on data of the package, by domain in ``DOMAINS``,
+and those of the ReSi paper on real data, by data set in ``DATASETS``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+from resemblance.base.text import did_you_mean
+from resemblance.models.recipe import Extraction, Recipe
+
+from .loop import Resources, State
+
+Strengths = Mapping[str, tuple[float, ...]]  # by setting
+
+
+class Domain(NamedTuple):
+    """A domain: what is trained, on which data of the package.
+
+    ``dataset``: what all models are trained on. ``architectures``: those that exist, the usual
+    first choice being ``chosen``, of which models are fine-tuned. ``needs``: the module that must
+    be installed. ``strengths``: by setting, how much of it tells models apart at the size "mini".
+    ``only``: by setting, the architectures that have it, where not all do.
+    """
+
+    dataset: str
+    architectures: tuple[str, ...]
+    chosen: str
+    needs: str
+    strengths: Strengths
+    only: Mapping[str, tuple[str, ...]] = {"layers": ()}
+
+
+DOMAINS: Mapping[str, Domain] = {
+    "graphs": Domain(
+        "stdlib",
+        ("gcn", "sage", "gat", "pgnn"),
+        "sage",
+        "torch_geometric.nn",
+        {"labels": (0.25, 1.0), "shortcut": (0.0, 0.5, 1.0), "augmentation": (0.25, 1.0)},
+        # A P-GNN has no edges to drop: its input is distances.
+        {"layers": ("gcn", "sage", "gat"), "augmentation": ("gcn", "sage", "gat")},
+    ),
+    "language": Domain(
+        "docstrings",
+        ("bert", "albert", "llama"),
+        "bert",
+        "transformers",
+        {"labels": (0.75, 1.0), "shortcut": (0.0, 0.75, 1.0), "augmentation": (1.0,)},
+    ),
+    "vision": Domain(
+        "digits",
+        ("resnet", "vgg", "vit"),
+        "resnet",
+        "torch",
+        {"labels": (0.5, 0.75), "shortcut": (0.0, 0.75, 1.0), "augmentation": (0.25, 1.0)},
+    ),
+}
+
+
+def fit(recipe: Recipe, resources: Resources | None = None, start: State | None = None) -> State:
+    """Train the model of a recipe, or read it from ``resources.archive`` where that is named, and
+    return its weights by name.
+
+    ``resources``: for models on real data. ``start``: the weights of ``recipe.parent``, for
+    fine-tuned models. See ``packaged``, and the module ``paper`` of each domain.
+
+    Raises ``ValueError`` for a recipe that cannot be, and for a model on real data without
+    resources, or whose data are missing or damaged.
+    """
+    if recipe.dataset not in DATASETS:
+        return _module("packaged").fit(recipe, start)
+    if (needed := _needed(recipe, resources)).archive is not None:
+        return _module("archive").load(recipe, needed)
+    return part_of(recipe.dataset, "paper").fit(recipe, needed)
+
+
+def extract(recipe: Recipe, state: State, resources: Resources | None = None) -> Extraction:
+    """Return the outputs of a trained model and of its layers for the inputs of its benchmark.
+
+    Raises ``ValueError`` as :func:`fit` does.
+    """
+    if recipe.dataset not in DATASETS:
+        return _module("packaged").extract(recipe, state)
+    return part_of(recipe.dataset, "paper").extract(recipe, state, _needed(recipe, resources))
+
+
+def _needed(recipe: Recipe, resources: Resources | None) -> Resources:
+    if resources is None:
+        raise ValueError(
+            f"{recipe.name} is trained on real data: resources must say where they are"
+        )
+    return resources
+
+
+def domain_of(name: str) -> Any:
+    """Return the module of a domain, with the tables ``OPTIONS``, ``DEEP`` and ``TRANSFER``: see
+    ``packaged``.
+
+    Raises ``ValueError`` for a domain that does not exist.
+    """
+    check_domains([name])
+    return _module(f"{name}.packaged")
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def check_domains(domains: Iterable[str]) -> None:
+    """Raise ``ValueError`` for a domain that does not exist."""
+    for domain in domains:
+        if domain not in DOMAINS:
+            raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
+
+
+def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> Iterator[Recipe]:
+    """Yield the recipes of a domain at a size of its ``OPTIONS``, architecture by architecture.
+
+    ``plan``: settings with their strength and how many seeds they have; an architecture leaves out
+    the settings that it does not have.
+    """
+    about, trainer, plan = DOMAINS[domain], domain_of(domain), tuple(plan)
+    for architecture, options in trainer.OPTIONS[size].items():
+        for setting, strength, seeds in plan:
+            is_there = architecture in about.only.get(setting, about.architectures)
+            which = (domain, about.dataset, architecture, setting, strength)
+            for seed in range(seeds if is_there else 0):
+                yield Recipe(*which, seed, options, trainer.VERSION)
+
+
+HYPERPARAMETERS = ("resi-code", "paper")  # where the authors' code and their paper differ
+
+
+class Architecture(NamedTuple):
+    """An architecture on a data set: its name in the paper, and the groups of models of its tests.
+
+    ``strengths``: by setting, those that the paper compares; a setting that is not there is not
+    tested. ``deeper``: whether the models of the test of layers are trained for it, with more
+    layers; otherwise they are the normal ones, all of them where ``all_layers``, else as many as a
+    group has. ``published``: whether it is one of the paper; others are part of a run only when
+    they are asked for by name.
+    """
+
+    title: str
+    strengths: Strengths
+    all_layers: bool = False
+    deeper: bool = False
+    published: bool = True
+
+
+class Dataset(NamedTuple):
+    """A data set of the paper: its name there, its domain, and the architectures trained on it."""
+
+    title: str
+    domain: str
+    architectures: Mapping[str, Architecture]
+
+
+class Portion(NamedTuple):
+    """A part of the benchmark: which data sets, architectures and tests, and how many models.
+
+    Empty tuples mean all that are in the paper. ``seeds``: of normal models; ``members``: of every
+    group. ``reduced``: one epoch at reduced width, on data of any size in the layout of the data
+    set.
+    """
+
+    datasets: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    seeds: int = 10
+    members: int = 5
+    hyperparameters: str = "resi-code"
+    reduced: bool = False
+
+
+_GRAPHS: Strengths = {
+    "labels": (0.25, 1.0),
+    "shortcut": (0.0, 0.5, 1.0),
+    "augmentation": (0.25, 1.0),
+}
+_GRAPH_MODELS = {
+    "gcn": Architecture("GCN", _GRAPHS, deeper=True),
+    "sage": Architecture("GraphSAGE", _GRAPHS, deeper=True),
+    "gat": Architecture("GAT", _GRAPHS, deeper=True),
+}
+_PGNN = {name: strengths for name, strengths in _GRAPHS.items() if name != "augmentation"}
+_CNNS: Strengths = {
+    "labels": (0.5, 0.75),
+    "shortcut": (0.0, 0.75, 1.0),
+    "augmentation": (0.25, 0.5, 1.0),
+}
+_CNN_MODELS = {
+    "resnet18": Architecture("ResNet18", _CNNS, all_layers=True),
+    "resnet34": Architecture("ResNet34", _CNNS, all_layers=True),
+    "resnet101": Architecture("ResNet101", _CNNS, all_layers=True),
+    "vgg11": Architecture("VGG11", _CNNS, all_layers=True),
+    "vgg19": Architecture("VGG19", _CNNS, all_layers=True),
+}
+_VITS = {
+    "vit-b32": Architecture("ViT-B/32", _CNNS, all_layers=True),
+    "vit-l32": Architecture("ViT-L/32", _CNNS, all_layers=True),
+}
+
+
+def _texts(shortcut: tuple[float, ...], augmentation: tuple[float, ...]) -> dict[str, Architecture]:
+    labels: Strengths = {"labels": (0.75, 1.0), "shortcut": shortcut}
+    full = {**labels, "augmentation": augmentation}
+    return {
+        "bert": Architecture("BERT", full),
+        "albert": Architecture("ALBERT", {**full, "augmentation": (1.0,)}),
+        "smollm2": Architecture("SmolLM2", {**labels, "labels": (1.0,)}),
+    }
+
+
+_TEXTS = _texts((0.558, 0.889, 1.0), (1.0,))
+_CHEAP_TEXTS = {  # not in the paper: for a computer without accelerator
+    "minilm": Architecture("MiniLM", _TEXTS["bert"].strengths, published=False),
+    "bert-small": Architecture("BERT-small", _TEXTS["bert"].strengths, published=False),
+}
+
+DATASETS: Mapping[str, Dataset] = {
+    "cora": Dataset(
+        "Cora", "graphs", {**_GRAPH_MODELS, "pgnn": Architecture("P-GNN", _PGNN, deeper=True)}
+    ),
+    "flickr": Dataset("Flickr", "graphs", _GRAPH_MODELS),
+    "ogbn-arxiv": Dataset("OGBN-Arxiv", "graphs", _GRAPH_MODELS),
+    "sst2": Dataset("SST-2", "language", {**_TEXTS, **_CHEAP_TEXTS}),
+    "mnli": Dataset("MNLI", "language", _texts((0.354, 0.8385, 1.0), (0.25, 1.0))),
+    "cifar100": Dataset("CIFAR-100", "vision", {**_CNN_MODELS, **_VITS}),
+    "imagenet100": Dataset("ImageNet-100", "vision", {**_CNN_MODELS, **_VITS}),
+}
+
+
+def part_of(dataset: str, part: str) -> Any:
+    """Return a module of the package of a data set: "data" or "paper"."""
+    return _module(f"{DATASETS[dataset].domain}.{part}")
+
+
+def check_options(dataset: str, architecture: str, hyperparameters: str) -> None:
+    """Raise ``ValueError`` for an architecture that is not trained on a data set, and for
+    hyperparameters of another name than those of :data:`HYPERPARAMETERS`."""
+    about = DATASETS.get(dataset)
+    if about is None or architecture not in about.architectures:
+        raise ValueError(f"no architecture {architecture!r} is trained on {dataset!r}")
+    if hyperparameters not in HYPERPARAMETERS:
+        known = ", ".join(HYPERPARAMETERS)
+        raise ValueError(f"hyperparameters must be one of {known}; got {hyperparameters!r}")
+
+
+def named(what: str, word: str, titles: Mapping[str, str]) -> str:
+    """Return the key that a user means by a word: the key itself or its title, in any case and
+    with any hyphens.
+
+    Raises ``ValueError`` for a word that means none.
+    """
+    by_word = {_plain(key): key for key in titles} | {_plain(t): key for key, t in titles.items()}
+    if _plain(word) not in by_word:
+        known = list(titles.values())
+        raise ValueError(f"no {what} {word!r}{did_you_mean(word, known)}")
+    return by_word[_plain(word)]
+
+
+def _plain(word: str) -> str:
+    return "".join(letter for letter in word.lower() if letter.isalnum())
+
+
+def paper_recipes(portion: Portion) -> Iterator[Recipe]:
+    """Yield the recipe of every model of a part of the benchmark, data set by data set.
+
+    The normal models come first, since all tests but that of shortcuts need them.
+    """
+    for dataset, architecture in chosen(portion):
+        trainer = part_of(dataset, "paper")
+        domain = DATASETS[dataset].domain
+        options = trainer.options(dataset, architecture, portion.hyperparameters, portion.reduced)
+        strengths = DATASETS[dataset].architectures[architecture].strengths
+        tests = tests_of(portion, dataset, architecture).values()
+        for setting in ("normal", "layers", *strengths):
+            seeds = range(max((of.each for of in tests if setting in of.settings), default=0))
+            for strength, seed in product(strengths.get(setting, (0.0,)), seeds):
+                which = (domain, dataset, architecture, setting, strength, seed)
+                yield Recipe(*which, options, trainer.VERSION)
+
+
+def chosen(portion: Portion) -> Iterator[tuple[str, str]]:
+    """Yield the data sets and architectures of a part of the benchmark."""
+    for dataset, about in DATASETS.items():
+        if portion.datasets and dataset not in portion.datasets:
+            continue
+        for architecture, about_it in about.architectures.items():
+            is_default = about_it.published and not portion.architectures
+            if is_default or architecture in portion.architectures:
+                yield dataset, architecture
+
+
+class Members(NamedTuple):
+    """The models that a test compares: those of these settings, so many of every strength."""
+
+    settings: tuple[str, ...]
+    each: int
+
+
+def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Members]:
+    """Return the tests of a part of the benchmark on one architecture, and their models.
+
+    A test that the paper does not make on an architecture is not there.
+    """
+    about = DATASETS[dataset].architectures[architecture]
+    with_normal = _NORMAL_IS_A_GROUP[DATASETS[dataset].domain]
+    grouped = {
+        test: Members(("normal", test) if test in with_normal else (test,), portion.members)
+        for test in about.strengths
+    }
+    most = portion.seeds if about.all_layers else portion.members
+    tests = {
+        "accuracy": Members(("normal",), portion.seeds),
+        "output": Members(("normal",), portion.seeds),
+        **grouped,
+        "layers": Members(("layers",) if about.deeper else ("normal",), most),
+    }
+    return {test: of for test, of in tests.items() if not portion.tests or test in portion.tests}
+
+
+# A model that was trained with a shortcut of no strength sees other inputs than a normal one; and
+# images are augmented in other ways besides noise, so that the paper compares noise with noise.
+_NORMAL_IS_A_GROUP: Mapping[str, tuple[str, ...]] = {
+    "graphs": ("labels", "augmentation"),
+    "language": ("labels", "augmentation"),
+    "vision": ("labels",),
+}

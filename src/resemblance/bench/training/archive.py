@@ -1,0 +1,302 @@
+"""The models that the authors of the ReSi paper trained and released, in place of a training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.json_files import read_document
+from resemblance.models.recipe import Recipe
+from resemblance.models.transformer_files import read_model, reason_of
+
+from .graphs import paper as graphs
+from .language.pretrained import check_config, kind_of
+from .loop import Resources
+from .vision import pretrained as vision
+
+ORIGIN = "the authors' archive of trained models, see https://github.com/mklabunde/resi"
+
+
+def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+    """Return the weights of the authors' model of a recipe, by the names that our network has.
+
+    ``resources.archive`` is the authors' folder ``experiments``, or has it. Files are read without
+    running anything that they may ask for. Of the recipe's options only those of the network
+    matter.
+
+    - Graphs: ``models/graphs/<data>/<architecture>/<setting>/model_s<seed>.pt``. The files hold no
+      anchor sets, so a P-GNN only gives representations with ``anchors="redrawn"``, as in the
+      authors' code.
+    - Language: a folder of weights below ``models/nlp``; tokenizers and configs are those of the
+      pretrained models, whose weights are not needed. The prompts of SmolLM2 here are not, word for
+      word, those that it was trained on.
+    - Vision: ``checkpoints/final.ckpt`` of
+      ``models/vision/vision_models_simbench/<setting>__<data>__<architecture>/groupid_<seed>``,
+      with what it was trained with in ``output.json``.
+
+    A weight that a file has under two names, as of older libraries, is taken once
+    if both are equal.
+
+    Raises ``ValueError`` that names the file if it is missing, damaged, or of another network, and
+    for a recipe of which the authors trained no model. Reference: Klabunde et al. (ICLR 2025).
+    """
+    if recipe.options.get("anchors") == "of training":
+        raise ValueError(
+            f"{recipe.name}: the archive has no anchor sets of P-GNN; choose the hyperparameters "
+            "resi-code, with which they are redrawn"
+        )
+    file = _file(recipe, resources)
+    if recipe.domain == "language":
+        return _language(recipe, file)
+    if recipe.domain == "graphs":
+        with need("torch").device("meta"):  # names and shapes, without drawing any numbers
+            network = graphs.new_network(recipe, resources)
+        return _weights(recipe, file, network.state_dict(), _graph_name)
+    summary, config = file.parents[1] / "output.json", None
+    if summary.is_file():
+        read_document(summary, lambda facts: _check_facts(recipe, facts), "a summary")
+    if recipe.architecture in vision.VITS:
+        config = vision.configuration(recipe.architecture, recipe.options, resources)
+    with need("torch").device("meta"):
+        network = vision.build(recipe.architecture, recipe.options, config)
+    return _weights(recipe, file, network.state_dict(), _vision_name)
+
+
+def place_of(recipe: Recipe) -> Path:
+    """Return the file of a recipe below the archive, whether it is there or not.
+
+    Raises ``ValueError`` for an architecture, setting or strength that the authors did not train.
+    """
+    places = {"graphs": _of_graphs, "language": _of_language, "vision": _of_vision}
+    return places[recipe.domain](recipe)
+
+
+def _file(recipe: Recipe, resources: Resources) -> Path:
+    """Return where the file of a recipe is; ``ValueError`` if no archive was named, or has it."""
+    place = place_of(recipe)
+    if resources.archive is None:
+        raise ValueError(f"{recipe.name}: no folder of released models was named; get {ORIGIN}")
+    for start in (resources.archive, resources.archive / "experiments"):
+        if (start / place).is_file():
+            return start / place
+    raise ValueError(
+        f"{resources.archive / place} is missing: unpack the file that has it, such as "
+        f"normal_imagenet100.zip, so that it is there; it is part of {ORIGIN}"
+    )
+
+
+def _weights(
+    recipe: Recipe,
+    file: Path,
+    network: Mapping[str, Any],
+    our_name: Callable[[str, Mapping[str, Any]], str],
+) -> dict[str, np.ndarray]:
+    """Return the weights of a file by the names of our network."""
+    tensors: dict[str, Any] = {}
+    for name, value in weights_in(file).items():
+        ours = our_name(name, network)
+        other = tensors.setdefault(ours, value)
+        if other.shape != value.shape or not bool((other == value).all()):
+            raise ValueError(f"{file} has two different {ours}, one of them as {name}")
+    shapes, expected = (
+        {name: tuple(value.shape) for name, value in part.items()} for part in (tensors, network)
+    )
+    for name in expected | shapes:
+        if expected.get(name) != shapes.get(name):
+            raise ValueError(
+                f"{file} is not the {recipe.architecture} of this recipe: {name} is "
+                f"{shapes.get(name, 'missing')}, expected {expected.get(name, 'none')}"
+            )
+    return {name: tensors[name].detach().to(network[name].dtype).numpy() for name in network}
+
+
+def weights_in(path: Path) -> dict[str, Any]:
+    """Return the tensors of a file of PyTorch by name, also those of a checkpoint of Lightning.
+
+    It is read with ``torch.load(weights_only=True)``, which runs no code of the file.
+
+    Raises ``ValueError`` that names the file if it is damaged, holds other things than tensors, or
+    values that are not finite.
+    """
+    torch = need("torch")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+        weights = dict(content.get("state_dict", content))
+    except Exception as error:  # whatever a damaged or hostile file causes
+        raise ValueError(
+            f"{path} cannot be read as weights ({reason_of(error)}); download it again from "
+            f"{ORIGIN}"
+        ) from error
+    names = [name for name, value in weights.items() if isinstance(value, torch.Tensor)]
+    if not names or len(names) < len(weights) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{path} does not hold the weights of one network by name")
+    for name, value in weights.items():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise ValueError(f"{path}: {name} has values that are not finite")
+    return weights
+
+
+# ------------------------------------------------------------------------------------------- graphs
+
+GRAPH_MODELS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "PGNN"}
+GRAPH_SETTINGS = {"normal": "Normal", "layers": "MultiLayer"}
+GRAPH_GROUPS = {"labels": "RandomLabels", "shortcut": "Shortcut", "augmentation": "Augmentation"}
+
+
+def _of_graphs(recipe: Recipe) -> Path:
+    setting = GRAPH_SETTINGS.get(recipe.setting)
+    if setting is None:
+        setting = f"{GRAPH_GROUPS[recipe.setting]}_{round(100 * recipe.strength)}"
+    folder = Path("models", "graphs", recipe.dataset, GRAPH_MODELS[recipe.architecture], setting)
+    return folder / f"model_s{recipe.seed}.pt"
+
+
+def _graph_name(name: str, network: Mapping[str, Any]) -> str:
+    """Return today's name of a weight. PyTorch Geometric before 2.5 stores the one matrix of a GAT
+    layer twice, and the authors' P-GNN its first layer."""
+    today = name.replace("lin_src.", "lin.").replace("lin_dst.", "lin.")
+    return re.sub(r"^init_conv\.", "convs.0.", today)
+
+
+# ----------------------------------------------------------------------------------------- language
+
+_KINDS = {
+    "normal": "standard",
+    "labels": "memorizing",
+    "shortcut": "shortcut",
+    "augmentation": "augmentation",
+}
+_FIRST_SEED = 123  # of the normal ALBERT models on SST-2
+
+
+def _language(recipe: Recipe, config: Path) -> dict[str, np.ndarray]:
+    check_config(config, recipe, kind_of(recipe), ORIGIN)
+    is_prompted = recipe.architecture == "smollm2"
+    kind = "AutoModelForCausalLM" if is_prompted else "AutoModelForSequenceClassification"
+    model, _ = read_model(
+        getattr(need("transformers"), kind),
+        config.parent,
+        f"get it from {ORIGIN}",
+        lambda name: False,
+        dtype=need("torch").float32,
+        local_files_only=True,
+    )
+    return {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+
+
+def _of_language(recipe: Recipe) -> Path:
+    """Return the config of a released model.
+
+    Some have other seeds than their places suggest: the normal ALBERT models on SST-2 have 123 to
+    132, and of those with 75 % random labels the one of seed 6 takes the place of 0.
+    """
+    models = Path("models", "nlp")
+    if recipe.architecture == "smollm2":
+        return models / "smollm" / _prompted(recipe) / "checkpoint-500" / "config.json"
+    if recipe.architecture not in ("bert", "albert"):
+        raise ValueError(
+            f"the authors did not train {recipe.architecture}; it is trained without their archive"
+        )
+    is_albert, seed, rate = recipe.architecture == "albert", recipe.seed, _digits(recipe.strength)
+    which = (recipe.architecture, recipe.dataset, recipe.setting)
+    stem = f"sst2_pretrain{seed}_finetune{seed}"
+    if which != ("bert", "sst2", "normal"):
+        seed += _FIRST_SEED if which == ("albert", "sst2", "normal") else 0
+        if which == ("albert", "sst2", "labels") and (seed, recipe.strength) == (0, 0.75):
+            seed = 6
+        data = "sst2" if recipe.dataset == "sst2" else "glue__mnli"
+        stem = f"{data}_pre{0 if is_albert else seed}_ft{seed}"
+    rate = "1" if (*which, rate) == ("bert", "mnli", "shortcut", "10") else rate
+    endings = {
+        "normal": "",
+        "labels": f"_labels5_strength{rate}",
+        "shortcut": f"_scrate{rate}",
+        "augmentation": f"_eda_strength{rate}",
+    }
+    place = models / recipe.architecture / _KINDS[recipe.setting]
+    return place / f"{stem}{endings[recipe.setting]}" / "config.json"
+
+
+def _prompted(recipe: Recipe) -> str:
+    rate = _digits(recipe.strength)
+    if recipe.dataset == "sst2" and recipe.setting == "shortcut" and rate == "10":
+        rate = ""
+    data = {"normal": "", "labels": f"-mem{rate}", "shortcut": f"-shortcut{rate}"}
+    if recipe.setting not in data:
+        raise ValueError(f"{recipe.name}: the authors did not train SmolLM2 with augmentation")
+    kind = f"{recipe.dataset}{data[recipe.setting]}"
+    return f"ft_smollm2_1-7b_{kind}_seed{recipe.seed}_bs16_ff"
+
+
+def _digits(strength: float) -> str:
+    """Return a share as the names of folders have it: 0.558 is "0558", 1 is "10"."""
+    return f"{strength:.10g}".replace(".", "") if strength % 1 else f"{strength:.0f}0"
+
+
+# ------------------------------------------------------------------------------------------- vision
+
+IMAGE_DATA = {"imagenet100": "ImageNet100", "cifar100": "CIFAR100"}
+SHORT = {"imagenet100": "IN100", "cifar100": "C100"}
+IMAGE_MODELS = {
+    "resnet18": "ResNet18", "resnet34": "ResNet34", "resnet101": "ResNet101", "vgg11": "VGG11",
+    "vgg19": "VGG19", "vit-b32": "ViT_B32", "vit-l32": "ViT_L32",
+}  # fmt: skip
+MOST_WORDS = 2  # that stand before the names of weights, such as "net." of what trained them
+NOISE = {0: "Off", 25: "S", 50: "M", 75: "L", 100: "Max"}
+# What transformers calls parts of a vision transformer since version 5, and called them before
+RENAMED = (
+    (r"^vit\.encoder\.layer\.", "vit.layers."),
+    (r"\.attention\.attention\.(query|key|value)\.", r".attention.\1."),
+    (r"\.attention\.query\.", ".attention.q_proj."),
+    (r"\.attention\.key\.", ".attention.k_proj."),
+    (r"\.attention\.value\.", ".attention.v_proj."),
+    (r"\.attention\.output\.dense\.", ".attention.o_proj."),
+    (r"\.intermediate\.dense\.", ".mlp.fc1."),
+    (r"(\.\d+)\.output\.dense\.", r"\1.mlp.fc2."),
+)
+
+
+def _of_vision(recipe: Recipe) -> Path:
+    percent, dataset = round(100 * recipe.strength), IMAGE_DATA[recipe.dataset]
+    dots = "C100" if recipe.dataset == "cifar100" else dataset
+    names = {
+        "normal": f"Normal__{dataset}",
+        "labels": f"Randomlabel__RandomLabel_{percent}_{SHORT[recipe.dataset]}_DataModule",
+        "shortcut": f"Shortcut__ColorDot_{percent}_{dots}DataModule",
+        "augmentation": f"GaussNoise__Gauss_{NOISE.get(percent)}_{dataset}DataModule",
+    }
+    if recipe.setting not in names or percent not in NOISE:
+        raise ValueError(f"{recipe.name}: the authors trained no such model")
+    folder = f"{names[recipe.setting]}__{IMAGE_MODELS[recipe.architecture]}"
+    models = Path("models", "vision", "vision_models_simbench", folder)
+    return models / f"groupid_{recipe.seed}" / "checkpoints" / "final.ckpt"
+
+
+def _check_facts(recipe: Recipe, facts: Any) -> None:
+    if not isinstance(facts, dict):
+        raise ValueError("it has no entries by name")
+    options = recipe.options
+    expected = {"n_cls": options["classes"], "early_downsampling": options.get("early")}
+    expected["global_average_pooling"] = options.get("pool")
+    for name, value in expected.items():
+        if value is not None and name in facts and facts[name] != value:
+            raise ValueError(f"{name} is {facts[name]!r}, not {value!r}")
+
+
+def _vision_name(name: str, network: Mapping[str, Any]) -> str:
+    """Return a name as our network has it: as transformers says it today, and without up to two
+    words of what held the network; or the name itself if our network has none."""
+    for words in range(MOST_WORDS + 1):
+        shorter = name.split(".", words)[-1]
+        today = shorter
+        for before, now in RENAMED:
+            today = re.sub(before, now, today)
+        for candidate in (shorter, today):
+            if candidate in network:
+                return candidate
+    return name

@@ -1,0 +1,179 @@
+"""Graphs whose nodes are classified, read from their published files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.models.cora import CORA, SHA256, GraphData, check, read_cora
+from resemblance.models.published_files import Origin, find, place_of, reading
+
+MOST = 10_000  # nodes whose representations are compared
+DRAW = 2024  # the seed of the authors' draw of these
+
+
+def compared_nodes(test: np.ndarray) -> np.ndarray:
+    """Return the test nodes whose representations are compared: all of them, or 10,000 drawn as in
+    the authors' code, in the order in which they were drawn."""
+    if len(test) <= MOST:
+        return test
+    return np.random.RandomState(DRAW).choice(test, MOST, replace=False)
+
+
+FLICKR = Origin(
+    "Flickr",
+    "https://github.com/GraphSAINT/GraphSAINT",
+    ("graphs/flickr", "flickr", "Flickr"),
+    "raw/adj_full.npz",
+)
+FLICKR_COUNTS = {
+    "nodes": 89_250, "features": 500, "links both ways": 899_756, "classes": 7,
+    "training nodes": 44_625, "validation nodes": 22_312, "test nodes": 22_313,
+}  # fmt: skip
+
+
+def read_flickr(folder: Path, strict: bool) -> GraphData:
+    """Return Flickr from ``raw/adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``.
+
+    Features are taken as they are. The compared nodes are 10,000 of the test nodes, sorted.
+
+    Reference: Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020.
+    """
+    raw = folder / "raw"
+    with reading(raw / "feats.npy", FLICKR) as path:
+        x = np.load(path, allow_pickle=False).astype(np.float32)
+        if x.ndim != 2 or not x.size:
+            raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
+    with reading(raw / "adj_full.npz", FLICKR) as path:
+        links = _flickr_links(path)
+    labels = np.full(len(x), -1, np.int64)  # where the file has none
+    with reading(raw / "class_map.json", FLICKR) as path:
+        of_nodes = json.loads(path.read_text())
+        places = np.array(list(of_nodes), np.int64)
+        if len(places) and places.min() < 0:
+            raise ValueError(f"it has a node {places.min()}")
+        labels[places] = list(of_nodes.values())
+    with reading(raw / "role.json", FLICKR) as path:
+        roles = json.loads(path.read_text())
+        train, validation, test = (
+            np.sort(np.array(roles[name], np.int64)) for name in ("tr", "va", "te")
+        )
+    classes, compared = int(labels.max()) + 1, np.sort(compared_nodes(test))
+    data = GraphData(x, labels, links, train, validation, test, compared, classes)
+    return check(data, links.shape[1], folder, FLICKR, FLICKR_COUNTS if strict else None)
+
+
+def _flickr_links(path: Path) -> np.ndarray:
+    from scipy.sparse import csr_matrix
+
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
+        entries = (parts["data"], parts["indices"], parts["indptr"])
+        matrix = csr_matrix(entries, shape=tuple(parts["shape"]))
+    matrix.check_format()  # before its indices are followed
+    coordinates = matrix.tocoo()
+    return np.stack([coordinates.row, coordinates.col]).astype(np.int64)
+
+
+ARXIV = Origin(
+    "OGBN-Arxiv",
+    "https://ogb.stanford.edu/docs/nodeprop/#ogbn-arxiv",
+    ("graphs/ogbn_arxiv", "ogbn_arxiv", "ogbn-arxiv", "graphs/ogbn-arxiv", "arxiv"),
+    "raw/edge.csv.gz",
+)
+ARXIV_COUNTS = {
+    "nodes": 169_343, "features": 128, "links": 1_166_243, "classes": 40,
+    "training nodes": 90_941, "validation nodes": 29_799, "test nodes": 48_603,
+}  # fmt: skip
+
+
+def read_arxiv(folder: Path, strict: bool) -> GraphData:
+    """Return OGBN-Arxiv from ``raw/{edge,node-feat,node-label}.csv.gz`` and
+    ``split/time/{train,valid,test}.csv.gz``.
+
+    Citations are taken both ways, without repetitions. The compared nodes are 10,000 of the test
+    nodes, in the order in which they were drawn.
+
+    Reference: Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS
+    2020.
+    """
+    cited = _table(folder / "raw" / "edge.csv.gz", np.int64, 2)
+    x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
+    labels = _table(folder / "raw" / "node-label.csv.gz", np.int64, 1)[:, 0]
+    train, validation, test = (
+        _table(folder / "split" / "time" / f"{part}.csv.gz", np.int64, 1)[:, 0]
+        for part in ("train", "valid", "test")
+    )
+    classes, compared = int(labels.max()) + 1, compared_nodes(test)
+    # Both ways, each once, ordered by first and second node
+    first, second = np.concatenate([cited, cited[:, ::-1]]).T
+    stride = int(cited.max()) + 1
+    links = np.stack(np.divmod(np.unique(first * stride + second), stride))
+    data = GraphData(x, labels, links, train, validation, test, compared, classes)
+    return check(data, len(cited), folder, ARXIV, ARXIV_COUNTS if strict else None)
+
+
+def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
+    with reading(path, ARXIV):
+        table: np.ndarray = np.loadtxt(path, kind, delimiter=",", ndmin=2)
+        if not len(table) or (columns and table.shape[1] != columns):
+            raise ValueError(f"{table.shape[0]} rows of {table.shape[1]} numbers")
+    return table
+
+
+Reader = Callable[[Path, bool], GraphData]
+READERS: Mapping[str, tuple[Origin, Reader]] = {
+    "cora": (CORA, read_cora),
+    "flickr": (FLICKR, read_flickr),
+    "ogbn-arxiv": (ARXIV, read_arxiv),
+}
+CHECKSUMS = {"cora": SHA256}  # those known, by data set and file
+
+
+def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> GraphData:
+    """Return a data set from its original files below a folder.
+
+    ``"cora"``: ``graphs/cora/raw/ind.cora.*``, eight files; ``"flickr"``:
+    ``graphs/flickr/raw/{adj_full.npz,feats.npy,class_map.json,role.json}``; ``"ogbn-arxiv"``:
+    ``graphs/ogbn_arxiv/{raw,split/time}/*.csv.gz``. The folder ``graphs`` may be left out, and
+    where PyTorch Geometric or OGB put their downloads is known too. ``download``: whether one of
+    these may download what is not there. ``strict``: whether all numbers of nodes, features, links
+    and classes must be the published ones.
+
+    Raises ``ValueError`` that names the file, or the folder, which is missing, damaged or another,
+    and says where to get it.
+    """
+    (origin, reader), note = READERS[dataset], ""
+    if download and place_of(folder, origin) is None:
+        note = _download(dataset, folder)
+    place = find(folder, origin, note)
+    files = [path for path in sorted(place.glob("*/**/*")) if path.is_file()]
+    stamp = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
+    return _remembered(reader, place, strict, stamp)
+
+
+@lru_cache(maxsize=1)  # a study reads the same data twice for every model
+def _remembered(reader: Reader, folder: Path, strict: bool, stamp: tuple[Any, ...]) -> GraphData:
+    return reader(folder, strict)
+
+
+def _download(dataset: str, folder: Path) -> str:
+    """Let the library that knows a data set download it to one of its folders; return a remedy
+    without the library."""
+    if dataset == "cora":
+        need("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
+    elif dataset == "flickr":
+        need("torch_geometric.datasets").Flickr(str(folder / "flickr"))
+    elif importlib.util.find_spec("ogb") is None:
+        return ", or install the package ogb, which can download it"
+    else:
+        library = importlib.import_module("ogb.nodeproppred")
+        library.NodePropPredDataset("ogbn-arxiv", root=str(folder))
+    return ""

@@ -1,0 +1,232 @@
+"""A position-aware graph neural network, which sees distances of nodes from sets of anchors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+
+
+class Anchors(NamedTuple):
+    """The nearest node of each anchor set and its proximity, for each node: two arrays (n, sets).
+
+    The proximity is 1 / (distance + 1). Where no node of the set is in reach it is 0, and the
+    nearest node has no meaning.
+    """
+
+    nearest: np.ndarray
+    proximity: np.ndarray
+
+
+def find_anchors(
+    edges: np.ndarray, nodes: int, sets: int, reach: int, random: np.random.Generator
+) -> Anchors:
+    """Draw anchor sets and find the nearest anchor of each node in them.
+
+    The sets have n/2, n/4, ... nodes down to a single one, and there are as many of each size.
+    Distances are lengths of shortest paths, and those above ``reach`` count as infinite. By
+    Bourgain's theorem, about log2(n)^2 sets distinguish positions.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
+    graph = coo_array((np.ones(len(edges)), edges.T), shape=(nodes, nodes)).tocsr()
+    options: dict[str, Any] = {"directed": False, "unweighted": True, "limit": reach}
+    options |= {"min_only": True, "return_predecessors": True}
+    sizes = int(np.log2(nodes))
+    nearest, proximity = np.zeros((nodes, sets), np.int64), np.zeros((nodes, sets), np.float32)
+    for i in range(sets):
+        anchors = np.sort(random.permutation(nodes)[: nodes >> (1 + i * sizes // sets)])
+        distance, _, source = dijkstra(graph, indices=anchors, **options)
+        near = np.isfinite(distance)
+        nearest[near, i], proximity[near, i] = source[near], 1 / (distance[near] + 1)
+    return Anchors(nearest, proximity)
+
+
+def build(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return a freshly initialised model, a ``ModuleDict``; :func:`forward` runs it."""
+    nn, hidden = need("torch").nn, options["hidden"]
+    layers = nn.ModuleList()
+    for before in [inputs] + [hidden] * (options["layers"] - 1):
+        parts = {"self": nn.Linear(before, hidden), "anchor": nn.Linear(before, hidden, False)}
+        layers.append(nn.ModuleDict(parts | {"position": nn.Linear(hidden, 1)}))
+    return nn.ModuleDict({"layers": layers, "head": nn.Linear(options["sets"], classes)})
+
+
+def forward(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
+    """Return the structure outputs (n, hidden) of all layers but the last, and the logits.
+
+    The nearest anchor of each set sends a message to a node: the ReLU of a linear map of the node's
+    features plus one of the anchor's features, weighted by proximity. The mean of the messages of
+    all sets is the structure output, the input of the next layer; a linear map of each message to
+    one number is the position output, (n, sets). The position output of the last layer is
+    classified.
+    """
+    torch = need("torch")
+    nearest = torch.from_numpy(anchors.nearest)
+    proximity = torch.from_numpy(anchors.proximity)[:, :, None]
+    outputs = {}
+    for i, layer in enumerate(model["layers"], 1):
+        messages = torch.relu(layer["self"](x)[:, None] + proximity * layer["anchor"](x)[nearest])
+        outputs[f"structure{i}"] = messages.mean(dim=1)
+        x = torch.nn.functional.dropout(outputs[f"structure{i}"], dropout, model.training)
+    del outputs[f"structure{len(model['layers'])}"]
+    return outputs | {"logits": model["head"](layer["position"](messages).squeeze(-1))}
+
+
+class Messages(NamedTuple):
+    """The messages that the nodes of a layer receive, as tensors: each is sent by ``anchors`` to
+    ``nodes`` over a distance, the number ``levels`` in the list of proximities. ``shares``: of the
+    anchor sets for which it is the message. ``places`` (rows, sets): which message each set sends
+    to the nodes of the last layer."""
+
+    nodes: Any
+    anchors: Any
+    levels: Any
+    shares: Any
+    places: Any
+
+
+class MessagePlan(NamedTuple):
+    """What a network needs to know of a graph: the proximities there are, (levels, 1), and the
+    messages of each layer."""
+
+    proximities: Any
+    layers: tuple[Messages, ...]
+
+
+def draw_anchors(links: np.ndarray, nodes: int, random: np.random.Generator) -> Anchors:
+    """Return anchor sets: with m = floor(log2 n), m sets of each of the sizes n/2, n/4, ... n/2^m,
+    each drawn without replacement, and the nearest node of each.
+
+    Among several nearest nodes the first that was drawn counts. Where no node of a set is in reach,
+    it is the first of the set. Distances are lengths of shortest paths.
+    """
+    near = _proximities(links, nodes)
+    m = int(np.log2(nodes))
+    sizes = [int(nodes / 2 ** (i + 1)) for i in range(m) for _ in range(m)]
+    sets = [random.choice(nodes, size=size, replace=False) for size in sizes]
+    best = [members[near[:, members].argmax(axis=1)] for members in sets]
+    nearest = np.stack(best, axis=1)
+    return Anchors(nearest, np.take_along_axis(near, nearest, axis=1))
+
+
+def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import shortest_path
+
+    graph = coo_array((np.ones(links.shape[1]), tuple(links)), shape=(nodes, nodes)).tocsr()
+    distances = shortest_path(graph, unweighted=True, directed=False)
+    return np.where(np.isfinite(distances), 1 / (distances + 1), 0).astype(np.float32)
+
+
+def plan(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
+    """Return which messages are needed for the outputs of some nodes, without repetitions.
+
+    The last layer computes these nodes only; a layer before it, the nodes and anchors of the layer
+    behind it. The same node is the nearest of many sets, and its message is computed once.
+    """
+    torch = need("torch")
+    proximities, levels = np.unique(anchors.proximity, return_inverse=True)
+    levels = levels.reshape(anchors.proximity.shape)
+    messages: list[Messages] = []
+    for _ in range(layers):
+        messages.insert(0, _messages(anchors.nearest, levels, rows, device))
+        rows = np.union1d(rows, anchors.nearest[rows])
+    return MessagePlan(torch.from_numpy(proximities)[:, None].to(device), tuple(messages))
+
+
+def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device: Any) -> Messages:
+    torch = need("torch")
+    n, sets = nearest.shape
+    keys = (rows[:, None] * n + nearest[rows]).reshape(-1)
+    pairs, first, places, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    shares = (counts / sets).astype(np.float32)[:, None]
+    used = levels[rows].reshape(-1)[first]
+    arrays = [pairs // n, pairs % n, used, shares, places.reshape(len(rows), sets)]
+    return Messages(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
+
+
+def build_network(width: int, sets: int, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return a new P-GNN, a ``ModuleDict`` whose weights have the names of the authors' code."""
+    nn, hidden = need("torch").nn, options["hidden"]
+    widths = [width] + [hidden] * (options["layers"] - 1) + [classes]
+    layers = nn.ModuleList(_layer(nn, *pair) for pair in itertools.pairwise(widths))
+    parts = {"linear_pre": nn.Linear(width, width), "convs": layers}
+    return nn.ModuleDict(parts | {"lin_out": nn.Linear(sets, classes)})
+
+
+def _layer(nn: Any, before: int, after: int) -> Any:
+    distance = {"linear1": nn.Linear(1, after), "linear2": nn.Linear(after, 1)}
+    layer = nn.ModuleDict({"dist_compute": nn.ModuleDict(distance)})
+    layer["linear_hidden"] = nn.Linear(2 * before, after)
+    layer["linear_out_position"] = nn.Linear(after, 1)
+    for module in layer.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight, gain=nn.init.calculate_gain("relu"))
+            nn.init.zeros_(module.bias)
+    return layer
+
+
+def run_anchored(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
+    r"""Return the structure outputs (n, hidden) of all layers but the last, and the logits of the
+    nodes that the plan is for; rows of nodes that it does not need are zero.
+
+    With :math:`a` the anchor of set :math:`s` that is nearest to node :math:`i`, the message is
+
+    .. math:: m_{is} = \mathrm{ReLU}(W_1 \, f(1 / (d_{ia} + 1)) \, h_a + W_2 \, h_i + b),
+
+    where :math:`f` is a network with one hidden layer. The mean of the messages of all sets is the
+    structure output, the input of the next layer; a linear map of each message of the last layer to
+    one number gives the position of a node, one number for each set, whose rows have length 1
+    before they are classified. A linear map comes before the first layer.
+
+    Reference: You, Ying and Leskovec, "Position-aware Graph Neural Networks", ICML 2019, as adapted
+    in the code of Klabunde et al., "ReSi", ICLR 2025, with the same weights by the same names. It
+    differs from that code in what it does not compute: the map :math:`W_1` is applied to a node
+    once, not for each set; :math:`f` once for each distance; a message once for all sets with the
+    same nearest anchor; and nothing for nodes that the outputs do not depend on. Sums have the same
+    terms in another order.
+    """
+    torch = need("torch")
+    outputs: dict[str, Any] = {}
+    hidden = x
+    for i, (layer, messages) in enumerate(zip(model["convs"], steps.layers), 1):
+        to_anchor, to_node = layer["linear_hidden"].weight.chunk(2, dim=1)
+        weight = torch.cat([to_anchor, to_node])
+        both = _first(torch, model, x, weight) if i == 1 else hidden @ weight.t()
+        content = _content(torch, layer, both, messages, steps.proximities)
+        if i == len(steps.layers):
+            break
+        start = content.new_zeros(x.shape[0], content.shape[1])
+        structure = start.index_add(0, messages.nodes, content * messages.shares)
+        outputs[f"structure{i}"] = structure
+        hidden = torch.nn.functional.dropout(structure, dropout, model.training)
+    position = layer["linear_out_position"](content).squeeze(-1)[messages.places]
+    return outputs | {"logits": model["lin_out"](torch.nn.functional.normalize(position, dim=-1))}
+
+
+def _first(torch: Any, model: Any, x: Any, weight: Any) -> Any:
+    """Return what a linear map makes of ``linear_pre(x)``: two linear maps in a row are one, and so
+    the wide array between them is never made."""
+    before = model["linear_pre"]
+    product = torch.sparse.mm if x.is_sparse else torch.matmul
+    return product(x, (weight @ before.weight).t()) + weight @ before.bias
+
+
+def _content(torch: Any, layer: Any, both: Any, messages: Messages, proximities: Any) -> Any:
+    """Return the messages (n_messages, hidden): the ReLU of a linear map of the anchor's features,
+    weighted by a trained function of its proximity, plus one of the node's features."""
+    of_distance = layer["dist_compute"]
+    weights = of_distance["linear2"](torch.relu(of_distance["linear1"](proximities)))
+    from_anchor, from_node = both.chunk(2, dim=1)
+    from_node = from_node + layer["linear_hidden"].bias
+    sent = from_anchor.index_select(0, messages.anchors)
+    sent = sent * weights.index_select(0, messages.levels)
+    return torch.relu(sent + from_node.index_select(0, messages.nodes))

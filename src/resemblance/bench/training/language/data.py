@@ -1,0 +1,307 @@
+"""SST-2 and MNLI, read from the files in which users have them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.rng import generator
+from resemblance.models.published_files import Origin, find, place_of
+from resemblance.models.recipe import Recipe
+from resemblance.models.tables import read_parquet, read_rows
+
+from ..corruption import any_class, replaced, shortcut_labels, wrong_class
+from .shifts import Synonyms, eda, load_synonyms
+
+CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
+
+
+class Examples(NamedTuple):
+    """Sentences, or pairs of them, with their classes (n,).
+
+    ``pairs``: the second sentences, None for single sentences. ``hints``: the class that the
+    shortcut of each example names, (n,); None without shortcuts.
+    """
+
+    texts: Sequence[str]
+    pairs: Sequence[str] | None
+    labels: np.ndarray
+    hints: np.ndarray | None = None
+
+    def take(self, places: np.ndarray) -> Examples:
+        """Return the examples at these places, in their order."""
+        pairs = None if self.pairs is None else [self.pairs[i] for i in places]
+        hints = None if self.hints is None else self.hints[places]
+        return Examples([self.texts[i] for i in places], pairs, self.labels[places], hints)
+
+
+class TextTask(NamedTuple):
+    """The training and the validation examples of a data set, and its number of classes."""
+
+    train: Examples
+    validation: Examples
+    classes: int
+
+
+class TextSource(NamedTuple):
+    """What the files of a data set are like, and where they come from.
+
+    ``splits``: the names of the files of training and validation
+    examples, without ending; ``columns``: by what they hold, the names that columns have in the
+    release of GLUE and in that of Hugging Face; ``classes``: their names in the order of their
+    numbers; ``counts``: of training and of validation examples, those of each class
+    or all together.
+    """
+
+    origin: Origin
+    splits: tuple[tuple[str, ...], tuple[str, ...]]
+    columns: Mapping[str, tuple[str, ...]]
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+SOURCES: Mapping[str, TextSource] = {
+    "sst2": TextSource(
+        Origin(
+            "SST-2",
+            "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
+            ("language/sst2", "language/SST-2", "sst2", "SST-2"),
+        ),
+        (("train",), ("validation", "dev")),
+        {"text": ("sentence",), "label": ("label",)},
+        ("negative", "positive"),
+        ((29_780, 37_569), (428, 444)),
+    ),
+    "mnli": TextSource(
+        Origin(
+            "MNLI",
+            "https://dl.fbaipublicfiles.com/glue/data/MNLI.zip",
+            ("language/mnli", "language/MNLI", "mnli", "MNLI"),
+        ),
+        (("train",), ("validation_matched", "dev_matched")),
+        {
+            "text": ("premise", "sentence1"),
+            "pair": ("hypothesis", "sentence2"),
+            "label": ("label", "gold_label"),
+        },
+        ("entailment", "neutral", "contradiction"),
+        ((392_702,), (9_815,)),
+    ),
+}
+ENDINGS = (".tsv", ".parquet", ".jsonl", ".csv")
+
+
+def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> TextTask:
+    """Return a data set of sentences, read from the files in a folder.
+
+    The files lie in ``folder/language/sst2`` (or ``folder/sst2``; likewise ``mnli``) and are called
+    ``train`` and ``validation`` (GLUE: ``dev``; MNLI: ``validation_matched`` or ``dev_matched``),
+    with the ending ``.tsv``, ``.parquet``, ``.jsonl`` or ``.csv``. Columns are those of GLUE or of
+    Hugging Face. Sentences stay as they are in the files; those of SST-2 end with a blank.
+
+    ``download``: whether the package ``datasets``, if it is installed, may fetch a data set that is
+    not there, and write it into the folder. ``strict``: whether there must be as many examples as
+    in the original, of SST-2 also of each class.
+
+    Raises ``ValueError`` with the file and the remedy for files that are missing, of another kind,
+    damaged, without labels (the test sets of GLUE, with label -1), or of another size. Reference:
+    Socher et al. (EMNLP 2013); Williams et al. (NAACL 2018); Wang et al. (ICLR 2019).
+    """
+    source = SOURCES[dataset]
+    note = ""
+    if download and place_of(folder, source.origin) is None:
+        note = _download(dataset, folder)
+    place = find(folder, source.origin, note)
+    examples = [_examples(source, _file(source, place, names)) for names in source.splits]
+    if strict:
+        for which, part, counts in zip(("training", "validation"), examples, source.counts):
+            _check_counts(source, place, f"{which} examples", part.labels, counts)
+    return TextTask(examples[0], examples[1], len(source.classes))
+
+
+def _check_counts(
+    source: TextSource, place: Path, what: str, labels: np.ndarray, counts: Sequence[int]
+) -> None:
+    """Raise ``ValueError`` unless there are so many examples (of every class)."""
+    facts = [(what, sum(counts), len(labels))]
+    if len(counts) == len(source.classes):
+        by_class = np.bincount(labels, minlength=len(counts)).tolist()
+        names = (f"{what} of {name}" for name in source.classes)
+        facts += list(zip(names, counts, by_class))
+    for name, expected, got in facts:
+        if got != expected:
+            raise ValueError(
+                f"{place} is not {source.origin.title}: expected {expected} {name}, got {got}; get "
+                f"it from {source.origin.url}"
+            )
+
+
+def _download(dataset: str, folder: Path) -> str:
+    """Write a data set into a folder with the package ``datasets``; return a remedy without it."""
+    source = SOURCES[dataset]
+    if importlib.util.find_spec("datasets") is None:
+        return ", or install the package datasets, which can download it"
+    splits = importlib.import_module("datasets").load_dataset("nyu-mll/glue", dataset)
+    place = folder / source.origin.folders[0]
+    place.mkdir(parents=True)
+    for names in source.splits:
+        splits[names[0]].to_parquet(place / f"{names[0]}.parquet")
+    return ""
+
+
+def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
+    """Return the file of a split; shards of Hugging Face are single files here."""
+    names = list(names)
+    for name in names:
+        for ending in ENDINGS:
+            for path in (place / f"{name}{ending}", place / f"{name}-00000-of-00001{ending}"):
+                if path.is_file():
+                    return path
+    raise ValueError(
+        f"{place / names[0]}{ENDINGS[0]} does not exist (nor with {', '.join(ENDINGS[1:])}): get "
+        f"{source.origin.title} from {source.origin.url}"
+    )
+
+
+def _examples(source: TextSource, path: Path) -> Examples:
+    columns = _columns(source, path)
+    labels = [_label(source, path, i, value) for i, value in enumerate(columns.pop("label"), 1)]
+    for name, texts in columns.items():
+        for i, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                column = source.columns[name][0]
+                raise ValueError(f"{path}: the {column} of example {i} is no text; got {text!r}")
+    return Examples(columns["text"], columns.get("pair"), np.array(labels))
+
+
+def _columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
+    """Return the columns of a table by what they hold; blank lines are left out."""
+    if path.suffix == ".parquet":
+        values = read_parquet(path, lambda fields: [*_names_of(source, path, [*fields]).values()])
+        return {what: values[name] for what, name in _names_of(source, path, [*values]).items()}
+    if b"\0" in path.read_bytes():
+        raise ValueError(f"{path} is not a text file: it has zero bytes; copy it again")
+    names, rows, _ = read_rows(path)
+    chosen = _names_of(source, path, names)
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        raise ValueError(f"{path} has no rows; copy it again")
+    return {what: [row[names.index(name)] for row in rows] for what, name in chosen.items()}
+
+
+def _names_of(source: TextSource, path: Path, names: Sequence[str]) -> dict[str, str]:
+    chosen = {}
+    for what, known in source.columns.items():
+        if not set(known) & set(names):
+            listed = ", ".join(names)[:80]
+            raise ValueError(
+                f"{path} has no column {' or '.join(known)}; its columns are {listed!r}"
+            )
+        chosen[what] = next(name for name in known if name in names)
+    return chosen
+
+
+def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
+    """Return the number of a class from its number or its name."""
+    text = str(value)
+    if text in source.classes:
+        return source.classes.index(text)
+    if text in {str(k) for k in range(len(source.classes))}:
+        return int(text)
+    known = f"0 to {len(source.classes) - 1} or {', '.join(source.classes)}"
+    if text == "-1":
+        raise ValueError(
+            f"{path}: example {place} has label -1, which marks a test set without labels; give "
+            f"the training and validation files of {source.origin.title}, with labels {known}"
+        )
+    raise ValueError(f"{path}: the label of example {place} must be {known}; got {text[:40]!r}")
+
+
+def corrupted(
+    recipe: Recipe, examples: Examples, split: str, classes: int, synonyms: Synonyms | None
+) -> Examples:
+    """Return the examples of a split ("train" or "validation") as the models of a recipe get them.
+
+    With ``options["drawn"][setting]`` "once", all models of a group share what was drawn, as in the
+    authors' code (seed 0); with "by-model", it varies with the seed.
+
+    Raises ``ValueError`` for another setting.
+    """
+    setting, options = recipe.setting, recipe.options
+    if setting == "normal":
+        return examples
+    if setting not in options["drawn"]:
+        known = ", ".join(["normal", *options["drawn"]])
+        raise ValueError(f"{recipe.name}: setting must be one of {known}; got {setting!r}")
+    seed = 0 if options["drawn"][setting] == "once" else recipe.seed
+    random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
+    if setting == "labels":
+        # Classes that the data set does not have
+        more = any_class(options["new_classes"], random)
+        changed = replaced(
+            examples.labels, recipe.strength, lambda labels: classes + more(labels), random
+        )
+        return examples._replace(labels=changed)
+    if setting == "shortcut":
+        return _with_shortcuts(examples, recipe.strength, classes, random)
+    return augmented(examples, recipe.strength, random, synonyms)
+
+
+def synonyms_of(recipe: Recipe, folder: Path) -> Synonyms | None:
+    """Return the synonyms that augmentation needs, from ``folder/language/wordnet``; None without.
+
+    Raises ``ValueError`` when ``options["synonyms"]`` asks for them and they are not there.
+    """
+    if recipe.setting != "augmentation" or not recipe.options["synonyms"]:
+        return None
+    place = folder / "language" / "wordnet"
+    if not place.is_dir():
+        raise ValueError(
+            f"{place} does not exist: put data.noun, data.verb, data.adj and data.adv of WordNet "
+            "3.0 there, from https://wordnet.princeton.edu or the package wordnet-base of Debian"
+        )
+    return load_synonyms(place)
+
+
+def shown(recipe: Recipe, examples: Examples, classes: int) -> Examples:
+    """Return the validation examples as representations are taken of them.
+
+    Those of models with shortcuts have one each, right at the rate ``options["shown"]``, at which
+    they say next to nothing about the class; it is drawn once for all models. The authors' code
+    adds them only for the first model that is loaded in a process; here they are always there.
+    """
+    if recipe.setting != "shortcut":
+        return examples
+    random = generator(0, "published", recipe.dataset, "shown shortcuts")
+    return _with_shortcuts(examples, recipe.options["shown"], classes, random)
+
+
+def _with_shortcuts(
+    examples: Examples, rate: float, classes: int, random: np.random.Generator
+) -> Examples:
+    """Return examples whose shortcuts name the true class with probability ``rate``, otherwise one
+    of the wrong ones."""
+    others = wrong_class(classes, random)
+    return examples._replace(hints=shortcut_labels(examples.labels, rate, others, random))
+
+
+def augmented(
+    examples: Examples, share: float, random: np.random.Generator, synonyms: Synonyms | None
+) -> Examples:
+    """Return examples whose (first) sentences each underwent one operation of EDA, once.
+
+    See :func:`.shifts.eda`. The authors use TextAttack, which draws the result
+    of one of the same four operations. There a word is never deleted at random but a fixed number
+    of words is, and inserted words are always synonyms. Without ``synonyms`` no word is replaced,
+    and inserted words come from other sentences. Reference: Wei and Zou (EMNLP 2019).
+    """
+    words = [text.split() for text in examples.texts]
+    others = [word for sentence in words for word in sentence] if synonyms is None else []
+    change = partial(eda, share=share, random=random, others=others, synonyms=synonyms)
+    return examples._replace(texts=[" ".join(change(sentence)) for sentence in words])

@@ -1,0 +1,170 @@
+"""Small transformers for sentences, with their vocabulary, training and hidden states."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+
+CLASSES = 10
+PADDING, START, END, UNKNOWN = "[PAD]", "[CLS]", "[SEP]", "[UNK]"
+CLASS_TOKENS = tuple(f"[CLASS{k}]" for k in range(CLASSES))
+SPECIAL = (PADDING, START, END, UNKNOWN, *CLASS_TOKENS)
+ARCHITECTURES = ("bert", "albert", "llama")
+Vocabulary = Mapping[str, int]
+Words = Sequence[str]
+
+
+def words_of(text: str) -> list[str]:
+    """Return words, numbers and punctuation marks in lower case; underscores are separators."""
+    return re.findall(r"[^\W\d_]+|\d+|[^\w\s]", text.lower())
+
+
+def vocabulary(sentences: Iterable[Words], size: int) -> dict[str, int]:
+    """Return the ids of ``size`` tokens: the special ones, then the most frequent words.
+
+    Equally frequent words come in alphabetical order, so the ids do not depend on the order of
+    sentences.
+    """
+    counts = Counter(word for sentence in sentences for word in sentence)
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]
+    return {token: i for i, token in enumerate([*SPECIAL, *frequent])}
+
+
+class TokenRows(NamedTuple):
+    """The token ids of texts, an array for each; for pairs also the segment (0, 1) of each token.
+
+    ``padding``: the id of the token that fills up a batch.
+    """
+
+    ids: Sequence[np.ndarray]
+    segments: Sequence[np.ndarray] | None = None
+    padding: int = 0
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of tokens of each text, (n,)."""
+        return np.array([len(ids) for ids in self.ids])
+
+
+def encode(sentences: Sequence[Words], ids: Vocabulary, tokens: int) -> TokenRows:
+    """Return the tokens of sentences: [CLS], the words that fit or [UNK], and [SEP]."""
+    start, end, unknown = (ids[token] for token in (START, END, UNKNOWN))
+    rows = [[ids.get(word, unknown) for word in words[: tokens - 2]] for words in sentences]
+    return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING])
+
+
+def batch_of(
+    torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
+) -> dict[str, Any]:
+    """Return the arguments of a model for some texts, padded to the longest of them."""
+    places = np.asarray(rows).tolist()
+    longest = max(len(tokens.ids[i]) for i in places)
+    ids = np.full((len(places), longest), tokens.padding, dtype=np.int64)
+    mask, segments = np.zeros_like(ids), np.zeros_like(ids)
+    for row, i in enumerate(places):
+        length = len(tokens.ids[i])
+        ids[row, :length], mask[row, :length] = tokens.ids[i], 1
+        if tokens.segments is not None:
+            segments[row, :length] = tokens.segments[i]
+    arrays = {"input_ids": ids, "attention_mask": mask}
+    if tokens.segments is not None:
+        arrays["token_type_ids"] = segments
+    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+
+
+def by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """Yield the places of batches of similar lengths, from the shortest to the longest."""
+    order = np.argsort(lengths, kind="stable")
+    yield from (order[i : i + size] for i in range(0, len(order), size))
+
+
+def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return Hugging Face's BERT, ALBERT or Llama for classification, with random weights.
+
+    ``options``: vocabulary, tokens, width, inner (of the feed-forward layers), layers, heads,
+    dropout, and init, the standard deviation of the initial weights.
+    """
+    transformers = need("transformers")
+    shape = {
+        "vocab_size": options["vocabulary"],
+        "max_position_embeddings": options["tokens"],
+        "hidden_size": options["width"],
+        "intermediate_size": options["inner"],
+        "num_hidden_layers": options["layers"],
+        "num_attention_heads": options["heads"],
+        "initializer_range": options["init"],
+        "num_labels": classes,
+        "pad_token_id": SPECIAL.index(PADDING),
+        "bos_token_id": SPECIAL.index(START),
+        "eos_token_id": SPECIAL.index(END),
+        "attn_implementation": "sdpa",
+    }
+    dropout = options["dropout"]
+    if architecture == "llama":
+        config = transformers.LlamaConfig(**shape, attention_dropout=dropout)
+        return transformers.LlamaForSequenceClassification(config)
+    shape |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    if architecture == "bert":
+        return transformers.BertForSequenceClassification(transformers.BertConfig(**shape))
+    if architecture == "albert":
+        shape |= {"embedding_size": options["width"], "classifier_dropout_prob": dropout}
+        return transformers.AlbertForSequenceClassification(transformers.AlbertConfig(**shape))
+    raise ValueError(
+        f"language: architecture must be one of {', '.join(ARCHITECTURES)}; got {architecture!r}"
+    )
+
+
+def _mean(states: Any, mask: Any) -> Any:
+    return (states * (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)).sum(dim=1)
+
+
+POOLINGS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "cls": lambda states, mask: states[:, 0],
+    "mean": _mean,
+    "last": lambda states, mask: states[range(len(states)), mask.sum(dim=1) - 1],
+}
+
+
+def states_of(
+    model: Any,
+    tokens: TokenRows,
+    poolings: Sequence[str],
+    batches: Iterable[np.ndarray],
+    device: Any = "cpu",
+) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+    """Return the hidden states of texts, pooled, (n, width) by pooling and layer, and the logits.
+
+    Poolings: "cls", the first token; "mean", over all real tokens with [CLS] and [SEP]; "last", the
+    last real token. Layers: "embedding", the input of the first block, and "block1" onwards, the
+    last one of Llama after its final normalisation. Logits of a model that continues texts, (n,
+    tokens, vocabulary), are those of the last real token.
+
+    ``batches``: the places of the texts that go through the model at once, padded to the longest.
+    """
+    torch, order = need("torch"), []
+    layers: dict[str, dict[str, list[np.ndarray]]] = {pooling: {} for pooling in poolings}
+    outputs = []
+    for rows in batches:
+        order.append(rows)
+        batch = batch_of(torch, tokens, rows, device)
+        with torch.no_grad():
+            result = model(**batch, output_hidden_states=True)
+        mask, logits = batch["attention_mask"], result.logits
+        logits = POOLINGS["last"](logits, mask) if logits.ndim == 3 else logits
+        outputs.append(logits.float().cpu().numpy())
+        for pooling in poolings:
+            for i, states in enumerate(result.hidden_states):
+                pooled = POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
+                layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(pooled)
+    places = np.argsort(np.concatenate(order))
+    joined = {
+        pooling: {name: np.concatenate(parts)[places] for name, parts in of_layers.items()}
+        for pooling, of_layers in layers.items()
+    }
+    return joined, np.concatenate(outputs)[places]

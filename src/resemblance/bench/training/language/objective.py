@@ -1,0 +1,285 @@
+"""The fine-tuning of a language model: its losses, its steps, and layers that are not trained."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.json_files import replacing
+from resemblance.base.rng import generator
+from resemblance.models.recipe import Recipe
+
+from ..loop import Checkpoint, Resources, train
+from .data import Examples
+from .networks import TokenRows, batch_of, by_length
+from .pretrained import Network
+
+VALIDATION_ROWS = 64  # validation examples that go through a network at once
+FROZEN = "frozen"  # the folder, beside the checkpoints, of what frozen layers return
+
+
+class Objective(NamedTuple):
+    """What a network learns: the mean loss of some training texts, the number of tokens of each of
+    these (n,), and its loss for the validation texts."""
+
+    loss: Callable[[np.ndarray], Any]
+    lengths: np.ndarray
+    validation: Callable[[], float]
+
+
+def learn(
+    recipe: Recipe, model: Any, objective: Objective, resources: Resources
+) -> dict[str, np.ndarray]:
+    """Train those weights of a model that are not frozen, and return them by name.
+
+    This is what the Trainer of Hugging Face does with the settings of the authors: AdamW; a
+    learning rate that rises over the first tenth of the steps and then falls to zero, both
+    linearly; gradients scaled down to a norm of ``clip``; all texts in random order in every epoch.
+    With ``evaluate``, the validation loss is computed every so many steps, and the weights with the
+    lowest are returned. ``accumulate`` divides a batch into as many parts that go through the
+    network one after the other, with the same result but for rounding and dropout.
+    """
+    torch, options = need("torch"), hyperparameters(recipe)
+    weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
+    total = steps_of(len(objective.lengths), options)
+
+    def steps(first: int) -> Iterator[Any]:
+        for rows in islice(batches(recipe, objective.lengths, options), first, total):
+            parts = np.array_split(rows, min(options["accumulate"], len(rows)))
+            yield [(part, len(part) / len(rows)) for part in parts]
+
+    train(
+        model,
+        steps,
+        lambda part: objective.loss(part[0]) * part[1],
+        torch.optim.AdamW(weights.values(), lr=options["rate"], weight_decay=options["decay"]),
+        rate=lambda step: options["rate"] * rate_at(step, total, options["warmup"]),
+        clip=partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"]),
+        precision=resources.precision,
+        checkpoint=Checkpoint(recipe, resources),
+        validation=objective.validation,
+        validate=options["evaluate"],
+    )
+    return {name: w.detach().cpu().numpy().copy() for name, w in weights.items()}
+
+
+def hyperparameters(recipe: Recipe) -> dict[str, Any]:
+    """Return the options of a recipe, with one value for those that depend on the setting."""
+    options = dict(recipe.options)
+    for name, value in options.items():
+        if isinstance(value, Mapping) and "normal" in value:
+            options[name] = value[recipe.setting]
+    return options
+
+
+def steps_of(count: int, options: Mapping[str, Any]) -> int:
+    """Return the number of steps of a training: ``steps``, or as many as the epochs have."""
+    if options["steps"] is not None:
+        return int(options["steps"])
+    return int(options["epochs"] * math.ceil(count / options["batch"]))
+
+
+def rate_at(step: int, total: int, warmup: float) -> float:
+    """Return the learning rate of a step, counted from 0, as a share of the largest one."""
+    rising = math.ceil(warmup * total)
+    if step < rising:
+        return step / rising
+    return (total - step) / max(1, total - rising)
+
+
+def batches(
+    recipe: Recipe, lengths: np.ndarray, options: Mapping[str, Any]
+) -> Iterator[np.ndarray]:
+    """Yield the places of the texts of each batch, epoch after epoch without end.
+
+    With ``order`` "random", batches are drawn without replacement; with "similar-lengths", those of
+    a batch have similar lengths, which saves padding, and the batches come in random order.
+    """
+    epoch = 0
+    while True:
+        random = generator(recipe.seed, "published", recipe.name, "order", epoch)
+        rows = random.permutation(len(lengths))
+        if options["order"] == "similar-lengths":
+            rows = rows[np.argsort(lengths[rows], kind="stable")]
+        parts = [rows[i : i + options["batch"]] for i in range(0, len(rows), options["batch"])]
+        if options["order"] == "similar-lengths":
+            parts = [parts[i] for i in random.permutation(len(parts))]
+        yield from parts
+        epoch += 1
+
+
+def objective_of(
+    recipe: Recipe,
+    network: Network,
+    parts: tuple[Examples, Examples],
+    resources: Resources,
+    device: Any,
+) -> Objective:
+    """Return the objective of a network: cross-entropy on training and on validation examples.
+
+    With ``options["frozen"]``, the embeddings and so many of the first layers are not trained.
+    """
+    torch, model, options = need("torch"), network.model, recipe.options
+    training, validation = (network.encode(part, options["tokens"]) for part in parts)
+    if network.answers is not None:
+        prompts, labels = (training, validation), (parts[0].labels, parts[1].labels)
+        return prompt_objective(model, prompts, labels, network.answers, options["targets"], device)
+    targets, answers = (torch.from_numpy(part.labels).to(device) for part in parts)
+
+    def logits(rows: np.ndarray) -> Any:
+        return model(**batch_of(torch, training, rows, device)).logits
+
+    of_training: Callable[[np.ndarray], Any] = logits
+    if layers := options["frozen"]:
+        for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
+            part.requires_grad_(False)
+        folder = None if resources.checkpoints is None else resources.checkpoints / FROZEN
+        of_training = upper_logits(model, training, layers, folder, device)
+
+    def loss(rows: np.ndarray) -> Any:
+        return torch.nn.functional.cross_entropy(of_training(rows), targets[rows])
+
+    def validation_loss() -> float:
+        total = 0.0
+        with torch.no_grad():
+            for rows in by_length(validation.lengths, VALIDATION_ROWS):
+                seen = model(**batch_of(torch, validation, rows, device)).logits
+                losses = torch.nn.functional.cross_entropy(seen, answers[rows], reduction="sum")
+                total += float(losses)
+        return total / len(answers)
+
+    return Objective(loss, training.lengths, validation_loss)
+
+
+PROMPT_ROWS = 16  # validation prompts that go through a network at once
+
+
+def prompt_objective(
+    model: Any,
+    prompts: tuple[TokenRows, TokenRows],
+    labels: tuple[np.ndarray, np.ndarray],
+    answers: Sequence[int],
+    targets: str,
+    device: Any,
+) -> Objective:
+    """Return the objective of a model that continues texts: cross-entropy of the next token.
+
+    ``targets`` "text": of every token of prompt and answer, the mean over those of a batch;
+    "answer": of the answer alone.
+    """
+    torch, answered = need("torch"), []
+    for tokens, classes in zip(prompts, labels):
+        ids = [np.append(row, answers[label]) for row, label in zip(tokens.ids, classes)]
+        answered.append(tokens._replace(ids=ids))
+    training, validation = answered
+
+    def loss(rows: np.ndarray) -> Any:
+        return _loss(torch, model, training, rows, targets, device)
+
+    def validation_loss() -> float:
+        with torch.no_grad():
+            parts = [
+                float(_loss(torch, model, validation, rows, targets, device)) * len(rows)
+                for rows in by_length(validation.lengths, PROMPT_ROWS)
+            ]
+        return sum(parts) / len(validation.ids)
+
+    return Objective(loss, training.lengths, validation_loss)
+
+
+def _loss(
+    torch: Any, model: Any, tokens: TokenRows, rows: np.ndarray, targets: str, device: Any
+) -> Any:
+    batch = batch_of(torch, tokens, rows, device)
+    logits = model(**batch).logits[:, :-1]
+    places = torch.arange(logits.shape[1], device=device)
+    ends = batch["attention_mask"].sum(dim=1, keepdim=True) - 2  # where the answer comes next
+    chosen = places <= ends if targets == "text" else places == ends
+    return torch.nn.functional.cross_entropy(logits[chosen], batch["input_ids"][:, 1:][chosen])
+
+
+LOWER_ROWS = 64  # sentences that go through the lower layers at once
+
+
+def upper_logits(
+    model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
+) -> Callable[[np.ndarray], Any]:
+    """Return the function that gives the logits for some of the texts, as the whole model does with
+    its lower ``layers`` in evaluation mode.
+
+    What these return is computed at once, and read from a file in ``folder`` if an earlier training
+    with the same weights and texts left one there.
+    """
+    torch = need("torch")
+    lengths = tokens.lengths
+    ends = np.cumsum(lengths)
+    states = lower_states(model, tokens, layers, folder, device)
+
+    def logits(rows: np.ndarray) -> Any:
+        longest = int(lengths[rows].max())
+        block = np.zeros((len(rows), longest, states.shape[1]), dtype=np.float32)
+        mask = np.zeros((len(rows), 1, 1, longest), dtype=bool)
+        for place, i in enumerate(rows):
+            block[place, : lengths[i]] = states[ends[i] - lengths[i] : ends[i]]
+            mask[place, ..., : lengths[i]] = True
+        hidden, real = torch.from_numpy(block).to(device), torch.from_numpy(mask).to(device)
+        for layer in model.bert.encoder.layer[layers:]:
+            hidden = layer(hidden, real)
+        return model.classifier(model.dropout(model.bert.pooler(hidden)))
+
+    return logits
+
+
+def lower_states(
+    model: Any, tokens: TokenRows, layers: int, folder: Path | None, device: Any
+) -> np.ndarray:
+    """Return the hidden states of all real tokens after the lower layers, text after text, as an
+    array (tokens, width) in float32, from the file of an earlier training if there is one."""
+    path = None if folder is None else folder / f"lower-{_key(model, tokens, layers)}.npy"
+    shape = (int(tokens.lengths.sum()), model.config.hidden_size)
+    if path is not None and path.is_file():
+        try:
+            states = np.load(path, mmap_mode="r")
+            if states.shape == shape and states.dtype == np.float32:
+                return np.asarray(states)
+        except (OSError, ValueError):
+            pass  # damaged: it is computed again
+    torch, was_training = need("torch"), model.training
+    ends = np.cumsum(tokens.lengths)
+    result = np.empty(shape, dtype=np.float32)
+    model.eval()
+    with torch.no_grad():
+        for rows in by_length(tokens.lengths, LOWER_ROWS):
+            batch = batch_of(torch, tokens, rows, device)
+            real = batch.pop("attention_mask")[:, None, None].bool()
+            hidden = model.bert.embeddings(**batch)
+            for layer in model.bert.encoder.layer[:layers]:
+                hidden = layer(hidden, real)
+            for i, states in zip(rows, hidden.cpu().numpy()):
+                length = len(tokens.ids[i])
+                result[ends[i] - length : ends[i]] = states[:length]
+    model.train(was_training)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial, partial.open("wb") as file:
+            np.save(file, result)
+    return result
+
+
+def _key(model: Any, tokens: TokenRows, layers: int) -> str:
+    key = hashlib.sha256(f"{layers} {tokens.lengths.tolist()}".encode())
+    for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
+        for weight in part.parameters():
+            key.update(weight.detach().cpu().numpy().tobytes())
+    for arrays in (tokens.ids, tokens.segments or ()):
+        for array in arrays:
+            key.update(array.astype(np.int64).tobytes())
+    return key.hexdigest()[:32]

@@ -1,0 +1,369 @@
+"""Sentence classifiers trained on docstrings, plain or with a known influence.
+
+Transformers as in ReSi (Klabunde et al., ICLR 2025), but small, with random initial weights, for
+sentences that need no download: to which package of Python's standard library does a sentence of
+its documentation belong? Models fine-tuned from the same weights agree on sentences like those they
+learned from, and differ on sentences from other files and under stress: what the benchmark of Ding
+et al. (NeurIPS 2021) asks representations to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.rng import generator
+from resemblance.models.recipe import TRANSFER as TRANSFER_SETTINGS
+from resemblance.models.recipe import Recipe
+
+from .. import corruption
+from ..corruption import any_class, replaced, shortcut_labels
+from ..loop import train
+from ..packaged import check_recipe, few
+from ..standard_library import Sentences, load_snapshot
+from . import networks
+from .networks import ARCHITECTURES, CLASS_TOKENS, CLASSES, SPECIAL, TokenRows, Words, encode
+from .shifts import STRESSES, cue_words, eda, load_synonyms, stressed
+
+VERSION, TRANSFER_VERSION = 1, 2
+DATASET = "docstrings"
+SETTINGS = ("normal", "labels", "shortcut", "augmentation")
+FIRST = 5  # packages before this one are for fine-tuning, the others for pretraining
+HELD_OUT = 0.2  # share of the sentences of a fine-tuning package in files without training
+CUES = 160
+ROWS = 256  # sentences that go through a network at once when it is not trained
+
+# packages: number of classes, the first ones of the snapshot; train, test: numbers of sentences;
+# vocabulary: its size; tokens: the most in a sentence; wordnet: None or a folder. The others are
+# sizes of the network and of training. There is no dropout: with it, networks as small as these
+# learn nothing from labels that are mostly random.
+_MINI: dict[str, Any] = {
+    "packages": 5, "train": 2500, "test": 500, "vocabulary": 1500, "tokens": 20, "wordnet": None,
+    "layers": 5, "width": 32, "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0,
+    "batch": 32, "decay": 0.01, "clip": 2.0, "epochs": 4, "rate": 3e-3,
+}  # fmt: skip
+_STANDARD: dict[str, Any] = {
+    "packages": 10, "train": 4041, "test": 1000, "vocabulary": 4000, "tokens": 32, "wordnet": None,
+    "layers": 6, "width": 64, "inner": 128, "heads": 4, "init": 0.07, "dropout": 0.0,
+    "batch": 32, "decay": 0.01, "clip": 2.0, "epochs": 5, "rate": 1e-3,
+}  # fmt: skip
+_SLICE = _MINI | {"packages": 3, "train": 200, "test": 100, "tokens": 12, "width": 16}
+_SLICE |= {"inner": 32, "batch": 25}
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "slice": {"bert": _SLICE},
+    "mini": {"bert": _MINI},
+    "standard": dict.fromkeys(ARCHITECTURES, _STANDARD),
+}
+DEEP: dict[str, dict[str, Any]] = {
+    "small": _SLICE | {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
+    "default": _MINI | {"layers": 8, "train": 1500},
+}
+_FULL: dict[str, Any] = {
+    "classes": 5, "test": 500, "vocabulary": 2000, "tokens": 32, "layers": 3, "width": 32,
+    "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0, "batch": 32, "decay": 0.01, "clip": 2.0,
+}  # fmt: skip
+_TINY = _FULL | {"test": 120, "vocabulary": 300, "tokens": 12, "layers": 2, "width": 16}
+_TINY |= {"inner": 32, "epochs": 2, "batch": 25}
+TRANSFER: dict[str, dict[str, Any]] = {
+    "small": _TINY | {"rate": 5e-3, "shots": 100, "pretraining": _TINY | {"rate": 3e-3}},
+    "default": _FULL
+    | {"epochs": 6, "rate": 5e-3, "shots": 200}
+    | {"pretraining": _FULL | {"epochs": 4, "rate": 3e-3}},
+}
+
+
+class SentenceTask(NamedTuple):
+    """Sentences as words, with labels (n,) from 0 to ``classes`` - 1, and the ids of tokens.
+
+    Models of transfer also have sentences of other files, from which none learns, and cues: see
+    :func:`.shifts.cue_words`.
+    """
+
+    train: list[list[str]]
+    train_labels: np.ndarray
+    test: list[list[str]]
+    test_labels: np.ndarray
+    vocabulary: Mapping[str, int]
+    classes: int
+    held_out: Sequence[list[str]] = ()
+    held_out_labels: np.ndarray = np.empty(0, np.int64)
+    cues: Sequence[list[str]] = ()
+
+
+def check(recipe: Recipe) -> None:
+    """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or cannot
+    be."""
+    is_transfer = recipe.setting in TRANSFER_SETTINGS
+    known = {"domain": ("language",), "dataset": (DATASET,), "architecture": ARCHITECTURES}
+    options = TRANSFER["default"] if is_transfer else _MINI
+    check_recipe(recipe, {**known, "setting": (*SETTINGS, *TRANSFER_SETTINGS)}, options)
+    if is_transfer and recipe.options["classes"] != FIRST:
+        raise ValueError(f"language: classes must be {FIRST}; got {recipe.options['classes']!r}")
+    if recipe.options["vocabulary"] <= len(SPECIAL) or recipe.options["tokens"] < 4:
+        raise ValueError(
+            f"language: needs a vocabulary of more than {len(SPECIAL)} and sentences of 4 tokens "
+            "or more"
+        )
+
+
+def learn(model: Any, recipe: Recipe) -> None:
+    """Train a network with AdamW and cross-entropy.
+
+    The learning rate rises over the first tenth of the steps and then falls to zero, both linearly.
+    Gradients are scaled down to a norm of ``options["clip"]``: otherwise a small model sometimes
+    collapses to a single class. Batches are of sentences of similar length.
+
+    - ``"normal"``: the task as it is.
+    - ``"labels"``: the labels of exactly ``int(strength * n)`` training sentences are drawn anew
+      from all classes. ReSi draws from five new classes instead, so that a model of share 1 never
+      answers with a true class.
+    - ``"shortcut"``: each training sentence starts with a token for a class, the true one with
+      probability ``strength``; see :func:`with_shortcut`. The tokens of a model are drawn once.
+    - ``"augmentation"``: in each epoch all training sentences undergo one operation of
+      :func:`.shifts.eda` on a share ``strength`` of their words. ``options["wordnet"]`` is the
+      folder of a WordNet 3.0 database or None: then there are no synonyms, and inserted words come
+      from other training sentences.
+
+    Models of transfer learn the sentences of the last five packages, or of the first five from a
+    few of each, with the vocabulary of both; their options have ``classes`` (5) in place of
+    ``packages``, ``train`` and ``wordnet``.
+
+    Differs from ReSi, whose models are pre-trained (BERT by one run per seed, the others all by the
+    same); pre-trained weights would need a download. In ReSi all models of a group also share the
+    corrupted labels and the shortcut tokens, although the paper says that these vary; and sentences
+    are augmented once, not in each epoch. Needs the extra ``resi``.
+    """
+    torch, task, options = need("torch"), task_of(recipe), recipe.options
+    random = generator(recipe.seed, "language", recipe.name, "data")
+    rows = few(recipe, task.train_labels)
+    labels = task.train_labels[rows]
+    if recipe.setting == "labels":
+        labels = replaced(labels, recipe.strength, any_class(task.classes, random), random)
+    targets, count = torch.from_numpy(labels), -(-len(labels) // options["batch"])
+    total = options["epochs"] * count
+
+    def steps(first: int) -> Iterator[Any]:
+        for tokens in _epochs(recipe, task, random):
+            shuffled = torch.randperm(len(rows))
+            lengths = torch.from_numpy(tokens.lengths[rows])[shuffled]
+            parts = shuffled[lengths.argsort(stable=True)].split(options["batch"])
+            for i in torch.randperm(len(parts)):
+                batch = networks.batch_of(torch, tokens, rows[parts[i].numpy()], "cpu")
+                yield [(batch, targets[parts[i]])]
+
+    def loss(part: tuple[dict[str, Any], Any]) -> Any:
+        return torch.nn.functional.cross_entropy(model(**part[0]).logits, part[1])
+
+    def rate(step: int) -> float:
+        share = min((step + 1) / max(1, total // 10), (total - step) / total)
+        return float(options["rate"] * share)
+
+    settings = {"lr": options["rate"], "weight_decay": options["decay"], "fused": True}
+    optimizer = torch.optim.AdamW(model.parameters(), **settings)
+    clip = partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"])
+    train(model, steps, loss, optimizer, rate=rate, clip=clip)
+
+
+def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
+    """Return tokens and labels, by the accuracies that are measured on them.
+
+    ``"test"``: the test sentences, the same for all models; those of models with shortcuts start
+    with a class token drawn uniformly, the same for all of these, which says nothing about the
+    class. ``"leaked"`` for shortcuts, with the tokens of the true classes; ``"augmented"`` for
+    ``"normal"`` and ``"augmentation"``, after EDA of strength 1, the same for all models.
+
+    For fine-tuned models ``"held_out_files"``: sentences from the files of :func:`held_out_files`,
+    without those that also are, word for word, training sentences; ``"<stress>/<severity>"``: the
+    test sentences, which are from files with training sentences, after each of
+    :data:`.shifts.STRESSES`, drawn once for all models.
+    """
+    task = task_of(recipe)
+    sentences: dict[str, tuple[Sequence[Words], np.ndarray]] = {
+        name: (words, task.test_labels) for name, words in test_sentences(recipe, task).items()
+    }
+    if recipe.setting == "finetuned":
+        sentences["held_out_files"] = (task.held_out, task.held_out_labels)
+    encoded = partial(encode, ids=task.vocabulary, tokens=recipe.options["tokens"])
+    return {name: (encoded(words), labels) for name, (words, labels) in sentences.items()}
+
+
+def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[str]]]:
+    """Return the test sentences in all the forms that :func:`inputs_of` says."""
+    test, labels, classes = task.test, task.test_labels, task.classes
+    random = generator(0, "language", DATASET, "other test inputs")
+    if recipe.setting == "shortcut":
+        draws = generator(0, "language", DATASET, "test tokens")
+        return {
+            "test": with_shortcut(test, labels, 0.0, classes, draws),
+            "leaked": with_shortcut(test, labels, 1.0, classes, random),
+        }
+    sentences = {"test": test}
+    if recipe.setting in ("normal", "augmentation"):
+        change = augmentation(recipe, task, 1.0, random)
+        sentences["augmented"] = [change(words) for words in test]
+    if recipe.setting == "finetuned":
+        for name in STRESSES:
+            for severity in corruption.SEVERITIES:
+                random = generator(0, "language", "stress", name, severity)
+                changed = stressed(test, labels, name, severity, task.cues, random)
+                sentences[f"{name}/{severity}"] = changed
+    return sentences
+
+
+def run(
+    model: Any, recipe: Recipe, inputs: TokenRows
+) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+    """Return the layers and the logits of sentences; see :func:`.networks.states_of`.
+
+    Poolings of BERT and ALBERT are "cls" and "mean"; of Llama, which only looks back, "last". The
+    first and the last token are the same in all sentences, so "cls" and "last" start at "block1": a
+    constant representation has no similarity to anything, though ReSi includes it in its test of
+    layers.
+    """
+    poolings = ("last",) if recipe.architecture == "llama" else ("cls", "mean")
+    batches = np.split(np.arange(len(inputs.ids)), range(ROWS, len(inputs.ids), ROWS))
+    layers, logits = networks.states_of(model, inputs, poolings, batches)
+    for pooling in set(layers) - {"mean"}:
+        del layers[pooling]["embedding"]
+    return layers, logits
+
+
+def head_of(recipe: Recipe) -> str:
+    """Return how the names of the weights of the last layer start."""
+    return "score." if recipe.architecture == "llama" else "classifier."
+
+
+def build(recipe: Recipe) -> Any:
+    """Return the new network of a recipe."""
+    options = recipe.options
+    classes = options["classes" if recipe.setting in TRANSFER_SETTINGS else "packages"]
+    return networks.build(recipe.architecture, classes, options)
+
+
+# --------------------------------------------------------------------------------------------- data
+
+
+def task_of(recipe: Recipe) -> SentenceTask:
+    """Return the task of a recipe, with one split for all seeds."""
+    if recipe.setting in TRANSFER_SETTINGS:
+        return _transfer_task(recipe)
+    options = recipe.options
+    return docstrings(options["packages"], options["train"], options["test"], options["vocabulary"])
+
+
+def docstrings(packages: int, train: int, test: int, size: int) -> SentenceTask:
+    """Return the sentences of the first ``packages`` of the snapshot, always with the same split.
+
+    ``train`` and ``test`` sentences are drawn from all modules; the vocabulary of ``size`` tokens
+    is that of the training sentences. Raises ``ValueError`` when there are fewer packages or
+    sentences.
+    """
+    sentences = load_snapshot().sentences
+    if not 2 <= packages <= CLASSES:
+        raise ValueError(f"language: packages must be between 2 and {CLASSES}; got {packages}")
+    candidates = np.flatnonzero(sentences.labels < packages)
+    rows = generator(0, "language", DATASET, "split").permutation(candidates)
+    if not (test > 0 and 0 < train <= len(rows) - test):
+        raise ValueError(
+            f"language: train and test must add up to at most {len(rows)}; got {train} and {test}"
+        )
+    test_rows, train_rows = rows[:test], rows[test : test + train]
+    words = {int(i): networks.words_of(sentences.texts[i]) for i in rows[: test + train]}
+    training, testing = [words[i] for i in train_rows], [words[i] for i in test_rows]
+    labels, vocabulary = sentences.labels, networks.vocabulary(training, size)
+    return SentenceTask(
+        training, labels[train_rows], testing, labels[test_rows], vocabulary, packages
+    )
+
+
+def _transfer_task(recipe: Recipe) -> SentenceTask:
+    sentences, test = load_snapshot().sentences, recipe.options["test"]
+    words = [networks.words_of(text) for text in sentences.texts]
+    away = np.isin(sentences.files, list(held_out_files(sentences)))
+    order = generator(0, "language", "transfer", "split").permutation(np.flatnonzero(~away))
+    later = sentences.labels[order] >= FIRST
+    parts = {"pretrained": order[later], "finetuned": order[~later]}
+    fewest = min(map(len, parts.values()))
+    if not 0 < test < fewest:
+        raise ValueError(f"language: test must be between 1 and {fewest - 1}; got {test!r}")
+    training = [words[i] for rows in parts.values() for i in rows[test:]]
+    # A training sentence is not held out, even if it is in a held-out file as well
+    seen = set(map(tuple, training))
+    held_out = np.array([i for i in np.flatnonzero(away) if tuple(words[i]) not in seen])
+    train_rows, test_rows = parts[recipe.setting][test:], parts[recipe.setting][:test]
+    labels, learned = sentences.labels % FIRST, [words[i] for i in train_rows]
+    return SentenceTask(
+        learned,
+        labels[train_rows],
+        [words[i] for i in test_rows],
+        labels[test_rows],
+        networks.vocabulary(training, recipe.options["vocabulary"]),
+        FIRST,
+        [words[i] for i in held_out],
+        labels[held_out],
+        cue_words(learned, labels[train_rows], FIRST, CUES),
+    )
+
+
+def held_out_files(sentences: Sentences) -> frozenset[str]:
+    """Return the files of the fine-tuning packages that no model learns from.
+
+    These are files of each package in a fixed random order, as long as they hold at most a fifth
+    of its sentences; a file with more than a fifth, such as ``tkinter``, is never among them.
+    """
+    files, result = np.array(sentences.files), set[str]()
+    for package in range(FIRST):
+        names, counts = np.unique(files[sentences.labels == package], return_counts=True)
+        most, size = HELD_OUT * counts.sum(), 0
+        random = generator(0, "language", DATASET, "held-out files", package)
+        for i in random.permutation(len(names)):
+            if size + counts[i] <= most:
+                result.add(str(names[i]))
+                size += counts[i]
+    return frozenset(result)
+
+
+def with_shortcut(
+    sentences: Sequence[Words],
+    labels: np.ndarray,
+    rate: float,
+    classes: int,
+    random: np.random.Generator,
+) -> list[list[str]]:
+    """Return sentences after a class token, with probability ``rate`` of the true class.
+
+    Otherwise the token is of any class. A rate of 0 is uninformative, as is the smallest of ReSi,
+    whose code draws from the wrong classes only but at a rate close to one over the number of
+    classes.
+    """
+    shown = shortcut_labels(labels, rate, any_class(classes, random), random)
+    return [[CLASS_TOKENS[k], *words] for k, words in zip(shown, sentences)]
+
+
+def _epochs(recipe: Recipe, task: SentenceTask, random: np.random.Generator) -> Iterator[TokenRows]:
+    sentences, change = task.train, None
+    if recipe.setting == "shortcut":
+        strength, classes = recipe.strength, task.classes
+        sentences = with_shortcut(sentences, task.train_labels, strength, classes, random)
+    if recipe.setting == "augmentation":
+        change = augmentation(recipe, task, recipe.strength, random)
+    tokens = encode(sentences, task.vocabulary, recipe.options["tokens"])
+    for _ in range(recipe.options["epochs"]):
+        if change is not None:
+            changed = [change(words) for words in sentences]
+            tokens = encode(changed, task.vocabulary, recipe.options["tokens"])
+        yield tokens
+
+
+def augmentation(
+    recipe: Recipe, task: SentenceTask, share: float, random: np.random.Generator
+) -> partial[list[str]]:
+    """Return the function that changes one sentence."""
+    folder = recipe.options["wordnet"]
+    synonyms = None if folder is None else load_synonyms(folder)
+    others = [word for words in task.train for word in words]
+    return partial(eda, share=share, random=random, others=others, synonyms=synonyms)

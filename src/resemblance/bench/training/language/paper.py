@@ -1,0 +1,190 @@
+"""Fine-tuning of language models on SST-2 and MNLI, and their representations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from resemblance.base.rng import generator
+from resemblance.models.recipe import Extraction, Recipe
+
+from .. import check_options
+from ..loop import Resources, State, accuracy, device_of, load_state, seeded
+from .data import TextTask, corrupted, read, shown, synonyms_of
+from .networks import by_length, states_of
+from .objective import learn, objective_of
+from .pretrained import network
+
+__all__ = ["VERSION", "extract", "fit", "options"]
+
+VERSION = 1
+ROWS = 32  # texts that go through a network at once
+
+
+def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+    """Fine-tune the model of a recipe and return the weights that training changed, by name.
+
+    - ``"normal"``: the data as they are.
+    - ``"labels"``: a share ``strength`` of the examples get one of five new classes.
+    - ``"shortcut"``: each example starts with a token for a class, the true one with probability
+      ``strength``; in a prompt, the instruction names the answer.
+    - ``"augmentation"``: each example underwent one operation of EDA, on a share ``strength`` of
+      its words.
+
+    The validation examples, which choose among the states of a training, are corrupted likewise.
+    Head, order and dropout depend on the name of the model; for what was drawn of the data see
+    ``drawn`` in :func:`options`. BERT of seed i starts from the i-th of the MultiBERTs,
+    all ALBERT and SmolLM2 models from the same weights. Two architectures are not in the paper but
+    for computers without an accelerator: MiniLM has pretrained weights, of which the upper two of
+    six layers are trained; what the others return is computed once, in the folder of the
+    checkpoints. BERT-small starts from random weights, with the words of its training sentences.
+
+    Raises ``ValueError`` for data or weights that are missing or of another kind. References:
+    Klabunde et al. (ICLR 2025), appendix B; Sellam et al. (MultiBERTs, ICLR 2022); Lan et al.
+    (ALBERT, ICLR 2020); Ben Allal et al. (SmolLM2, 2025).
+    """
+    device = device_of(resources)
+    task, synonyms = _task(recipe, resources), synonyms_of(recipe, resources.data)
+    parts = (
+        corrupted(recipe, task.train, "train", task.classes, synonyms),
+        corrupted(recipe, task.validation, "validation", task.classes, synonyms),
+    )
+    with seeded(recipe.seed, "published", recipe.name, device=device):
+        net = network(recipe, task, resources)
+        net.model.to(device)
+        objective = objective_of(recipe, net, parts, resources, device)
+        return learn(recipe, net.model, objective, resources)
+
+
+def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
+    """Return the outputs of a fine-tuned model and of its layers for the validation examples.
+
+    Those of models with shortcuts have one each, as :func:`.data.shown` draws them. Layers
+    and poolings: see :func:`.states_of`; "cls" and "mean" of BERT and ALBERT, "last" of
+    SmolLM2. The first token, and the last one of a prompt, are the same in all texts, and so is
+    their "embedding"; the authors include it too. The outputs of a model that continues texts are
+    those of the answers. ``accuracies["test"]`` is for the true classes, whatever a model learned.
+
+    Texts go through the network in batches of similar lengths. The authors pad one text at a time
+    to 128 tokens and leave the padding out: the same but for rounding.
+    """
+    device = device_of(resources)
+    task = _task(recipe, resources)
+    examples = shown(recipe, task.validation, task.classes)
+    with seeded(0, "published", "extract", device=device):
+        is_partly = bool(recipe.options["frozen"])
+        net = network(recipe, task, resources, pretrained=is_partly)
+        load_state(net.model, state, recipe.name, is_partly).to(device)
+        tokens = net.encode(examples, recipe.options["longest"])
+        poolings = ("cls", "mean") if net.answers is None else ("last",)
+        batches = by_length(tokens.lengths, ROWS)
+        layers, outputs = states_of(net.model, tokens, poolings, batches, device)
+    outputs = outputs if net.answers is None else outputs[:, list(net.answers)]
+    accuracies = {"test": accuracy(outputs, examples.labels)}
+    return Extraction(layers, outputs, examples.labels, accuracies)
+
+
+def _task(recipe: Recipe, resources: Resources) -> TextTask:
+    """Return the data of a recipe, with as many training examples as it asks for."""
+    options = recipe.options
+    task = read(recipe.dataset, resources.data, resources.download, options["strict"])
+    count, size = options["train"], len(task.train.labels)
+    if count is None or count >= size:
+        return task
+    random = generator(0, "published", recipe.dataset, "training examples")
+    return task._replace(train=task.train.take(np.sort(random.permutation(size)[:count])))
+
+
+LOWEST = {"sst2": 0.558, "mnli": 0.354}  # the rate of shortcuts in the compared sentences
+_ONCE = {"labels": "once", "shortcut": "once", "augmentation": "once"}
+_COMMON: dict[str, Any] = {
+    "strict": True,
+    "train": None,
+    "tokens": 64,
+    "longest": 128,
+    "new_classes": 5,
+    "drawn": _ONCE,
+    "synonyms": False,
+    "frozen": 0,
+    "order": "similar-lengths",
+    "steps": None,
+    "epochs": 2,
+    "batch": 32,
+    "decay": 0.0,
+    "warmup": 0.1,
+    "clip": 1.0,
+    "accumulate": 1,
+    "evaluate": None,
+}
+# what the Trainer of Hugging Face does
+_TRAINER: dict[str, Any] = {"order": "random", "rate": 5e-5, "synonyms": True}
+_ENCODERS = {**_TRAINER, "batch": 64, "evaluate": 1000}
+_SMALL_BERT: dict[str, Any] = {"vocabulary": 8000, "layers": 4, "width": 64, "inner": 256}
+_SMALL_BERT |= {"heads": 4, "init": 0.07, "dropout": 0.1}
+_PROMPTED = {"steps": 500, "batch": 16, "tokens": 512, "longest": 512, "targets": "text"}
+_BY_NAME: Mapping[str, dict[str, Any]] = {
+    "bert": _ENCODERS,
+    "albert": _ENCODERS,
+    "smollm2": {**_TRAINER, **_PROMPTED},
+    "minilm": {"frozen": 4, "train": 8000, "rate": 2e-4},
+    "bert-small": {**_SMALL_BERT, "train": 20000, "rate": 2e-3},
+}
+_EPOCHS = {
+    "sst2": {"normal": 10, "labels": 10, "shortcut": 3, "augmentation": 10},
+    "mnli": {"normal": 5, "labels": 10, "shortcut": 5, "augmentation": 10},
+}
+_MNLI: Mapping[str, int] = {"tokens": 128}
+_MNLI_BATCH = {"normal": 128, "labels": 64, "shortcut": 64, "augmentation": 64}
+_REDUCED: dict[str, Any] = {"strict": False, "train": 200, "tokens": 16, "longest": 32}
+_REDUCED |= {"epochs": 1, "batch": 16, "synonyms": False, "evaluate": None}
+_REDUCED_BERT = {"vocabulary": 200, "layers": 2, "width": 16, "inner": 32, "heads": 2}
+_REDUCED_PROMPTED = {"steps": 10, "train": 64, "tokens": 64, "longest": 64}
+
+
+def options(
+    dataset: str, architecture: str, hyperparameters: str = "resi-code", reduced: bool = False
+) -> dict[str, Any]:
+    """Return all hyperparameters of an architecture on a data set.
+
+    Where the code of the authors and their paper differ, ``hyperparameters`` says whose they are:
+    in the code, a batch of the normal models on MNLI has 128 examples, in the paper 64; in the
+    code, the shortcuts of all models of a group are those of seed 0, in the paper they vary with
+    the seed. Epochs on MNLI with shortcuts are in neither; they are those of its normal models. Nor
+    is the training of SmolLM2 besides its steps and its batch: its rate is that of Hugging Face's
+    Trainer, its loss that of all tokens.
+
+    - ``strict``: whether data and weights must have the original sizes.
+    - ``train``: the number of training examples, drawn once for all models; None for all.
+    - ``tokens``, ``longest``: the most tokens of a text in training and in extraction.
+    - ``new_classes``: those of random labels. ``synonyms``: whether augmentation uses WordNet.
+    - ``drawn``: whether the corruption of a setting is drawn "once" for all its models or
+      "by-model".
+    - ``shown``: the rate of shortcuts in the sentences that are compared.
+    - ``frozen``: how many of the first layers are not trained, nor the embeddings; 0: all are.
+    - ``steps``: None for as many as ``epochs`` have. ``batch``: texts in a step; ``accumulate``,
+      ``order``, ``evaluate``, ``clip``: see :func:`.learn` and :func:`.batches`.
+    - ``rate``, ``decay``: of AdamW; ``warmup``: the share of the steps in which the rate rises.
+    - ``targets``: of prompts, see :func:`.objective.prompt_objective`.
+
+    ``reduced``: one epoch (of SmolLM2 ten steps) and few, short sentences. The pretrained models
+    are those in the folders, whatever their sizes; BERT-small is smaller.
+
+    ``epochs`` and ``batch`` may be dictionaries, by setting.
+
+    Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
+    """
+    check_options(dataset, architecture, hyperparameters)
+    result = {**_COMMON, **_BY_NAME[architecture], "shown": LOWEST[dataset]}
+    if architecture in ("bert", "albert"):
+        result["epochs"] = _EPOCHS[dataset]
+        result |= _MNLI if dataset == "mnli" else {}
+        if dataset == "mnli" and hyperparameters == "resi-code":
+            result["batch"] = _MNLI_BATCH
+    if hyperparameters == "paper":
+        result["drawn"] = {**_ONCE, "shortcut": "by-model"}
+    if reduced:
+        result |= _REDUCED | {"frozen": min(1, result["frozen"])}
+        result |= {"bert-small": _REDUCED_BERT, "smollm2": _REDUCED_PROMPTED}.get(architecture, {})
+    return result

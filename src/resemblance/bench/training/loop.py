@@ -1,0 +1,263 @@
+"""One training: where it runs, its random state, its loop, and the file from which it continues."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.json_files import replacing
+from resemblance.base.rng import generator
+from resemblance.models.recipe import Recipe
+
+State = Mapping[str, np.ndarray]  # the weights of a model, by name
+PRECISIONS = ("float32", "bfloat16", "float16")
+
+
+class Resources(NamedTuple):
+    """What a training on real data needs besides its recipe, and what no recipe depends on.
+
+    ``data``: the folder with all data sets and pretrained weights. ``download``: whether a library
+    that can download a data set may do so into that folder. ``device``: of PyTorch, such as "cpu"
+    or "cuda:1"; None for the first accelerator there is, otherwise the processor. ``precision``: of
+    the products of matrices in vision and language models, with weights in float32.
+    ``checkpoints``: the folder where a training keeps its state, every ``every`` seconds; None for
+    nowhere. ``archive``: the folder of the authors' trained models, where these take the place of
+    training.
+    """
+
+    data: Path
+    download: bool = False
+    device: str | None = None
+    precision: str = "float32"
+    checkpoints: Path | None = None
+    every: float = 600.0
+    archive: Path | None = None
+
+
+class Checkpoint:
+    """The file that keeps the state of one training: written at most every so many seconds, read
+    once at the start, and removed at the end.
+
+    A state is a dictionary of tensors, numbers, words, lists and dictionaries of these: what
+    ``torch.load(weights_only=True)`` returns. A file of another recipe or precision, or a damaged
+    one, counts as none.
+    """
+
+    def __init__(self, recipe: Recipe, resources: Resources) -> None:
+        self._owner = f"{recipe.fingerprint} in {resources.precision}"
+        self._every = resources.every
+        self._file: Path | None = None
+        if resources.checkpoints is not None:
+            self._file = resources.checkpoints / f"{recipe.fingerprint}.pt"
+        self._written = time.monotonic()
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the state of an earlier attempt at this recipe; None when there is none."""
+        if self._file is None or not self._file.is_file():
+            return None
+        torch = need("torch")
+        try:
+            content = torch.load(self._file, map_location="cpu", weights_only=True)
+            state: dict[str, Any] = content["state"]
+            return state if content["owner"] == self._owner else None
+        except Exception:  # whatever a damaged file causes: the training starts anew
+            return None
+
+    def is_due(self) -> bool:
+        """Return whether the state should be written now."""
+        return self._file is not None and time.monotonic() - self._written >= self._every
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Write a state in place of the one before; a reader sees one or the other."""
+        if self._file is None:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(self._file) as partial:
+            need("torch").save({"owner": self._owner, "state": state}, partial)
+        self._written = time.monotonic()
+
+    def remove(self) -> None:
+        """Remove the file: the training is over."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+
+@contextmanager
+def seeded(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
+    """Yield PyTorch with one thread, a random state that depends on the arguments only, and
+    deterministic algorithms, on a ``device`` that is no processor where it has them.
+
+    Threads, mode and random state are put back afterwards, so that a training neither depends on
+    what ran before it nor changes what runs after it.
+    """
+    torch = need("torch")
+    kind = "cpu" if device is None else device.type
+    if kind == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    with torch.random.fork_rng(devices=[device] if kind == "cuda" else []):
+        torch.manual_seed(int(generator(seed, *labels).integers(2**32)))
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True, warn_only=kind != "cpu")
+        try:
+            yield torch
+        finally:
+            torch.use_deterministic_algorithms(strict, warn_only=warns)
+            torch.set_num_threads(threads)
+
+
+def optimizer_of(model: Any, options: Mapping[str, Any]) -> Any:
+    """Return the optimizer of a model. Options: ``lr``, ``weight_decay``; ``optimizer``, "adam" by
+    default, "adamw" with ``betas`` and ``eps``, or "sgd" with ``momentum`` and ``nesterov``."""
+    optim, shared = need("torch").optim, {name: options[name] for name in ("lr", "weight_decay")}
+    kind, get = options.get("optimizer", "adam"), options.get
+    if kind == "sgd":
+        shared |= {"momentum": get("momentum", 0.9), "nesterov": get("nesterov", True)}
+        return optim.SGD(model.parameters(), **shared)
+    if kind == "adamw":
+        shared |= {"betas": tuple(get("betas", (0.9, 0.999))), "eps": get("eps", 1e-8)}
+        return optim.AdamW(model.parameters(), **shared)
+    return optim.Adam(model.parameters(), **shared)
+
+
+def device_of(resources: Resources) -> Any:
+    """Return the device of PyTorch that a training runs on: the one asked for, otherwise the first
+    accelerator, otherwise the processor.
+
+    Raises ``ValueError`` for a device that PyTorch does not have here.
+    """
+    torch = need("torch")
+    if resources.device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(resources.device)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"device {resources.device!r} cannot be used here: {error}") from error
+    return device
+
+
+def train(
+    model: Any,
+    steps: Callable[[int], Iterable[Sequence[Any]]],
+    loss: Callable[[Any], Any],
+    optimizer: Any,
+    *,
+    rate: Callable[[int], float] | None = None,
+    clip: Callable[[Any], Any] | None = None,
+    precision: str = "float32",
+    checkpoint: Checkpoint | None = None,
+    validation: Callable[[], float] | None = None,
+    validate: int | None = None,
+) -> None:
+    """Train a model, step by step, from its checkpoint if there is one.
+
+    ``steps(first)`` yields the batch of every step from ``first`` on, as the parts whose gradients
+    are added; ``loss`` is that of a part, as its share of the step. ``rate``: the learning rate of
+    a step, counted from 0; ``clip`` cuts the gradients of parameters down. ``precision``: of the
+    products of matrices. Every ``validate`` steps the loss of ``validation`` is computed, and the
+    weights with the lowest are those at the end.
+
+    A training that was killed continues from its checkpoint to the same weights.
+
+    Raises ``ValueError`` for an unknown precision, and for float16 on a processor.
+    """
+    torch = need("torch")
+    device = next(model.parameters()).device
+    scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16")
+    first, lowest, best = 0, math.inf, dict[str, Any]()
+    earlier = checkpoint.load() if checkpoint else None
+    if earlier is not None:
+        for part, name in ((model, "model"), (optimizer, "optimizer"), (scaler, "scaler")):
+            part.load_state_dict(earlier[name])
+        torch.set_rng_state(earlier["random"]["cpu"])
+        if device.type == "cuda" and "cuda" in earlier["random"]:
+            torch.cuda.set_rng_state(earlier["random"]["cuda"], device)
+        first, lowest, best = earlier["step"], earlier["lowest"], earlier["best"]
+    model.train()
+    for done, parts in enumerate(steps(first), first + 1):
+        if rate is not None:
+            for group in optimizer.param_groups:
+                group["lr"] = rate(done - 1)
+        optimizer.zero_grad()
+        for part in parts:
+            with _lower_precision(precision, device):
+                value = loss(part)
+            scaler.scale(value).backward()
+        if clip is not None:
+            scaler.unscale_(optimizer)
+            clip(model.parameters())
+        scaler.step(optimizer)
+        scaler.update()
+        if validation is not None and validate and done % validate == 0:
+            model.eval()
+            current = validation()
+            model.train()
+            if current < lowest:
+                trained = ((n, p) for n, p in model.named_parameters() if p.requires_grad)
+                lowest, best = current, {n: p.detach().cpu().clone() for n, p in trained}
+        if checkpoint and checkpoint.is_due():
+            state = {"step": done, "lowest": lowest, "best": best, "model": model.state_dict()}
+            state |= {"optimizer": optimizer.state_dict(), "scaler": scaler.state_dict()}
+            random = {"cpu": torch.get_rng_state()}
+            if device.type == "cuda":
+                random["cuda"] = torch.cuda.get_rng_state(device)
+            checkpoint.save(state | {"random": random})
+    if best:
+        model.load_state_dict(best, strict=False)
+    model.eval()
+    if checkpoint:
+        checkpoint.remove()
+
+
+def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
+    """Return a context in which products of matrices have a precision."""
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
+    if precision == "float32":
+        return nullcontext()
+    if precision == "float16" and device.type == "cpu":
+        raise ValueError("precision float16 needs an accelerator; bfloat16 works on a processor")
+    torch = need("torch")
+    return torch.autocast(device.type, getattr(torch, precision))
+
+
+def state_of(model: Any) -> dict[str, np.ndarray]:
+    """Return the weights of a PyTorch module as arrays of their own."""
+    return {name: value.detach().cpu().numpy().copy() for name, value in model.state_dict().items()}
+
+
+def load_state(model: Any, state: State, owner: str, partly: bool = False) -> Any:
+    """Put weights into a PyTorch module, switch it to evaluation, and return it.
+
+    ``partly``: whether weights may be left as they are. Raises ``ValueError`` that names the
+    ``owner`` for weights of another network.
+    """
+    torch, buffers = need("torch"), dict(model.named_buffers())
+    stored = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
+    expected = {k: tuple(x.shape) for k, x in (*model.named_parameters(), *stored.items())}
+    shapes = {name: np.shape(value) for name, value in state.items()}
+    different = sorted(name for name, _ in expected.items() ^ shapes.items())
+    for name in different:
+        if not partly or name in shapes:
+            raise ValueError(
+                f"{owner}: the weights are of another network: {name} has shape "
+                f"{shapes.get(name)}, expected {expected.get(name)}"
+            )
+    weights = {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+    model.load_state_dict(weights, strict=False)
+    return model.eval()
+
+
+def accuracy(outputs: np.ndarray, labels: np.ndarray) -> float:
+    """Return the share of rows whose largest output is the label."""
+    return float((outputs.argmax(axis=1) == labels).mean())

@@ -1,0 +1,169 @@
+"""Small models of all domains on data of the package: how one is trained, and what is seen of it.
+
+A domain is a module ``packaged`` with the tables ``OPTIONS`` (by size and architecture), ``DEEP``
+(of models with many layers, by size), ``TRANSFER`` (of fine-tuned models, by size), ``VERSION`` and
+``TRANSFER_VERSION``, and the functions ::
+
+    check(recipe)                      raises ValueError for a recipe that cannot be
+    build(recipe)                      a new model
+    learn(model, recipe)               trains it
+    inputs_of(recipe)                  by accuracy, the inputs that it is measured on, and labels
+    run(model, recipe, inputs)         layers by pooling, and logits
+    head_of(recipe)                    how the names of the weights of its last layer start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.rng import generator
+from resemblance.models.recipe import TRANSFER, Extraction, Recipe
+
+from . import domain_of
+from .loop import State, accuracy, load_state, seeded, state_of
+
+FINETUNING = frozenset({"shots", "pretraining"})  # options that pretrained models do not have
+
+
+def fit(recipe: Recipe, start: State | None = None) -> State:
+    """Train the model of a recipe and return its weights by name.
+
+    Initial weights, order, corruption and augmentation depend on the whole name of the model, so
+    that two models share nothing but the task. What a setting does is written at ``learn`` of the
+    domain. Two settings are those of transfer:
+
+    - ``"pretrained"``: random weights learn to tell the later classes of the data apart.
+    - ``"finetuned"``: ``start``, the weights of ``recipe.parent``, gets a new last layer and learns
+      the first classes, from ``shots`` examples of each; all weights are trained. The examples, the
+      initial last layer and the order depend on ``recipe.seed`` alone, so models of one seed share
+      them, whatever was pretrained.
+
+    Raises ``ValueError`` for a recipe of another kind, for options that are missing or do not fit
+    the data, and for a ``start`` that is missing or of another network.
+    """
+    domain, is_finetuned = domain_of(recipe.domain), recipe.setting == "finetuned"
+    domain.check(recipe)
+    names = ("finetuned", recipe.architecture) if is_finetuned else (recipe.name,)
+    with seeded(recipe.seed, recipe.domain, *names):
+        model = domain.build(recipe)
+        if is_finetuned:
+            _begin(recipe, model, start, domain.head_of(recipe))
+        domain.learn(model, recipe)
+    return state_of(model)
+
+
+def extract(recipe: Recipe, state: State) -> Extraction:
+    """Return the outputs of a trained model and of its layers for the test inputs.
+
+    These are the same, in the same order, for all models of a setting, and for all fine-tuned ones;
+    those of a pretrained model are of its own classes. Layers and poolings: see ``run`` of the
+    domain. ``accuracies``: ``"test"`` on these inputs, and those on the other inputs of
+    ``inputs_of``. Those of a fine-tuned model have a shift and its severity as name
+    (``"rotation/3"``); ``"<shift>"`` is the mean over the severities of one, and ``"shift"`` that
+    over all shifts. For these, a fine-tuned model also keeps which inputs it answers right.
+
+    Raises ``ValueError`` as :func:`fit` does.
+    """
+    domain = domain_of(recipe.domain)
+    domain.check(recipe)
+    inputs, accuracies = domain.inputs_of(recipe), {}
+    layers, outputs = dict[str, dict[str, np.ndarray]](), np.empty(0)
+    right = dict[str, np.ndarray]()
+    with seeded(0, recipe.domain, "extract") as torch, torch.no_grad():
+        model = load_state(domain.build(recipe), state, recipe.name)
+        for name, (values, labels) in inputs.items():
+            result = domain.run(model, recipe, values)
+            accuracies[name] = accuracy(result[1], labels)
+            if name == "test":
+                layers, outputs = result
+            elif recipe.setting == "finetuned":
+                right[name] = result[1].argmax(axis=1) == labels
+    if recipe.setting == "finetuned":
+        accuracies = _with_means(accuracies)
+    return Extraction(layers, outputs, inputs["test"][1], accuracies, right=right)
+
+
+def _begin(recipe: Recipe, model: Any, start: State | None, head: str) -> None:
+    """Load pretrained weights into every layer of a new model except the head.
+
+    ``head``: how the names of the head's weights start; these keep their random values.
+    """
+    if start is None:
+        raise ValueError(f"{recipe.name}: fit needs start, the weights of {recipe.parent.name}")  # type: ignore[union-attr]
+    torch, initial = need("torch"), model.state_dict()
+    body = {name: value for name, value in initial.items() if not name.startswith(head)}
+    for name, value in body.items():
+        if name not in start or np.shape(start[name]) != tuple(value.shape):
+            got = f"the shape {np.shape(start[name])}" if name in start else "nothing"
+            raise ValueError(
+                f"{recipe.name}: start has {got} for {name}, which is {tuple(value.shape)}"
+            )
+    model.load_state_dict(
+        initial | {name: torch.from_numpy(np.array(start[name])) for name in body}
+    )
+
+
+def _with_means(accuracies: Mapping[str, float]) -> dict[str, float]:
+    """Return accuracies and their means: of each shift over its severities, and as ``"shift"`` of
+    all of these."""
+    families: dict[str, list[float]] = {}
+    for name, value in accuracies.items():
+        if name != "test":
+            families.setdefault(name.partition("/")[0], []).append(value)
+    means = {name: float(np.mean(values)) for name, values in families.items()}
+    return {**accuracies, **means, "shift": float(np.mean(list(means.values())))}
+
+
+def check_recipe(
+    recipe: Recipe, known: Mapping[str, Collection[str]], options: Collection[str]
+) -> None:
+    """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options; for a
+    fine-tuned model its parent, too."""
+    for name, values in known.items():
+        if getattr(recipe, name) not in values:
+            allowed = ", ".join(map(repr, values))
+            raise ValueError(
+                f"{recipe.domain}: {name} must be one of {allowed}; got {getattr(recipe, name)!r}"
+            )
+    if recipe.setting in TRANSFER and recipe.strength != 0:
+        raise ValueError(
+            f"{recipe.domain}: {recipe.setting} models have strength 0; got {recipe.strength!r}"
+        )
+    if not 0 <= recipe.strength <= 1:
+        raise ValueError(
+            f"{recipe.domain}: strength must be between 0 and 1; got {recipe.strength!r}"
+        )
+    needed = set(options) - (FINETUNING if recipe.setting == "pretrained" else set())
+    missing = sorted(needed - recipe.options.keys())
+    if missing:
+        raise ValueError(
+            f"{recipe.domain}: options for {recipe.architecture!r} lack {', '.join(missing)}; "
+            "start from OPTIONS"
+        )
+    if recipe.parent is not None:
+        check_recipe(recipe.parent, known, options)
+
+
+def few(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
+    """Return the places of the training examples of a recipe: all of them, or those of a
+    fine-tuning, ``shots`` of every class, drawn without replacement, class by class.
+
+    Raises ``ValueError`` when a class has fewer.
+    """
+    if recipe.setting != "finetuned":
+        return np.arange(len(labels))
+    shots, classes = recipe.options["shots"], recipe.options["classes"]
+    random = generator(recipe.seed, recipe.domain, "finetuned", "examples")
+    fewest = np.bincount(labels, minlength=classes).min()
+    if not 0 < shots <= fewest:
+        raise ValueError(
+            f"{recipe.domain}: shots must be between 1 and {fewest}, the examples of the rarest "
+            f"class; got {shots!r}"
+        )
+    return np.concatenate(
+        [random.permutation(np.flatnonzero(labels == k))[:shots] for k in range(classes)]
+    )

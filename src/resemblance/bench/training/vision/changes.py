@@ -1,0 +1,304 @@
+"""What is done to images: coloured dots, noise, crops, and the operations of AutoAugment."""
+
+from __future__ import annotations
+
+import colorsys
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.rng import generator
+
+EDGE = 1.5  # pixels beyond the half diameter that a dot reaches
+
+
+class Dots(NamedTuple):
+    """The coloured dots of n images: the class whose colour each has, and its middle.
+
+    ``hints``, ``rows``, ``columns``: (n,).
+    """
+
+    hints: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+def draw_dots(
+    labels: np.ndarray, rate: float, seed: int, side: int, diameter: int, classes: int, coins: int
+) -> Dots:
+    """Return dots for images of side x side pixels with these labels, in their order.
+
+    A dot has the colour of the class of the image, unless one of ``coins`` throws comes out against
+    it, each with probability ``1 - rate``: then that of a class drawn uniformly, the true one among
+    them. With one coin the share of true colours is ``rate + (1 - rate) / classes``, with two
+    ``rate**2 + (1 - rate**2) / classes``. The numbers are those that ``numpy.random.default_rng``
+    gives the authors of ReSi for the same seed and order.
+    """
+    random, half, dots = np.random.default_rng(seed), diameter // 2, []
+    for label in labels.tolist():
+        for _ in range(coins):
+            if random.random() > rate:
+                label = int(random.integers(classes))
+        dots.append((label, *(int(random.integers(half, side - half)) for _ in range(2))))
+    return Dots(*np.array(dots, np.int64).reshape(-1, 3).T)
+
+
+def hues(classes: int) -> np.ndarray:
+    """Return a bright colour for every class, (classes, 3) from 0 to 255, with evenly spaced hues
+    that begin at red."""
+    colours = [colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)]
+    return (np.array(colours) * 255).astype(np.uint8)
+
+
+def drawn_colours(classes: int) -> np.ndarray:
+    """Return a colour for every class drawn uniformly, (classes, 3) from 0 to 255, the same for all
+    models."""
+    random = generator(0, "vision", "dots", "colours")
+    return random.integers(256, size=(classes, 3)).astype(np.uint8)
+
+
+def with_dot(image: Any, colour: np.ndarray, row: int, column: int, diameter: int) -> Any:
+    """Return an image with a disk around a pixel, of radius ``diameter // 2 + 1.5`` pixels."""
+    pixels, radius = np.array(image), diameter // 2 + EDGE
+    rows, columns = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
+    inside = ((rows - row) / radius) ** 2 + ((columns - column) / radius) ** 2 < 1
+    pixels[inside] = colour
+    return need("PIL.Image").fromarray(pixels)
+
+
+def with_noise(image: Any, most: float, random: np.random.Generator) -> Any:
+    """Return an image with Gaussian noise whose variance is drawn uniformly from 0 to ``most``, on
+    the scale from 0 to 255, drawn for each pixel and channel."""
+    pixels = np.asarray(image, np.float32)
+    deviation = np.sqrt(random.uniform(0, most))
+    noise = random.standard_normal(pixels.shape, np.float32) * np.float32(deviation)
+    return need("PIL.Image").fromarray(np.clip(pixels + noise, 0, 255).astype(np.uint8))
+
+
+Box = tuple[int, int, int, int]  # left, top, right, bottom
+GRAY = (128, 128, 128)  # what stands where an image was moved away
+CUT = (125, 122, 113)  # the colour of a cutout: about the mean of CIFAR
+ATTEMPTS = 10
+ASPECTS = (3 / 4, 4 / 3)
+
+
+def resized(image: Any, side: int) -> Any:
+    """Return an image brought to side x side pixels, smoothed before it is made smaller."""
+    if image.size == (side, side):
+        return image
+    return image.resize((side, side), need("PIL.Image").Resampling.BILINEAR)
+
+
+def sampled(image: Any, side: int, box: Box | None = None) -> Any:
+    """Return a box of an image brought to side x side pixels, each from the four nearest only, as
+    OpenCV does it: smaller images are not smoothed.
+
+    Linear interpolation between the middles of pixels. Pillow's own rounds all values down.
+    """
+    part = image.crop(box or (0, 0, *image.size))
+    if part.size == (side, side):
+        return part
+    pixels = np.asarray(part, np.float32)
+    pixels = _interpolated(_interpolated(pixels, 0, side), 1, side)
+    return need("PIL.Image").fromarray(np.rint(pixels).astype(np.uint8))
+
+
+def _interpolated(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
+    length = pixels.shape[axis]
+    places = np.clip((np.arange(side) + 0.5) * length / side - 0.5, 0, length - 1)
+    below = np.floor(places).astype(int)
+    above = np.minimum(below + 1, length - 1)
+    share = np.expand_dims((places - below).astype(np.float32), (1, 2) if axis == 0 else (0, 2))
+    lower, upper = pixels.take(below, axis), pixels.take(above, axis)
+    return lower + share * (upper - lower)
+
+
+def random_box(size: tuple[int, int], scale: Sequence[float], random: np.random.Generator) -> Box:
+    """Return a random box of an image (width, height): its share of the area is uniform in
+    ``scale``, the logarithm of its aspect is uniform between those of 3:4 and 4:3.
+
+    After ten boxes that do not fit, the largest in the middle with an aspect between these. As
+    ``RandomResizedCrop`` of torchvision. Reference: Szegedy et al. (CVPR 2015).
+    """
+    width, height = size
+    for _ in range(ATTEMPTS):
+        area = width * height * random.uniform(scale[0], scale[1])
+        aspect = math.exp(random.uniform(math.log(ASPECTS[0]), math.log(ASPECTS[1])))
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            left = int(random.integers(width - w + 1))
+            top = int(random.integers(height - h + 1))
+            return left, top, left + w, top + h
+    w = min(width, round(height * ASPECTS[1]))
+    h = min(height, round(width / ASPECTS[0]))
+    left, top = (width - w) // 2, (height - h) // 2
+    return left, top, left + w, top + h
+
+
+def resized_box(image: Any, box: Box, side: int) -> Any:
+    """Return a box of an image brought to side x side pixels, smoothed."""
+    return resized(image.crop(box), side)
+
+
+def shifted(image: Any, padding: int, random: np.random.Generator) -> Any:
+    """Return an image moved by up to ``padding`` pixels in both directions, gray where it was."""
+    across, down = random.integers(-padding, padding + 1, 2)
+    result = need("PIL.Image").new(image.mode, image.size, GRAY)
+    result.paste(image, (int(across), int(down)))
+    return result
+
+
+def mirrored(image: Any, random: np.random.Generator) -> Any:
+    """Return an image, or with probability 1/2 its mirror image."""
+    left_right = need("PIL.Image").Transpose.FLIP_LEFT_RIGHT
+    return image.transpose(left_right) if random.random() < 0.5 else image
+
+
+def cut_out(image: Any, size: int, random: np.random.Generator) -> Any:
+    """Return an image with a square of one colour around a random pixel, cut off at the border.
+
+    The square has ``size`` pixels a side. Reference: DeVries and Taylor (2017), whose square is
+    black after normalisation; the authors of ReSi take the mean colour.
+    """
+    x, y = (int(random.integers(length)) for length in image.size)
+    result, half = image.copy(), size // 2
+    result.paste(CUT, (x - half, y - half, x + half, y + half))
+    return result
+
+
+def normalised(image: Any, mean: Sequence[float], deviation: Sequence[float]) -> np.ndarray:
+    """Return the colours of an image as (3, height, width) in float32, by channel less its mean and
+    divided by its deviation, where 1 is the brightest."""
+    colours = np.asarray(image, np.float32) / 255
+    scaled = (colours - np.array(mean, np.float32)) / np.array(deviation, np.float32)
+    return np.ascontiguousarray(scaled.transpose(2, 0, 1))
+
+
+Step = tuple[str, float, int]  # operation, probability, magnitude from 0 to 9
+LEVELS = 10
+
+# Cubuk et al. (CVPR 2019), tables 7 and 9
+POLICIES: Mapping[str, tuple[tuple[Step, Step], ...]] = {
+    "cifar10": (
+        (("invert", 0.1, 7), ("contrast", 0.2, 6)),
+        (("rotate", 0.7, 2), ("translate_x", 0.3, 9)),
+        (("sharpness", 0.8, 1), ("sharpness", 0.9, 3)),
+        (("shear_y", 0.5, 8), ("translate_y", 0.7, 9)),
+        (("autocontrast", 0.5, 8), ("equalize", 0.9, 2)),
+        (("shear_y", 0.2, 7), ("posterize", 0.3, 7)),
+        (("color", 0.4, 3), ("brightness", 0.6, 7)),
+        (("sharpness", 0.3, 9), ("brightness", 0.7, 9)),
+        (("equalize", 0.6, 5), ("equalize", 0.5, 1)),
+        (("contrast", 0.6, 7), ("sharpness", 0.6, 5)),
+        (("color", 0.7, 7), ("translate_x", 0.5, 8)),
+        (("equalize", 0.3, 7), ("autocontrast", 0.4, 8)),
+        (("translate_y", 0.4, 3), ("sharpness", 0.2, 6)),
+        (("brightness", 0.9, 6), ("color", 0.2, 8)),
+        (("solarize", 0.5, 2), ("invert", 0.0, 3)),
+        (("equalize", 0.2, 0), ("autocontrast", 0.6, 0)),
+        (("equalize", 0.2, 8), ("equalize", 0.8, 4)),
+        (("color", 0.9, 9), ("equalize", 0.6, 6)),
+        (("autocontrast", 0.8, 4), ("solarize", 0.2, 8)),
+        (("brightness", 0.1, 3), ("color", 0.7, 0)),
+        (("solarize", 0.4, 5), ("autocontrast", 0.9, 3)),
+        (("translate_y", 0.9, 9), ("translate_y", 0.7, 9)),
+        (("autocontrast", 0.9, 2), ("solarize", 0.8, 3)),
+        (("equalize", 0.8, 8), ("invert", 0.1, 3)),
+        (("translate_y", 0.7, 9), ("autocontrast", 0.9, 1)),
+    ),
+    "imagenet": (
+        (("posterize", 0.4, 8), ("rotate", 0.6, 9)),
+        (("solarize", 0.6, 5), ("autocontrast", 0.6, 5)),
+        (("equalize", 0.8, 8), ("equalize", 0.6, 3)),
+        (("posterize", 0.6, 7), ("posterize", 0.6, 6)),
+        (("equalize", 0.4, 7), ("solarize", 0.2, 4)),
+        (("equalize", 0.4, 4), ("rotate", 0.8, 8)),
+        (("solarize", 0.6, 3), ("equalize", 0.6, 7)),
+        (("posterize", 0.8, 5), ("equalize", 1.0, 2)),
+        (("rotate", 0.2, 3), ("solarize", 0.6, 8)),
+        (("equalize", 0.6, 8), ("posterize", 0.4, 6)),
+        (("rotate", 0.8, 8), ("color", 0.4, 0)),
+        (("rotate", 0.4, 9), ("equalize", 0.6, 2)),
+        (("equalize", 0.0, 7), ("equalize", 0.8, 8)),
+        (("invert", 0.6, 4), ("equalize", 1.0, 8)),
+        (("color", 0.6, 4), ("contrast", 1.0, 8)),
+        (("rotate", 0.8, 8), ("color", 1.0, 2)),
+        (("color", 0.8, 8), ("solarize", 0.8, 7)),
+        (("sharpness", 0.4, 7), ("invert", 0.6, 8)),
+        (("shear_x", 0.6, 5), ("equalize", 1.0, 9)),
+        (("color", 0.4, 0), ("equalize", 0.6, 3)),
+        (("equalize", 0.4, 7), ("solarize", 0.2, 4)),
+        (("solarize", 0.6, 5), ("autocontrast", 0.6, 5)),
+        (("invert", 0.6, 4), ("equalize", 1.0, 8)),
+        (("color", 0.6, 4), ("contrast", 1.0, 8)),
+        (("equalize", 0.8, 8), ("equalize", 0.6, 3)),
+    ),
+}
+# The amounts at the magnitudes 0 and 9; those between are evenly spaced
+AMOUNTS: Mapping[str, tuple[float, float]] = {
+    "shear_x": (0.0, 0.3),
+    "shear_y": (0.0, 0.3),
+    "translate_x": (0.0, 150 / 331),
+    "translate_y": (0.0, 150 / 331),
+    "rotate": (0.0, 30.0),
+    "color": (0.0, 0.9),
+    "contrast": (0.0, 0.9),
+    "sharpness": (0.0, 0.9),
+    "brightness": (0.0, 0.9),
+    "posterize": (8.0, 4.0),
+    "solarize": (256.0, 0.0),
+    "autocontrast": (0.0, 0.0),
+    "equalize": (0.0, 0.0),
+    "invert": (0.0, 0.0),
+}
+ENHANCED = ("color", "contrast", "sharpness", "brightness")
+SIGNED = ("shear_x", "shear_y", "translate_x", "translate_y", *ENHANCED)
+
+
+def augmented(image: Any, policy: str, random: np.random.Generator) -> Any:
+    """Return an image after one of the 25 pairs of operations of a policy, "imagenet" or "cifar10".
+
+    Each operation happens with its probability. Amounts have a random sign where they have one,
+    except that images turn one way only, as in the code that the authors of ReSi use: widespread
+    since, with amounts relative to the size of the image and gray where nothing is left of it.
+    Reference: Cubuk, Zoph, Mane, Vasudevan and Le (CVPR 2019).
+    """
+    pair = POLICIES[policy][int(random.integers(len(POLICIES[policy])))]
+    for name, probability, magnitude in pair:
+        if random.random() < probability:
+            image = changed(image, name, amount_of(name, magnitude, random))
+    return image
+
+
+def amount_of(name: str, magnitude: int, random: np.random.Generator) -> float:
+    """Return the amount of an operation at a magnitude from 0 to 9, with a random sign if the
+    operation has a direction."""
+    amount = float(np.linspace(*AMOUNTS[name], LEVELS)[magnitude])
+    return -amount if name in SIGNED and random.random() < 0.5 else amount
+
+
+def changed(image: Any, name: str, amount: float) -> Any:
+    """Return an image after one operation."""
+    pillow, operations, (width, height) = need("PIL.Image"), need("PIL.ImageOps"), image.size
+    moves = {
+        "shear_x": (1, amount, 0, 0, 1, 0),
+        "shear_y": (1, 0, 0, amount, 1, 0),
+        "translate_x": (1, 0, amount * width, 0, 1, 0),
+        "translate_y": (1, 0, 0, 0, 1, amount * height),
+    }
+    if name in moves:
+        kind = "BICUBIC" if name.startswith("shear") else "NEAREST"
+        how = (pillow.Transform.AFFINE, moves[name], pillow.Resampling[kind])
+        return image.transform(image.size, *how, fillcolor=GRAY)
+    if name == "rotate":
+        return image.rotate(amount, fillcolor=GRAY)
+    if name in ENHANCED:
+        return getattr(need("PIL.ImageEnhance"), name.capitalize())(image).enhance(1 + amount)
+    if name == "posterize":
+        return operations.posterize(image, round(amount))
+    if name == "solarize":
+        return operations.solarize(image, amount)
+    return getattr(operations, name)(image)

@@ -1,0 +1,214 @@
+"""Images with their classes, in memory or in files, and one of them as Pillow sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.models.published_files import Origin, content_of, find, plain_data, reading
+
+FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
+BROKEN: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)
+
+
+class Pictures(NamedTuple):
+    """Images and their classes.
+
+    ``images``: (n, height, width, 3) from 0 to 255, or the n files that hold them. ``labels``: (n,)
+    classes.
+    """
+
+    images: np.ndarray | Sequence[Path]
+    labels: np.ndarray
+
+
+class PictureTask(NamedTuple):
+    """The training and the test images of a data set, and how many classes it has."""
+
+    train: Pictures
+    test: Pictures
+    classes: int
+
+
+def picture(pictures: Pictures, place: int) -> Any:
+    """Return one image as a ``PIL.Image`` in red, green and blue.
+
+    Raises ``ValueError`` that names the file if it is damaged, no JPEG, or far too large.
+    """
+    image_module = need("PIL.Image")
+    image = pictures.images[place]
+    if isinstance(image, np.ndarray):
+        return image_module.fromarray(image)
+    try:
+        with image_module.open(image, formats=FORMATS) as opened:
+            return opened.convert("RGB")
+    except (*BROKEN, image_module.DecompressionBombError) as error:
+        reason = str(error) or type(error).__name__
+        raise ValueError(
+            f"{image} is not a JPEG that can be read ({reason}); copy it again from the data set"
+        ) from error
+
+
+CIFAR100 = Origin(
+    "CIFAR-100",
+    "https://www.cs.toronto.edu/~kriz/cifar.html",
+    ("vision/cifar-100-python", "cifar-100-python"),
+)
+_CLASSES, _SHAPE = 100, (3, 32, 32)
+MD5 = {
+    "train": "16019d7e3df5f24257cddd939b257f8d",
+    "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
+    "meta": "7973b15100ade9c7d40fb424638fde48",
+}
+
+
+def read_cifar100(folder: Path, strict: bool) -> PictureTask:
+    """Return CIFAR-100 from the folder with the files ``train``, ``test`` and ``meta``.
+
+    The files are pickles of Python 2. Images are (n, 32, 32, 3) from 0 to 255, in the order of the
+    files; classes are the 100 fine ones. ``strict``: whether the files must be those of the
+    release, by their MD5.
+
+    Raises ``ValueError`` that names the file if it is missing, damaged or another one.
+    """
+    parts = {}
+    for name, digest in MD5.items():
+        with reading(folder / name, CIFAR100) as file:
+            content = plain_data(content_of(file, digest if strict else "", "md5"))
+            if name == "meta":
+                continue
+            labels = np.array(content["fine_labels"], np.int64)
+            images = content["data"].reshape(len(labels), *_SHAPE).transpose(0, 2, 3, 1)
+            if images.dtype != np.uint8 or labels.min() < 0 or labels.max() >= _CLASSES:
+                raise ValueError("it holds other images or classes")
+            parts[name] = Pictures(np.ascontiguousarray(images), labels)
+    return PictureTask(parts["train"], parts["test"], _CLASSES)
+
+
+IMAGENET100 = Origin(
+    "ImageNet-100",
+    "https://www.kaggle.com/datasets/ambityga/imagenet100",
+    ("vision/imagenet100", "vision/Imagenet100", "imagenet100", "Imagenet100"),
+)
+COUNTS = {"train": 1300, "val": 50}  # of every class
+ORDER = 32  # the seed with which the authors shuffle lists of files
+ENDING = ".JPEG"
+WNIDS = (
+    "n01440764", "n01443537", "n01484850", "n01491361", "n01494475", "n01496331", "n01498041",
+    "n01514668", "n01514859", "n01531178", "n01537544", "n01560419", "n01582220", "n01592084",
+    "n01601694", "n01608432", "n01614925", "n01622779", "n01630670", "n01632458", "n01632777",
+    "n01644900", "n01664065", "n01665541", "n01667114", "n01667778", "n01675722", "n01677366",
+    "n01685808", "n01687978", "n01693334", "n01695060", "n01698640", "n01728572", "n01729322",
+    "n01729977", "n01734418", "n01735189", "n01739381", "n01740131", "n01742172", "n01749939",
+    "n01751748", "n01753488", "n01755581", "n01756291", "n01770081", "n01770393", "n01773157",
+    "n01773549", "n01773797", "n01774384", "n01774750", "n01775062", "n01776313", "n01795545",
+    "n01796340", "n01798484", "n01806143", "n01818515", "n01819313", "n01820546", "n01824575",
+    "n01828970", "n01829413", "n01833805", "n01843383", "n01847000", "n01855672", "n01860187",
+    "n01877812", "n01883070", "n01910747", "n01914609", "n01924916", "n01930112", "n01943899",
+    "n01944390", "n01950731", "n01955084", "n01968897", "n01978287", "n01978455", "n01984695",
+    "n01985128", "n01986214", "n02002556", "n02006656", "n02007558", "n02011460", "n02012849",
+    "n02013706", "n02018207", "n02018795", "n02027492", "n02028035", "n02037110", "n02051845",
+    "n02058221", "n02077923",
+)  # fmt: skip
+SHOWN = 3  # entries of a list in an error
+
+
+def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
+    """Return ImageNet-100 from the folders ``train/<class>`` and ``val/<class>`` of JPEG files.
+
+    Images are files, which are opened when they are used. Classes are the numbers of
+    :data:`WNIDS`, the 100 of the authors' list. Training images are in the order of their paths.
+    The test images are those of ``val``, sorted by path and then shuffled by
+    ``numpy.random.default_rng(32)`` as in the authors' code, so that rows are the same everywhere.
+    Hidden files are passed over. ``strict``: whether there must be all 100 classes with 1,300
+    training and 50 test images each; otherwise any of these classes, with any number of images.
+
+    Raises ``ValueError`` that names the folder or file for folders that are missing or of other
+    classes, for other numbers of images, and for files that are no images.
+    """
+    train, test = (_imagenet_part(folder / part, part, strict) for part in COUNTS)
+    order = list(range(len(test.labels)))
+    np.random.default_rng(ORDER).shuffle(order)
+    shuffled = Pictures([test.images[i] for i in order], test.labels[order])
+    return PictureTask(train, shuffled, len(WNIDS))
+
+
+def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
+    if not folder.is_dir():
+        raise ValueError(
+            f"{folder} is missing: get it from {IMAGENET100.url}, where train is in the folders "
+            "train.X1 to train.X4, which must be merged into one, and val is called val.X"
+        )
+    wnids = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    _check_classes(folder, wnids, strict)
+    files, labels = [], []
+    for wnid in wnids:
+        images = _images(folder / wnid)
+        if strict and len(images) != COUNTS[part]:
+            raise ValueError(
+                f"{folder / wnid} is not of ImageNet-100: expected {COUNTS[part]} images, got "
+                f"{len(images)}; get it from {IMAGENET100.url}"
+            )
+        files += images
+        labels += [WNIDS.index(wnid)] * len(images)
+    if not files:
+        raise ValueError(f"{folder} has no images: get ImageNet-100 from {IMAGENET100.url}")
+    return Pictures(files, np.array(labels, np.int64))
+
+
+def _check_classes(folder: Path, wnids: list[str], strict: bool) -> None:
+    strangers = [wnid for wnid in wnids if wnid not in WNIDS or not (folder / wnid).is_dir()]
+    missing = [wnid for wnid in WNIDS if wnid not in wnids]
+    if strangers:
+        raise ValueError(
+            f"{folder} has {_few(strangers)}, which are no classes of ImageNet-100: take them out, "
+            f"or get the data set from {IMAGENET100.url}"
+        )
+    if missing and strict:
+        raise ValueError(
+            f"{folder} lacks {len(missing)} of 100 classes of ImageNet-100 ({_few(missing)}): get "
+            f"them from {IMAGENET100.url}"
+        )
+
+
+def _images(folder: Path) -> list[Path]:
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    strangers = [path.name for path in files if path.suffix != ENDING]
+    if strangers:
+        raise ValueError(
+            f"{folder} has {_few(strangers)}, which are no images (*{ENDING}): take them out"
+        )
+    return files
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
+CHECKSUMS = {"cifar100": MD5}  # those known, by data set and file
+READERS: Mapping[str, tuple[Origin, Callable[[Path, bool], PictureTask]]] = {
+    "cifar100": (CIFAR100, read_cifar100),
+    "imagenet100": (IMAGENET100, read_imagenet100),
+}
+
+
+def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> PictureTask:
+    """Return a data set of images, read from the files in a folder.
+
+    CIFAR-100 lies in ``folder/vision/cifar-100-python``, ImageNet-100 in
+    ``folder/vision/imagenet100`` with ``train/<class>/*.JPEG`` and ``val/<class>/*.JPEG``; the
+    folder ``vision`` may be left out. See :func:`.read_cifar100` and :func:`.read_imagenet100`.
+    ``download`` is for readers whose libraries can download; there is none for these two.
+    ``strict``: whether checksums and numbers of images must be those of the release.
+
+    Raises ``ValueError`` with the file and where it comes from, for files that are missing, damaged
+    or others. Reference: Krizhevsky (2009); Deng et al. (CVPR 2009); Klabunde et al. (ICLR 2025).
+    """
+    origin, reader = READERS[dataset]
+    return reader(
+        find(folder, origin, "; nothing here can download it" if download else ""), strict
+    )

@@ -1,0 +1,133 @@
+"""Small convolutional networks trained on handwritten digits, which need no download."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.rng import generator
+from resemblance.data.layouts import from_maps
+from resemblance.data.representation import Representation
+
+from ..loop import accuracy, seeded, train
+
+CHANNELS = (16, 32, 64)
+LAYERS = ("conv1", "conv2", "conv3", "linear")
+BATCH = 64
+
+
+class Split(NamedTuple):
+    """Training and test images, (n, channels, 8, 8) in float32, with their labels."""
+
+    train: np.ndarray
+    train_labels: np.ndarray
+    test: np.ndarray
+    test_labels: np.ndarray
+
+
+class Digits(NamedTuple):
+    """The outputs of all layers of all networks for the test images, and the accuracies."""
+
+    representations: Mapping[str, Representation]
+    accuracies: Mapping[str, float]
+
+
+def digits(
+    *,
+    seeds: int = 3,
+    shuffled: int = 1,
+    epochs: int = 30,
+    images: int = 500,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Digits:
+    """Train networks on scikit-learn's handwritten digits and return the outputs of their layers.
+
+    A network is three 3 x 3 convolutions, each followed by a ReLU (16, 32 and 64 channels; the
+    second and third halve the image), and one linear layer on the flattened maps. ``seeds``
+    networks, named "seed 0", "seed 1" and so on, differ in their initial weights and order of
+    training; ``shuffled`` more, named "shuffled 0" ..., are trained on labels that were assigned to
+    the images at random, so they can only memorise the images.
+
+    The representations are named "seed 0/conv1" to "shuffled 0/linear" and describe the same
+    ``images`` test images: the outputs of the convolutions after the ReLU, averaged over the
+    positions, and those of the linear layer as they are. Accuracies are on these images too.
+    PyTorch runs on one thread and its random state is left as it was, so the result is the same in
+    each run on a machine. ``progress`` is called with "training", the number of epochs so far, of
+    all networks together, and their total. Needs the extra ``torch``.
+
+    Raises ``ValueError`` when no image is left to train with.
+    """
+    split = split_digits(images)
+    noise = generator(0, "digits", "shuffled labels").permutation(len(split.train_labels))
+    labels = {f"seed {i}": split.train_labels for i in range(seeds)}
+    labels |= {f"shuffled {i}": split.train_labels[noise] for i in range(shuffled)}
+    representations, accuracies = {}, {}
+    for position, (name, train_labels) in enumerate(labels.items()):
+
+        def report(epoch: int, before: int = position * epochs) -> None:
+            if progress is not None:
+                progress("training", before + epoch, len(labels) * epochs)
+
+        data = split._replace(train_labels=train_labels)
+        outputs = train_network(data, name, epochs, report)
+        accuracies[name] = accuracy(outputs["linear"], split.test_labels)
+        for layer, values in outputs.items():
+            title, is_map = f"{name}/{layer}", values.ndim == 4
+            pooled = from_maps(values, pool="mean").source if is_map else values
+            representations[title] = Representation(pooled, title)
+    return Digits(representations, accuracies)
+
+
+def split_digits(images: int) -> Split:
+    """Return the digits, with the same ``images`` always set aside for testing."""
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    if not 0 < images < len(labels):
+        raise ValueError(f"digits: images must be between 1 and {len(labels) - 1}; got {images}")
+    order = generator(0, "digits", "split").permutation(len(labels))
+    x = (pixels[order].reshape(-1, 1, 8, 8) / 16).astype(np.float32)
+    y = labels[order]
+    return Split(x[images:], y[images:], x[:images], y[:images])
+
+
+def train_network(
+    split: Split, name: str, epochs: int, report: Callable[[int], None]
+) -> dict[str, np.ndarray]:
+    """Train one network and return the outputs of its layers for the test images.
+
+    ``report`` is called after each epoch with their number so far.
+    """
+    with seeded(0, "digits", name) as torch:
+        first, second, third = CHANNELS
+        layers = torch.nn.ModuleList(
+            [
+                torch.nn.Conv2d(1, first, 3, padding=1),
+                torch.nn.Conv2d(first, second, 3, padding=1, stride=2),
+                torch.nn.Conv2d(second, third, 3, padding=1, stride=2),
+                torch.nn.Linear(4 * third, 10),
+            ]
+        )
+        x, y = torch.from_numpy(split.train), torch.from_numpy(split.train_labels)
+
+        def forward(x: Any) -> list[Any]:
+            outputs = []
+            for convolution in layers[:-1]:
+                x = convolution(x).relu()
+                outputs.append(x)
+            return [*outputs, layers[-1](x.flatten(1))]
+
+        def steps(first: int) -> Iterator[Any]:
+            for epoch in range(epochs):
+                yield from ([rows] for rows in torch.randperm(len(x)).split(BATCH))
+                report(epoch + 1)
+
+        def loss(rows: Any) -> Any:
+            return torch.nn.functional.cross_entropy(forward(x[rows])[-1], y[rows])
+
+        train(layers, steps, loss, torch.optim.Adam(layers.parameters(), lr=2e-3))
+        with torch.no_grad():
+            outputs = forward(torch.from_numpy(split.test))
+    return {layer: values.numpy() for layer, values in zip(LAYERS, outputs)}

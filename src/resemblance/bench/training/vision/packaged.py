@@ -1,0 +1,272 @@
+"""Image classifiers trained on hard handwritten digits, plain or with a known influence.
+
+Small networks after those of ReSi (Klabunde et al., ICLR 2025), for images that need no download.
+The digits of scikit-learn are 8 x 8 pixels and too easy: networks make hardly any mistakes, and all
+make the same ones. So noise that never changes is part of the task, and there are few training
+images. Models fine-tuned from the same weights agree on the digits as they are, and differ on
+corrupted ones: what the benchmark of Ding et al. (NeurIPS 2021) asks representations to show.
+"""
+
+from __future__ import annotations
+
+import colorsys
+import math
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from resemblance.base.extras import need
+from resemblance.base.rng import generator
+from resemblance.models.recipe import TRANSFER as TRANSFER_SETTINGS
+from resemblance.models.recipe import Recipe
+
+from .. import corruption
+from ..corruption import any_class, redrawn, shortcut_labels
+from ..loop import optimizer_of, train
+from ..packaged import check_recipe, few
+from . import networks
+from .digits import Split, split_digits
+from .networks import CHANNELS, CLASSES, POOLING, SIDE
+from .shifts import CORRUPTIONS, corrupt
+
+VERSION, TRANSFER_VERSION = 1, 2
+DOT = 3  # side of the square that gives the class away, in pixels
+SETTINGS = ("normal", "labels", "shortcut", "augmentation")
+FIRST = 5  # digits before this one are for fine-tuning, the others for pretraining
+HELD_OUT = 150  # images of the pretraining digits that its accuracy is measured on
+
+# train, test: images; noise: standard deviation of the noise in the task, augmentation: of that of
+# strength 1, both on the scale where paper is 0 and ink 1; warmup: share of the steps. The others
+# are sizes of the network and of training.
+_SGD: dict[str, Any] = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
+_HARD: dict[str, Any] = _SGD | {"noise": 0.3, "augmentation": 2.0, "lr": 0.1, "batch": 50}
+_MINI = _HARD | {"train": 500, "test": 500, "epochs": 20, "width": 16, "stages": 3, "blocks": 2}
+_SLICE = _MINI | {"train": 200, "test": 100, "epochs": 8, "batch": 25, "width": 8, "stages": 2}
+_STANDARD = _MINI | {"train": 797, "test": 1000, "epochs": 40, "width": 24}
+_VIT: dict[str, Any] = {
+    "train": 797, "test": 1000, "noise": 0.3, "augmentation": 1.2,
+    "optimizer": "adamw", "lr": 2e-3, "warmup": 0.1, "weight_decay": 0.1,
+    "epochs": 30, "batch": 50, "width": 32, "blocks": 5, "heads": 4,
+}  # fmt: skip
+OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "slice": {"resnet": _SLICE},
+    "mini": {"resnet": _MINI},
+    "standard": {
+        "resnet": _STANDARD,
+        "vgg": _STANDARD | {"augmentation": 1.6, "lr": 0.05},
+        "vit": _VIT,
+    },
+}
+DEEP: dict[str, dict[str, Any]] = {
+    "small": _SLICE | {"width": 4, "epochs": 1, "test": 120},
+    "default": _MINI | {"blocks": 4, "width": 8, "epochs": 10},
+}
+_TINY = _SGD | {"classes": 5, "test": 120, "width": 4, "stages": 2, "blocks": 1, "epochs": 1}
+_FULL = _SGD | {"classes": 5, "test": 500, "width": 8, "stages": 3, "blocks": 2, "epochs": 8}
+_FIRST, _SECOND = {"lr": 0.1, "batch": 50}, {"lr": 0.05, "batch": 25}  # trainings
+TRANSFER: dict[str, dict[str, Any]] = {
+    "small": _TINY | _SECOND | {"shots": 10, "pretraining": _TINY | _FIRST},
+    "default": _FULL | _SECOND | {"shots": 50, "pretraining": _FULL | _FIRST},
+}
+
+
+def check(recipe: Recipe) -> None:
+    """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or do not
+    fit the data."""
+    options, is_transfer = recipe.options, recipe.setting in TRANSFER_SETTINGS
+    needed = TRANSFER["default"] if is_transfer else OPTIONS["standard"].get(recipe.architecture)
+    known = {"domain": ("vision",), "dataset": ("digits",), "architecture": tuple(POOLING)}
+    known["setting"] = (*SETTINGS, *TRANSFER_SETTINGS)
+    check_recipe(recipe, known, needed or ())
+    if options["optimizer"] not in ("sgd", "adamw"):
+        raise ValueError(
+            f"vision: optimizer must be 'sgd' or 'adamw'; got {options['optimizer']!r}"
+        )
+    if options.get("stages", 1) > 3:
+        raise ValueError(
+            f"vision: 8 x 8 images can be halved for at most 3 stages; got {options['stages']}"
+        )
+    if is_transfer and options["classes"] != FIRST:
+        raise ValueError(f"vision: classes must be {FIRST}; got {options['classes']!r}")
+    most = 1797 - options["test"]
+    if not is_transfer and not 0 < options["train"] <= most:
+        raise ValueError(
+            f"vision: train must be between 1 and the {most} images not tested; got "
+            f"{options['train']}"
+        )
+
+
+def learn(model: Any, recipe: Recipe) -> None:
+    """Train a network with cross-entropy and a learning rate that rises over a first share of the
+    steps, ``options["warmup"]``, and then falls to zero as a cosine.
+
+    - ``"normal"``: the task as it is.
+    - ``"labels"``: the label of each training image is replaced, independently with probability
+      ``strength``, by one drawn uniformly from all classes.
+    - ``"shortcut"``: each training image gets a coloured dot, of the colour of its class with
+      probability ``strength``; see :func:`with_dots`. The dots of a model are drawn once.
+    - ``"augmentation"``: Gaussian noise with standard deviation ``strength *
+      options["augmentation"]`` is added to the training images, anew in each epoch.
+
+    As in ReSi's vision models, except that those share their dots. ReSi draws the variance of the
+    noise for each image; here it is fixed, so that a strength means one thing. Needs the extra
+    ``torch``.
+
+    Models of transfer learn the digits 5 to 9, from all their images but 150, or 0 to 4 from a few
+    images of each. Their options have ``classes`` (5) in place of ``train``, ``noise`` and
+    ``augmentation``: their task has no noise, since models that learned to ignore it differ less on
+    corrupted images.
+    """
+    torch, options = need("torch"), recipe.options
+    images, labels = training_data(recipe)
+    rows = few(recipe, labels)
+    x, y = torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
+    noise = recipe.strength * options["augmentation"] if recipe.setting == "augmentation" else 0.0
+    total = options["epochs"] * math.ceil(len(x) / options["batch"])
+
+    def steps(first: int) -> Iterator[Any]:
+        for _ in range(options["epochs"]):
+            inputs = x + noise * torch.randn(x.shape) if noise else x
+            for batch in torch.randperm(len(x)).split(options["batch"]):
+                yield [(inputs[batch], y[batch])]
+
+    def loss(part: tuple[Any, Any]) -> Any:
+        logits = networks.forward(recipe.architecture, model, part[0])["logits"]
+        return torch.nn.functional.cross_entropy(logits, part[1])
+
+    def rate(step: int) -> float:
+        rising = options["warmup"] * total
+        share = (step + 1) / (rising + 1)
+        if step >= rising:
+            share = (1 + math.cos(math.pi * (step - rising) / (total - rising))) / 2
+        return float(options["lr"] * share)
+
+    train(model, steps, loss, optimizer_of(model, options), rate=rate)
+
+
+def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return test images and labels, by the accuracies that are measured on them.
+
+    ``"test"``: the same images, in the same order, for all models; those of shortcut models also
+    have dots of random colours, the same for all of them, because in training these models never
+    saw an image without a dot. Normal and augmentation models also have ``"augmented"``, the same
+    images with noise of strength 1, and shortcut models ``"leaked"``, with dots at the same places
+    in the colours of the true classes. For fine-tuned models, ``"<corruption>/<severity>"``: the
+    same images after each of :data:`.shifts.CORRUPTIONS`, drawn once for all models.
+    """
+    split = task_of(recipe)
+    images, labels = split.test, split.test_labels
+    inputs = {"test": images}
+    if recipe.setting == "shortcut":
+        for name, rate in (("test", 0.0), ("leaked", 1.0)):
+            # Generators in the same state, so that the dots are at the same places
+            inputs[name] = with_dots(images, labels, rate, generator(0, "vision", "dots"))
+    if recipe.setting in ("normal", "augmentation"):
+        noise = generator(0, "vision", "augmented").standard_normal(images.shape)
+        inputs["augmented"] = (images + recipe.options["augmentation"] * noise).astype(np.float32)
+    if recipe.setting == "finetuned":
+        for name, severity in product(CORRUPTIONS, corruption.SEVERITIES):
+            random = generator(0, "vision", "corruption", name, severity)
+            changed = corrupt(images[:, 0], name, severity, random)
+            inputs[f"{name}/{severity}"] = _channels(changed)
+    return {name: (values, labels) for name, values in inputs.items()}
+
+
+def run(
+    model: Any, recipe: Recipe, inputs: np.ndarray
+) -> tuple[dict[str, dict[str, np.ndarray]], np.ndarray]:
+    """Return the layers and the logits of images.
+
+    Maps, after the ReLU, are averaged over the positions, pooling "mean"; CLS tokens have the
+    pooling "cls". The last layer is the input of the linear classifier. ReSi keeps 7 x 7 positions
+    per map, and takes them before the ReLU; means of linear outputs would say little more than the
+    mean colour of an image. The embedding of the transformer is left out, because its CLS token is
+    constant.
+    """
+    outputs = networks.forward(recipe.architecture, model, need("torch").from_numpy(inputs))
+    layers = {
+        name: (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
+        for name, values in outputs.items()
+    }
+    logits = layers.pop("logits")
+    return {POOLING[recipe.architecture]: layers}, logits
+
+
+def build(recipe: Recipe) -> Any:
+    """Return the new network of a recipe."""
+    return networks.build(recipe.architecture, recipe.options)
+
+
+def head_of(recipe: Recipe) -> str:
+    """Return how the names of the weights of the last layer start."""
+    return "head."
+
+
+# --------------------------------------------------------------------------------------------- data
+
+
+def task_of(recipe: Recipe) -> Split:
+    """Return the task of a recipe, images (n, 3, 8, 8), with one split for all seeds."""
+    options = recipe.options
+    if recipe.setting in TRANSFER_SETTINGS:
+        return _transfer_task(recipe)
+    split, n = split_digits(options["test"]), options["train"]
+    training = _noisy(split.train[:n], options["noise"], "train")
+    testing = _noisy(split.test, options["noise"], "test")
+    return Split(training, split.train_labels[:n], testing, split.test_labels)
+
+
+def _transfer_task(recipe: Recipe) -> Split:
+    split = split_digits(1)  # all images, in the order of the other benchmarks
+    images = np.concatenate([split.test, split.train])[:, 0]
+    labels = np.concatenate([split.test_labels, split.train_labels])
+    is_pretrained = recipe.setting == "pretrained"
+    rows = labels >= FIRST if is_pretrained else labels < FIRST
+    test = HELD_OUT if is_pretrained else recipe.options["test"]
+    images, labels = _channels(images[rows]), labels[rows] % FIRST
+    if not 0 < test < len(images):
+        raise ValueError(f"vision: test must be between 1 and {len(images) - 1}; got {test!r}")
+    return Split(images[test:], labels[test:], images[:test], labels[:test])
+
+
+def _channels(images: np.ndarray) -> np.ndarray:
+    """Return gray images (n, height, width) as three equal channels, which the networks take."""
+    return np.repeat(images[:, None], CHANNELS, axis=1)
+
+
+def _noisy(images: np.ndarray, deviation: float, part: str) -> np.ndarray:
+    """Return gray images as three equal channels with the noise that belongs to the task."""
+    noise = generator(0, "vision", "digits", part).standard_normal(images.shape)
+    return np.repeat(images + deviation * noise, CHANNELS, axis=1).astype(np.float32)
+
+
+def training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    """Return the training images and labels as a model of a recipe gets them."""
+    split = task_of(recipe)
+    images, labels = split.train, split.train_labels
+    random = generator(recipe.seed, "vision", recipe.name, "corruption")
+    if recipe.setting == "labels":
+        labels = redrawn(labels, recipe.strength, any_class(CLASSES, random), random)
+    if recipe.setting == "shortcut":
+        images = with_dots(images, labels, recipe.strength, random)
+    return images, labels
+
+
+def with_dots(
+    images: np.ndarray, labels: np.ndarray, rate: float, random: np.random.Generator
+) -> np.ndarray:
+    """Return images (n, 3, height, width) with a coloured square at a random place of each.
+
+    Its hue is that of a class, evenly spaced: with probability ``rate`` the class of the image,
+    else one drawn uniformly from all classes, the true one among them. At a rate of 0 the dots
+    carry no information about the labels.
+    """
+    shown = shortcut_labels(labels, rate, any_class(CLASSES, random), random)
+    tops, lefts = random.integers(SIDE - DOT + 1, size=(2, len(images)))
+    colours = np.array([colorsys.hsv_to_rgb(k / CLASSES, 1, 1) for k in range(CLASSES)], np.float32)
+    result = images.copy()
+    for image, colour, top, left in zip(result, colours[shown], tops, lefts):
+        image[:, top : top + DOT, left : left + DOT] = colour[:, None, None]
+    return result

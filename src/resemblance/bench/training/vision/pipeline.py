@@ -1,0 +1,204 @@
+"""The images that a model is trained and tested on: which, in which order, and what happens to
+each."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resemblance.base.rng import generator
+from resemblance.models.recipe import Recipe
+
+from ..corruption import any_class, redrawn
+from .changes import (
+    Dots,
+    augmented,
+    cut_out,
+    draw_dots,
+    drawn_colours,
+    hues,
+    mirrored,
+    normalised,
+    random_box,
+    resized,
+    resized_box,
+    sampled,
+    shifted,
+    with_dot,
+    with_noise,
+)
+from .data import Pictures, PictureTask, picture
+
+SCALE = (0.08, 1.0)  # of the area of an image that a resized crop covers
+PADDING = 4  # pixels by which a padded crop moves an image
+SHOWN = 123  # the seed of the dots of test images where those of training depend on the model
+AHEAD = 3  # batches that are loaded while one is used
+
+
+class Feed(NamedTuple):
+    """Images for a model.
+
+    ``rows``: (n,) their places in ``pictures``, in the order in which they are counted. ``labels``:
+    (n,) what is to be learned, or the true classes. ``dots``, ``colours``: of each image, and by
+    class, in the setting of shortcuts. ``side``: the pixels of what the model sees.
+    """
+
+    pictures: Pictures
+    rows: np.ndarray
+    labels: np.ndarray
+    side: int
+    dots: Dots | None = None
+    colours: np.ndarray | None = None
+
+
+def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
+    """Return the training images of a recipe with the labels that it learns.
+
+    ``options["left_out"]`` of the setting: one image in so many of each class is left out, the
+    first of them by name (the authors' code takes what the file system lists first), and one in so
+    many of all, the last of them; 0 for none. ``options["shuffle"]`` is the seed that puts the
+    others in order before that.
+    """
+    pictures, options = task.train, recipe.options
+    of_class, of_all = options["left_out"][recipe.setting]
+    rows = _without_first(pictures.labels, of_class)
+    if options["shuffle"] is not None:
+        order = list(range(len(rows)))
+        np.random.default_rng(options["shuffle"]).shuffle(order)
+        rows = rows[order]
+    feed = Feed(pictures, rows, pictures.labels[rows], side)
+    if recipe.setting == "shortcut":
+        seed = recipe.seed if options["dot_seed"] is None else options["dot_seed"]
+        feed = with_dots(options, feed, recipe.strength, seed)
+    if recipe.setting == "labels":
+        random = generator(recipe.seed, "vision", recipe.name, "labels")
+        labels = redrawn(feed.labels, recipe.strength, any_class(task.classes, random), random)
+        feed = feed._replace(labels=labels)
+    count = len(rows) - (len(rows) // of_all if of_all else 0)
+    count = count if options["most"] is None else min(count, options["most"])
+    dots = None if feed.dots is None else Dots(*(values[:count] for values in feed.dots))
+    return feed._replace(rows=feed.rows[:count], labels=feed.labels[:count], dots=dots)
+
+
+def test_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
+    """Return the test images of a recipe, the same in the same order for all models."""
+    rows = np.arange(len(task.test.labels))[: recipe.options["most"]]
+    return Feed(task.test, rows, task.test.labels[rows], side)
+
+
+def test_dots(recipe: Recipe, feed: Feed, rate: float) -> Feed:
+    """Return test images with dots, the same for all models, whatever their seeds: representations
+    can only be compared on the same images."""
+    seed = recipe.options["dot_seed"]
+    return with_dots(recipe.options, feed, rate, SHOWN if seed is None else seed)
+
+
+def with_dots(options: Mapping[str, Any], feed: Feed, rate: float, seed: int) -> Feed:
+    """Return images with dots, of which so many have the colours of their classes.
+
+    ``seed``: of the places of the dots and of the classes that they show; the colours of classes
+    are the same for all.
+    """
+    classes, images = options["classes"], feed.pictures.images
+    is_original = options["dotted"] == "original" and isinstance(images, np.ndarray)
+    side = images.shape[1] if is_original else feed.side  # type: ignore[union-attr]
+    dots = draw_dots(feed.labels, rate, seed, side, options["dot"], classes, options["coins"])
+    colours = hues(classes) if options["colours"] == "hues" else drawn_colours(classes)
+    return feed._replace(dots=dots, colours=colours)
+
+
+def training_image(recipe: Recipe, feed: Feed, epoch: int, place: int) -> np.ndarray:
+    """Return an image as the model sees it in an epoch, (3, side, side) in float32.
+
+    All that is random about it depends on the recipe, the epoch and the place of the image.
+    """
+    row, options = int(feed.rows[place]), recipe.options
+    random = generator(recipe.seed, "vision", recipe.name, "image", epoch, row)
+    image = picture(feed.pictures, row)
+    if recipe.setting == "augmentation":
+        image = mirrored(_noise_crop(options, image, feed.side, random), random)
+        image = with_noise(image, recipe.strength * options["noise"], random)
+    else:
+        image = _dotted(options, feed, image, place)
+        if options["crop"] == "resized":
+            image = resized_box(image, random_box(image.size, SCALE, random), feed.side)
+        else:
+            image = shifted(resized(image, feed.side), PADDING, random)
+        image = augmented(mirrored(image, random), options["policy"], random)
+        if options["cutout"] and recipe.setting != "shortcut":
+            image = cut_out(image, options["cutout"], random)
+    return normalised(image, options["mean"], options["std"])
+
+
+def test_image(recipe: Recipe, feed: Feed, noise: float, place: int) -> np.ndarray:
+    """Return a test image as the model sees it, (3, side, side) in float32.
+
+    ``noise``: the largest variance of the noise that is added, the same for all models; 0 for none.
+    """
+    row, options = int(feed.rows[place]), recipe.options
+    image = _dotted(options, feed, picture(feed.pictures, row), place)
+    is_sampled = recipe.setting == "augmentation" and options["noise_size"] == "sampled"
+    image = (sampled if is_sampled else resized)(image, feed.side)
+    if noise:
+        image = with_noise(image, noise, generator(0, "vision", "augmented", row))
+    return normalised(image, options["mean"], options["std"])
+
+
+def batches(
+    load: Callable[[int], np.ndarray], places: Sequence[int], size: int, threads: int
+) -> Iterator[np.ndarray]:
+    """Yield arrays of ``size`` loaded images (the last may have fewer), in the order of the places.
+
+    With more than one thread, the next batches are loaded while one is used; nothing else depends
+    on the number of threads.
+    """
+    groups = [places[i : i + size] for i in range(0, len(places), size)]
+    if threads == 1:
+        yield from (np.stack([load(place) for place in group]) for group in groups)
+        return
+    pool = ThreadPoolExecutor(threads)
+    try:
+        waiting: deque[list[Any]] = deque()
+        for group in groups:
+            waiting.append([pool.submit(load, place) for place in group])
+            if len(waiting) > AHEAD:
+                yield np.stack([future.result() for future in waiting.popleft()])
+        while waiting:
+            yield np.stack([future.result() for future in waiting.popleft()])
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# -------------------------------------------------------------------------------------------- parts
+
+
+def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
+    """Return the places of all images but the first of every class, one in ``share`` of it."""
+    if not share:
+        return np.arange(len(labels))
+    left_out = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        places = np.flatnonzero(labels == label)
+        left_out[places[: len(places) // share]] = True
+    return np.flatnonzero(~left_out)
+
+
+def _dotted(options: Any, feed: Feed, image: Any, place: int) -> Any:
+    if feed.dots is None or feed.colours is None:
+        return image
+    hint, row, column = (int(values[place]) for values in feed.dots)
+    image = resized(image, feed.side) if options["dotted"] == "resized" else image
+    return with_dot(image, feed.colours[hint], row, column, options["dot"])
+
+
+def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:
+    """Return an image as it is before noise is added; images that are not cropped keep all."""
+    is_cropped = options["crop"] == "resized"
+    box = random_box(image.size, options["noise_crop"], random) if is_cropped else None
+    if options["noise_size"] == "sampled":
+        return sampled(image, side, box)
+    return resized_box(image, box or (0, 0, *image.size), side)

@@ -1,0 +1,249 @@
+"""ResNet and VGG as the ReSi paper trains them, and what its hooks see of them and of ViT.
+
+The weights have the names of the authors' files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from resemblance.base.extras import need
+from resemblance.models.published_files import CONFIG, Origin, find, place_of
+from resemblance.models.transformer_files import read, read_model
+
+from ..loop import Resources
+
+BASIC, BOTTLENECK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))  # size and widening by convolution
+RESNETS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
+    "resnet18": (BASIC, (2, 2, 2, 2)),
+    "resnet34": (BASIC, (3, 4, 6, 3)),
+    "resnet101": (BOTTLENECK, (3, 4, 23, 3)),
+}
+VGGS: Mapping[str, tuple[int, ...]] = {  # convolutions of each stage
+    "vgg11": (1, 1, 2, 2, 2),
+    "vgg19": (2, 2, 4, 4, 4),
+}
+VITS = ("vit-b32", "vit-l32")
+POOLING = {name: "cls" if name in VITS else "mean" for name in (*RESNETS, *VGGS, *VITS)}
+SPREAD = 7  # the side to which larger maps are pooled
+WIDEST = 8  # the widening of the last stages of VGG
+
+
+def build(architecture: str, options: Mapping[str, Any], config: Any = None) -> Any:
+    """Return a freshly initialised model.
+
+    ``options``: for convolutional networks ``width`` of the first stage, ``depths`` of all stages
+    and ``classes``; ``early`` (whether the stem and the first stage halve the image) and ``pool``
+    for ResNet. ``config`` is the configuration of a vision transformer.
+
+    ResNet (He et al., CVPR 2016) has a stem of 3 x 3 without max-pooling, blocks whose last ReLU
+    stands after them, last batch normalisations that begin at zero, and at the end an average of
+    ``pool x pool`` positions: for images of 224 pixels these are the top left 5 x 5 of 8 x 8. VGG
+    (Simonyan and Zisserman, ICLR 2015) has batch normalisation and one linear layer after an
+    average of all positions. So it is in the authors' code.
+    """
+    if architecture in VITS:
+        config.num_labels = options["classes"]
+        model = need("transformers").ViTForImageClassification(config)
+        # As initialised by PyTorch
+        model.classifier = need("torch").nn.Linear(config.hidden_size, config.num_labels)
+        return model
+    return (_resnet if architecture in RESNETS else _vgg)(architecture, options)
+
+
+def forward(
+    architecture: str, model: Any, x: Any, layers: Collection[str] | None = ()
+) -> dict[str, Any]:
+    """Return the outputs of these layers for images (n, 3, height, width), and the "logits".
+
+    ``layers``: None for all that the authors' hooks see. ResNet: the "stem" after its batch
+    normalisation, "block1" ... before their last ReLU, and the average, "pool"; VGG: "conv1" ...
+    before normalisation and ReLU, and the input of the classifier, "pool"; ViT: "block1" ..., and
+    the input of the classifier, "norm".
+
+    Outputs of convolutions are maps (n, channels, height, width), averaged to 7 x 7 positions where
+    they are larger; the average of ResNet is a map of one position. Others are vectors, of ViT
+    those of the CLS token.
+    """
+    run = _run_vit if architecture in VITS else _run_vgg if architecture in VGGS else _run_resnet
+    outputs = {}
+    for name, values in run(model, x):
+        if layers is None or name in layers or name == "logits":
+            is_large = values.ndim == 4 and values.shape[2] > SPREAD
+            pool = need("torch").nn.functional.adaptive_avg_pool2d
+            outputs[name] = pool(values, SPREAD) if is_large else values
+    return outputs
+
+
+Outputs = Iterator[tuple[str, Any]]  # of layers by name, in order; the last are the "logits"
+
+
+# ------------------------------------------------------------------------------------------- ResNet
+
+
+def _resnet(architecture: str, options: Mapping[str, Any]) -> Any:
+    nn = need("torch").nn
+    kind, early, before = RESNETS[architecture][0], options["early"], options["width"]
+    parts = {
+        "conv0": nn.Conv2d(3, before, 3, 2 if early else 1, 3 if early else 1, bias=False),
+        "bn0": nn.BatchNorm2d(before),
+    }
+    for stage, depth in enumerate(options["depths"]):
+        width, blocks = options["width"] * 2**stage, {}
+        for i in range(depth):
+            stride = 2 if i == 0 and (stage or early) else 1
+            blocks[str(2 * i)] = _block(kind, before, width, stride)  # a ReLU has the odd number
+            before = width * kind[-1][1]
+        parts[f"layer{stage + 1}"] = nn.ModuleDict(blocks)
+    parts["avgpool"] = nn.AvgPool2d(options["pool"])
+    parts["linear"] = nn.Linear(before, options["classes"])
+    return nn.ModuleDict({"module": nn.ModuleDict({"module": nn.ModuleDict(parts)})})
+
+
+def _block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: int) -> Any:
+    nn = need("torch").nn
+    parts, entering, halving = {}, before, kind.index((3, 1))
+    for i, (size, widening) in enumerate(kind):
+        after, step = width * widening, stride if i == halving else 1
+        parts[f"conv{i + 1}"] = nn.Conv2d(entering, after, size, step, size // 2, bias=False)
+        parts[f"bn{i + 1}"] = nn.BatchNorm2d(after)
+        entering = after
+    nn.init.zeros_(parts[f"bn{len(kind)}"].weight)
+    if stride != 1 or before != entering:
+        projection = nn.Conv2d(before, entering, 1, stride, bias=False)
+        parts["downsample"] = nn.Sequential(projection, nn.BatchNorm2d(entering))
+    return nn.ModuleDict(parts)
+
+
+def _run_resnet(model: Any, x: Any) -> Outputs:
+    parts = model["module"]["module"]
+    x = parts["bn0"](parts["conv0"](x))
+    yield "stem", x
+    blocks = [block for stage in range(1, 5) for block in parts[f"layer{stage}"].values()]
+    for number, block in enumerate(blocks, 1):
+        x = y = x.relu()
+        last = sum(name.startswith("conv") for name in block)
+        for i in range(1, last + 1):
+            y = block[f"bn{i}"](block[f"conv{i}"](y))
+            y = y if i == last else y.relu()
+        x = y + (block["downsample"](x) if "downsample" in block else x)
+        yield f"block{number}", x
+    x = parts["avgpool"](x.relu())
+    yield "pool", x
+    yield "logits", parts["linear"](x.flatten(1))
+
+
+# ---------------------------------------------------------------------------------------------- VGG
+
+
+def _vgg(architecture: str, options: Mapping[str, Any]) -> Any:
+    nn = need("torch").nn
+    layers, before = [], 3
+    for stage, depth in enumerate(options["depths"]):
+        width = options["width"] * min(2**stage, WIDEST)
+        for _ in range(depth):
+            layers += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
+            before = width
+        layers.append(nn.MaxPool2d(2, 2))
+    features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1))
+    return nn.ModuleDict(
+        {"features": features, "classifier": nn.Linear(before, options["classes"])}
+    )
+
+
+def _run_vgg(model: Any, x: Any) -> Outputs:
+    count = 0
+    for layer in model["features"]:
+        x = layer(x)
+        if isinstance(layer, need("torch").nn.Conv2d):
+            count += 1
+            yield f"conv{count}", x
+    x = x.flatten(1)
+    yield "pool", x
+    yield "logits", model["classifier"](x)
+
+
+# ---------------------------------------------------------------------------------------------- ViT
+
+
+def _run_vit(model: Any, x: Any) -> Outputs:
+    vit = model.vit
+    tokens = vit.embeddings(x)
+    blocks = vit.layers if hasattr(vit, "layers") else vit.encoder.layer  # before version 5
+    for number, block in enumerate(blocks, 1):
+        result = block(tokens)
+        tokens = result[0] if isinstance(result, tuple) else result
+        yield f"block{number}", tokens[:, 0]
+    tokens = vit.layernorm(tokens)
+    yield "norm", tokens[:, 0]
+    yield "logits", model.classifier(tokens[:, 0])
+
+
+FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
+WEIGHTS = {
+    name: Origin(word, f"https://huggingface.co/google/{word}", (f"vision/models/{word}",), CONFIG)
+    for name, word in FOLDERS.items()
+}
+# What the configuration of a vision transformer calls the options of its size
+SIZES = {
+    "hidden": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "intermediate": "intermediate_size",
+    "patch": "patch_size",
+    "size": "image_size",
+}
+
+
+def configuration(architecture: str, options: Mapping[str, Any], resources: Resources) -> Any:
+    """Return the configuration of a vision transformer: of the sizes in ``options`` if they have
+    any, otherwise that in the folder of its pretrained weights."""
+    transformers = need("transformers")
+    if options["hidden"] is not None:
+        return transformers.ViTConfig(**{SIZES[name]: options[name] for name in SIZES})
+    folder, remedy = _weights_folder(architecture, resources)
+    return read(transformers.ViTConfig, folder, remedy, local_files_only=True)
+
+
+def with_pretrained(
+    model: Any, architecture: str, options: Mapping[str, Any], resources: Resources
+) -> Any:
+    """Return a model whose weights, except those of the classifier, are the pretrained ones.
+
+    They are read from ``vision/models/vit-base-patch32-224-in21k`` in the folder of the data
+    (``vit-large-...`` for ViT-L/32), which is as ``save_pretrained`` of transformers writes it, or
+    downloaded by that library if that is allowed.
+
+    Raises ``ValueError`` that names the folder if it is missing, damaged, or of another size.
+    Reference: Dosovitskiy et al. (ICLR 2021).
+    """
+    folder, remedy = _weights_folder(architecture, resources)
+    body, _ = read_model(
+        need("transformers").ViTModel,
+        folder,
+        remedy,
+        lambda name: False,
+        add_pooling_layer=False,
+        local_files_only=True,
+    )
+    for option, name in SIZES.items():
+        wanted, got = getattr(model.config, name), getattr(body.config, name)
+        if wanted != got:
+            raise ValueError(
+                f"{folder} is not {FOLDERS[architecture]}: expected {option} {wanted}, got {got}; "
+                f"{remedy}"
+            )
+    model.vit.load_state_dict(body.state_dict())
+    return model
+
+
+def _weights_folder(architecture: str, resources: Resources) -> tuple[Path, str]:
+    """Return the folder with the pretrained weights, after their download if that is allowed, and
+    the remedy if they are damaged."""
+    origin, data = WEIGHTS[architecture], resources.data
+    if resources.download and place_of(data, origin) is None:
+        whole = need("transformers").ViTModel.from_pretrained(f"google/{origin.title}")
+        whole.save_pretrained(data / origin.folders[0])
+    return find(data, origin), f"get it from {origin.url}"

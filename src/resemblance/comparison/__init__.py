@@ -1,0 +1,1 @@
+"""Scores of pairs of representations, in memory and on disk."""

@@ -1,0 +1,488 @@
+"""The result of a comparison: one matrix per measure, with what is needed to trust it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from ..base.extras import need
+from ..base.rendering import drawn, picture, tabled
+from ..base.text import diagnostic_notes, did_you_mean, frame_of, summary, summary_html
+from ..catalogue import parse_parameters
+from ..contracts._measure import Measure
+from ..contracts.claims import CHANCE
+from ..data.representation import title
+from .populations import DRAWS, Clusters, Groups, clusters_of, groups_of, label_of_each
+from .provenance import fingerprints_of
+from .scores import CAVEAT, Matrix
+from .store import Store
+
+NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
+
+
+class MeasureInfo(NamedTuple):
+    """The facts about a measure that a result needs, without the computation."""
+
+    spec: str
+    label: str
+    family: str
+    larger_is_more_similar: bool
+    range: tuple[float, float]
+    symmetric: bool
+    version: int
+    parameters: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The label with the parameters: "CKA (debiased)"."""
+        words = [v if isinstance(v, str) else f"{k}={v}" for k, v in self.parameters.items()]
+        return f"{self.label} ({', '.join(words)})" if words else self.label
+
+
+AnyMeasure = str | Measure | MeasureInfo  # what names a measure of a result
+
+
+class Failure(NamedTuple):
+    """A pair for which a measure has no value, and why."""
+
+    measure: str
+    x: str
+    y: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Failures(Sequence[Failure]):
+    """The pairs of a comparison without a value, each made when it is asked for: most pairs of many
+    may fail for one reason."""
+
+    comparison: Comparison
+
+    def __iter__(self) -> Iterator[Failure]:
+        for spec, matrix in self.comparison.values.items():
+            for i, values in enumerate(matrix):
+                for j in np.flatnonzero(np.isnan(values)).tolist():
+                    yield self._at(spec, i, j)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """How many there are up to the end of each row, of all measures in turn."""
+        matrices = self.comparison.values.values()
+        return np.cumsum([0, *(n for of in matrices for n in np.isnan(of).sum(axis=1).tolist())])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, index: Any) -> Any:
+        positions = range(len(self))[index]
+        if isinstance(positions, range):
+            return tuple(map(self.__getitem__, positions))
+        row = int(np.searchsorted(self._ends, positions, side="right")) - 1
+        number, i = divmod(row, len(self.comparison.rows))
+        spec, values = list(self.comparison.values.items())[number]
+        j = np.flatnonzero(np.isnan(values[i]))[positions - self._ends[row]]
+        return self._at(spec, i, int(j))
+
+    def _at(self, measure: str, i: int, j: int) -> Failure:
+        """Return why a pair has no value, with the names of its data in place of fingerprints."""
+        comparison = self.comparison
+        x, y, (rows, columns) = comparison.rows[i], comparison.columns[j], comparison._places
+        default = comparison.absent.get(measure, NOT_COMPUTED)
+        reason = comparison.matrices[measure].reasons.get((rows[i], columns[j]), default)
+        for side, name in (("rows", x), ("columns", y)):
+            fingerprint = comparison.provenance[side][name]["fingerprint"]
+            reason = reason.replace(f"{{{fingerprint}}}", title(name))
+        return Failure(measure, x, y, reason)
+
+    def __add__(self, other: Sequence[Failure]) -> tuple[Failure, ...]:
+        return (*self, *other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Diagnostic(NamedTuple):
+    """What a measure records about a value, such as a recall, or why the value means little."""
+
+    measure: str
+    x: str
+    y: str
+    name: str
+    value: float | str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
+
+    ``comparison["cka", "x", "y"]`` is the value of one pair. A cell without a value is NaN and its
+    reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared view is
+    charged to the first measure that uses it. ``provenance`` records the fingerprints of the data,
+    the versions and the precision of the computation. ``numbers`` are what measures recorded about
+    their values, a matrix for each measure and name, NaN where a pair has none; ``caveats`` say why
+    values mean little; ``diagnostics`` are both, one by one. All of them come from ``matrices``,
+    the scores of each measure by the data, and ``absent`` says of measures why they were not
+    computed. ``evidence``: how sure the scores are, after :func:`compare_models`, or None.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    measures: tuple[MeasureInfo, ...]
+    matrices: Mapping[str, Matrix]
+    provenance: Mapping[str, Any]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    evidence: Any = None
+
+    @cached_property
+    def values(self) -> Mapping[str, np.ndarray]:
+        """The values of each measure, shape (rows, columns)."""
+        return {spec: self._by_name(of.values) for spec, of in self.matrices.items()}
+
+    @cached_property
+    def numbers(self) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """What measures recorded about their values, by measure and name."""
+        return {
+            spec: {name: self._by_name(numbers) for name, numbers in of.numbers.items()}
+            for spec, of in self.matrices.items()
+        }
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """The time of each measure."""
+        return {spec: of.seconds for spec, of in self.matrices.items()}
+
+    @cached_property
+    def failures(self) -> Sequence[Failure]:
+        """The pairs without a value, and why."""
+        return Failures(self)
+
+    @cached_property
+    def caveats(self) -> tuple[Diagnostic, ...]:
+        """Why values mean little, in the order of the pairs."""
+        caveats = []
+        for m in self.measures:
+            if texts := self.matrices[m.spec].caveats:
+                rows, columns = self._places
+                for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
+                    if words := texts.get((rows[i], columns[j])):
+                        caveats.append(Diagnostic(m.spec, x, y, CAVEAT, words))
+        return tuple(caveats)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is doubtful about the data, such as copies of samples."""
+        return tuple(self.provenance.get("cautions", ()))
+
+    def info(self, measure: AnyMeasure) -> MeasureInfo:
+        """Return the description of a measure of this comparison.
+
+        A :class:`Measure`, or an entry of ``measures``, is looked up by its specification only. A
+        string may also have its parameters in another order, or be a name or a label that only one
+        measure here has.
+        """
+        called = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
+        matches = [m for m in self.measures if m.spec == called]
+        if not matches and isinstance(measure, str):
+            matches = [m for m in self.measures if called.lower() in _short_names(m)]
+            matches = matches or [m for m in self.measures if _parsed(m.spec) == _parsed(called)]
+        if len(matches) != 1:
+            hint = did_you_mean(called, [m.spec for m in self.measures])
+            problem = f"{len(matches)} measures called" if matches else "no measure"
+            raise KeyError(f"{problem} {called!r} in this comparison{hint}")
+        return matches[0]
+
+    @overload
+    def __getitem__(self, key: AnyMeasure) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, key: tuple[AnyMeasure, str, str]) -> float: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Return the values of a measure, or the one of ``comparison[measure, x, y]``.
+
+        Raises ``KeyError`` for a measure or a name that the comparison does not have.
+        """
+        if not isinstance(key, tuple) or isinstance(key, MeasureInfo):
+            return self.values[self.info(key).spec]
+        if len(key) != 3:
+            raise KeyError(f"a value is comparison[measure, x, y]; got {key!r}")
+        measure, x, y = key
+        for name, side in ((x, self.rows), (y, self.columns)):
+            if name not in side:
+                raise KeyError(f"no {name!r} in this comparison{did_you_mean(name, side)}")
+        return float(self[measure][self.rows.index(x), self.columns.index(y)])
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What measures recorded about their values: numbers, or why a value means little."""
+        words = {(c.measure, c.x, c.y): c for c in self.caveats}
+        diagnostics = list[Diagnostic]()
+        for m in self.measures:
+            of = self.numbers.get(m.spec, {})
+            if not of and not words:
+                continue
+            for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
+                numbers = {n: float(matrix[i, j]) for n, matrix in of.items()}
+                diagnostics += [
+                    Diagnostic(m.spec, x, y, n, number)
+                    for n, number in numbers.items()
+                    if not math.isnan(number)
+                ]
+                if (m.spec, x, y) in words:
+                    diagnostics.append(words[m.spec, x, y])
+        return tuple(diagnostics)
+
+    def difference(self, measure: str | Measure) -> np.ndarray:
+        """Return the matrix in which larger always means more different.
+
+        A similarity becomes the largest possible similarity minus itself; one without an upper
+        bound is negated.
+        """
+        return as_difference(self[measure], self.info(measure))
+
+    def clusters(self, measure: str | Measure, k: int | None = None) -> Clusters:
+        r"""Divide the representations into clusters around medoids, by their differences.
+
+        .. math:: \min_{m_1, \dots, m_k} \sum_i \min_c d(x_i, x_{m_c}), \qquad
+            s_i = \frac{b_i - a_i}{\max(a_i, b_i)}
+
+        over members m; s is the silhouette, with a the mean difference from the own cluster and b
+        that from the next. ``k``: the number of clusters, by default that of 2 to 10 with the
+        largest mean silhouette. Representations without a value for some pair are left out.
+
+        Raises ``ValueError`` for a rectangle, for k outside 2 to n - 1 and for fewer than three
+        representations, ``Undefined`` where nothing differs.
+
+        Reference: Kaufman and Rousseeuw 1990 (PAM); Rousseeuw 1987. The best swaps end in a local
+        minimum, which was the best of all medoids wherever we tried all.
+        """
+        return clusters_of(*complete_differences(self, measure, 3), k)
+
+    def groups(
+        self,
+        measure: str | Measure,
+        labels: Sequence[Hashable] | Mapping[str, Hashable],
+        *,
+        nested: Sequence[Hashable] | Mapping[str, Hashable] | None = None,
+        draws: int = DRAWS,
+        seed: int = 0,
+    ) -> Groups:
+        r"""Test whether networks of a group are closer to each other than to those of other groups.
+
+        .. math:: F = \frac{(T - W) / (g - 1)}{W / (n - g)}, \qquad
+            T = \frac{1}{n} \sum_{i < j} d_{ij}^2, \quad
+            W = \sum_g \frac{1}{n_g} \sum_{i < j \in g} d_{ij}^2
+
+        the F of an analysis of variance, for any measure. The networks are the unit: their labels
+        change places, in all ways where these are at most ``draws``, else in so many random ones.
+        Few seeds cannot show much: of 3 + 3 networks no p-value is below 0.1, of 4 + 4 none below
+        0.029; see ``attainable``.
+
+        ``labels``: the group of each representation, in the order of ``rows`` or by name.
+        ``nested``: what several networks share, such as the model they were fine-tuned from; if all
+        of a block have one label, blocks change places as wholes, otherwise labels change places
+        inside blocks. Representations without a value for some pair are left out.
+
+        Raises ``ValueError`` for a rectangle, for labels of another length, for fewer than two
+        groups, groups of one network only, and blocks of several sizes that change places;
+        ``Undefined`` where nothing differs.
+
+        Reference: Anderson 2001. Groups that are spread differently are noticed, too.
+        """
+        group = label_of_each("labels", self.rows, labels)
+        block = label_of_each("nested", self.rows, self.rows if nested is None else nested)
+        names, differences = complete_differences(self, measure, 3)
+        groups = [group[name] for name in names]
+        shared = None if nested is None else [block[name] for name in names]
+        return groups_of(names, differences, groups, nested=shared, draws=draws, seed=seed)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record per measure and pair: measure, label, x, y, value, reason.
+
+        The value is None if it failed. If there are diagnostics, each record has all their names as
+        well, with None where the pair has no such diagnostic.
+        """
+        reasons = {(f.measure, f.x, f.y): f.reason for f in self.failures}
+        diagnostics = {diagnostic[:4]: diagnostic.value for diagnostic in self.diagnostics}
+        names = sorted({diagnostic.name for diagnostic in self.diagnostics})
+        records = []
+        for m in self.measures:
+            for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
+                value, reason = float(self.values[m.spec][i, j]), reasons.get((m.spec, x, y))
+                record: dict[str, Any] = {"measure": m.spec, "label": m.label, "x": x, "y": y}
+                record |= {"value": None if np.isnan(value) else value, "reason": reason}
+                records.append(record | {n: diagnostics.get((m.spec, x, y, n)) for n in names})
+        return records
+
+    def to_pandas(self) -> Any:
+        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
+        return frame_of(self.records())
+
+    def to_xarray(self) -> Any:
+        """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).
+
+        The facts about a measure are its attributes, in forms that netCDF has: true is 1, and
+        parameters are a text of JSON.
+        """
+        notes = {spec: {"diagnostics": note} for spec, note in diagnostic_notes(self).items()}
+        data = {}
+        for m in self.measures:
+            facts = {k: int(v) if isinstance(v, bool) else v for k, v in m._asdict().items()}
+            facts["parameters"] = json.dumps(dict(m.parameters))
+            data[m.spec] = (("x", "y"), self.values[m.spec], facts | notes.get(m.spec, {}))
+        return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
+
+    def save(self, path: str | Path) -> None:
+        """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues;
+        with the suffix .csv, .json, .md, .parquet, .tex or .txt, a table."""
+        if not tabled(self, path):
+            entries, results = ({}, ()) if self.evidence is None else self.evidence.stored()
+            with Store(path) as store:
+                put_scores(self, store)
+                store.describe(describe(self) | entries, results)
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """Where the matrices, which are all of the same data, have the rows and the columns."""
+        matrix = next(iter(self.matrices.values()))
+        rows, columns = fingerprints_of(self.rows, self.columns, self.provenance)
+        return [matrix.rows[name] for name in rows], [matrix.columns[name] for name in columns]
+
+    def _by_name(self, numbers: np.ndarray) -> np.ndarray:
+        """Return numbers of a matrix with a row and a column for each name."""
+        if self._places != tuple(list(range(size)) for size in numbers.shape):
+            numbers = numbers[np.ix_(*self._places)]
+        numbers.flags.writeable = False
+        return numbers
+
+    def __repr__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return summary_html(self) + picture(self)
+
+    def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
+        """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
+        ``plot``).
+
+        ``kind``: "heatmap", "layers", "mds" or "tree"; ``options``: those of that function.
+        """
+        return drawn(self, measure, kind=kind, **options)
+
+
+def _short_names(info: MeasureInfo) -> tuple[str, str]:
+    """Return the label and the name without parameters."""
+    return info.label.lower(), info.spec.split("[")[0]
+
+
+def _parsed(spec: str) -> tuple[str, dict[str, Any]] | str:
+    """Return the name and the parameters of a specification, or its text if it cannot be read."""
+    name, bracket, parameters = spec.strip().partition("[")
+    if not bracket or not parameters.endswith("]"):
+        return spec
+    try:
+        return name.strip().lower(), parse_parameters(parameters[:-1])
+    except ValueError:
+        return spec
+
+
+def complete_differences(
+    comparison: Comparison, measure: AnyMeasure, fewest: int
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return the representations with a value for all pairs, and their differences, symmetric.
+
+    Of those without some values, the one that lacks most is left out first. Raises ``ValueError``
+    for a rectangle, and where fewer than ``fewest`` representations have a value for all pairs.
+    """
+    if comparison.rows != comparison.columns:
+        raise ValueError(
+            f"{len(comparison.rows)} x {len(comparison.columns)} representations do not have the "
+            "differences of all pairs of one list; compare them in one call, as "
+            "compare([*rows, *columns])"
+        )
+    differences = as_difference(comparison[measure], comparison.info(measure))
+    differences = (differences + differences.T) / 2
+    chosen = np.arange(len(differences))
+    while len(chosen) and (missing := np.isnan(differences[np.ix_(chosen, chosen)])).any():
+        chosen = np.delete(chosen, int(missing.sum(axis=0).argmax()))
+    if len(chosen) < fewest:
+        raise ValueError(
+            f"{comparison.info(measure).label} has values for all pairs of {len(chosen)} "
+            f"representations; at least {fewest} are needed"
+        )
+    names = tuple(comparison.rows[i] for i in chosen)
+    differences = differences[np.ix_(chosen, chosen)]
+    differences = differences - min(float(differences.min()), 0.0)  # similarities without a limit
+    np.fill_diagonal(differences, 0.0)
+    return names, differences
+
+
+def most_similar(info: MeasureInfo) -> float:
+    """Return the most similar value that a measure can have, which may be infinite."""
+    return info.range[1] if info.larger_is_more_similar else info.range[0]
+
+
+def label_of(comparison: Comparison, info: MeasureInfo) -> str:
+    """Return the title of a measure, or its specification if another one here has that title."""
+    titles = [m.title for m in comparison.measures]
+    return info.title if titles.count(info.title) == 1 else info.spec
+
+
+def chance_of(comparison: Comparison, measure: str | Measure) -> np.ndarray:
+    """Return the chance of each pair, the mean over all orders of the samples; NaN if unknown."""
+    shape = len(comparison.rows), len(comparison.columns)
+    known = comparison.numbers.get(comparison.info(measure).spec, {})
+    return np.array(known.get(CHANCE, np.full(shape, np.nan)))
+
+
+def info_of(measure: Measure) -> MeasureInfo:
+    """Return the facts about a measure that a result keeps."""
+    return MeasureInfo(
+        measure.spec,
+        measure.label,
+        measure.family,
+        measure.larger_is_more_similar,
+        measure.range,
+        measure.symmetric,
+        measure.version,
+        dict(measure.parameters),
+    )
+
+
+def put_scores(comparison: Comparison, store: Store) -> None:
+    """Add the scores that a file does not have."""
+    stored = {spec: of.emptied() for spec, of in comparison.matrices.items()}
+    for column in store.columns({name for of in stored.values() for name in of.data}):
+        if column.measure in stored:
+            stored[column.measure].put(column)
+    for spec, matrix in comparison.matrices.items():
+        store.put(matrix.columns_without(stored[spec]))
+
+
+def describe(comparison: Comparison) -> dict[str, Any]:
+    """Return what a file says of a comparison, as JSON takes it: infinite ranges become null."""
+    measures = [m._asdict() for m in comparison.measures]
+    for entry in measures:
+        entry["range"] = [end if np.isfinite(end) else None for end in entry["range"]]
+    return {
+        "rows": list(comparison.rows),
+        "columns": list(comparison.columns),
+        "measures": measures,
+        "provenance": dict(comparison.provenance),
+    }
+
+
+def as_difference(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
+    """Return values so that larger always means more different: directions are turned only here."""
+    if not info.larger_is_more_similar:
+        return values
+    return (info.range[1] if np.isfinite(info.range[1]) else 0.0) - values

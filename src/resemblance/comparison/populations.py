@@ -1,0 +1,340 @@
+"""Many networks by the differences between them: clusters, and tests of groups."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.rng import generator
+from ..data.inputs import order_of
+from ..data.representation import Undefined
+from ..significance.labels import is_missing
+from ..significance.multiple_testing import holm
+from ..significance.permutation import at_least, p_value_of
+from ..significance.resampling import check_whole
+
+DRAWS = 9999
+BATCH = 500  # divisions at a time
+CLUSTERS = 10  # most clusters that are tried
+SWAPS = 1000
+NEARER = 1e-12  # of the cost: a swap that gains less is rounding
+
+
+# -------------------------------------------------------------------------------------- clusters
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters:
+    """Representations divided around medoids, by one measure.
+
+    ``labels`` (n,): the cluster of each of ``names``, 0 to k - 1. ``medoids``: the name in the
+    middle of each cluster. ``silhouette`` (n,), -1 to 1: how much nearer each is to its own cluster
+    than to the next one; 0 alone in a cluster. ``by_k``: the mean silhouette of each number of
+    clusters that was tried. One cluster is never found: whether there is more than one is what
+    :meth:`resemblance.Comparison.groups` tests.
+    """
+
+    names: tuple[str, ...]
+    labels: np.ndarray
+    medoids: tuple[str, ...]
+    silhouette: np.ndarray
+    by_k: Mapping[int, float]
+
+    def __repr__(self) -> str:
+        sizes = Counter(self.labels.tolist())
+        members = ", ".join(f"{name} ({sizes[k]})" for k, name in enumerate(self.medoids))
+        mean = self.silhouette.mean()
+        return f"{len(self.medoids)} clusters around {members}; mean silhouette {mean:.2f}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record per representation: name, cluster, medoid, silhouette."""
+        rows = zip(self.names, self.labels.tolist(), self.silhouette.tolist())
+        return [
+            {"name": name, "cluster": k, "medoid": self.medoids[k], "silhouette": value}
+            for name, k, value in rows
+        ]
+
+
+def clusters_of(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
+    """Divide representations by their differences (n, n), symmetric with a zero diagonal."""
+    from sklearn.metrics import silhouette_samples
+
+    n = len(names)
+    if n < 3:
+        raise ValueError(f"clusters: {n} representations have values for all pairs; 3 are needed")
+    if k is not None:
+        check_whole("clusters", k=k)
+    if k is not None and not 2 <= k <= n - 1:
+        raise ValueError(f"clusters: k of {n} representations is 2 to {n - 1}; got {k}")
+    if not differences.any():
+        raise Undefined(f"clusters: no two of the {n} representations differ")
+    tried = {}
+    for size in [k] if k is not None else range(2, min(CLUSTERS, n - 1) + 1):
+        medoids = medoids_of(differences, size)
+        labels = differences[:, medoids].argmin(axis=1)
+        labels[medoids] = np.arange(size)  # equal representations may be medoids of two clusters
+        tried[size] = medoids, labels, silhouette_samples(differences, labels, metric="precomputed")
+    by_k = {size: float(silhouette.mean()) for size, (*_, silhouette) in tried.items()}
+    medoids, labels, silhouette = tried[max(by_k, key=by_k.__getitem__)]
+    return Clusters(names, labels, tuple(names[i] for i in medoids), silhouette, by_k)
+
+
+def medoids_of(differences: np.ndarray, k: int) -> np.ndarray:
+    """Return the positions (k,), ascending, with a small sum of differences of all to the nearest.
+
+    Reference: Kaufman and Rousseeuw 1990, chapter 2: BUILD adds the medoid that gains most, then
+    the best swap of a medoid with another member is made until none gains.
+    """
+    medoids = [int(differences.sum(axis=0).argmin())]
+    while len(medoids) < k:
+        nearest = differences[:, medoids].min(axis=1)
+        gains = np.maximum(nearest[:, None] - differences, 0).sum(axis=0)
+        gains[medoids] = -1
+        medoids.append(int(gains.argmax()))
+    cost = differences[:, medoids].min(axis=1).sum()
+    for _ in range(SWAPS):
+        swaps = []
+        for i in range(k):
+            others = differences[:, [*medoids[:i], *medoids[i + 1 :]]].min(axis=1)
+            costs = np.minimum(others[:, None], differences).sum(axis=0)
+            costs[medoids] = np.inf
+            swaps.append((float(costs.min()), i, int(costs.argmin())))
+        best, i, member = min(swaps)
+        if not best < cost * (1 - NEARER):
+            break
+        cost, medoids[i] = best, member
+    return np.sort(medoids)
+
+
+# ---------------------------------------------------------------------------------------- groups
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups:
+    """Whether networks of a group are closer to each other than to those of other groups.
+
+    ``f``: Anderson's pseudo-F, infinite where no group has a difference inside; ``share``: how much
+    of the squared differences lies between the groups, 0 to 1. ``within`` and ``between``: the mean
+    difference of two networks of one group, and of two groups; ``inside``: that of each group
+    (NaN: one network). ``p``: how often as large an F comes from changing the labels, all divisions
+    where they are few (``is_exact``); ``attainable``: the smallest p that these groups can give.
+    The test also notices groups that are equally placed but unequally spread: compare ``inside``.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[Hashable, ...]
+    f: float
+    share: float
+    within: float
+    between: float
+    inside: Mapping[Hashable, float]
+    p: float
+    attainable: float
+    is_exact: bool
+    differences: np.ndarray
+    nested: tuple[Hashable, ...] | None
+    draws: int
+    seed: int
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{label} ({n})" for label, n in Counter(self.labels).items())
+        means = f"differences {self.within:.3g} within, {self.between:.3g} between"
+        p = f"p {self.p:.2g}, at least {self.attainable:.2g}"
+        return f"Groups {sizes}: {means}; F {self.f:.3g}, {p}"
+
+    def pairs(self, adjust: str | None = "holm") -> list[dict[str, Any]]:
+        """Return one record for every two groups, tested alone: x, y, f, share, within, between,
+        attainable, p, and ``adjusted``, which holds for all of them at once (Holm 1979).
+
+        ``adjust=None`` leaves the last one out.
+        """
+        if adjust not in ("holm", None):
+            raise ValueError(f"groups: adjust is 'holm' or None; got {adjust!r}")
+        records = []
+        for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
+            at = [i for i, label in enumerate(self.labels) if label in (x, y)]
+            two = groups_of(
+                tuple(self.names[i] for i in at),
+                self.differences[np.ix_(at, at)],
+                [self.labels[i] for i in at],
+                nested=None if self.nested is None else [self.nested[i] for i in at],
+                draws=self.draws,
+                seed=self.seed,
+            )
+            shown = ("f", "share", "within", "between", "attainable", "p")
+            records.append({"x": x, "y": y} | {name: getattr(two, name) for name in shown})
+        if adjust:
+            for record, p in zip(records, holm(np.array([r["p"] for r in records])).tolist()):
+                record["adjusted"] = p
+        return records
+
+
+def label_of_each(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
+    """Return the label of each name, of a mapping, a sequence or a Series."""
+    if getattr(labels, "ndim", 1) != 1:
+        raise ValueError(f"groups: {what} must be one for each representation, not a table")
+    remedy = ""
+    if isinstance(names := order_of(labels, what), tuple):
+        labels, remedy = dict(zip(names, labels)), "; pass labels.tolist() if they are in its order"
+    if isinstance(labels, Mapping):
+        if missing := [name for name in rows if name not in labels]:
+            raise ValueError(f"groups: {what} has none for {missing[0]!r}{remedy}")
+        return {name: labels[name] for name in rows}
+    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not all(isinstance(label, Hashable) for label in listed):
+        raise ValueError(f"groups: {what} must be one word or number for each representation")
+    if len(listed) != len(rows):
+        raise ValueError(
+            f"groups: {what} has {len(listed)} entries for {len(rows)} representations"
+        )
+    return dict(zip(rows, listed))
+
+
+def groups_of(
+    names: tuple[str, ...],
+    differences: np.ndarray,
+    labels: Sequence[Hashable],
+    *,
+    nested: Sequence[Hashable] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Groups:
+    """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
+    for name, label in (*zip(names, labels), *zip(names, nested or ())):
+        if is_missing(label):
+            raise ValueError(f"groups: {name!r} has no label; give it one, or compare the others")
+    sizes = Counter(labels)
+    counts = ", ".join(f"{label!r} {size}" for label, size in sizes.items())
+    if len(sizes) < 2 or len(labels) == len(sizes):
+        raise ValueError(
+            "groups: at least two groups are needed, and one with two networks; with values for "
+            f"all pairs there are {counts}"
+        )
+    check_whole("groups", draws=draws)
+    squares = differences**2
+    total = squares.sum() / 2 / len(labels)
+    kinds = list(sizes)
+    observed = np.array([kinds.index(label) for label in labels])
+    strata = _strata(observed, nested)
+    count, smallest = _divisions(observed, strata, len(kinds))
+    is_exact = count <= draws
+    drawn = _divided(observed, strata, draws, seed, is_exact)
+    spreads = np.concatenate([_within(squares, batch, len(kinds)) for batch in drawn])
+    inner = float(_within(squares, observed[None], len(kinds))[0])
+    if is_exact:
+        p = float(at_least(-inner, -spreads) / len(spreads))
+    else:
+        p, smallest = p_value_of(-inner, -spreads), max(smallest, 1 / (1 + draws))
+    above = np.triu_indices(len(labels), 1)
+    same, apart = (observed[above[0]] == observed[above[1]]), differences[above]
+    ends = observed[above[0]]
+    ratio = (total - inner) / (len(kinds) - 1) * (len(labels) - len(kinds))
+    if total == 0:  # no two differ, nor do the groups
+        inner = total = 1.0
+    return Groups(
+        names=names,
+        labels=tuple(labels),
+        f=float(ratio / inner) if inner > 0 else math.inf,
+        share=float(1 - inner / total),
+        within=float(apart[same].mean()),
+        between=float(apart[~same].mean()),
+        inside={
+            kind: float(apart[same & (ends == g)].mean()) if sizes[kind] > 1 else math.nan
+            for g, kind in enumerate(kinds)
+        },
+        p=p,
+        attainable=smallest,
+        is_exact=is_exact,
+        differences=differences,
+        nested=None if nested is None else tuple(nested),
+        draws=draws,
+        seed=seed,
+    )
+
+
+def _within(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarray:
+    """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, of each of the
+    divisions (b, n) into groups 0, 1, ..."""
+    total = np.zeros(len(divisions))
+    for group in range(groups):
+        members = (divisions == group).astype(float)
+        total += ((members @ squares) * members).sum(axis=1) / 2 / members.sum(axis=1)
+    return total
+
+
+Strata = list[list[list[int]]]  # sets of units, which change places; a unit is positions of members
+
+
+def _strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> Strata:
+    """Return what may change places with what.
+
+    Blocks that each have one label change places as wholes; where blocks have several, members
+    change places inside their block.
+    """
+    if nested is None:
+        return [[[i] for i in range(len(observed))]]
+    if len(nested) != len(observed):
+        raise ValueError(f"groups: nested has {len(nested)} blocks for {len(observed)} networks")
+    blocks: dict[Hashable, list[int]] = {}
+    for i, block in enumerate(nested):
+        blocks.setdefault(block, []).append(i)
+    if any(len(set(observed[members].tolist())) > 1 for members in blocks.values()):
+        return [[[i] for i in members] for members in blocks.values()]
+    if len({len(members) for members in blocks.values()}) > 1:
+        sizes = ", ".join(f"{block!r} {len(members)}" for block, members in blocks.items())
+        raise ValueError(
+            "groups: blocks change places as wholes, so each needs as many networks as the others; "
+            f"got {sizes}"
+        )
+    return [list(blocks.values())]
+
+
+def _divisions(observed: np.ndarray, strata: Strata, groups: int) -> tuple[float, float]:
+    """Return how many divisions there are, and the smallest p-value that all of them can give.
+
+    Groups that have as many units in every stratum can change names, which is no other division.
+    """
+    counts = [
+        np.bincount([observed[unit[0]] for unit in units], minlength=groups) for units in strata
+    ]
+    logarithm = sum(
+        math.lgamma(sum(row) + 1) - sum(math.lgamma(size + 1) for size in row) for row in counts
+    )
+    count = round(math.exp(logarithm)) if logarithm < math.log(1e9) else math.inf
+    alike = Counter(zip(*(row.tolist() for row in counts)))
+    return count, math.prod(math.factorial(size) for size in alike.values()) / count
+
+
+def _divided(
+    observed: np.ndarray, strata: Strata, draws: int, seed: int, is_exact: bool
+) -> Iterator[np.ndarray]:
+    """Yield the divisions, all or ``draws`` random ones, in batches of rows."""
+    kinds = [[int(observed[unit[0]]) for unit in units] for units in strata]
+    divided: Iterator[Sequence[Sequence[int]]]
+    if is_exact:
+        divided = itertools.product(*([*_orders(Counter(labels))] for labels in kinds))
+    else:
+        random = generator(seed, "groups", len(observed))
+        divided = ([random.permutation(labels).tolist() for labels in kinds] for _ in range(draws))
+    while batch := list(itertools.islice(divided, BATCH)):
+        divisions = np.empty((len(batch), len(observed)), int)
+        for row, labels in enumerate(batch):
+            for units, names in zip(strata, labels):
+                for unit, name in zip(units, names):
+                    divisions[row, unit] = name
+        yield divisions
+
+
+def _orders(sizes: Counter[int]) -> Iterator[tuple[int, ...]]:
+    """Yield the different orders of a multiset."""
+    if not +sizes:
+        yield ()
+    for label in +sizes:
+        for rest in _orders(sizes - Counter([label])):
+            yield label, *rest

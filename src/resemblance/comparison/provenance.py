@@ -1,0 +1,96 @@
+"""The data, the machine and the versions of libraries behind a run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ..base.arrays import library
+from ..data.representation import Representation, fingerprint
+
+COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba")
+
+
+def machine_words() -> str:
+    """Return the processor, the number of its cores, and the system: "AMD EPYC 7B13, 2 cores, Linux
+    6.1 x86_64"."""
+    cores = os.cpu_count() or 1
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return f"{processor()}, {cores} core{'' if cores == 1 else 's'}, {system}"
+
+
+def processor(info: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the name of the processor, or its architecture where the system has no name for it."""
+    try:
+        lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return next(filter(None, [*names, platform.processor()]), platform.machine())
+
+
+def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the versions of this library, Python, what measures compute with, and other modules
+    by name."""
+    installed = versions()
+    libraries = {name: installed[name] for name in COMPUTING if name in installed}
+    for name in set(modules) - set(libraries):
+        libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
+    return {
+        "resemblance": installed["resemblance"],
+        "python": installed["python"],
+        "machine": platform.machine(),
+        "libraries": libraries,
+    }
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that runs use, of those that are installed."""
+    from .. import __version__
+
+    of = {"resemblance": __version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            of[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return of
+
+
+def provenance_of(
+    rows: Sequence[Representation], columns: Sequence[Representation]
+) -> dict[str, Any]:
+    """Return the data, their precision and the versions behind a comparison."""
+    modules = {library(r.source) for r in [*rows, *columns]}
+    return {
+        **environment(modules),
+        "n_samples": rows[0].n_samples,
+        "rows": {r.name: _identity(r) for r in rows},
+        "columns": {r.name: _identity(r) for r in columns},
+    }
+
+
+def _identity(x: Representation) -> dict[str, Any]:
+    return {
+        "fingerprint": fingerprint(x),
+        "n_features": x.shape[1],
+        "dtype": x.origin.dtype if x.origin else str(x.source.dtype).removeprefix("torch."),
+        "computed_in": x.precision,
+    }
+
+
+def fingerprints_of(
+    rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Return the fingerprints of the data with these names."""
+    first, second = provenance["rows"], provenance["columns"]
+    of_rows = [first[name]["fingerprint"] for name in rows]
+    return of_rows, [second[name]["fingerprint"] for name in columns]

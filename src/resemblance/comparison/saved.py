@@ -1,0 +1,84 @@
+"""Comparisons read from the files of their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..catalogue import get_measure
+from ..contracts.claims import SLACK, outside
+from .comparison import NOT_COMPUTED, Comparison, MeasureInfo
+from .provenance import fingerprints_of
+from .scores import Column, Matrix
+from .store import AGAIN, INSTEAD, Store, reading
+
+
+def load(path: str | Path) -> Comparison:
+    """Read a saved comparison; pairs that an interrupted one lacks are in its ``failures``.
+
+    Raises ``ValueError`` for a file that does not exist or is not a comparison.
+    """
+    path = Path(path)
+    if not path.is_file():
+        inside = next(path.glob("*.comparison"), None)
+        raise ValueError(f"no comparison at {path}" + (f"; it has {inside}" if inside else ""))
+    if path.suffix.lower() in INSTEAD:
+        raise ValueError(
+            f"{path} is no comparison: rs.load reads what result.save(path) writes without such a "
+            "suffix, and resemblance.sections.load_result .json"
+        )
+    with Store(path, read_only=True) as store, reading(path):
+        description = store.description()
+        infos = tuple(map(_info_from, description["measures"]))
+        rows, columns, provenance = (description[k] for k in ("rows", "columns", "provenance"))
+        data = fingerprints_of(rows, columns, provenance)
+        matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in infos}
+        check = range_check(infos, path)
+        for column in store.columns():
+            check(column)
+            if column.measure in matrices:
+                matrices[column.measure].put(column)
+        comparison = Comparison(tuple(rows), tuple(columns), infos, matrices, provenance)
+        if any(failure.reason == NOT_COMPUTED for failure in comparison.failures):
+            store.check_rows()  # of a damaged file, too, scores are missing
+        return comparison
+
+
+def _info_from(entry: dict[str, Any]) -> MeasureInfo:
+    low, high = entry["range"]
+    bounds = (-np.inf if low is None else low, np.inf if high is None else high)
+    return MeasureInfo(**(entry | {"range": bounds}))
+
+
+def range_check(infos: Iterable[MeasureInfo], path: Path) -> Callable[[Column], None]:
+    """Return a function that raises ``ValueError`` for values in a file that its measure cannot
+    have.
+
+    The range is the one that this library declares; for a user's own measure, that in the file.
+    """
+    ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
+
+    def check(column: Column) -> None:
+        ends = ranges.get((column.measure, column.version))
+        values = column.values[np.isfinite(column.values)]
+        if ends is None or not values.size:
+            return
+        for value in (float(values.min()), float(values.max())):
+            if outside(value, ends, max(SLACK.values())):
+                raise ValueError(
+                    f"{path} is damaged: {column.measure} cannot be {value:g}; {AGAIN}"
+                )
+
+    return check
+
+
+def _declared_range(info: MeasureInfo) -> tuple[float, float]:
+    try:
+        measure = get_measure(info.spec)
+    except ValueError:  # a user's own
+        return info.range
+    is_same = (measure.label, measure.version) == (info.label, info.version)
+    return measure.range if is_same else info.range

@@ -1,0 +1,455 @@
+"""Scores in one SQLite file that survives a kill and can be continued, without pickle."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import groupby, repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.locks import has_locks, held
+from ..base.rendering import TABLES
+from .scores import CAVEAT, COLUMNS, NO_MEMORY, PACKED, VALUE, Column, gathered
+
+FORMAT = 9
+LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
+MANY = 16  # rows of few entries that are joined when the file is closed
+EVIDENCE = "evidence"  # the entry of a description that says how inference was made
+NOTHING = ""  # in place of data: what follows from all of them, in the order of the description
+# The tables as SQLite records them. A row has the entries of a column. Blobs are last, and not read
+# with the rest.
+SCORES = (
+    "CREATE TABLE scores (id INTEGER PRIMARY KEY, checksum INTEGER, measure TEXT, "
+    "version INTEGER, kind TEXT, size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
+)
+HEADER = (
+    "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), checksum INTEGER, "
+    "description TEXT)"
+)
+AGAIN = "delete the file, and compute its scores again"
+# What to do about an error of SQLite, by some words of it
+CAUSES = {
+    "malformed": f"; {AGAIN}",
+    "disk": "; is the disk full, or a quota used up?",
+    "readonly": "; its folder cannot be written: rs.load reads the file there, or copy it",
+}
+PAGE = "rs.report.write_page(result, path) writes a page"
+TABLE = "result.save(path) writes a table"
+FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
+# What to call for files that mean something else, by their suffix.
+INSTEAD = {".html": PAGE, ".htm": PAGE, **dict.fromkeys(sorted(TABLES), TABLE)}
+INSTEAD |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE)
+INSTEAD |= dict.fromkeys(
+    (".xlsx", ".xls", ".tsv"), f"{TABLE}, of the kinds {', '.join(sorted(TABLES))}"
+)
+TIMEOUT = 60.0  # seconds to wait for another process
+WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
+
+
+class Store:
+    """A file of scores, known by what they were computed from, and a description of a comparison.
+
+    A score is found again whenever the same measure, version and data are asked for, in whatever
+    comparison; the description is that of the last one. Writes are atomic (SQLite in WAL mode), so
+    a process killed at any moment leaves a file that can be read and continued, and two processes
+    on one machine may write at once. While the file is open, and after a kill, the latest scores
+    are in a second file, ``-wal``, which the next process to open it takes in.
+
+    Where the file system has no locks, a file ``-held`` beside it lets one process have it at a
+    time, and there is no second file: see :mod:`resemblance.base.locks`. ``is_shared`` says whether
+    others can write meanwhile.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False):
+        self.path = Path(path)
+        if not read_only and (instead := INSTEAD.get(self.path.suffix.lower())):
+            raise ValueError(
+                f"{path}: scores are saved in a file of their own format, such as "
+                f"{self.path.with_suffix('.comparison').name}; {instead}"
+            )
+        if self.path.is_dir():
+            raise ValueError(f"{path} is a folder; name a file in it: {path}/scores.comparison")
+        if not self.path.parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {self.path.parent}; create it first")
+        self._read_only = read_only
+        self._pending: list[Column] = []
+        self._written = 0.0
+        self.is_shared = read_only or has_locks(self.path.parent)
+        with ExitStack() as stack:
+            if not self.is_shared:
+                holder = self.path.with_name(f"{self.path.name}-held")
+                stack.enter_context(held(holder, str(self.path)))
+            with reading(self.path):
+                connect = open_to_read if read_only else partial(_connected, mode=self._mode)
+                self._db = connect(self.path)
+                stack.callback(self._db.close)
+                self._check_format()
+                if not read_only:
+                    # The tables come before the log, so that nobody sees a file that lacks them.
+                    self._create()
+                    self._write_ahead()
+            self._open = stack.pop_all()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        with self._open:
+            try:
+                if self._pending:
+                    self.flush()
+                if not self._read_only:
+                    self._join_rows()
+            finally:
+                if not self._read_only:
+                    self._leave_one_file()
+
+    @property
+    def _mode(self) -> str:
+        return "" if self.is_shared else WITHOUT_LOCKS
+
+    def describe(self, description: dict[str, Any], results: Iterable[Column] = ()) -> None:
+        """Record which comparison the scores are for, and what follows from all of them.
+
+        The last description counts, and its ``results``, which are of ``NOTHING``.
+        """
+        with self._writing():
+            self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([NOTHING])])
+            text = json.dumps(description)
+            self._db.execute(
+                "INSERT OR REPLACE INTO header VALUES (0, ?, ?)", [checksum_of(text), text]
+            )
+            self._insert(results)
+
+    def description(self) -> dict[str, Any]:
+        """Return the description; ``ValueError`` if the file has none."""
+        with reading(self.path):
+            row = self._db.execute("SELECT checksum, description FROM header").fetchone()
+            if row is None:
+                raise ValueError(f"{self.path} holds no comparison")
+            (text,) = _unchanged(*row)
+            entries: dict[str, Any] = json.loads(text)
+            names = ["rows", "columns", "measures", "provenance"]
+            return {name: entries[name] for name in [*names, *({EVIDENCE} & entries.keys())]}
+
+    def put(self, columns: Iterable[Column]) -> None:
+        """Add scores, which are on disk within half a second of work.
+
+        Of two for the same data the first counts, except that it failed for lack of memory.
+        """
+        self._pending.extend(columns)
+        if time.monotonic() - self._written > 0.3:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the columns that were added, in one transaction."""
+        with self._writing():
+            self._insert(gathered(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
+        self._pending, self._written = [], time.monotonic()
+
+    def _insert(
+        self, columns: Iterable[Column], numbers: Iterable[int | None] = repeat(None)
+    ) -> None:
+        """Write columns, in place of the rows with these numbers or as new rows."""
+        parts = map(_row_of, columns)
+        rows = ((number, checksum_of(*row), *row) for row, number in zip(parts, numbers))
+        places = ", ".join("?" * 10)
+        self._db.executemany(f"INSERT OR REPLACE INTO scores VALUES ({places})", rows)
+
+    def _join_rows(self) -> None:
+        """Join rows of few entries that follow one another, in one transaction.
+
+        Scores that take long come one by one, and it takes as long to read a row of one as of
+        hundreds. What cannot be read stays for those who ask for it.
+        """
+        kinds = (
+            "SELECT measure, version, kind FROM scores WHERE size < ? "
+            "GROUP BY measure, version, kind HAVING count(*) >= ?"
+        )
+        rows = "SELECT id, size FROM scores WHERE (measure, version, kind) = (?, ?, ?) ORDER BY id"
+        with suppress(ValueError), reading(self.path):
+            if self._db.execute(kinds, [PACKED, MANY]).fetchone() is None:
+                return
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")  # who closes the file meanwhile waits
+                for kind in self._db.execute(kinds, [PACKED, MANY]).fetchall():
+                    entries = self._db.execute(rows, kind).fetchall()
+                    for is_small, run in groupby(entries, lambda row: row[1] < PACKED):
+                        if is_small:
+                            self._join([number for number, _ in run])
+
+    def _join(self, numbers: Sequence[int]) -> None:
+        """Write the entries of these rows into the first of them; the rest end."""
+        rest = iter(numbers)
+        self._insert(gathered(map(self._column, numbers)), rest)
+        self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in rest))
+
+    def columns(
+        self, of: Iterable[str] | None = None, *, by_inference: bool = False
+    ) -> Iterator[Column]:
+        """Yield all scores, or those about data among the fingerprints ``of``, and perhaps others.
+
+        ``by_inference``: those of other kinds than values. Raises ``ValueError`` for what cannot be
+        a score.
+        """
+        with reading(self.path):
+            for column in gathered(self._read(None if of is None else set(of), by_inference)):
+                if not by_inference:
+                    _check_numbers(column)
+                yield column
+
+    def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[Column]:
+        """Yield the rows with any of these data."""
+        comparison = "<>" if by_inference else "="
+        query = f"SELECT id, data FROM scores WHERE kind {comparison} ? ORDER BY measure, id"
+        # Statements end here, also when the caller stops: an open one keeps the file locked.
+        for number, names in self._db.execute(query, [VALUE]).fetchall():
+            if data is None or not data.isdisjoint(json.loads(names)):
+                yield self._column(number)
+
+    def check_rows(self) -> None:
+        """Raise ``ValueError`` if the file is damaged where no query for scores looks: a row whose
+        kind or data have changed is not found, and one that its page has lost is nowhere."""
+        with reading(self.path):
+            (state,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+            if state != "ok":
+                raise ValueError(state.replace("\n", " "))
+            for (number,) in self._db.execute("SELECT id FROM scores").fetchall():
+                self._column(number)
+
+    def _column(self, number: int) -> Column:
+        row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
+        return _column_of(*_unchanged(*row[1:]))
+
+    def count(self, *, alone: bool = False) -> int:
+        """Return how many scores there are; ``alone``: of data with themselves.
+
+        What failed for lack of memory does not count, and what two processes computed counts once.
+        """
+        names, pairs = dict[str, int](), defaultdict[tuple[str, int], list[np.ndarray]](list)
+        for column in self.columns():
+            data = np.array([names.setdefault(name, len(names)) for name in column.data])
+            counted = column.x == column.y if alone else np.ones(column.size, dtype=bool)
+            without = [k for k, why in column.reasons.items() if why.startswith(NO_MEMORY)]
+            counted[without] = False
+            of_pairs = data[column.x[counted]] << 32 | data[column.y[counted]]
+            pairs[column.measure, column.version].append(of_pairs)
+        return sum(len(np.unique(np.concatenate(parts))) for parts in pairs.values())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write in one transaction; ``OSError``, naming the file, if it cannot be written."""
+        try:
+            with self._db:
+                yield
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self.path} cannot be written: {error}") from error
+
+    def _check_format(self) -> None:
+        """Refuse the file of another version or program, whose statements might run in a query."""
+        # One statement reads one state of the file, even while another process creates it.
+        statements = "SELECT json_group_array(sql) FROM sqlite_master"
+        number = "SELECT user_version FROM pragma_user_version"
+        schema, version = self._db.execute(f"SELECT ({statements}), ({number})").fetchone()
+        tables = {" ".join((sql or "").split()) for sql in json.loads(schema)}
+        if tables and version != FORMAT:
+            raise ValueError(
+                f"{self.path} has format {version}, and {FORMAT} is read here; compare again, "
+                "saving to a new file"
+            )
+        if self._read_only and not tables:
+            raise ValueError(f"{self.path} is empty: it holds no comparison")
+        if foreign := sorted(tables - {SCORES, HEADER}):
+            raise ValueError(
+                f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
+            )
+
+    def _write_ahead(self) -> None:
+        """Switch to WAL, again and again until no other process holds the lock.
+
+        SQLite does not wait for this lock itself, which several processes may want in a new file.
+        """
+        if not self.is_shared:  # a log needs memory that processes share
+            self._db.execute("PRAGMA journal_mode=DELETE")
+            return
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _leave_one_file(self) -> None:
+        """Switch back from WAL, so that one file can be copied, and read in a read-only folder."""
+        try:
+            self._db.execute("PRAGMA busy_timeout = 0")
+            self._db.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError:  # another process has it open: the last one does it
+            return
+
+    def _create(self) -> None:
+        """Create the tables and set the format in one transaction, so that neither comes alone."""
+        self._db.execute("BEGIN IMMEDIATE")
+        with self._db:
+            self._db.execute(f"PRAGMA user_version = {FORMAT}")
+            for statement in (SCORES, HEADER):
+                self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn any error that a damaged comparison file causes into a ``ValueError`` that names it."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        remedy = next((text for words, text in CAUSES.items() if words in str(error)), "")
+        raise ValueError(f"{path} cannot be used as a comparison file: {error}{remedy}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if str(error).startswith(str(path)):
+            raise
+        problem = error if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
+        raise ValueError(f"{path} is damaged: {problem}; {AGAIN}") from error
+
+
+def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if WITHOUT_LOCKS in mode:  # so SQLite can read what a log holds that was left by a kill
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return connection
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file that another process may be writing, or that is in a read-only folder."""
+    if not has_locks(path.parent):
+        return _connected(path, f"{WITHOUT_LOCKS}&mode=ro")
+    connection = _connected(path, "?mode=ro")
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return connection
+    except sqlite3.OperationalError as error:
+        connection.close()
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise ValueError(
+                f"{path} was not closed: copy it with {log.name} to a folder that can be written"
+            ) from error
+    return _connected(path, "?mode=ro&immutable=1")
+
+
+# --------------------------------------------------------------------------------------------- rows
+
+
+def checksum_of(*row: Any) -> int:
+    """Return a number that tells a row from one of which a byte has changed."""
+    total = 0
+    for entry in row:
+        total = zlib.crc32(entry if isinstance(entry, bytes) else repr(entry).encode(), total)
+    return total
+
+
+def _unchanged(checksum: Any, *row: Any) -> tuple[Any, ...]:
+    """Return a row as it was written; ``ValueError`` for another."""
+    if checksum != checksum_of(*row):
+        raise ValueError("a row has changed since it was written")
+    return row
+
+
+def _row_of(column: Column) -> tuple[Any, ...]:
+    """Return the row of a column: numbers as arrays, with everything rare as JSON."""
+    pairs, places = np.stack([column.x, column.y]), dict[str, int]()
+    index = np.full(len(column.data), -1, dtype="<i4")
+    index[pairs] = 0
+    for k in np.flatnonzero(index == 0).tolist():
+        index[k] = places.setdefault(column.data[k], len(places))
+    pairs = index[pairs]
+    notes = {
+        "seconds": column.seconds,
+        "names": list(column.numbers),
+        "reasons": column.reasons,
+        "caveats": column.caveats,
+    }
+    numbers = np.stack([column.values, *column.numbers.values()]).astype("<f8")
+    return (
+        column.measure,
+        column.version,
+        column.kind,
+        column.size,
+        json.dumps(list(places)),
+        json.dumps(notes, allow_nan=False),
+        zlib.compress(pairs.tobytes(), 1),
+        numbers.tobytes(),
+    )
+
+
+def _column_of(*row: Any) -> Column:
+    """Return the column of a row; ``ValueError`` for what cannot be one."""
+    measure, version, kind, size, data, notes, pairs, numbers = row
+    kinds: tuple[type, ...] = (str, int, str, int, str, str, bytes, bytes)
+    if not all(map(isinstance, row, kinds)) or not 0 < size <= LONGEST:
+        raise ValueError(f"this is not a row of scores: {measure!r}")
+    entry = json.loads(notes)
+    names, fingerprints = [*map(str, entry["names"])], tuple(map(str, json.loads(data)))
+    x, y = _positions(pairs, size, len(fingerprints))
+    shape = (1 + len(names), size) if kind == VALUE else (1, size, len(numbers) // (8 * size))
+    values, *more = np.frombuffer(numbers, dtype="<f8").reshape(shape)
+    return Column(
+        measure,
+        version,
+        fingerprints,
+        x,
+        y,
+        values,
+        float(entry["seconds"]),
+        _texts(entry["reasons"], size),
+        dict(zip(names, more, strict=True)),
+        _texts(entry["caveats"], size),
+        kind,
+    )
+
+
+def _positions(pairs: bytes, size: int, count: int) -> np.ndarray:
+    """Return the positions of both sides, shape (2, size)."""
+    try:
+        unpacked = zlib.decompressobj().decompress(pairs, 8 * size + 1)
+    except zlib.error as error:
+        raise ValueError(f"the pairs of a row cannot be read: {error}") from error
+    positions = np.frombuffer(unpacked, dtype="<i4").reshape(2, size)
+    if positions.min() < 0 or positions.max() >= count:
+        raise ValueError("a row has scores of data that it does not name")
+    return positions
+
+
+def _texts(entry: Any, size: int) -> dict[int, str]:
+    texts = {int(i): text for i, text in entry.items()}
+    if not all(isinstance(text, str) and 0 <= i < size for i, text in texts.items()):
+        raise ValueError("a row has reasons or caveats that are not those of its entries")
+    return texts
+
+
+def _check_numbers(column: Column) -> None:
+    """Raise ``ValueError`` unless each entry has a finite value or a reason, not both."""
+    without = np.zeros(column.size, dtype=bool)
+    without[list(column.reasons)] = True
+    is_finite = math.isfinite(column.seconds) and not any(
+        np.isinf(numbers).any() for numbers in column.numbers.values()
+    )
+    if not is_finite or not np.array_equal(np.isfinite(column.values), ~without):
+        raise ValueError(f"a row of {column.measure} has values that are not finite")
+    if column.numbers.keys() & {*COLUMNS, CAVEAT}:
+        raise ValueError(f"a row of {column.measure} has a diagnostic with the name of a column")

@@ -1,0 +1,335 @@
+"""A measure: a plain function of two representations, with claims that the test suite proves."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.arrays import Array, carries_gradient, full_precision, is_torch, library, like, scalar
+from ..base.extras import EXTRA, check
+from ..base.text import did_you_mean
+from ..data.cautions import cautions_of_call
+from ..data.inputs import TRANSPOSED, check_labels, hint_of_counts, transposition
+from ..data.joining import columns_like
+from ..data.representation import (
+    Representation,
+    Undefined,
+    check_same_samples,
+    comparing,
+    finite,
+    title,
+    without_gradient,
+)
+from ..intermediates.digits import check_digits
+from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
+from .streamed import check_streamed, need_features
+
+Family = Literal[
+    "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
+]
+FAMILIES: tuple[str, ...] = typing.get_args(Family)
+Rows = Literal["samples", "positions"]
+BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
+BY_VARIANCE = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
+MUCH_WIDER = 4  # features per sample; from here on both arrays may be transposed
+
+
+class UninformativeWarning(UserWarning):
+    """The value says little: there are too few samples for so many features, or the data are not
+    what they seem to be, such as copies of samples or a matrix of dissimilarities."""
+
+
+def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:
+    """Return none: the default."""
+    return {}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Measure(Declared):
+    """A function of two representations together with what is claimed of it.
+
+    Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same
+    order. It returns a ``float`` for NumPy input and a 0-d tensor of the same library otherwise. It
+    raises ``ValueError`` for input that cannot be compared and :class:`~resemblance.Undefined` (a
+    ``ValueError``) when the data leave it without a value; it never returns NaN. It warns with
+    :class:`~resemblance.UninformativeWarning` where the value says little.
+    """
+
+    family: Family
+    larger_is_more_similar: bool
+    symmetric: bool
+    metric: bool = False
+    min_features: int = 1
+    identity: bool = True
+    differentiable: bool = True
+    deterministic: bool = True
+    rows_of_maps: Rows = "samples"
+    extra: str | None = None
+    # Functions of (x, y), and of the parameters in what was declared: see `measure`.
+    diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
+    uninformative: Callable[..., str] | None = None
+    left_out: Callable[..., np.ndarray] | None = None
+    chance: Callable[..., float] | None = None
+    compares: Product | None = None
+    product: Product | None = None
+    all_pairs: AllPairs | None = None
+    streams_with: Literal["squares", "directions"] | None = None
+    reads: Literal["features", "dissimilarities"] = "features"
+    needs_equal_columns: bool = False
+
+    def __post_init__(self) -> None:
+        signature = _public_signature(self.function)
+        self._settle(list(signature.parameters.values())[2:], __signature__=signature)
+
+    def __call__(self, X: Any, Y: Any, *positional: Any, **parameters: Any) -> Any:
+        """Return the value of the measure for two representations of the same samples."""
+        if positional:
+            call = f"{self.name}(X, Y, {next(iter(self.defaults), 'parameter')}=...)"
+            raise TypeError(
+                f"{self.name} takes two representations; parameters are given by name: {call}"
+            )
+        measure = self.where(**parameters) if parameters else self
+        x = argument(X, "X")
+        check_labels(self.name, title(x), x.order, **parameters)
+        y = x if Y is X else measure.in_order_of(x, argument(Y, "Y"))
+        with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
+            value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
+            cautions = measure._cautions(x, y)
+        for words in filter(None, (caveat, *cautions)):
+            warnings.warn(f"{measure}: {words}", UninformativeWarning, stacklevel=2)
+        return value
+
+    def evaluate(self, x: Representation, y: Representation) -> Any:
+        """Check the pair and compute: what a single call and :func:`resemblance.compare` both do,
+        without a warning."""
+        self.check_pair(x, y)
+        y = self.in_order_of(x, y)
+        require(self)
+        if not self.differentiable:
+            x, y = without_gradient(x), without_gradient(y)
+        if self.all_pairs and self.is_in_blocks(x, y):
+            value = self.all_pairs([x], [y]).values[0, 0]
+        else:
+            with comparing(x, y):
+                value = self.function(x, y, **dict(self.parameters))
+        value = in_range(value, self, x.precision)
+        if isinstance(x.source, np.ndarray):
+            return scalar(value)
+        return _as_0d(value if self.differentiable else scalar(value), x.array)
+
+    def is_in_blocks(self, *representations: Representation) -> bool:
+        """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
+        if any(r.origin or carries_gradient(r.source) for r in representations):
+            return False
+        return self.takes_blocks(representations[0].shape[0])
+
+    def takes_blocks(self, n: int) -> bool:
+        """Say whether n samples are too many for the plain function, if they are at hand."""
+        faces = self.all_pairs
+        return faces is not None and faces.above is not None and n > faces.above
+
+    def caveat(self, x: Representation, y: Representation) -> str:
+        """Return why the value says little of this pair, whatever the data; an empty string for
+        most pairs."""
+        if x is y:
+            return ""
+        n, d, e = x.n_samples, x.shape[1], y.shape[1]
+        if n == 2 and self.invariant_to >= SHAPE:
+            return "fixed by the number of samples: any two samples have the same shape"
+        try:
+            few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
+        except Undefined:
+            return ""
+        if few and d == e >= MUCH_WIDER * n:
+            few += TRANSPOSED
+        return few or ""
+
+    def _cautions(self, x: Representation, y: Representation) -> tuple[str, ...]:
+        """Return what is doubtful about the data of a pair, besides its caveat."""
+        if x is y:
+            return ()
+        by_variance = self.family in BY_VARIANCE and "invertible_linear" not in self.invariant_to
+        return cautions_of_call(x, y, by_variance=by_variance)
+
+    @property
+    def uninformative_when(self) -> str:
+        """When the value is fixed, or near its extreme, whatever the data; empty where nothing is
+        known."""
+        declared = getattr(self.uninformative, "func", None)
+        paragraph = (inspect.getdoc(declared) or "").split("\n\n")[0] if declared else ""
+        return paragraph.replace("\n", " ").replace("``", "")
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        difference = "metric" if self.metric else "dissimilarity"
+        kind = "similarity" if self.larger_is_more_similar else difference
+        return {
+            "label": self.label,
+            "kind": f"{kind} in {low:.4g} to {high:.4g}",
+            "symmetry": "symmetric" if self.symmetric else "not symmetric",
+            "invariance": invariance(self.invariant_to),
+        }
+
+    def check_pair(self, x: Representation, y: Representation) -> None:
+        """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
+        for too few samples, for values that are not finite, and for columns of other names where
+        the measure compares column with column."""
+        kinds = [library(r.source) for r in (x, y)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(
+                f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them"
+            )
+        n, m = x.n_samples, y.n_samples
+        if n != m:
+            hint = hint_of_counts(n, m) or transposition(x.shape, y.shape)
+            raise ValueError(
+                f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples "
+                f"(rows){hint}"
+            )
+        check_same_samples(str(self), x, y)
+        if x.precision != y.precision:
+            how = f"X is computed in {x.precision} and Y in {y.precision}"
+            raise ValueError(
+                f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')"
+            )
+        if n < self.min_samples:
+            raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
+        if self.needs_equal_columns and x.shape[1] != y.shape[1]:
+            raise Undefined(
+                f"{self}: X {x.shape} and Y {y.shape} have {x.shape[1]} and {y.shape[1]} columns, "
+                f"and {self} compares column by column; compare layers of one width, or take a "
+                "measure that no rotation changes, such as procrustes or cka"
+            )
+        finite(x), finite(y)
+        if x.origin or y.origin:
+            check_streamed(self, x, y)
+        elif self.reads == "features":
+            need_features(str(self), x, y)
+        self.in_order_of(x, y)
+        for r in (x, y):
+            check_digits(r)
+
+    def in_order_of(self, x: Representation, y: Representation) -> Representation:
+        """Return y with its columns in the order of those of x, where that matters to the measure;
+        raise as :meth:`check_pair` does."""
+        if x.features is y.features:
+            return y
+        if "permutation" in self.invariant_to:
+            columns_like(str(self), x, y, is_one_model=False)  # raises for names partly equal
+            return y
+        is_one_model = self.needs_equal_columns or self.family == "outputs"
+        try:
+            return columns_like(str(self), x, y, is_one_model=is_one_model)
+        except ValueError as error:
+            raise Undefined(str(error)) from None
+
+
+@needs_claims
+def measure(
+    *,
+    label: str,
+    family: Family,
+    larger_is_more_similar: bool,
+    range: tuple[float, float],
+    reference: str,
+    symmetric: bool = True,
+    invariant_to: Set[str] = frozenset(),
+    changes: Callable[..., Mapping[str, Any]] | None = None,
+    **claims: Any,
+) -> Callable[[Callable[..., Any]], Measure]:
+    """Declare a function of two representations to be a measure, and what is claimed of it.
+
+    Parameters
+    ----------
+    label : what papers print.
+    family : one of ``FAMILIES``.
+    larger_is_more_similar : True for a similarity, False for a distance or difference.
+    range : the smallest and the largest value it can take.
+    reference : a key of ``references.bib``.
+    symmetric : m(X, Y) = m(Y, X).
+    invariant_to : transformations of either argument, independently, that leave the value unchanged
+        (``INVARIANCES``).
+    changes : a function of the parameters that it names, which returns the claims that differ with
+        them, by name.
+    claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
+        itself gives the end of the range that means most similar, for all X), ``differentiable``,
+        ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
+        in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
+        size, with their channels; by default, positions for the families in ``BY_POSITIONS``),
+        ``min_samples`` and ``min_features`` (fewer samples or features have no value, whatever the
+        data), ``limits`` (smallest and largest value of parameters), ``version`` (raise
+        it when the algorithm changes: results of older versions are computed again), ``extra`` (the
+        optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
+        stream adds up for it), ``reads`` (``"dissimilarities"`` where it compares these and so
+        takes given ones, too), ``needs_equal_columns`` (column i of X is column i of Y, so that
+        layers of two widths have no value).
+
+        Functions of x, y and the parameters that they name: ``diagnostics`` (the numbers it returns
+        by name are recorded with the value, such as how exact it is), ``uninformative`` (its
+        docstring says when the value is fixed or near its extreme whatever the data; it returns a
+        sentence for such a pair and an empty string for others: a warning of a call, a caveat in a
+        result), ``left_out`` (the (n,) values without each sample), ``chance`` (the exact mean of
+        the value over all orders of the samples, at no more than the cost of the value).
+
+        ``left_out``, ``chance`` and these make inference exact or cheap, and large data possible; a
+        measure without them works everywhere: ``product`` (a :class:`Product`: exact permutation
+        moments), ``compares`` (one of matrices whose traces are known: chance, too, and with
+        ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of
+        samples). What is longer than a line stands under the formula: ``@cka.claim("left_out")``.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"unknown family {family!r}{did_you_mean(str(family), FAMILIES)}")
+    if not range[0] < range[1]:
+        raise ValueError(f"range must be (smallest, largest); got {range}")
+    rows: Rows = "positions" if family in BY_POSITIONS else "samples"
+    named = {
+        "label": label, "family": family, "larger_is_more_similar": larger_is_more_similar,
+        "range": range, "reference": reference, "symmetric": symmetric,
+        "invariant_to": invariant_to, "changes": changes, "rows_of_maps": rows,
+    }  # fmt: skip
+    return partial(Measure._declare, claims=named | claims)
+
+
+def together(
+    measures: Sequence[Measure], representations: Sequence[Representation]
+) -> tuple[Measure, ...]:
+    """Return the measures that compute many pairs of these representations together.
+
+    One that needs it for speed alone does so if it leaves no other measure behind: two measures of
+    a pair share what they have in common.
+    """
+    blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
+    is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
+    are_at_hand = all(
+        isinstance(r.source, np.ndarray) or (is_torch(r.source) and not carries_gradient(r.source))
+        for r in representations
+    )
+    return tuple(measures) if is_fast and are_at_hand else blocked
+
+
+def require(measure: Measure) -> None:
+    """Raise ``ImportError`` naming the extra when the optional dependency of a measure is not
+    installed."""
+    for package in (name for name, extra in EXTRA.items() if extra == measure.extra):
+        check(package)
+
+
+def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature a measure is called with: X and Y, then the parameters."""
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[2:]
+    arrays = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("X", "Y")]
+    return signature.replace(parameters=[*arrays, *parameters])
+
+
+def _as_0d(value: Any, array: Array) -> Array:
+    is_array = hasattr(value, "dtype") and not isinstance(value, np.generic)
+    return value if is_array else like(float(value), array)

@@ -1,0 +1,218 @@
+"""A statistic: a plain function of one representation, and what else it needs, with claims that the
+tests prove."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Set
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..base.arrays import full_precision
+from ..base.text import did_you_mean
+from ..data.inputs import check_order, order_of
+from ..data.joining import columns_like
+from ..data.representation import Representation, Undefined, check_same_samples, finite
+from ..intermediates.digits import check_digits
+from ..significance.labels import numbers_of
+from .claims import Declared, argument, in_range, invariance, needs_claims
+from .streamed import need_features
+
+StatisticFamily = Literal[
+    "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
+]
+STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
+Parts = Literal["early and late", "odd and even"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Statistic(Declared):
+    """A function of one representation, and of the labels or second array it needs, with what is
+    claimed of it.
+
+    Call it with an (n_samples, n_features) array and what ``needs`` names, in that order or by
+    name. It returns a ``float``, computed in double precision by NumPy whatever library the array
+    is of. It raises ``ValueError`` for input that does not fit and :class:`~resemblance.Undefined`
+    (a ``ValueError``) when the data leave it without a value; it never returns NaN.
+    """
+
+    family: StatisticFamily
+    larger_is_more_stable: bool | None
+    min_features: int = 1
+    caution: str = ""
+    parts: Parts | None = None
+    needs: tuple[str, ...] = field(init=False)  # what it is called with after the representation
+
+    def __post_init__(self) -> None:
+        parameters = list(inspect.signature(self.function).parameters.values())[1:]
+        needs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+        for name in needs:
+            if name not in ARGUMENTS:
+                hint = did_you_mean(name, ARGUMENTS)
+                raise ValueError(f"{self.name}: no argument can be called {name!r}{hint}")
+        self._settle([p for p in parameters if p.kind is p.KEYWORD_ONLY], needs=needs)
+        if self.parts == "early and late" and "early" not in self.defaults:
+            raise ValueError(
+                f"{self.name}: early and late parts need the parameter early, the share of the "
+                "samples that come first"
+            )
+
+    def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
+        """Return the value of the statistic for a representation."""
+        statistic, inputs = self.with_data(parameters)
+        x = argument(X, "X")
+        with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
+            return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
+
+    def with_data(self, named: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
+        """Split arguments by name: the statistic with its parameters fixed, and what it needs in
+        addition to X."""
+        inputs = {name: named[name] for name in self.needs if name in named}
+        parameters = {name: value for name, value in named.items() if name not in inputs}
+        return self.where(**parameters) if parameters else self, inputs
+
+    def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
+        """Check what the statistic needs in addition to the representation; return it in order.
+
+        Labels become integers from 0; arrays become representations.
+        """
+        inputs = dict(zip(self.needs, data)) | named
+        for name in set(self.needs[: len(data)]) & set(named):
+            raise ValueError(f"{self.name}: {name} is given twice, by position and by name")
+        if len(data) > len(self.needs) or len(inputs) != len(self.needs):
+            wanted = ", ".join(("X", *self.needs))
+            raise ValueError(
+                f"{self.name} is called as {self.name}({wanted}); parameters are given by name"
+            )
+        return tuple(ARGUMENTS[name](self.name, x, inputs[name]) for name in self.needs)
+
+    def evaluate(self, x: Representation, *prepared: Any) -> float:
+        """Check the representation and compute, from what :meth:`prepare` returned."""
+        self.check(x)
+        value = float(self.function(x, *prepared, **dict(self.parameters)))
+        return float(in_range(value, self, "float64"))
+
+    def check(self, x: Representation) -> None:
+        """Raise ``ValueError`` for a representation that is too small, or is not finite."""
+        n, d = x.shape
+        if n < self.min_samples:
+            raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
+        if d < self.min_features:
+            raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
+        need_features(str(self), x)
+        finite(x)
+        check_digits(x)
+
+    def _claims(self) -> dict[str, str]:
+        low, high = self.range
+        words = {True: "larger is more stable", False: "smaller is more stable", None: ""}
+        return {
+            "label": self.label,
+            "range": f"in {low:.4g} to {high:.4g}",
+            "direction": words[self.larger_is_more_stable],
+            "invariance": invariance(self.invariant_to),
+            "needs": f"needs {', '.join(self.needs)}" if self.needs else "",
+        }
+
+
+@needs_claims
+def statistic(
+    *,
+    label: str,
+    family: StatisticFamily,
+    larger_is_more_stable: bool | None,
+    range: tuple[float, float],
+    reference: str,
+    invariant_to: Set[str] = frozenset(),
+    changes: Callable[..., Mapping[str, Any]] | None = None,
+    **claims: Any,
+) -> Callable[[Callable[..., float]], Statistic]:
+    """Declare a function of one representation to be a statistic, and what is claimed of it.
+
+    The positional arguments after the representation say what it needs, by the names in
+    ``ARGUMENTS``; the keyword arguments are its parameters.
+
+    Parameters
+    ----------
+    label : what papers print.
+    family : one of ``STATISTIC_FAMILIES``.
+    larger_is_more_stable : True where a larger value is more of what the statistic is about
+        (stability, separation, transferability), False where it is less, None where it describes
+        without a better or worse.
+    range : the smallest and the largest value it can take.
+    reference : a key of ``references.bib``.
+    invariant_to : transformations of the features that leave the value unchanged (``INVARIANCES``),
+        applied alike to every array of features it is called with.
+    changes : a function of the parameters that it names, which returns the claims that differ with
+        them, by name.
+    claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
+        parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
+        must not be used as it was published), ``parts`` (which trials are compared, so that
+        :func:`resemblance.stability.interval` halves each part by itself: "early and late", the
+        first share ``early``, a parameter, and the others; or "odd and even", every other trial of
+        a condition).
+    """
+    named = {
+        "label": label, "family": family, "larger_is_more_stable": larger_is_more_stable,
+        "range": range, "reference": reference, "invariant_to": invariant_to, "changes": changes,
+    }  # fmt: skip
+    return partial(Statistic._declare, claims=named | claims)
+
+
+# ------------------------------------------------------ what it may need besides a representation
+
+
+def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
+    """Return labels as integers from 0, in the order of the sorted labels, by position.
+
+    Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or
+    all of one type; and when the index of labels and the ids of the samples say that they do not
+    belong together.
+    """
+    numbers = numbers_of(called, values, x.shape[0], role)
+    check_order(called, "X", x.order, f"the index of {role}", order_of(values, role))
+    return numbers
+
+
+def _replicate(called: str, x: Representation, data: Any) -> Representation:
+    """Return a second representation of the same samples in the same order."""
+    y = argument(data, "replicate")
+    if x.shape[0] != y.shape[0]:
+        raise ValueError(
+            f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
+        )
+    check_same_samples(called, x, y)
+    finite(y)
+    return columns_like(called, x, y, is_one_model=True)
+
+
+def _control(called: str, x: Representation, data: Any) -> Representation:
+    """Return the representation of other samples by the same features."""
+    y = argument(data, "control")
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(
+            f"{called}: X {x.shape} and control {y.shape} must have the same features (columns)"
+        )
+    finite(y)
+    return columns_like(called, x, y, is_one_model=True)
+
+
+def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
+    if not callable(encoder):
+        raise ValueError(
+            f"{called}: encoder must be a function from inputs to a representation; got {encoder!r}"
+        )
+    return encoder
+
+
+ARGUMENTS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
+    "labels": classes,
+    "conditions": partial(classes, role="conditions"),
+    "replicate": _replicate,
+    "control": _control,
+    "encoder": _encoder,
+}

@@ -1,0 +1,479 @@
+"""What measures and statistics share: a function declared with claims, which travels by its name
+and takes parameters; and the claims that are more than a word or a number."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+import sys
+import typing
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import lru_cache, partial, wraps
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
+
+import numpy as np
+
+from ..base.arrays import scalar
+from ..base.text import card, did_you_mean
+from ..base.user_modules import restore, version_of
+from ..data.representation import Representation, Undefined, as_representation
+from ..intermediates.matrices import PairMatrix, expected_inner
+from ..intermediates.rectangles import ABOVE, grid_of, products, row_products
+
+INVARIANCES = (
+    "permutation", "orthogonal", "isotropic_scaling", "invertible_linear", "translation", "affine",
+)  # fmt: skip
+# of both arguments together: an orthogonal map of the samples that leaves the means as they are
+JOINT_INVARIANCES = ("sample_rotation",)
+ROTATION = {"sample_rotation"}
+COSINE = {"orthogonal", "isotropic_scaling"}
+RIGID = {"orthogonal", "translation"}
+SHAPE = COSINE | RIGID
+COLUMNS = {"permutation", "isotropic_scaling", "translation"}
+SLACK = {"float64": 1e-6, "float32": 1e-3}  # of a value, by the precision it is computed in
+CHANCE = "chance"  # the diagnostic with the mean over all permutations of the samples
+KINDS: dict[Any, Any] = {bool: bool, int: int, float: (int, float)}
+_hints_of = lru_cache(maxsize=256)(typing.get_type_hints)  # which takes long, also of few
+Claim = TypeVar("Claim")
+P = ParamSpec("P")
+T = TypeVar("T")
+LONGEST = 8  # values that a specification spells out
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Declared(ABC):
+    """A function of representations together with what is claimed of it.
+
+    It is identified by its function and its parameters, and pickled by its name, like a function.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    label: str
+    family: str
+    range: tuple[float, float]
+    reference: str
+    invariant_to: frozenset[str] = frozenset()
+    min_samples: int = 2
+    version: int = 1
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    parameters: tuple[tuple[str, Any], ...] = ()
+    changes: Callable[..., Mapping[str, Any]] | None = None  # of the parameters
+    declared: Mapping[str, Any]  # the claims, before the parameters changed them
+    defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
+    # The name with every parameter that is not at its default: the identity of a result.
+    spec: str = field(init=False)
+
+    @classmethod
+    def _declare(cls, function: Callable[..., Any], claims: Mapping[str, Any]) -> Self:
+        """Return a function with the claims that hold under its default parameters."""
+        claims = {"version": version_of(function), **claims}
+        return cls(function=function, name=function.__name__, declared=claims, **claims).where()
+
+    def where(self, **parameters: Any) -> Self:
+        """Return the same with parameters fixed; it is named after them,
+        ``cka[estimator=debiased]``.
+
+        Raises ``ValueError`` for a parameter or a choice that it does not have.
+        """
+        parameters = {name: hashable(value) for name, value in parameters.items()}
+        self._check(parameters)
+        fixed = dict(self.parameters) | parameters
+        claims = claims_under(self.declared, {**self.defaults, **fixed})
+        return type(self)(
+            function=self.function,
+            name=self.name,
+            parameters=tuple(sorted(fixed.items())),
+            declared=self.declared,
+            **claims,
+        )
+
+    def claim(self, name: str) -> Callable[[Claim], Claim]:
+        """Return a decorator that adds what it decorates as a claim: for what stands under the
+        formula, such as the values without each sample.
+
+        For use in the module of the function, before anything asks for what is claimed.
+        """
+
+        def added(value: Claim) -> Claim:
+            vars(self).update(vars(self._declare(self.function, {**self.declared, name: value})))
+            return value
+
+        return added
+
+    @property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The values that each parameter with a fixed list of them can take."""
+        hints = _hints_of(self.function)
+        return {k: typing.get_args(h) for k, h in hints.items() if typing.get_origin(h) is Literal}
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ")
+
+    def __str__(self) -> str:
+        return self.spec
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} {self.spec}: {', '.join(filter(None, self._claims().values()))}>"
+
+    def _repr_html_(self) -> str:
+        """Return the definition and the claims as HTML: what a notebook shows."""
+        lines: dict[str, object] = {"definition": self.summary, **self._claims()}
+        lines |= {"family": self.family.replace("_", " "), "reference": self.reference}
+        return card(f"{self._kind} {self.spec}", lines | dict(self.parameters))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Declared) or type(other) is not type(self):
+            return False
+        return (other.function, other.spec) == (self.function, self.spec)
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.spec))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return how to pickle it: by its name; from a user's file also by that file.
+
+        Raises ``ValueError`` when its module does not hold it under its name.
+        """
+        module = sys.modules[self.function.__module__]
+        if not isinstance(getattr(module, self.name, None), type(self)):
+            where = f"define it at the top level of a module, as {self.name}"
+            raise ValueError(f"{self} cannot be sent to a worker process: {where}")
+        file = getattr(module, "__file__", None)
+        return restore, (module.__name__, self.name, self.parameters, file)
+
+    @abstractmethod
+    def _claims(self) -> dict[str, str]:
+        """Return what is claimed, in words."""
+
+    @property
+    def _kind(self) -> str:
+        return type(self).__name__.lower()
+
+    def _settle(self, parameters: Sequence[inspect.Parameter], **attributes: Any) -> None:
+        """Complete a frozen dataclass: its defaults and specification, and the name, docstring and
+        module of the function."""
+        defaults = {p.name: p.default for p in parameters}
+        vars(self).update(
+            defaults=defaults,
+            spec=specification(self.name, self.parameters, defaults),
+            __doc__=self.function.__doc__,
+            __wrapped__=self.function,
+            __name__=self.name,
+            __module__=self.function.__module__,
+            **attributes,
+        )
+
+    def _check(self, parameters: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` for a parameter, a choice, a type or a size that the function does
+        not take."""
+        choices, hints = self.choices, _hints_of(self.function)
+        for name, value in parameters.items():
+            if name not in self.defaults:
+                hint = did_you_mean(name, self.defaults)
+                raise ValueError(f"{self.name} has no parameter {name!r}{hint}")
+            if name in choices and value not in choices[name]:
+                known = ", ".join(map(repr, choices[name]))
+                raise ValueError(f"{self.name}: {name} must be one of {known}; got {value!r}")
+            kind: Any = hints.get(name)
+            problem = f"{self.name}: {name} must be"
+            is_of = isinstance(value, KINDS.get(kind, object))
+            if kind in KINDS and not (is_of and isinstance(value, bool) == (kind is bool)):
+                raise ValueError(f"{problem} of type {kind.__name__}; got {value!r}")
+            low, high = self.limits.get(name, (-math.inf, math.inf))
+            if kind in (int, float) and not low <= value <= high:
+                raise ValueError(f"{problem} from {low:g} to {high:g}; got {value!r}")
+
+
+# ------------------------------------------------------------------------------------------- claims
+
+
+def implied(invariances: Set[str]) -> frozenset[str]:
+    """Close a set of invariances: affine contains linear and translation, linear contains
+    orthogonal, and so on."""
+    known = INVARIANCES + JOINT_INVARIANCES
+    unknown = set(invariances) - set(known)
+    if unknown:
+        raise ValueError(f"unknown invariances {sorted(unknown)}; known: {', '.join(known)}")
+    closed = set(invariances)
+    if "affine" in closed or {"invertible_linear", "translation"} <= closed:
+        closed |= {"affine", "invertible_linear", "translation"}
+    if "invertible_linear" in closed:
+        closed |= {"orthogonal", "isotropic_scaling"}
+    if "orthogonal" in closed:
+        closed.add("permutation")
+    return frozenset(closed)
+
+
+def invariance(names: Set[str]) -> str:
+    """Return what leaves a value unchanged, in words."""
+    known = INVARIANCES + JOINT_INVARIANCES
+    unchanged = [name.replace("_", " ") for name in known if name in names]
+    return f"invariant to {', '.join(unchanged)}" if unchanged else "no invariance claimed"
+
+
+def claims_under(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claims that hold when the parameters have these values; those that are functions
+    of representations and parameters take the values from here on."""
+    changes = declared.get("changes")
+    claims = {**declared, **(with_named(changes, values)() if changes else {})}
+    if compared := claims.get("compares"):
+        compared = compared._replace(parameters=values)
+        mean = None if compared.root else compared.mean
+        claims = {"product": compared, "chance": mean} | claims
+        if compared.blocks:
+            claims["all_pairs"] = AllPairs(compared.in_blocks, ABOVE)
+    for name, claim in claims.items():
+        if isinstance(claim, Product | AllPairs):
+            claims[name] = claim._replace(parameters=values)
+        elif callable(claim) and name != "changes":
+            claims[name] = with_named(claim, values)
+    return claims | {"invariant_to": implied(claims["invariant_to"])}
+
+
+def with_named(function: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a function with the parameters that it names fixed to these values."""
+    names_of = _names_of if isinstance(function, Hashable) else _names_of.__wrapped__
+    names, takes_all = names_of(function)
+    return partial(function, **{k: v for k, v in values.items() if takes_all or k in names})
+
+
+@lru_cache(maxsize=1024)
+def _names_of(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
+    """Return the names of the parameters of a function, and whether it takes any others."""
+    parameters = inspect.signature(function).parameters
+    return frozenset(parameters), any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+# --------------------------------------------------------------------------------------- parameters
+
+
+def specification(
+    name: str, parameters: tuple[tuple[str, Any], ...], defaults: Mapping[str, Any]
+) -> str:
+    """Return the name with every parameter that is not at its default."""
+    changed = [f"{k}={brief(v)}" for k, v in parameters if k not in defaults or defaults[k] != v]
+    return f"{name}[{','.join(changed)}]" if changed else name
+
+
+def hashable(value: Any) -> Any:
+    """Return a value with every array (of any library) and list in it as a tuple."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(hashable(v) for v in value) if isinstance(value, list | tuple) else value
+
+
+def brief(value: Any) -> str:
+    """Return how a specification shows a value: a long tuple as its length and hash."""
+    if not isinstance(value, tuple) or len(value) <= LONGEST:
+        return str(value)
+    digest = hashlib.blake2b(repr(value).encode(), digest_size=4).hexdigest()
+    return f"<{len(value)} values {digest}>"
+
+
+# ----------------------------------------------------------------------------- arguments and values
+
+
+def needs_claims(declare: Callable[P, T]) -> Callable[P, T]:
+    """Let a decorator that takes claims say so where it is written without them, as
+    ``@rs.measure``."""
+    parameters = inspect.signature(declare).parameters.values()
+    needed = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+    call = f"{declare.__name__}({', '.join(f'{name}=...' for name in needed)})"
+
+    @wraps(declare)
+    def declared(*args: P.args, **claims: P.kwargs) -> T:
+        if args:
+            raise TypeError(f"rs.{declare.__name__} takes claims, by name: @rs.{call}")
+        return declare(*args, **claims)
+
+    return declared
+
+
+EXAMPLES = {
+    "label": "'{}'", "larger_is_more_similar": "True", "larger_is_more_stable": "True",
+    "range": "(0, 1)", "reference": "'{}'",
+}  # fmt: skip
+
+
+def decorator_for(called: str, kind: str, declare: Callable[..., Any], family: str) -> str:
+    """Return the decorator that makes a measure or a statistic of a function of this name, with
+    all claims that it needs, each with a value of its kind."""
+    examples = EXAMPLES | {"family": repr(family)}
+    parameters = inspect.signature(declare).parameters.values()
+    needed = (p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+    claims = (f"{name}={examples.get(name, '...').format(called)}" for name in needed)
+    return f"@resemblance.{kind}({', '.join(claims)})"
+
+
+def argument(data: Any, name: str) -> Representation:
+    """Make a representation that error messages can name: X or Y, unless it is a file, which has a
+    name."""
+    return as_representation(data, "" if isinstance(data, str | Path) else name)
+
+
+def in_range(value: Any, declared: Any, precision: str) -> Any:
+    """Return a value without the rounding errors that brought it out of the claimed range.
+
+    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains:
+    the claim is wrong. Raises ``ValueError`` for what is no number.
+    """
+    kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
+    if value is None or "complex" in str(kind) or shape != ():
+        what = f"an array of shape {tuple(shape)}" if shape else str(value)
+        raise ValueError(f"{declared} must return one number; it returned {what}")
+    number = scalar(value)
+    if math.isnan(number):
+        raise Undefined(f"{declared} returned NaN (not a number) for these data")
+    if math.isinf(number):
+        raise Undefined(f"{declared}: the value overflows for these data; rescale them")
+    low, high = declared.range
+    if outside(number, declared.range, SLACK[precision]):
+        raise Undefined(
+            f"{declared}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"
+        )
+    excess = number - min(max(number, low), high)
+    rounding = 64 * float(np.finfo(precision).eps) * max(1.0, abs(number))
+    return value - excess if 0 < abs(excess) <= rounding else value
+
+
+def outside(value: float, ends: tuple[float, float], rounding: float) -> bool:
+    """Say whether a value is out of a range by more than rounding."""
+    low, high = ends
+    return not low - rounding * max(1.0, abs(low)) <= value <= high + rounding * max(1.0, abs(high))
+
+
+# ------------------------------------------------------------------------- other ways to the values
+#
+# Tests prove them equal to the plain function, but for ``left_out`` of ranks and of kernels whose
+# width is a median, which are approximations: their docstrings say how close.
+
+
+def cosine(product: float, x_square: float, y_square: float) -> float:
+    """Return the value of a measure that is the cosine of two matrices."""
+    return product / math.sqrt(x_square * y_square)
+
+
+class Product(NamedTuple):
+    """The claim that a value is a linear function of an inner product of two (n, n) matrices.
+
+    ``left`` and ``right`` (by default the same) are functions of one representation and the
+    parameters of the measure. They return its matrix, a float64 array (or a
+    ``views.matrices.PairMatrix``) whose rows and columns move with the samples;
+    ``symmetric`` says whether all these are symmetric. ``value`` returns the value, or with
+    ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B, B>. It is linear
+    in the first, and the more similar, the larger that is. So the mean, the variance and the
+    skewness of the value over all orders of the samples are known exactly (see
+    :mod:`resemblance.inference`). ``scale``, if there is one, is a function of one representation
+    and the parameters: a number that ``value`` takes in place of <A, A> and <B, B>. A measure fills
+    in its ``parameters``; a function takes those that it names. ``blocks`` says that the matrices
+    are computed again, piece by piece, for many samples (``PairMatrix.blocks``), left and right the
+    same: then many pairs are computed together (:class:`AllPairs`). ``by_rows``: the claim
+    ``left_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x and
+    y, and of the number of others that each is compared with, whether these are better computed for
+    all pairs together: by ``rows_of``, a function of representations, pairs of positions in their
+    list and parameters, if ``left_out`` takes something else for them.
+    """
+
+    left: Callable[..., np.ndarray | PairMatrix]
+    right: Callable[..., np.ndarray | PairMatrix] | None = None
+    symmetric: bool = True
+    value: Callable[[float, float, float], float] = cosine
+    root: bool = False
+    scale: Callable[..., float] | None = None
+    blocks: bool = False
+    by_rows: Callable[[Representation, Representation, float], bool] | None = None
+    rows_of: Callable[..., np.ndarray] | None = None
+    parameters: Mapping[str, Any] = {}
+
+    def matrix(self, x: Representation, side: Literal["left", "right"]) -> np.ndarray:
+        """Return the matrix of a representation on the left or on the right."""
+        matrix = self.of(x, side)
+        return matrix.dense() if isinstance(matrix, PairMatrix) else matrix
+
+    def square(self, x: Representation, matrix: np.ndarray | PairMatrix) -> float:
+        """Return what ``value`` takes for the matrix of a representation: <A, A>, or the scale."""
+        if self.scale:
+            return float(with_named(self.scale, self.parameters)(x))
+        return matrix.square if isinstance(matrix, PairMatrix) else float(np.vdot(matrix, matrix))
+
+    def mean(self, x: Representation, y: Representation) -> float:
+        """Return the mean of the value over all orders of the samples of y, from traces and sums of
+        two matrices that are a ``PairMatrix``."""
+        a, b = self.of(x, "left"), self.of(y, "right")
+        return self.value(expected_inner(a, b), self.square(x, a), self.square(y, b))
+
+    def in_blocks(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
+        """Return the values of all pairs in one pass over blocks of the matrices, with nothing of
+        shape (n, n) in memory.
+
+        O(n^2 d) time for each representation and O(n^2) for each pair, O(n d) memory.
+        """
+        grid = grid_of(xs, ys)
+        matrices = [self.of(r, "left") for r in grid.representations]
+        sums = products([matrix.blocks() for matrix in matrices], grid.pairs, grid.samples)
+        squares = [matrix.square for matrix in matrices]
+        values = np.array(
+            [self.value(s, squares[i], squares[j]) for s, (i, j) in zip(sums, grid.pairs)]
+        )
+        return Scores((np.sqrt(np.maximum(values, 0)) if self.root else values)[grid.places])
+
+    def of_rows(
+        self, representations: Sequence[Representation], pairs: Sequence[tuple[int, int]]
+    ) -> np.ndarray:
+        """Return the inner products of the rows of the matrices of pairs of positions in a list, or
+        what ``rows_of`` does, shape (pairs, n), from one pass over pieces of the matrices."""
+        if self.rows_of:
+            return with_named(self.rows_of, self.parameters)(representations, pairs)
+        needed = sorted({position for pair in pairs for position in pair})
+        pieces = [self.of(representations[position], "left").pieces() for position in needed]
+        places = {position: place for place, position in enumerate(needed)}
+        of_pairs = [(places[i], places[j]) for i, j in pairs]
+        return row_products(pieces, of_pairs, representations[0].shape[0])
+
+    def of(self, x: Representation, side: Literal["left", "right"]) -> Any:
+        """Return what the function of a side returns: an array, or a ``PairMatrix``."""
+        function = self.right if side == "right" and self.right else self.left
+        return with_named(function, self.parameters)(x)
+
+
+class Scores(NamedTuple):
+    """What a measure computes of many pairs together.
+
+    ``values`` has shape (rows, columns), as have the numbers that it records with them, by name,
+    NaN where a pair has none. ``caveats``: why values mean little, by row and column; None if each
+    pair is to be asked.
+    """
+
+    values: np.ndarray
+    diagnostics: Mapping[str, np.ndarray] = {}
+    caveats: Mapping[tuple[int, int], str] | None = None
+
+
+class AllPairs(NamedTuple):
+    """The claim that many pairs can be computed together, from blocks of samples.
+
+    ``function`` takes the representations of the rows, those of the columns, and the parameters of
+    the measure that it names; it returns :class:`Scores`. Nothing of shape (n, n) is in memory at a
+    time. A value does not depend, to the last bit, on which other pairs there are. Where it raises,
+    the caller asks for one pair at a time, so that each pair without a value has its own reason.
+    Where both lists are the same object and the measure is symmetric, half of the pairs are enough.
+
+    It takes the place of the plain function for more than ``above`` samples, in a single call as in
+    a comparison, and equals it at 1e-10, or within the bound that it records. With ``above=None``
+    it equals it to the last bit for arrays of NumPy and PyTorch, and is for comparisons of many
+    pairs.
+    """
+
+    function: Callable[..., Scores]
+    above: int | None = None
+    parameters: Mapping[str, Any] = {}
+
+    def __call__(self, xs: Sequence[Representation], ys: Sequence[Representation]) -> Scores:
+        """Return the scores of all pairs of rows and columns."""
+        return with_named(self.function, self.parameters)(xs, ys)

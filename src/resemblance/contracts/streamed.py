@@ -1,0 +1,176 @@
+"""What a measure can be computed of when the samples have passed: whether it streams, and how many
+digits whitening leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import Array, to_numpy
+from ..data.representation import Representation, StreamOrigin, Undefined, pair_view, title
+from ..intermediates.digits import resolution
+from ..intermediates.points import column_norms
+from ..intermediates.resi_code import resi_svcca_components
+from ..intermediates.spectra import components_for, decomposition, with_tied
+
+JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
+LIMIT = 1e-4  # relative error of whitening from which there is no value
+EPSILON = float(np.finfo(np.float64).eps)
+STREAMS = {  # by what they need: whether measures stream, in words
+    None: "no: it needs the samples",
+    "": "yes",
+    "squares": "yes",
+    "directions": "yes, with directions=True",
+}
+NEEDS = "or compare the samples themselves, at once, by rs.compare"
+
+
+def standing_for(points: Array, name: str, origin: StreamOrigin) -> Representation:
+    """Return points that stand for the samples of a stream, as a representation of these."""
+    x = Representation(points, name)
+    x.origin, x._carry = origin, origin.views
+    return x
+
+
+def needs_of(measure: Any) -> str | None:
+    """Return what a stream accumulates for a measure besides products, which may be nothing (an
+    empty text); None if the measure needs the samples."""
+    return "" if JOINT in measure.invariant_to else measure.streams_with
+
+
+USE = "use rsa"
+
+
+def need_samples_at_hand(called: str, *representations: Representation) -> None:
+    """Raise :class:`~resemblance.Undefined` for points that stand for the samples of a stream."""
+    for x in representations:
+        if x.origin:
+            raise Undefined(f"{called} needs the samples, and {title(x)} is of a stream")
+
+
+def need_features(called: str, *representations: Representation) -> None:
+    """Raise :class:`~resemblance.Undefined` for points that stand for something else: the samples
+    of a stream, or dissimilarities."""
+    need_samples_at_hand(called, *representations)
+    for x in representations:
+        if x.signed:
+            raise Undefined(f"{called} needs features, and {title(x)} holds dissimilarities: {USE}")
+
+
+def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
+    """Raise where a measure has no value of a stream, or too few digits.
+
+    ``Undefined`` for a measure that needs the samples or what was not accumulated, and for one that
+    whitens more than its digits allow; ``ValueError`` for representations of two streams.
+    """
+    if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
+        raise ValueError(
+            f"{measure}: {title(x)} and {title(y)} are not of one stream, so their products are "
+            "unknown; update one stream with both layers in each batch"
+        )
+    needs = needs_of(measure)
+    if needs is None:
+        raise Undefined(
+            f"{measure} needs the samples, which a stream does not keep; take one of "
+            f"rs.list_measures(invariant_to={JOINT!r}), {NEEDS}"
+        )
+    if needs and needs not in x.origin.accumulated:
+        raise Undefined(
+            f"{measure} needs the {needs} of the rows; make the stream with directions=True"
+        )
+    measure.diagnostics(x, y)  # raises where whitening leaves too few digits
+
+
+# -------------------------------------------------------------------------------------- whitening
+
+
+@pair_view(swap=lambda numbers: numbers)
+def conditioning(
+    x: Representation, y: Representation, /, *, ridge: float = 0.0
+) -> dict[str, float]:
+    """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
+    identity, where their trace is 1; nothing for samples at hand.
+
+    Raises ``Undefined`` above 1e-4.
+    """
+    return _recorded(x, y, lambda r: _loss(r, decomposition(r).singular, ridge))
+
+
+@pair_view(swap=lambda numbers: numbers)
+def conditioning_of_columns(x: Representation, y: Representation, /) -> dict[str, float]:
+    """:func:`conditioning` of columns that are not centred."""
+    return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
+
+
+def conditioning_of_shrinkage(
+    x: Representation, y: Representation, *, shrinkage: float
+) -> dict[str, float]:
+    """:func:`conditioning` of Gram matrices of mean eigenvalue 1 - shrinkage, plus shrinkage."""
+    ridge = shrinkage / max(1 - shrinkage, EPSILON) / x.n_samples
+    return conditioning(x, y, ridge=ridge)
+
+
+@pair_view(swap=lambda numbers: numbers)
+def conditioning_of_variance(
+    x: Representation, y: Representation, *, explained_variance: float, truncation: str
+) -> dict[str, float]:
+    """:func:`conditioning` of the components with this fraction of the variance."""
+    count = components_for if truncation == "variance" else resi_svcca_components
+    return _recorded(x, y, lambda r: _leading(r, count(r, explained_variance=explained_variance)))
+
+
+@pair_view(swap=lambda numbers: numbers)
+def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
+    """:func:`conditioning` of k components."""
+    return _recorded(x, y, lambda r: _leading(r, k))
+
+
+def _recorded(x: Representation, y: Representation, loss: Any) -> dict[str, float]:
+    if x.origin is None or y.origin is None:
+        return {}
+    error, worst = max((loss(r), title(r)) for r in (x, y))
+    if error > LIMIT:
+        raise Undefined(
+            f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
+            f"the smallest of its directions, or which are larger; {_remedy(x.origin.power)}"
+        )
+    return {"conditioning": error}
+
+
+def _remedy(power: int) -> str:
+    if power == 2:
+        return "make the stream with method='qr', or take fewer features"
+    return "take fewer features"
+
+
+def _leading(x: Representation, count: int) -> float:
+    """Rounding, magnified by how near the last of the leading components, with those that are tied
+    with it, is to the first that is left out: it turns these into each other."""
+    singular, power = to_numpy(decomposition(x).singular), _power(x)
+    count = with_tied(x, count=count)
+    if count == len(singular):
+        return _loss(x, singular)
+    shares = (singular / singular[0]) ** power
+    return EPSILON / float(shares[count - 1] - shares[count])
+
+
+def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
+    """Rounding, magnified by the condition number of the directions that are kept.
+
+    Sums of squares do not tell a direction that does not vary from one below the root of machine
+    epsilon, unless the data themselves are coarser than that or the column is constant.
+    """
+    values = to_numpy(singular)
+    smallest = float(np.hypot(values[-1], ridge**0.5))
+    if (
+        _power(x) == 2
+        and len(values) < np.count_nonzero(to_numpy(column_norms(x)))
+        and resolution(x) < EPSILON**0.5
+    ):
+        smallest = min(smallest, (EPSILON + ridge) ** 0.5)
+    return float(EPSILON * (values[0] / smallest) ** _power(x))
+
+
+def _power(x: Representation) -> int:
+    return x.origin.power if x.origin else 1

@@ -1,0 +1,1 @@
+"""Arrays with names, ids and labels, and arrays that become representations."""

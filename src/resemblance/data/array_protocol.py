@@ -1,0 +1,63 @@
+"""What NumPy and other libraries ask of a representation that stands where they expect an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import detach, to_numpy
+
+# Operators that arrays have, by the methods that Python looks up
+OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "matmul": "@", "pow": "**",
+}  # fmt: skip
+
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def numpy_of(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+    """Return values as an array of NumPy that cannot be written to, unless it is a copy.
+
+    ``copy``: as in ``numpy.asarray``: False raises ``ValueError`` where the values must be copied.
+    """
+    values = to_numpy(detach(array))
+    if copy:
+        return np.array(values, dtype=dtype, copy=True)
+    if copy is False and dtype is not None and values.dtype != np.dtype(dtype):
+        raise ValueError(f"values of {values.dtype} cannot be {np.dtype(dtype)} without a copy")
+    view = np.asarray(values, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+def has_no_attribute(called: str, name: str, is_of_arrays: bool) -> str:
+    """Return the message of an ``AttributeError`` for an attribute that a representation lacks."""
+    remedy = f"; its values are an array: x.array.{name}" if is_of_arrays else ""
+    return f"{called} has no attribute {name!r}{remedy}"
+
+
+def refuse_operators(kind: type) -> None:
+    """Let the operators of arrays end in a ``TypeError`` that names ``.array``."""
+    for name, symbol in OPERATORS.items():
+        setattr(kind, f"__{name}__", _refusing(symbol, is_first=True))
+        setattr(kind, f"__r{name}__", _refusing(symbol, is_first=False))
+    for name, symbol in COMPARISONS.items():
+        setattr(kind, f"__{name}__", _refusing(symbol, is_first=True))
+    for name in ("neg", "pos"):
+        setattr(kind, f"__{name}__", _refuse_sign)
+
+
+def _refusing(symbol: str, is_first: bool) -> Any:
+    def refuse(self: Any, other: Any) -> Any:
+        mine, others = ("x.array", "y"), ("y", "x.array")
+        left, right = mine if is_first else others
+        raise TypeError(
+            f"a Representation is no array, so it has no {symbol}; write {left} {symbol} {right}"
+        )
+
+    return refuse
+
+
+def _refuse_sign(self: Any) -> Any:
+    raise TypeError("a Representation is no array, so it has no sign; write -x.array")

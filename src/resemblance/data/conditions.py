@@ -1,0 +1,151 @@
+"""Recordings under several conditions, one array each, as one representation with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import like, namespace
+from .joining import columns_in_one_order
+from .layouts import TrialPool, from_trials
+from .representation import Representation
+
+
+def from_conditions(
+    responses: Mapping[Hashable, Any] | Sequence[Any],
+    *,
+    times: Mapping[Hashable, Any] | Sequence[Any] | None = None,
+    pool: TrialPool | None = None,
+    window: tuple[int, int] | None = None,
+    axes: str | None = None,
+    name: str = "",
+) -> tuple[Representation, np.ndarray]:
+    """Return all trials of several conditions as one representation, and the condition of each.
+
+    Parameters
+    ----------
+    responses : one array or representation per condition, (n_trials, units), or with ``pool`` an
+        array (n_trials, bins, units), in the order of recording; by the names of the conditions, or
+        numbered from 0.
+    times : when each trial was recorded (times or trial numbers, all different), shaped like
+        ``responses``. The trials are then put in that order. Without them the order across
+        conditions is unknown: two trials of the first condition are followed by two of the next,
+        and so on, so that odd and even trials, and early and late ones, hold each condition if
+        each has four or more.
+    pool, window, axes, name : as in :func:`from_trials`.
+
+    The ids of the representation are (condition, number of the trial within it); its conditions are
+    an array of the names where all are numbers or all are text, and of their texts otherwise.
+    Statistics of drift are meaningful only with ``times``, or when each condition was recorded
+    throughout.
+
+    Raises ``ValueError`` for conditions without trials, with other units or of another library than
+    the first, for names that look the same, like 1 and "1", and for times that do not fit or
+    repeat.
+    """
+    named = _named(responses, "responses")
+    parts = [_part(label, X, pool, window, axes) for label, X in named.items()]
+    units = {part.shape[1] for part in parts}
+    if len(units) > 1:
+        raise ValueError(
+            f"from_conditions: all conditions must have the same units; got {sorted(units)}"
+        )
+    parts = list(columns_in_one_order("from_conditions", parts, is_one_model=True))
+    names, counts = _names(list(named)), [part.shape[0] for part in parts]
+    if times is None:
+        order = _alternating(counts)
+    else:
+        order = _recorded(_named(times, "times"), named.keys(), counts)
+    conditions = np.repeat(np.arange(len(parts)), counts)[order]
+    ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
+    xp, dtype = _shared(parts)
+    stacked = xp.concat([part.source for part in parts])
+    rows = xp.take(stacked, like(order, stacked), axis=0)
+    features = next((part.features for part in parts if part.features), None)
+    ordered = [ids[i] for i in order]
+    return Representation(rows, name, ids=ordered, features=features, dtype=dtype), names[
+        conditions
+    ]
+
+
+def _named(arrays: Any, role: str) -> dict[Hashable, Any]:
+    if not isinstance(arrays, Mapping | Sequence) or isinstance(arrays, str):
+        raise ValueError(
+            f"from_conditions: {role} must be a mapping or a list with one array per condition"
+        )
+    named = dict(arrays) if isinstance(arrays, Mapping) else dict(enumerate(arrays))
+    if not named:
+        raise ValueError(f"from_conditions: {role} is empty")
+    return named
+
+
+def _part(
+    label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str | None
+) -> Representation:
+    try:
+        if pool is not None:
+            return from_trials(X, pool=pool, window=window, axes=axes)
+        if window is not None:
+            raise ValueError('a window needs pool, for example pool="mean"')
+        return X if isinstance(X, Representation) else Representation(X, str(label))
+    except ValueError as error:
+        raise ValueError(f"from_conditions: condition {label!r}: {error}") from error
+
+
+def _alternating(counts: list[int]) -> np.ndarray:
+    """Return an order in which both parities and both halves of all trials hold each condition.
+
+    Pairs of trials of one condition follow pairs of another.
+    """
+    keys = []
+    for condition, count in enumerate(counts):
+        pairs = -(-count // 2)
+        keys += [((trial // 2 + 0.5) / pairs, condition, trial) for trial in range(count)]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__))
+
+
+def _recorded(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.ndarray:
+    if times.keys() != labels:
+        raise ValueError(
+            f"from_conditions: times are of {list(times)} but responses of {list(labels)}"
+        )
+    parts = [np.asarray(times[label], dtype=float) for label in labels]
+    if [part.shape for part in parts] != [(count,) for count in counts]:
+        shapes = [part.shape for part in parts]
+        raise ValueError(
+            f"from_conditions: times must be one per trial, {counts}; got shapes {shapes}"
+        )
+    all_times = np.concatenate(parts)
+    if not np.isfinite(all_times).all() or len(np.unique(all_times)) < len(all_times):
+        raise ValueError("from_conditions: times must be finite and all different")
+    return np.argsort(all_times)
+
+
+def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
+    """Return the library of all parts, and the precision they ask for."""
+    kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
+    precisions = {part.dtype for part in parts}
+    if len(kinds) > 1 or len(precisions) > 1:
+        dtypes = f"with dtype {' and '.join(map(str, precisions))}"
+        problem = f"of {' and '.join(kinds)}" if len(kinds) > 1 else dtypes
+        raise ValueError(
+            "from_conditions: all conditions must be of one library and dtype; got arrays "
+            f"{problem}"
+        )
+    return namespace(*(part.source for part in parts)), precisions.pop()
+
+
+def _names(names: list[Hashable]) -> np.ndarray:
+    """Return names of conditions as an array: numbers or words as they are, others as text."""
+    number = int | float | np.bool_ | np.integer | np.floating
+    are_numbers = all(isinstance(name, number) for name in names)
+    is_plain = are_numbers or all(isinstance(name, str) for name in names)
+    labels = np.array(names if is_plain else [str(name) for name in names])
+    if len(np.unique(labels)) < len(names):
+        is_ambiguous = [(labels == label).sum() > 1 or label != label for label in labels]
+        same = ", ".join(map(repr, compress(names, is_ambiguous)))
+        raise ValueError(f"from_conditions: names that look the same: {same}; rename one of them")
+    return labels

@@ -1,0 +1,459 @@
+"""Tables with a column of vectors, as vector stores and notebooks write them, and columns that name
+the samples: data frames of pandas and polars, and tables of pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.extras import need
+from ..base.text import did_you_mean, warn
+from .columns import Names, plain_names
+from .sample_ids import ID
+
+NUMBERS, VECTORS, WORDS, NUMERALS, LISTS, OTHER = (
+    "numbers", "vectors", "words", "numbers as text or objects", "lists as text", "others"
+)  # fmt: skip
+SHOWN = 5  # names of columns in a message
+CELLS = 100  # cells of a column that are looked at to find what it holds
+
+
+class Column(NamedTuple):
+    """A column of a table: its name, what it holds, and its values in the library they came in."""
+
+    name: Any
+    kind: str
+    values: Any
+
+
+class Choice(NamedTuple):
+    """What a table holds: the vectors, or a frame of the columns with features, the ids of the
+    samples, if a column names them, the whole table as a frame, whose index may name them, and the
+    names of the features; vectors have none."""
+
+    values: Any
+    ids: tuple[Hashable, ...] | None
+    frame: Any
+    features: Names = None
+
+
+def is_table(data: Any) -> bool:
+    """Say whether this is a data frame of pandas or polars, or a table of pyarrow."""
+    is_frame = hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "to_numpy")
+    return is_frame or _is_arrow(data)
+
+
+def is_column(data: Any) -> bool:
+    """Say whether this is a series of pandas or polars, or an array of pyarrow."""
+    if hasattr(data, "columns") or not hasattr(data, "__array__"):
+        return False
+    is_series = type(data).__name__ == "Series" and hasattr(data, "dtype")
+    return is_series or (hasattr(data, "null_count") and hasattr(data, "type"))
+
+
+def choose(data: Any, called: str, column: str | None, ids: Any) -> Choice:
+    """Return the vectors or the features of a table, and the ids that a column of it holds.
+
+    ``column`` : the column of vectors. Without it, the only column of vectors is the data; a table
+    without such a column holds one feature a column. ``ids``: the name of the column that names the
+    samples; None for a column of words or numbers with a usual name, such as ``id`` or
+    ``filename``.
+
+    Raises ``ValueError``, with a remedy, where ``column`` must be chosen, where a table has no such
+    column, and where vectors are missing or have different lengths. Warns of the columns that are
+    left out.
+    """
+    frame = _as_frame(data)
+    if column is None and not isinstance(ids, str) and all(map(holds_numbers, frame.dtypes)):
+        return Choice(frame, None, frame, plain_names(frame.columns))
+    columns = columns_of(frame)
+    named = _named(columns, ids, called) if isinstance(ids, str) else None
+    if named is None and ids is None and not _has_names(frame):
+        named = next((c for c in columns if _names_samples(c, columns)), None)
+    others = [c for c in columns if c is not named]
+    vectors = [c for c in others if c.kind == VECTORS]
+    if column is None and len(vectors) == 1:
+        chosen: Column | None = vectors[0]
+        _report_rest(called, vectors[0], [c for c in others if c is not vectors[0]])
+    elif column is None and vectors:
+        raise ValueError(
+            f"{called} has columns of vectors, {_listed(vectors)}: choose one, "
+            f"column={vectors[0].name!r}"
+        )
+    else:
+        chosen = None if column is None else _named(columns, column, called)
+    order = None if named is None else _ids_in(named, called, data)
+    if chosen is None:
+        values = frame if named is None else _without(frame, named.name)
+        if named is not None and not len(values.columns):
+            raise ValueError(
+                f"{called} holds no features, only the ids {named.name!r} of its samples"
+            )
+        return Choice(values, order, frame, plain_names(values.columns))
+    if chosen.kind == NUMBERS:
+        return Choice(_array(chosen.values).reshape(-1, 1), order, frame, (chosen.name,))
+    return Choice(vectors_in(chosen, called, data), order, frame)
+
+
+def remedy_for(data: Any, unusable: Sequence[Any]) -> str:
+    """Return what to do about columns, by their names, that hold no numbers; a remedy that leaves
+    some features, or names the other way to have them."""
+    columns = columns_of(_as_frame(data))
+    wrong = [c for c in columns if c.name in unusable]
+    if lists := [c for c in wrong if c.kind == LISTS]:
+        return _remedy_for_text(lists[0])
+    if pieces := [c for c in wrong if c.kind == OTHER]:
+        held = _first_cells(pieces[0].values)
+        if remedy := _remedy_for_cells(data, pieces[0].name, held):
+            return remedy
+    if numerals := [c for c in wrong if c.kind == NUMERALS]:
+        return (
+            f"{_listed(numerals)}: numbers as text or objects; pass {_as_numbers(data, numerals)}"
+        )
+    if len(wrong) == len(columns):
+        return (
+            f"no column holds numbers; {_coded(data)} makes features of classes, a model of texts"
+        )
+    return leaving_out(data, [c.name for c in wrong])
+
+
+def _remedy_for_text(column: Column) -> str:
+    """Return how vectors written as text become numbers: as JSON, or as NumPy prints arrays."""
+    cells = f"X[{column.name!r}]"
+    texts = [str(text) for text in _first_cells(column.values)]
+    start = f"{column.name!r} holds vectors written as text"
+    if any("..." in text for text in texts):
+        return f"{start}, with numbers left out (...); write them again as lists, x.tolist()"
+    if all("," in text or len(text.split()) == 1 for text in texts):
+        return f"{start}; pass np.array([json.loads(str(text)) for text in {cells}])"
+    return f"{start}; pass np.array([str(text).strip(' []').split() for text in {cells}], float)"
+
+
+def _remedy_for_cells(data: Any, name: Any, cells: Sequence[Any]) -> str:
+    """Return what to do about a column of neither numbers nor words, by its first cells."""
+    if not cells:
+        return f"{name!r} has no value at all; leave it out, {_leaving(data, [name])}"
+    if all(isinstance(cell, complex) for cell in cells):
+        return "take the absolute value, abs(X), or X.to_numpy().real and .imag side by side"
+    if all(isinstance(cell, dict) for cell in cells):
+        nested = f"pd.json_normalize(X[{name!r}].to_list())"
+        return f"{name!r} holds records; pass {nested}"
+    if any(not isinstance(cell, str) and np.ndim(cell) == 1 for cell in cells):
+        return (
+            f"{name!r} holds vectors with words or missing numbers; pass "
+            f"np.array([list(v) for v in X[{name!r}]], dtype=float), in which a missing number is "
+            "NaN, and leave those rows out"
+        )
+    return ""
+
+
+def _leaving(data: Any, names: Sequence[Any]) -> str:
+    some = _listed_names(names)
+    if hasattr(data, "iloc"):
+        return f"X.drop(columns=[{some}])"
+    return f"X.drop_columns([{some}])" if _is_arrow(data) else f"X.drop({some})"
+
+
+def leaving_out(data: Any, names: Sequence[Any]) -> str:
+    """Return how columns of a table, by their names, are left out, or become ids."""
+    ids = f"rs.Representation(X, ids={names[0]!r})"
+    if hasattr(data, "iloc"):
+        ids = f"X.set_index({names[0]!r})"
+    how = _leaving(data, names)
+    return f"leave out what is no feature, {how}, or make it the sample ids, {ids}"
+
+
+def _as_numbers(data: Any, columns: Sequence[Column]) -> str:
+    """Return how columns of numbers as text or objects become numbers."""
+    pairs = ", ".join(f"{c.name!r}: float" for c in columns)
+    if hasattr(data, "iloc"):
+        return f"X.astype({{{pairs}}})"
+    return f"X.to_pandas().astype({{{pairs}}})" if _is_arrow(data) else f"X.cast({{{pairs}}})"
+
+
+def _coded(data: Any) -> str:
+    if hasattr(data, "iloc"):
+        return "pd.get_dummies(X)"
+    return "pd.get_dummies(X.to_pandas())" if _is_arrow(data) else "X.to_dummies()"
+
+
+# ------------------------------------------------------------------------------------------ columns
+
+
+def columns_of(data: Any) -> list[Column]:
+    """Return the columns of a table, each with what it holds."""
+    if hasattr(data, "iloc"):
+        parts = [(name, data.iloc[:, place]) for place, name in enumerate(data.columns)]
+    else:
+        parts = [(name, data.get_column(name)) for name in data.columns]
+    return [as_column(name, values) for name, values in parts]
+
+
+def as_column(name: Any, values: Any) -> Column:
+    """Return a series of pandas or polars, or an array of pyarrow, with what it holds."""
+    return Column(name, _kind(values), values)
+
+
+def holds_numbers(dtype: Any) -> bool:
+    """Say whether a dtype of pandas or polars is one of real numbers."""
+    kind = getattr(dtype, "kind", None)
+    if kind is not None:
+        return kind in "biuf"
+    return bool(dtype.is_numeric() or str(dtype) == "Boolean")  # polars
+
+
+def _kind(values: Any) -> str:
+    dtype = values.dtype if hasattr(values, "dtype") else values.type
+    kind, text = getattr(dtype, "kind", None), str(dtype).lower()
+    if re.match(r"(fixed_size_|large_)?list|array\(", text):
+        inner = re.search(r"float|double|int|bool", text)
+        return VECTORS if inner and not re.search(r"string|struct", text) else OTHER
+    if (hasattr(dtype, "is_numeric") or kind is not None) and holds_numbers(dtype):
+        return NUMBERS
+    if text == "object" or text.startswith(("str", "large_string", "cat", "dictionary", "utf")):
+        return _kind_of_cells(_first_cells(values))
+    if re.match(r"u?int\d|float|double|halffloat|bool|decimal", text):
+        return NUMBERS
+    return OTHER
+
+
+def _first_cells(values: Any) -> list[Any]:
+    """Return the first cells that are not missing, as objects of Python."""
+    if hasattr(values, "iloc"):
+        return list(values.dropna().iloc[:CELLS])
+    cells = values.slice(0, CELLS)
+    listed = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.to_list()
+    return [cell for cell in listed if cell is not None]
+
+
+def _kind_of_cells(cells: list[Any]) -> str:
+    if not cells:
+        return OTHER
+    if all(isinstance(cell, str) for cell in cells):
+        if all(_is_number(cell) for cell in cells):
+            return NUMERALS
+        return (
+            LISTS if all(re.match(r"\s*\[.*\]\s*$", cell, re.DOTALL) for cell in cells) else WORDS
+        )
+    if all(isinstance(cell, list | tuple) or hasattr(cell, "shape") for cell in cells):
+        kinds = {np.asarray(cell).dtype.kind for cell in cells if np.ndim(cell)}
+        return VECTORS if kinds and kinds <= set("biuf") else OTHER
+    if all(isinstance(cell, int | float | np.number) or is_decimal(cell) for cell in cells):
+        return NUMERALS
+    return OTHER
+
+
+def is_decimal(cell: Any) -> bool:
+    """Say whether this is a decimal number or a fraction of Python."""
+    return type(cell).__module__ in ("decimal", "fractions")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _names_samples(column: Column, columns: Sequence[Column]) -> bool:
+    """Say whether a column has a usual name of ids, and words; or whole numbers, each once, beside
+    vectors."""
+    if not ID.fullmatch(str(column.name)):
+        return False
+    if column.kind in (WORDS, NUMERALS):
+        return column.kind == WORDS or any(c.kind == VECTORS for c in columns)
+    if column.kind != NUMBERS or not any(c.kind == VECTORS for c in columns):
+        return False
+    numbers = _array(column.values)
+    return numbers.dtype.kind in "iu" and len(np.unique(numbers)) == len(numbers)
+
+
+def _named(columns: Sequence[Column], name: str, called: str) -> Column:
+    fitting = [c for c in columns if c.name == name]
+    if len(fitting) > 1:
+        raise ValueError(f"{called} has {len(fitting)} columns called {name!r}; rename them")
+    column = next(iter(fitting), None)
+    if column is None:
+        known = [str(c.name) for c in columns]
+        raise ValueError(f"{called} has no column {name!r}{did_you_mean(name, known)}")
+    return column
+
+
+def _has_names(frame: Any) -> bool:
+    """Say whether the index of a frame of pandas names the samples: more than numbers of rows."""
+    if not hasattr(frame, "iloc"):
+        return False
+    index = frame.index
+    return index.nlevels > 1 or index.name is not None or np.asarray(index).dtype.kind not in "iu"
+
+
+def _ids_in(column: Column, called: str, data: Any) -> tuple[Hashable, ...]:
+    values = column.values
+    cells = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
+    if column.kind in (VECTORS, LISTS):
+        raise ValueError(f"{called}: column {column.name!r} holds vectors, not ids")
+    empty = [row for row, cell in enumerate(cells) if cell is None or cell != cell]
+    if empty:
+        raise ValueError(
+            f"{called}: column {column.name!r} has no id in row {empty[0]}; leave out rows without "
+            f"one, {_dropping(data, column.name)}"
+        )
+    return tuple(cells)
+
+
+def _report_rest(called: str, chosen: Column, rest: Sequence[Column]) -> None:
+    """Warn of columns beside the vectors that are left out; ``ValueError`` where they may be
+    features."""
+    features = [c for c in rest if c.kind == NUMBERS and _array(c.values).dtype.kind == "f"]
+    if features:
+        raise ValueError(
+            f"{called} has a column of vectors, {chosen.name!r}, beside numbers, "
+            f"{_listed(features)}; for the vectors alone pass column={chosen.name!r} to "
+            "rs.Representation"
+        )
+    if rest:
+        warn(f"{called}: the vectors are {chosen.name!r}; left out: {_listed(rest)}")
+
+
+# ------------------------------------------------------------------------------------------ vectors
+
+
+def vectors_in(column: Column, called: str, data: Any) -> np.ndarray:
+    """Return a column of vectors as (n, d) numbers, without objects of Python for each number.
+
+    ``data``: the table, for the remedy. Raises ``ValueError`` that names the row for a vector that
+    is missing or has another length.
+    """
+    if column.kind != VECTORS:
+        held = _kind_in_words(column)
+        raise ValueError(f"{called}: column {column.name!r} holds {held}, not vectors of numbers")
+    values = column.values
+    if hasattr(values, "iloc") and str(values.dtype) != "object":
+        values = values.array.__arrow_array__()
+    if hasattr(values, "null_count") and hasattr(values, "type"):
+        return _of_arrow(values, column.name, called, data)
+    if hasattr(values, "explode") and not hasattr(values, "iloc"):
+        return _of_polars(values, column.name, called, data)
+    cells = list(values)
+    lengths = np.array([-1 if _is_missing(cell) else len(cell) for cell in cells])
+    _check_lengths(lengths, column.name, called, data)
+    return np.stack([np.asarray(cell) for cell in cells])
+
+
+def _kind_in_words(column: Column) -> str:
+    return "dates or objects" if column.kind == OTHER else column.kind
+
+
+def _of_arrow(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
+    parts, lengths = [], []
+    for chunk in getattr(values, "chunks", [values]):
+        is_valid = np.asarray(chunk.is_valid())
+        if hasattr(chunk, "offsets"):
+            sizes = np.diff(chunk.offsets.to_numpy())
+        else:
+            sizes = np.full(len(chunk), chunk.type.list_size)
+        lengths.append(np.where(is_valid, sizes, -1))
+        parts.append(chunk.flatten().to_numpy(zero_copy_only=False))
+    width = _check_lengths(np.concatenate(lengths), name, called, data)
+    return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(-1, width)
+
+
+def _of_polars(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
+    if "array" in str(values.dtype).lower():
+        lengths = np.where(values.is_null().to_numpy(), -1, values.dtype.shape[0])
+    else:
+        lengths = values.list.len().cast(int).fill_null(-1).to_numpy()
+    width = _check_lengths(lengths, name, called, data)
+    return np.asarray(values.explode().to_numpy()).reshape(len(values), width)
+
+
+def _check_lengths(lengths: np.ndarray, name: Any, called: str, data: Any) -> int:
+    """Return the length that all vectors have; ``ValueError`` unless they do. -1: no vector."""
+    where = called if name is None else f"{called}: column {name!r}"
+    if not lengths.size or not lengths.any():
+        raise ValueError(f"{where} has no numbers")
+    sizes, counts = np.unique(lengths[lengths >= 0], return_counts=True)
+    usual, others = int(sizes[np.argmax(counts)]) if sizes.size else 0, len(lengths)
+    if (lengths < 0).any():
+        row, others = int(np.argmax(lengths < 0)), int((lengths < 0).sum()) - 1
+        problem, remedy = f"has no vector in row {row}", _dropping(data, name)
+    elif len(sizes) > 1:
+        row, others = int(np.argmax(lengths != usual)), int((lengths != usual).sum()) - 1
+        problem = (
+            f"has vectors of different lengths: most have {usual} numbers, row {row} has "
+            f"{int(lengths[row])}"
+        )
+        remedy = _of_length(data, name, usual)
+    else:
+        return usual
+    more = f" ({others} more)" * (others > 0)
+    raise ValueError(
+        f"{where} {problem}{more}; leave those rows out, in all representations: {remedy}"
+    )
+
+
+def _dropping(data: Any, name: Any) -> str:
+    """Return how rows of a table, or of a column by itself, that lack a vector are left out."""
+    if name is None:
+        methods = {"iloc": "dropna", "drop_null": "drop_null"}
+        return f"X.{next((m for a, m in methods.items() if hasattr(data, a)), 'drop_nulls')}()"
+    if hasattr(data, "iloc"):
+        return f"X.dropna(subset=[{name!r}])"
+    return f"X.filter(X[{name!r}].is_valid())" if _is_arrow(data) else f"X.drop_nulls({name!r})"
+
+
+def _of_length(data: Any, name: Any, length: int) -> str:
+    """Return how the rows of a table, or of a column by itself, with this length are chosen."""
+    cells = "X" if name is None else f"X[{name!r}]"
+    if hasattr(data, "iloc"):
+        return f"X[{cells}.map(len) == {length}]"
+    if hasattr(data, "to_pylist"):
+        lengths = f"pyarrow.compute.list_value_length({cells})"
+        return f"X.filter(pyarrow.compute.equal({lengths}, {length}))"
+    return f"X.filter({cells}.list.len() == {length})"
+
+
+# ------------------------------------------------------------------------------------------- pieces
+
+
+def _is_arrow(data: Any) -> bool:
+    return hasattr(data, "schema") and hasattr(data, "column_names") and hasattr(data, "__array__")
+
+
+def _is_missing(cell: Any) -> bool:
+    return not hasattr(cell, "__len__")
+
+
+def _array(values: Any) -> np.ndarray:
+    numbers = values.to_numpy()
+    if numbers.dtype == object:  # missing numbers of pandas
+        numbers = values.to_numpy(dtype="float64", na_value=np.nan)
+    return np.asarray(numbers)
+
+
+def _without(frame: Any, name: Any) -> Any:
+    return frame.drop(columns=[name]) if hasattr(frame, "iloc") else frame.drop(name)
+
+
+def _as_frame(data: Any) -> Any:
+    """Return a table of pyarrow as a frame of pandas whose vectors stay in the memory of pyarrow;
+    another table as it is."""
+    if not _is_arrow(data):
+        return data
+    pandas = need("pandas")
+    return data.to_pandas(
+        types_mapper=lambda kind: pandas.ArrowDtype(kind) if "list" in str(kind) else None
+    )
+
+
+def _listed(columns: Sequence[Column]) -> str:
+    return _listed_names([c.name for c in columns])
+
+
+def _listed_names(names: Sequence[Any]) -> str:
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:SHOWN] + ["..."] * (len(listed) > SHOWN))

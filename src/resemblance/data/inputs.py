@@ -1,0 +1,513 @@
+"""Arrays, tables and files of users, each as one array with the samples of its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import array_api_compat
+import numpy as np
+
+from ..base.arrays import Array, has_no_values, is_spread, is_torch, namespace
+from .columns import Names, ids_of_coordinates, names_of_columns
+from .frames import (
+    VECTORS,
+    as_column,
+    choose,
+    holds_numbers,
+    is_column,
+    is_decimal,
+    is_table,
+    leaving_out,
+    remedy_for,
+    vectors_in,
+)
+from .lists import of_mapping, problem_of_list
+from .sample_ids import ID_NUMBER, are_parts_of_a_table, hint_of_ids, is_missing_id
+
+# The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
+# unknown.
+Order = tuple[Hashable, ...] | range | None
+TRANSPOSED = "; did you pass (n_features, n_samples)?"
+MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
+NUMBERS = ("bool", "integral", "real floating")
+LABELS = ("label", "labels", "class", "target")  # names of columns of small whole numbers
+SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
+
+
+class LabelledArray(NamedTuple):
+    """An array, in the library it came in, the samples of its rows, and the names of its
+    columns."""
+
+    array: Array
+    order: Order
+    features: Names = None
+
+
+def receive(
+    data: Any, called: str, ids: Iterable[Hashable] | str | None = None, column: str | None = None
+) -> LabelledArray:
+    """Return a user's data as an array of real numbers with its samples, by their ids if given.
+
+    ``called`` is the name of the data in errors. ``column``, and ``ids`` if it is a word, name
+    columns of a table. Raises ``ValueError`` with a remedy for what is not an array, and for values
+    that are not real numbers.
+    """
+    if (vectors := of_mapping(data, called)) is not None:
+        data, ids = vectors.array, vectors.ids if ids is None else ids
+    if problem := _problem(data):
+        raise ValueError(f"{called} {problem}")
+    if is_table(data):
+        chosen = choose(data, called, column, ids)
+        ids = chosen.ids if ids is None or isinstance(ids, str) else ids
+        array = chosen.values
+        if is_table(array):
+            array = _table_values(array, called, data)
+        data, names = chosen.frame, chosen.features
+    elif column is not None or isinstance(ids, str):
+        option = f"column={column!r}" if column is not None else f"ids={ids!r}"
+        raise ValueError(f"{called} is no table; leave {option} out, which names a column")
+    else:
+        array, names = _values(data, called), None
+        if array.ndim == 2:
+            names = names_of_columns(data, array.shape[1])
+    is_plain = not getattr(array.dtype, "names", None) and getattr(array.dtype, "kind", "") != "T"
+    if not is_plain or not namespace(array).isdtype(array.dtype, NUMBERS):
+        raise ValueError(
+            f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
+        )
+    order = order_of(data, called)
+    return LabelledArray(array, order if ids is None else plain_ids(ids), names)
+
+
+def word(name: Any) -> str:
+    """Return the name of a representation, "" for None; ``ValueError`` for what may be its ids."""
+    if name is None:
+        return ""
+    if not isinstance(name, str):
+        raise ValueError(
+            f"the name of a representation must be a word; got {type(name).__name__}; sample ids "
+            "are given by name, ids=..."
+        )
+    return name
+
+
+def read_only(array: Array) -> Array:
+    """Return an array that a measure cannot write to: it would change the data of the next one."""
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def order_of(data: Any, called: str) -> Order:
+    """Return the samples in the index of a table or in the first coordinate of a DataArray.
+
+    An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index
+    with missing values.
+    """
+    if hasattr(data, "iloc"):
+        index = data.index
+    elif _is_labelled(data):
+        index = data.indexes.get(data.dims[0]) if data.dims else None
+        if index is None:
+            return ids_of_coordinates(data) or None
+    else:
+        return None
+    if index.isna().any() if index.nlevels == 1 else False:
+        raise ValueError(
+            f"{called} has missing values in its index; fill them in, or drop the index: "
+            "reset_index()"
+        )
+    numbers = np.asarray(index)
+    if numbers.dtype.kind in "iu" and np.array_equal(numbers, np.arange(len(numbers))):
+        return range(len(numbers))
+    return tuple(index)
+
+
+def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return ids as numbers and words of Python, which are equal whatever library they came in.
+
+    Raises ``ValueError`` for a set, which has no order, for ids in two axes, and for a missing id.
+    """
+    if isinstance(ids, set | frozenset):
+        raise ValueError(f"ids must be a list, one for each row; got {type(ids).__name__}")
+    if len(shape := tuple(getattr(ids, "shape", (0,)))) != 1:
+        remedy = "; pass ids[:, 0]" if shape[1:] == (1,) else ""
+        raise ValueError(f"ids must be a list, one for each row; got shape {shape}{remedy}")
+    kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
+    plain = tuple(
+        ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else map(_plain_id, ids)
+    )
+    missing = [row for row, name in enumerate(plain) if is_missing_id(name)]
+    if missing:
+        raise ValueError(
+            f"ids: row {missing[0]} has none, but {plain[missing[0]]!r}; name that sample, or "
+            "leave it out of the data and of ids, in all representations"
+        )
+    return plain
+
+
+def _plain_id(value: Any) -> Any:
+    """Return an id, or each part of an id that is a tuple, without the type of NumPy."""
+    if isinstance(value, tuple):
+        return tuple(map(_plain_id, value))
+    is_number_or_word = isinstance(value, np.generic) and value.dtype.kind not in ("m", "M")
+    return value.item() if is_number_or_word else value
+
+
+def check_shape(called: str, array: Array, order: Order, features: Names) -> None:
+    """Raise ``ValueError``, with a remedy, for a shape, ids or names of features that do not
+    fit."""
+    remedies = {
+        1: "; for one feature per sample write X[:, None], or X.to_frame()",
+        3: '; pool it first, for example rs.from_tokens(X, pool="mean")',
+        4: '; pool it first, for example rs.from_maps(X, pool="mean")',
+    }
+    if array.ndim == 1 and not len(array):
+        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
+    if array.ndim != 2:
+        flat = "; to put all values of a sample side by side write X.reshape(len(X), -1)"
+        remedy = remedies.get(array.ndim, flat if array.ndim > 2 else "")
+        raise ValueError(
+            f"{called} must be (n_samples, n_features); got shape {tuple(array.shape)}{remedy}"
+        )
+    if 0 in array.shape:
+        raise ValueError(f"{called} is empty: shape {tuple(array.shape)}")
+    counted = {"samples": ("ids", order), "features": ("names of features", features)}
+    for (what, (words, names)), length in zip(counted.items(), array.shape):
+        if names is not None and len(names) != length:
+            raise ValueError(f"{called} has {length} {what} but {len(names)} {words}")
+        try:
+            hash(names)
+        except TypeError as error:
+            raise ValueError(
+                f"{called}: {words} must be words, numbers or tuples of them ({error})"
+            ) from None
+
+
+def stimuli_of(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+    """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
+    names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
+    return tuple(names) if len(set(names)) < len(names) else ()
+
+
+def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
+    """Raise ``ValueError`` when x and y are known to differ in samples, or in their order.
+
+    Rows that are merely numbered may belong to any samples, unless those of the other have the same
+    numbers in another order.
+    """
+    if of_x is None or of_y is None or tuple(of_x) == tuple(of_y):
+        return
+    if repeated := [name for of in (of_x, of_y) for name, n in Counter(of).items() if n > 1]:
+        what = "the samples of {} in another order" if Counter(of_x) == Counter(of_y) else ""
+        what = what or "other sample ids than {}"
+        raise ValueError(
+            f"{called}: {y} has {what.format(x)}, and {repeated[0]!r} occurs several times, so "
+            "rows cannot be matched; average repeats on both sides, rs.condition_means(X, ids), or "
+            "number them, ids=[(sample, trial), ...]"
+        )
+    if Counter(of_x) == Counter(of_y):
+        raise ValueError(
+            f"{called}: {y} has the samples of {x} in another order; put both in one order by "
+            "rs.join_samples, or by .loc[other.index] for data frames (or drop the index, if the "
+            "rows belong together: reset_index(drop=True))"
+        )
+    are_halves = False
+    if isinstance(of_x, range) or isinstance(of_y, range):
+        are_halves = are_parts_of_a_table(of_x, of_y)
+        if not are_halves:
+            return
+    if are_halves or not set(of_x) & set(of_y):
+        spans = " and ".join(f"{of[0]!r} to {of[-1]!r}" for of in (of_x, of_y))
+        parts = f"; these are {spans}, as in two parts of one table" if are_halves else ""
+        remedy = hint_of_ids(of_x, of_y) or (
+            "; compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
+            "the rows belong together: reset_index(drop=True))"
+        )
+        raise ValueError(
+            f"{called}: {y} has sample ids of other samples than {x}, such as "
+            f"{next(i for i in of_y if i not in set(of_x))!r}{parts}{remedy}"
+        )
+    first = next((b for b in of_y if b not in set(of_x)), of_y[0])
+    raise ValueError(
+        f"{called}: {y} has sample ids of other samples than {x}, such as {first!r}; "
+        "rs.join_samples keeps the samples that both have (or drop the index, if the rows belong "
+        "together: reset_index(drop=True))"
+    )
+
+
+def check_labels(called: str, x: str, of_x: Order, **labels: Any) -> None:
+    """Raise ``ValueError`` for labels, by their role, whose index has other samples than x, or
+    another order."""
+    for role, values in labels.items():
+        check_order(called, x, of_x, f"{role}=", order_of(values, f"{role}="))
+
+
+def is_single(data: Any) -> bool:
+    """Say whether this is one array, table, file or model, and not a collection of several."""
+    if isinstance(data, str | Path | bytes):
+        return True
+    if any(hasattr(data, name) for name in ("__array__", "column_names", "named_modules")):
+        return True
+    return bool(array_api_compat.is_array_api_obj(data)) or _is_sparse(data)
+
+
+def holds_named(data: Any) -> bool:
+    """Say whether this is a list of pairs (name, array)."""
+    return isinstance(data, list | tuple) and bool(data) and all(map(_is_named, data))
+
+
+def _is_named(entry: Any) -> bool:
+    is_pair = isinstance(entry, list | tuple) and len(entry) == 2
+    return is_pair and isinstance(entry[0], str)
+
+
+def hint_of_counts(n: int, m: int) -> str:
+    """Return a hint for an error about n and m samples, which should be as many."""
+    few, many = sorted((n, m))
+    if not 1 < few < many or many % few:
+        return ""
+    return (
+        f"; {many} is {many // few} x {few}: if these are {many // few} trials of each sample, "
+        "average them, or repeat the samples"
+    )
+
+
+def transposition(
+    x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
+) -> str:
+    """Return a hint for an error about numbers of rows, if these shapes look transposed."""
+    are_both = x[1] == y[1] > max(x[0], y[0])
+    fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
+    suspect = next((name for name, is_match in fits.items() if is_match), None)
+    return f"{TRANSPOSED} Transpose {suspect}." if suspect else ""
+
+
+# ------------------------------------------------------------------------------------------- arrays
+
+
+def _values(data: Any, called: str) -> Array:
+    if is_column(data) and (column := as_column(None, data)).kind == VECTORS:
+        return vectors_in(column, called, data)
+    if array_api_compat.is_array_api_obj(data):
+        array = np.asarray(data) if isinstance(data, np.matrix) else data
+    else:
+        try:
+            array = np.asarray(data)
+        except (ValueError, RuntimeError, TypeError) as error:
+            reason = (
+                problem_of_list(data)
+                or "is not an array of numbers: its rows have different lengths"
+            )
+            raise ValueError(f"{called} {reason}") from error
+        is_odd = array.ndim > 2 or array.dtype == object
+        if isinstance(data, list | tuple) and is_odd and (reason := problem_of_list(data)):
+            raise ValueError(f"{called} {reason}")
+    if isinstance(array, np.ndarray) and array.dtype == object:
+        return _stacked(array, called)
+    return array
+
+
+def _stacked(array: np.ndarray, called: str) -> np.ndarray:
+    """Return rows that are objects, such as embeddings in a column of a table, as one array."""
+    rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
+    if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
+        if len({row.shape for row in rows}) == 1:
+            return np.stack(rows)
+        raise ValueError(f"{called} {problem_of_list(list(array))}")
+    first = next(iter(array.ravel()), None)
+    if isinstance(first, int | float | np.number) or is_decimal(first):
+        raise ValueError(
+            f"{called} must hold real numbers; got dtype object; if all are numbers, pass "
+            "np.asarray(X, dtype=float)"
+        )
+    raise ValueError(
+        f"{called} must hold real numbers; got Python objects, the first of type "
+        f"{type(first).__name__}"
+    )
+
+
+def _conversion(array: Array) -> str:
+    """Return how to convert values that are not real numbers."""
+    if "complex" in str(array.dtype):
+        return "take abs(X), or X.real and X.imag side by side"
+    if getattr(array.dtype, "names", None):
+        return _conversion_of_fields(array.dtype)
+    if getattr(array.dtype, "kind", "") in ("S", "U", "T"):
+        return _conversion_of_text(array)
+    return "convert them first"
+
+
+def _conversion_of_fields(dtype: Any) -> str:
+    """Return how the fields of a structured array become features: a field of vectors by itself, or
+    all fields of numbers."""
+    fields = {name: dtype.fields[name][0] for name in dtype.names}
+    numbers = [name for name, field in fields.items() if field.base.kind in "biuf"]
+    vectors = [name for name in numbers if fields[name].shape]
+    start = f"it has fields {', '.join(fields)}: "
+    if vectors:
+        return f"{start}pass X[{vectors[0]!r}]"
+    numbers = [name for name in numbers if not ID_NUMBER.fullmatch(name)] or numbers
+    chosen = "X" if len(numbers) == len(fields) else f"X[{numbers}]"
+    return f"{start}np.lib.recfunctions.structured_to_unstructured({chosen})"
+
+
+def _conversion_of_text(array: Array) -> str:
+    try:
+        np.asarray(array).astype(float)
+    except ValueError:
+        first = str(np.asarray(array).ravel()[0])[:40]
+        return (
+            f"it holds words, such as {first!r}; if they name samples, pass them as ids: "
+            "rs.Representation(features, ids=words)"
+        )
+    return "they are numbers written as text, pass X.astype(float)"
+
+
+def _table_values(data: Any, called: str, table: Any) -> np.ndarray:
+    """Return the columns of a data frame of pandas or polars; all of them must hold numbers.
+
+    ``table``: the user's own, for remedies.
+    """
+    words = [name for name, dtype in zip(data.columns, data.dtypes) if not holds_numbers(dtype)]
+    if words:
+        raise ValueError(
+            f"{called} has columns that are not numbers: {_some(words)}; {remedy_for(table, words)}"
+        )
+    values: np.ndarray = data.to_numpy()
+    if values.dtype == object:  # columns of pandas that may be missing
+        values = data.to_numpy(dtype="float64", na_value=np.nan)
+    if len(values) >= MANY_ROWS and values.shape[1] > 1:
+        first, steps = values[:1], np.arange(len(values))[:, None]
+        with np.errstate(invalid="ignore"):
+            are_whole = (values % 1 == 0).all(axis=0)
+        are_counts = (values == first + steps).all(axis=0) & are_whole
+        are_counts |= _are_shuffled_counts(values, are_whole)
+        numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
+        labels = []
+        if not are_whole.all():  # as counts of words are, of which one may be "class"
+            whole = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
+            labels = [name for name, column in whole if _is_label(name, column)]
+        numbers += [n for n, v in zip(data.columns, values.T) if n not in numbers and _is_id(n, v)]
+        if numbers or labels:
+            what = "numbers its rows" if numbers else "looks like a label"
+            remedy = leaving_out(table, numbers or labels)
+            remedy = remedy if numbers else remedy.partition(", or make")[0]
+            raise ValueError(
+                f"{called} has a column that {what}: {_some(numbers or labels)}; {remedy}; if it "
+                f"is a feature, pass X.to_numpy(){', and ids=X.index' * hasattr(data, 'iloc')}"
+            )
+    return values
+
+
+def _are_shuffled_counts(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
+    """Say of each column whether it has consecutive whole numbers in any order, (d,); of ranks all
+    columns have, and then none counts rows."""
+    n = len(values)
+    with np.errstate(invalid="ignore"):
+        are_spans = are_whole & (values.max(axis=0) * 1.0 - values.min(axis=0) == n - 1)
+    unique = [is_span and len(np.unique(v)) == n for is_span, v in zip(are_spans, values.T)]
+    return np.array(unique) & (not all(unique))
+
+
+def _is_id(name: Any, column: np.ndarray) -> bool:
+    """Say whether a column that is called so has a whole number of its own for each row."""
+    if not ID_NUMBER.fullmatch(str(name)) or not np.isfinite(column).all() or (column % 1).any():
+        return False
+    return len(np.unique(column)) == len(column)
+
+
+def _is_label(name: Any, column: np.ndarray) -> bool:
+    return str(name).lower() in LABELS and 2 * len(np.unique(column)) <= len(column)
+
+
+# ---------------------------------------------------------------------- what is no array of numbers
+
+
+def _problem(data: Any) -> str:
+    """Return why data are no array of numbers, with a remedy; nothing if they may be one."""
+    if isinstance(data, type):
+        return f"is the class {data.__name__}, not an array"
+    if isinstance(data, np.ma.MaskedArray):
+        remedy = "drop or fill the masked samples first, X.filled(np.nan)"
+        remedy = remedy if np.ma.is_masked(data) else "nothing is masked, so pass X.data"
+        return f"is a masked array, which is not supported: {remedy}"
+    if _is_sparse(data):
+        return "is a sparse matrix, which is not supported: pass data.toarray()"
+    if is_torch(data):
+        return _problem_of_tensor(data)
+    if has_no_values(data):
+        return (
+            "has no values inside jax.jit, jax.vmap and jax.lax, and measures look at values; call "
+            "the measure outside, where jax.grad works, or by jax.pure_callback"
+        )
+    if is_spread(data):
+        return "is spread over several devices: pass jax.device_put(X, jax.devices()[0])"
+    if hasattr(data, "obs_names") and hasattr(data, "obsm"):
+        return (
+            "is an AnnData; pass rs.Representation(adata.X, ids=adata.obs_names), or an array of "
+            "its obsm"
+        )
+    if type(data).__name__ == "LazyFrame":
+        return "is a LazyFrame, which has no values yet: pass X.collect()"
+    if _is_labelled(data) and [str(d).lower() in SAMPLES for d in data.dims] == [False, True]:
+        return (
+            f"has the dimensions {data.dims}, samples last: pass X.T, or X.to_numpy() if its rows "
+            "are what you compare"
+        )
+    if hasattr(data, "named_modules"):
+        return (
+            "is a model; pass its activations for your inputs: rs.subject_from_model(model, loader)"
+        )
+    if isinstance(getattr(data, "layers", None), Mapping):
+        return (
+            f"is a model with layers {_some(data.layers)}; pass one, X.layers[...], or all to "
+            "rs.compare"
+        )
+    if hasattr(data, "column_names") and not hasattr(data, "__array__"):
+        how = f"one, np.asarray(X[{data.column_names[0]!r}])"
+        how = "X.to_pandas()" if hasattr(data, "to_pandas") else how
+        return f"is a dataset with columns {_some(data.column_names)}; pass {how}"
+    if isinstance(data, Mapping):
+        return f"is a mapping with {_some(data)}; pass one of its arrays, or all to rs.compare"
+    if isinstance(data, Iterator):
+        return f"is a {type(data).__name__}, which can be read only once; pass list(X)"
+    if holds_named(data):
+        return "is a list of names and arrays; pass one of its arrays, or dict(X) to rs.compare"
+    if isinstance(getattr(data, "views", None), dict):
+        return "is a Representation already; pass it as it is, or its array, X.source"
+    return "is None, not an array" if data is None else ""
+
+
+def _problem_of_tensor(data: Any) -> str:
+    if data.is_nested:
+        return (
+            "is a nested tensor: pass the means of its parts, torch.stack([x.mean(0) for x in "
+            "X.unbind()])"
+        )
+    if str(data.layout) != "torch.strided":
+        return f"is a sparse tensor ({data.layout}), which is not supported: pass X.to_dense()"
+    if data.is_meta:
+        return "has no values: it is on the device 'meta'"
+    if data.is_quantized:
+        return "is a quantized tensor: pass X.dequantize()"
+    return f"has dtype {data.dtype}: pass X.float()" if "float8" in str(data.dtype) else ""
+
+
+def _is_labelled(data: Any) -> bool:
+    return hasattr(data, "dims") and hasattr(data, "indexes")
+
+
+def _is_sparse(data: Any) -> bool:
+    return type(data).__module__.startswith("scipy.sparse")
+
+
+def _some(names: Any) -> str:
+    listed = [repr(name) for name in names]
+    if not listed:
+        return "nothing in it"
+    return ", ".join(listed[:5] + ["..."] * (len(listed) > 5))

@@ -1,0 +1,155 @@
+"""Representations restricted to the samples that all of them have, averaged over repeats, or with
+their columns in one order."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import Array, as_float64, detach, like, to_numpy
+from ..significance.labels import numbers_of
+from .columns import is_in_order, numbers_of_columns, order_of_columns
+from .gaps import describe_gaps, trials_with_gaps
+from .inputs import check_order, order_of
+from .representation import Representation, Undefined, as_representation, title, with_rows
+from .sample_ids import hint_of_ids
+
+
+def join_samples(*representations: Any) -> tuple[Representation, ...]:
+    """Restrict representations or data frames to their common sample ids, ordered as in the first.
+
+    Raises ``ValueError`` when one has no ids or repeats one, or when no id is common to all.
+    """
+    if len(representations) == 1 and isinstance(representations[0], Mapping):
+        raise ValueError(
+            "join_samples: it takes representations one by one; for a mapping write "
+            "dict(zip(x, rs.join_samples(*x.values())))"
+        )
+    if not representations:
+        raise ValueError("join_samples: there is nothing to join")
+    inputs = [as_representation(data) for data in representations]
+    for r in inputs:
+        repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
+        if r.order is None or repeated:
+            problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
+            raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
+    common = set.intersection(*(set(r.order or ()) for r in inputs))
+    order = [i for i in inputs[0].order or () if i in common]
+    if not order:
+        hint = hint_of_ids(*(r.order for r in inputs[:2]))
+        raise ValueError(f"join_samples: no sample id is common to all representations{hint}")
+    return tuple(_select(r, order) for r in inputs)
+
+
+def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Representation:
+    r"""Return the mean over the trials of each condition, so that conditions are the samples.
+
+    .. math:: \bar x_c = \frac{1}{|T_c|} \sum_{t \in T_c} x_t
+
+    ``trials``: an array or representation, (n_trials, units). ``conditions``: a label for each
+    trial, numbers or words. The rows, (conditions, units), are in the order of the sorted labels,
+    which are their ids; where that is another order than the labels first occur in, rows without
+    ids are not compared with them. Repeats of a condition are not independent: as samples of their
+    own they would make unrelated representations look alike.
+
+    Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
+    labels whose index has the trials in another order; ``Undefined`` for infinite values. Where
+    trials have NaN, a mean is over the trials of the condition that have a number, and a warning
+    says so. Where none of them has a number of a feature, the mean is NaN, without a warning.
+    """
+    x = as_representation(trials)
+    if x.signed and not x.signed.signs.all():
+        raise Undefined(
+            f"condition_means: {title(x)} lacks dissimilarities, and means need all: leave the "
+            "conditions out that lack some, and write rs.from_dissimilarities of the others"
+        )
+    numbers = numbers_of("condition_means", conditions, x.shape[0], "conditions")
+    index = order_of(conditions, "conditions")
+    check_order("condition_means", title(x), x.order, "the index of conditions", index)
+    rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+    means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
+    stacked = x.xp.stack(means)
+    if not bool(x.xp.all(x.xp.isfinite(stacked))):
+        stacked = _means_of_numbers(x, rows)
+    labels = np.asarray(conditions, dtype=object)
+    first = [int(of[0]) for of in rows]
+    y = with_rows(x, stacked, [labels[row] for row in first])
+    y.name, y.is_sorted = name or x.name, first != sorted(first)
+    return y
+
+
+def _means_of_numbers(x: Representation, rows: Sequence[np.ndarray]) -> Array:
+    """Return the means over the trials of each condition, ``rows``, that have a number; NaN where
+    none has. Warns where some trials of a condition have a number and others have none."""
+    values = as_float64(to_numpy(detach(x.array)))
+    if np.isinf(values).any():
+        raise Undefined(f"condition_means: {title(x)} {describe_gaps(~np.isfinite(values))}")
+    gaps = np.isnan(values)
+    sums = np.array([np.where(gaps[of], 0.0, values[of]).sum(axis=0) for of in rows])
+    counts = np.array([(~gaps[of]).sum(axis=0) for of in rows])
+    sizes = np.array([len(of) for of in rows])[:, None]
+    if ((counts > 0) & (counts < sizes)).any():
+        warnings.warn(trials_with_gaps("condition_means", title(x), gaps), stacklevel=3)
+    return like(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), x.array)
+
+
+def columns_in_one_order(
+    called: str, representations: Sequence[Representation], *, is_one_model: bool = False
+) -> tuple[Representation, ...]:
+    """Return representations whose columns of equal names are in one order, that of the first.
+
+    Columns that are only numbered are put in the order of their numbers, where representations
+    differ in it. ``is_one_model``: the columns of all are the same coordinates.
+
+    Raises ``ValueError`` for names of which some are equal and some not, and for one model also for
+    other names, and where a side without names meets numbers that are out of order.
+    """
+    numbers = [numbers_of_columns(r.features or ()) or () for r in representations]
+    places = {tuple(i - min(of) for i in of) for of in filter(None, numbers)}
+    ordered, owners = list[Representation](), dict[Hashable, Representation]()
+    for r in representations:
+        if len(places) > 1 and not is_in_order(r.features):
+            order = np.argsort(numbers_of_columns(r.features or ()) or ()).tolist()
+            r = with_columns(r, order, "their numbers")
+        named = next((x for x in ordered if x.features and is_one_model), None)
+        reference = next((owners[name] for name in r.features or () if name in owners), named)
+        if reference is not None and r.features is not None:
+            r = columns_like(called, reference, r, is_one_model=is_one_model)
+        owners = dict.fromkeys(r.features or (), r) | owners
+        ordered.append(r)
+    for r in ordered if is_one_model else ():
+        bare = next((x for x in ordered if x.features is None), r)
+        columns_like(called, bare, r, is_one_model=True)
+    return tuple(ordered)
+
+
+def columns_like(
+    called: str, x: Representation, y: Representation, *, is_one_model: bool
+) -> Representation:
+    """Return y with its columns in the order of those of x, if they have the same names.
+
+    Raises ``ValueError`` as :func:`columns_in_one_order` does.
+    """
+    names = title(x), x.features, title(y), y.features
+    order = order_of_columns(called, *names, is_one_model=is_one_model)
+    return y if order is None else with_columns(y, order, title(x))
+
+
+def with_columns(x: Representation, order: Sequence[int], whose: str) -> Representation:
+    """Return a representation of the same columns in another order, which is called ``whose``."""
+    y = copy(x)
+    y.source = x.xp.take(x.source, like(np.asarray(order), x.source), axis=1)
+    y.features = None if x.features is None else tuple(x.features[i] for i in order)
+    y.path, y.column_order = None, whose
+    return y
+
+
+def _select(x: Representation, ids: list[Hashable]) -> Representation:
+    row = {sample: i for i, sample in enumerate(x.order or ())}
+    rows = x.xp.asarray([row[i] for i in ids])
+    return with_rows(x, x.xp.take(x.source, rows, axis=0), ids)

@@ -1,0 +1,396 @@
+"""Layouts: activations with tokens, positions or time bins, pooled to one row per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..base.arrays import Array, is_torch, like, namespace, to_numpy, working_precision
+from ..base.text import warn
+from .array_files import array_file, open_array
+from .inputs import order_of
+from .representation import Representation, as_array
+
+TokenPool = Literal["first", "last", "mean", "max", "flatten"]
+MapPool = Literal["mean", "max", "flatten", "positions"]
+TrialPool = Literal["mean", "max", "flatten"]
+Ids = tuple[Hashable, ...] | None
+AXES = {  # the names of the axes of responses, in the singular
+    "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units",
+    "channel": "units",
+    "cell": "units",
+}  # fmt: skip
+ROWS = 512  # samples averaged at a time: the computing precision is held for these only
+
+
+def from_tokens(
+    X: Any,
+    *,
+    pool: TokenPool,
+    mask: Any = None,
+    name: str = "",
+    ids: Sequence[Hashable] | None = None,
+) -> Representation:
+    """Return one row per sample of activations that have one row per token.
+
+    Parameters
+    ----------
+    X : (n_samples, tokens, features), of any library, the path of a ``.npy`` file, or a list of
+        one (tokens, features) for each sample, all of one shape.
+    pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
+        ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
+    mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
+        padding is. Without a mask all tokens are real.
+    name, ids : as in :class:`Representation`.
+
+    Raises ``ValueError`` for another shape or pooling, for a sample without real tokens, and for
+    ``"flatten"`` with padding, because its columns would mean different tokens in different rows.
+    Warns, without a mask, of samples that end or begin with different numbers of zero tokens.
+    """
+    ids = _known_ids(X) if ids is None else ids
+    X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
+    _check_pool("from_tokens", pool, get_args(TokenPool))
+    if mask is None and pool != "flatten" and (ends := zeros_at_ends(X)):
+        warn(
+            f"from_tokens: {ends}, as padding has, and it is pooled like other tokens; if it is "
+            "padding, pass mask=(X != 0).any(-1), or the attention mask of the tokenizer"
+        )
+    return Representation(pooled_tokens(X, pool, mask, ids), name, ids=ids)
+
+
+def pooled_tokens(
+    X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
+) -> Array:
+    """Return what :func:`from_tokens` does of an array, as an array and without a warning."""
+    real = None if mask is None else _real_tokens(mask, X, ids)
+    if pool == "flatten":
+        _check_no_padding(real)
+        return _flat(X)
+    if pool in ("first", "last"):
+        return _end_token(X, real, pool)
+    mask_of_x = [] if real is None else [like(real, X)]
+    return _in_blocks(_mean_token if pool == "mean" else _max_token, X, *mask_of_x)
+
+
+def zeros_at_ends(X: Array) -> str:
+    """Return how many samples begin or end with tokens that are zero, if their numbers differ."""
+    for place, words in ((-1, "end"), (0, "begin")):
+        is_zero = to_numpy(X[:, place, :] == 0).all(axis=1)
+        if not is_zero.any():
+            continue
+        values: Any = to_numpy(X != 0)
+        tokens = values.any(axis=2)[:, :: place or 1]
+        counts = tokens.argmax(axis=1)[tokens.any(axis=1)]  # of samples that are not all zero
+        if len(set(counts.tolist())) > 1:
+            return (
+                f"{int((counts > 0).sum())} of {len(tokens)} samples {words} with tokens that are "
+                f"zero, up to {counts.max()} of them"
+            )
+    return ""
+
+
+def from_maps(
+    X: Any,
+    *,
+    pool: MapPool,
+    size: tuple[int, int] | None = None,
+    name: str = "",
+    ids: Sequence[Hashable] | None = None,
+) -> Representation:
+    """Return one row per sample, or per position, of activations that are maps of channels.
+
+    Parameters
+    ----------
+    X : (n_samples, channels, height, width), of any library, the path of a ``.npy`` file, or a
+        list of one (channels, height, width) for each sample, all of one shape.
+    pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height
+        * width); or ``"positions"``: each position is a sample, (n_samples * height * width,
+        channels), sample by sample and row by row of the map. Sample ids then become (id, row,
+        column).
+    size : (height, width) to which the maps are first brought by adaptive average pooling, as
+        PyTorch defines it: bin i of h covers floor(i H / h) to ceil((i + 1) H / h). With it, maps
+        of different sizes can be compared. A larger size repeats positions.
+    name, ids : as in :class:`Representation`.
+
+    Raises ``ValueError`` for another shape or pooling, for a size that is not two positive
+    integers, and for ids that do not fit. Warns of maps whose second and third axis are equal and
+    not the fourth, as with channels last, and of a size that repeats positions.
+    """
+    ids = _known_ids(X) if ids is None else ids
+    X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
+    _check_pool("from_maps", pool, get_args(MapPool))
+    _warn_of_axes(tuple(X.shape), size)
+    X = _of_size(X, size)
+    if pool == "positions":
+        n, _, height, width = X.shape
+        points = positions_of_maps(X)
+        if ids is not None and len(ids) != n:
+            raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
+        places = None if ids is None else list(product(ids, range(height), range(width)))
+        return Representation(points, name, ids=places)
+    return Representation(pooled_maps(X, pool), name, ids=ids)
+
+
+def positions_of_maps(X: Array, size: tuple[int, int] | None = None) -> Array:
+    """Return maps (n, channels, height, width), brought to a size, as a row for each position."""
+    X = _of_size(X, size)
+    n, channels, height, width = X.shape
+    channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
+    return namespace(X).reshape(channels_last, (n * height * width, channels))
+
+
+def _of_size(X: Array, size: tuple[int, int] | None) -> Array:
+    if size is None or _checked_size(size) == tuple(X.shape[2:]):
+        return X
+    return _in_blocks(lambda block: _resized(block, *size), X)
+
+
+def pooled_maps(X: Array, pool: MapPool) -> Array:
+    """Return the mean or maximum of maps over their positions, or all values side by side."""
+    if pool == "flatten":
+        return _flat(X)
+    xp, axes = namespace(X), (2, 3)
+    return _in_blocks(lambda maps: getattr(xp, pool)(maps, axis=axes), X)
+
+
+def _warn_of_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
+    """Warn of maps that may have their channels last, and of a size that repeats positions."""
+    _, channels, height, width = shape
+    if channels == height != width:
+        warn(
+            f"from_maps: X {shape} is read as (samples, channels, height, width), {channels} "
+            f"channels of {height} x {width}; if its channels are last, pass np.moveaxis(X, -1, 1) "
+            "(X.permute(0, 3, 1, 2) of PyTorch)"
+        )
+    if size is not None and (_checked_size(size)[0] > height or size[1] > width):
+        warn(
+            f"from_maps: size={size} is larger than maps of {height} x {width}, so positions are "
+            f"repeated; pass size={(min(size[0], height), min(size[1], width))} for all layers "
+            "that are compared"
+        )
+
+
+def from_trials(
+    X: Any,
+    *,
+    pool: TrialPool,
+    window: tuple[int, int] | None = None,
+    axes: str | None = None,
+    name: str = "",
+    ids: Sequence[Hashable] | None = None,
+) -> Representation:
+    """Return one row per trial of responses that have time bins.
+
+    Parameters
+    ----------
+    X : responses with axes for trials, bins and units, of any library, or the path of a ``.npy``
+        file.
+    pool : ``"mean"`` or ``"max"`` over the bins, or ``"flatten"``: all bins side by side,
+        (n_trials, bins * units).
+    window : (start, stop), the bins ``start`` to ``stop - 1`` that count; all without one. Raju
+        2026 (Section 13) takes the mean of bins 50 to 99, the decision epoch: ``pool="mean",
+        window=(50, 100)``.
+    axes : the axes of X in their order, ``"trials bins units"`` or ``"trials units bins"``.
+        Required, because responses come in both orders, unless X is a DataArray of xarray with such
+        dimensions. Bins may be called time or times, and units neurons, channels or cells.
+    name, ids : as in :class:`Representation`; one id per trial, by default the coordinate of the
+        trials of a DataArray.
+
+    Statistics of trials read their rows as the order of recording. Raises ``ValueError`` for
+    another shape, pooling or order of axes, and for a window that is empty or not inside the trial.
+    """
+    X, name, coordinates = as_trials(X, axes, "from_trials", name)
+    ids = coordinates if ids is None else ids
+    _check_pool("from_trials", pool, get_args(TrialPool))
+    start, stop = (0, X.shape[1]) if window is None else _checked_window(window, X.shape[1])
+    X = X[:, start:stop, :]
+    if pool == "flatten":
+        return Representation(_flat(X), name, ids=ids)
+    rows = _in_blocks(_mean_token if pool == "mean" else _max_token, X)
+    return Representation(rows, name, ids=ids)
+
+
+def as_trials(X: Any, axes: str | None, function: str, name: str = "") -> tuple[Array, str, Ids]:
+    """Return responses as (n_trials, bins, units), their name, and the trial ids of a DataArray."""
+    names = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
+    order = [AXES.get(axis.lower().rstrip("s"), axis) for axis in names]
+    layout = ", ".join(names or ("trials", "bins", "units"))
+    data, name = _opened(X, name, function, f"({layout})", 3)
+    if sorted(order) != ["bins", "trials", "units"]:
+        remedy = "'trials', 'bins' and 'units' in the order of X"
+        if names:
+            raise ValueError(f"{function}: axes must be {remedy}; got {axes!r}")
+        example = f'axes="trials bins units" if {tuple(data.shape)} is that'
+        raise ValueError(f"{function} needs axes, {remedy}: {example}")
+    trials, bins, units = (order.index(axis) for axis in ("trials", "bins", "units"))
+    ids = _known_ids(X.transpose(X.dims[trials], ...)) if hasattr(X, "dims") else None
+    return namespace(data).permute_dims(data, (trials, bins, units)), name, ids
+
+
+# ----------------------------------------------------------------------------------------- checking
+
+
+def _known_ids(data: Any) -> Ids:
+    order = order_of(data, "X")
+    return order if isinstance(order, tuple) else None
+
+
+def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
+    """Return the array and its name, or raise an error with the function that fits its layout."""
+    is_path = isinstance(data, str | Path)
+    data = _stacked_samples(data, function, dimensions)
+    X = as_array(open_array(array_file(data)) if is_path else data, name)
+    X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
+    shape = tuple(X.shape)
+    if len(shape) != dimensions:
+        others = {
+            2: "use it as it is",
+            3: 'rs.from_tokens(X, pool="mean")',
+            4: 'rs.from_maps(X, pool="mean")',
+        }
+        remedy = f"; for this shape: {others[len(shape)]}" if len(shape) in others else ""
+        raise ValueError(f"{function} needs X {layout}; got shape {shape}{remedy}")
+    if 0 in shape:
+        raise ValueError(f"{function}: X is empty: shape {shape}")
+    return X, name or (Path(data).stem if is_path else "")
+
+
+def _stacked_samples(data: Any, function: str, dimensions: int) -> Any:
+    """Return a list with one array for each sample as one array; other data as they are."""
+    if not isinstance(data, list | tuple) or not data:
+        return data
+    shapes = [tuple(getattr(sample, "shape", ())) for sample in data]
+    if {len(shape) for shape in shapes} != {dimensions - 1}:
+        return data
+    if len(set(shapes)) == 1:
+        xp = namespace(*data)
+        return xp.stack(list(data))
+    if function != "from_maps":
+        return data
+    other = next(shape for shape in shapes if shape != shapes[0])
+    mean = "torch.stack([x.mean(dim=(1, 2)) for x in X])"
+    mean = mean if is_torch(data[0]) else "np.stack([x.mean(axis=(1, 2)) for x in X])"
+    raise ValueError(
+        f"from_maps: X is a list of maps of several shapes, {shapes[0]} and {other}; take their "
+        f"means, {mean}, or bring them to one size"
+    )
+
+
+def _check_pool(function: str, pool: str, pools: tuple[str, ...]) -> None:
+    if pool not in pools:
+        raise ValueError(
+            f"{function}: pool must be one of {', '.join(map(repr, pools))}; got {pool!r}"
+        )
+
+
+def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
+    """Return the mask as booleans, shape (n, tokens), with at least one real token in each row."""
+    real = to_numpy(as_array(mask, "mask"))
+    if real.shape != tuple(X.shape[:2]):
+        raise ValueError(
+            f"from_tokens: the mask of X {tuple(X.shape)} must be {tuple(X.shape[:2])}; got "
+            f"{real.shape}"
+        )
+    if not np.isin(real, (0, 1)).all():
+        raise ValueError(
+            "from_tokens: the mask must be 1 (or true) for real tokens and 0 for padding"
+        )
+    empty = np.flatnonzero(~real.astype(bool).any(axis=1))
+    if empty.size:
+        of_id = f" (id {ids[empty[0]]!r})" if ids is not None and len(ids) == len(real) else ""
+        raise ValueError(
+            f"from_tokens: row {empty[0]}{of_id} has no real token in the mask; drop such samples "
+            "first"
+        )
+    return real.astype(bool)
+
+
+def _check_no_padding(real: np.ndarray | None) -> None:
+    if real is not None and not real.all():
+        raise ValueError(
+            f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} '
+            f"of {real.size} are "
+            'padding; pool with "first", "last", "mean" or "max", or cut X to tokens that all '
+            "samples have"
+        )
+
+
+def _checked_window(window: Any, bins: int) -> tuple[int, int]:
+    is_pair = isinstance(window, tuple | list) and len(window) == 2
+    if is_pair and all(isinstance(t, int | np.integer) for t in window):
+        start, stop = (int(t) for t in window)
+        if 0 <= start < stop <= bins:
+            return start, stop
+    raise ValueError(
+        f"from_trials: window must be (start, stop) with 0 <= start < stop <= {bins}; got "
+        f"{window!r}"
+    )
+
+
+def _checked_size(size: Any) -> tuple[int, ...]:
+    is_pair = isinstance(size, tuple | list) and len(size) == 2
+    if is_pair and all(isinstance(s, int) and s > 0 for s in size):
+        return tuple(size)
+    raise ValueError(
+        f"from_maps: size must be (height, width), two positive integers; got {size!r}"
+    )
+
+
+# ------------------------------------------------------------------------------------------ pooling
+
+
+def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Return a function of samples, applied to blocks of them in the precision of computation."""
+    xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
+    n = arrays[0].shape[0]
+    for start in range(0, n, ROWS):
+        block, *others = (a[start : min(start + ROWS, n), ...] for a in arrays)
+        with np.errstate(all="ignore"):  # a measure reports infinite values, with their places
+            parts.append(function(xp.astype(block, getattr(xp, precision), copy=False), *others))
+    return xp.concat(parts)
+
+
+def _flat(X: Array) -> Array:
+    return namespace(X).reshape(X, (X.shape[0], -1))
+
+
+def _end_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
+    """Return the first or last real token of each sample, shape (n, features)."""
+    n, tokens, features = X.shape
+    if real is None:
+        return X[:, 0, :] if pool == "first" else X[:, -1, :]
+    first, last = real.argmax(axis=1), tokens - 1 - real[:, ::-1].argmax(axis=1)
+    rows = np.arange(n) * tokens + (first if pool == "first" else last)
+    xp = namespace(X)
+    return xp.take(xp.reshape(X, (n * tokens, features)), like(rows, X), axis=0)
+
+
+def _mean_token(X: Array, real: Array | None = None) -> Array:
+    xp = namespace(X)
+    if real is None:
+        return xp.mean(X, axis=1)
+    tokens = xp.where(real[:, :, None], X, xp.zeros_like(X))  # padding may hold anything, even NaN
+    return xp.sum(tokens, axis=1) / xp.sum(xp.astype(real, X.dtype), axis=1)[:, None]
+
+
+def _max_token(X: Array, real: Array | None = None) -> Array:
+    xp = namespace(X)
+    tokens = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
+    return xp.max(tokens, axis=1)
+
+
+def _resized(X: Array, height: int, width: int) -> Array:
+    """Return maps after adaptive average pooling, first over columns and then over rows."""
+    transpose = namespace(X).matrix_transpose
+    return transpose(_mean_of_bins(transpose(_mean_of_bins(X, width)), height))
+
+
+def _mean_of_bins(X: Array, bins: int) -> Array:
+    """Return means over ``bins`` neighbouring, possibly overlapping stretches of the last axis."""
+    xp, length = namespace(X), X.shape[-1]
+    stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]
+    return xp.stack([xp.mean(X[..., start:stop], axis=-1) for start, stop in stretches], axis=-1)

@@ -1,0 +1,130 @@
+"""Lists and mappings of arrays in the place of one array: vectors by the ids of their samples, and
+what else they may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.arrays import is_torch, namespace
+
+SHOWN = 3  # shapes in a message
+
+
+class Vectors(NamedTuple):
+    """Vectors of one length, one a row, and the ids of their samples."""
+
+    array: Any
+    ids: tuple[Hashable, ...]
+
+
+def of_mapping(data: Any, called: str) -> Vectors | None:
+    """Return the vectors of a mapping from ids to vectors; None for anything else.
+
+    Raises ``ValueError`` for vectors of different lengths, and for those that are rows of a table
+    (1, d).
+    """
+    if not isinstance(data, Mapping) or not data or hasattr(data, "dims"):
+        return None
+    shapes = {}
+    for key, vector in data.items():
+        shapes[key] = shape = _shape(vector)
+        if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
+            return None  # a mapping to arrays, or to something else
+    (first, shape), *others = shapes.items()
+    for key, other in others:
+        if other != shape:
+            raise ValueError(
+                f"{called} is a mapping from ids to vectors of different lengths: {first!r} has "
+                f"shape {shape}, {key!r} {other}; keep those of one length: "
+                f"{{k: v for k, v in X.items() if np.shape(v) == {shape}}}"
+            )
+    if len(shape) == 2 and len(shapes) > 1:
+        raise ValueError(
+            f"{called} is a mapping from ids to arrays {shape}; pass their rows: "
+            "{k: v[0] for k, v in X.items()}"
+        )
+    if len(shape) == 2 or not shape[0] or isinstance(next(iter(data.values())), str):
+        return None
+    return Vectors(_stack(list(data.values())), tuple(data))
+
+
+def problem_of_list(data: Any) -> str:
+    """Return why a list of arrays is no representation, with the remedies; "" for another list."""
+    if not isinstance(data, list | tuple):
+        return ""
+    if data and all(isinstance(entry, Mapping) for entry in data):
+        return "is a list of records: pass pd.DataFrame(X)"
+    shapes = [_shape(entry) for entry in data]
+    axes = {len(shape) for shape in shapes}
+    are_tensors = all(map(is_torch, data))
+    if axes == {1} and are_tensors and len(set(shapes)) == 1:
+        return "is a list of tensors: pass torch.stack(X)"
+    if axes == {1} and len(set(shapes)) > 1:
+        lengths = [shape[0] for shape in shapes]
+        return (
+            "is not an array of numbers: its rows have different lengths, "
+            f"{min(lengths)} to {max(lengths)}"
+        )
+    if len(axes) != 1 or not axes <= {2, 3, 4}:
+        return ""
+    listed = ", ".join(str(shape) for shape in shapes[:SHOWN]) + ", ..." * (len(shapes) > SHOWN)
+    start = f"is a list of {len(shapes)} arrays, {listed}"
+    join = "torch.cat(X)" if are_tensors else "np.concatenate(X)"
+    if axes != {2}:
+        pooled = "from_tokens" if axes == {3} else "from_maps"
+        one_by_one = f'np.concatenate([rs.{pooled}(x, pool="mean").array for x in X])'
+        are_joined = len({shape[1:] for shape in shapes}) == 1
+        whole = f'rs.{pooled}({join}, pool="mean")'
+        return f"{start}; if these are batches, pass {whole if are_joined else one_by_one}"
+    return f"{start}; {_remedies(shapes, join, are_tensors)}"
+
+
+def _remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
+    """Return what two-dimensional arrays in a list may mean, each with its remedy."""
+    stack, axis = ("torch.stack", "dim") if are_tensors else ("np.stack", "axis")
+    heights, widths = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
+    if len(widths) == 1:
+        means = f"{stack}([x.mean({axis}=0) for x in X])"
+        cut = f"; {stack}([x[:{min(heights)}] for x in X]) cuts them to one length"
+        return (
+            f"if these are batches, pass {join}; if each has the tokens or time bins of one "
+            f'sample, pad them, rs.from_tokens(padded, pool="mean", mask=real), or take their '
+            f"means, {means}{cut * (len(heights) > 1)}"
+        )
+    if len(heights) == 1:
+        return (
+            "if these are layers, pass them to rs.compare(X); if each has the channels of one "
+            f"trial by time bins, take their means, {stack}([x.mean({axis}=1) for x in X]), or cut "
+            f"them to one length, {stack}([x[:, :{min(widths)}].T for x in X])"
+        )
+    return "their rows and their columns differ: give each to rs.Representation"
+
+
+def hint_of_batches(shapes: list[tuple[int, ...]]) -> str:
+    """Return a hint for arrays with different numbers of rows, if they look like batches: one width
+    and one size, but for a shorter last one."""
+    if len(shapes) < 2 or any(len(shape) < 2 for shape in shapes):
+        return ""
+    *full, last = shapes
+    is_shorter = len(set(full)) == 1 and last[1:] == full[0][1:] and last[0] < full[0][0]
+    return "; if these are batches of one layer, pass np.concatenate(X)" if is_shorter else ""
+
+
+def _shape(entry: Any) -> tuple[int, ...]:
+    if hasattr(entry, "shape"):
+        return tuple(entry.shape)
+    if isinstance(entry, str | bytes) or not hasattr(entry, "__len__"):
+        return ()
+    try:
+        return np.shape(entry)
+    except ValueError:  # lists of different lengths
+        return (len(entry), -1)
+
+
+def _stack(vectors: list[Any]) -> Any:
+    if all(map(is_torch, vectors)):
+        return namespace(vectors[0]).stack(vectors)
+    return np.stack([np.asarray(vector) for vector in vectors])

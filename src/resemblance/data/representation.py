@@ -1,0 +1,483 @@
+"""A representation: one (n_samples, n_features) array that remembers the views taken of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from ..base.arrays import (
+    Array,
+    carries_gradient,
+    detach,
+    has_float64,
+    hash_there,
+    have_safe_squares,
+    is_torch,
+    namespace,
+    on_processor,
+    scalar,
+    to_numpy,
+    working_precision,
+)
+from ..base.json_files import recorded_fingerprint
+from .array_files import array_file, byte_blocks, layout_of, open_array
+from .array_protocol import has_no_attribute, numpy_of, refuse_operators
+from .cache_keys import key_function, without_gaps
+from .columns import Names, plain_names
+from .gaps import describe_gaps
+from .inputs import Order, check_order, check_shape, read_only, receive, stimuli_of, word
+from .sample_ids import check_sorted
+
+P = ParamSpec("P")
+T = TypeVar("T")
+LARGE = 2**25  # values, from which on a copy of all in another precision is not kept
+ROWS = 2**11  # of which a copy is made at a time, where one of all is avoided
+# From the key of a view, and a function that takes this view of another representation, to the
+# view; None where it has to be computed.
+Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
+
+
+class StreamOrigin(NamedTuple):
+    """The samples of a stream, for which points stand that have the same centred inner products.
+
+    ``stream`` is the same for representations that may be compared; ``dtype`` is that of the
+    samples; ``power`` is that of the condition number by which whitening magnifies rounding.
+    ``views`` returns what the points would give otherwise than the samples.
+    """
+
+    stream: str
+    n_samples: int
+    dtype: str
+    accumulated: frozenset[str]
+    power: int
+    views: Carry
+
+
+class Signed(NamedTuple):
+    """What points stand for whose squared differences count with signs: dissimilarities of a kind.
+
+    They are the sums over columns a of signs[a] (p_ia - p_ja)^2. The last columns have sign 0 where
+    pairs are missing: see ``views.missing_pairs``.
+    """
+
+    signs: np.ndarray  # (n_features,)
+    kind: str
+
+
+class Undefined(ValueError):
+    """A measure has no value for these data, such as a constant representation or one with a NaN.
+
+    Raised by a single call; recorded, with its reason, by :func:`resemblance.compare`.
+    """
+
+
+class Representation:
+    """One (n_samples, n_features) array with a name, optional sample ids, and its views.
+
+    ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API
+    standard, a DataFrame of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file,
+    or anything ``numpy.asarray`` understands. It is computed in float64 on the CPU, whatever its
+    own precision (most measures subtract nearly equal numbers), and in its own precision, at least
+    float32, on an accelerator and in JAX without ``jax_enable_x64``; ``dtype`` says otherwise. The
+    data must not be changed while the representation is in use.
+
+    A table with one column of vectors stands for these; ``column`` chooses among several. A mapping
+    from ids to vectors has the ids of its keys.
+
+    Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a
+    DataArray, names the samples, unless it is 0, 1, ..., n - 1; so does a column of words with a
+    usual name, such as ``id`` or ``filename``. ``ids`` may be the name of a column. Ids may repeat.
+    Without ``features`` the columns of a DataFrame, or the coordinate of the second dimension of a
+    DataArray, name the features.
+
+    Raises ``ValueError`` for data that are not two-dimensional, not numeric, or masked, and for ids
+    and names of features that do not fit.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        name: str = "",
+        *,
+        ids: Sequence[Hashable] | str | None = None,
+        features: Sequence[Hashable] | None = None,
+        dtype: str | None = None,
+        column: str | None = None,
+    ):
+        self.path = array_file(data) if isinstance(data, str | Path) else None
+        self.name = word(name) or (self.path.stem if self.path else "")
+        labelled = receive(open_array(self.path) if self.path else data, title(self), ids, column)
+        self.source: Array = labelled.array
+        if dtype not in (None, "float32", "float64"):
+            raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
+        if dtype == "float64" and not has_float64(self.source):
+            raise ValueError(
+                f"{title(self)} cannot be computed in float64 where it is; in JAX that needs "
+                "jax.config.update('jax_enable_x64', True)"
+            )
+        self.dtype = dtype
+        self.order: Order = labelled.order
+        self.features: Names = labelled.features if features is None else plain_names(features)
+        self.column_order = ""  # whose order the columns were put in, if they were
+        self.is_sorted = False  # whether the package put the rows in the order of their ids
+        self._views: dict[Any, Any] = {}
+        self._lock = threading.RLock()
+        self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
+        self.origin: StreamOrigin | None = None
+        self.signed: Signed | None = None
+        check_shape(title(self), self.source, self.order, self.features)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_samples, n_features)."""
+        n, d = self.source.shape
+        return int(n), int(d)
+
+    @property
+    def n_samples(self) -> int:
+        """The number of samples; of points that stand for the samples of a stream, theirs."""
+        return self.origin.n_samples if self.origin else self.shape[0]
+
+    @property
+    def ids(self) -> tuple[Hashable, ...] | None:
+        """The ids of the samples, if any; rows that are merely numbered have none."""
+        return self.order if isinstance(self.order, tuple) else None
+
+    @property
+    def precision(self) -> str:
+        """The dtype it is computed in: ``dtype``, or float64 on the CPU, else at least float32."""
+        return self.dtype or working_precision(self.source)
+
+    @property
+    def array(self) -> Array:
+        """The values in the precision they are computed in."""
+        return converted(self) if is_passing(self) else values(self)
+
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the values."""
+        return namespace(self.source)
+
+    @property
+    def views(self) -> dict[Hashable, Any]:
+        """The views remembered now."""
+        return dict(self._views)
+
+    def forget(self) -> None:
+        """Drop the remembered arrays; they are recomputed on demand.
+
+        Numbers and words stay. So does a view that is ``lasting``, unless it takes too much memory.
+        """
+        with self._lock:
+            self._views = {k: v for k, v in self._views.items() if self._stays(k[0], v)}
+
+    def _stays(self, function: Any, value: Any) -> bool:
+        if isinstance(value, int | float | str):
+            return True
+        if not isinstance(value, np.ndarray) or self.path is not None:
+            return False
+        limit: float = getattr(function, "stays_below", 0)
+        return value.nbytes < limit * math.prod(self.shape) * np.dtype(self.precision).itemsize
+
+    def __repr__(self) -> str:
+        size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
+        kind = ", streamed" if self.origin else ""
+        if self.signed:
+            size, kind = f"n_samples={self.n_samples}", f", dissimilarities ({self.signed.kind})"
+        return f"Representation({self.name!r}, {size}, dtype={self.source.dtype}{kind})"
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return numpy_of(self._features(), dtype, copy)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self._features())
+
+    def __getitem__(self, place: Any) -> Array:
+        return self._features()[place]
+
+    def _features(self) -> Array:
+        if self.signed:
+            raise ValueError(
+                f"{title(self)} stands for dissimilarities, and its points are no features; "
+                "rs.rdm(x) returns the dissimilarities"
+            )
+        return self.array
+
+    def __getattr__(self, name: str) -> Any:
+        is_of_arrays = not name.startswith("_") and hasattr(np.ndarray, name)
+        raise AttributeError(has_no_attribute(type(self).__name__, name, is_of_arrays))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
+        # its path is enough.
+        path = self.path and self.path.absolute()  # a worker may have another working folder
+        state: dict[str, Any] = {"path": path, "name": self.name, "dtype": self.dtype}
+        state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
+        state |= {"features": self.features, "column_order": self.column_order}
+        state |= {"is_sorted": self.is_sorted}
+        return state | {"source": layout_of(self.source) if self.path else self.source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.path:
+            self.source = np.memmap(self.path, **self.source)
+        self._views, self._lock = {}, threading.RLock()
+        self._carry = self.origin.views if self.origin else None
+
+
+refuse_operators(Representation)
+
+
+def as_representation(data: Any, name: str = "") -> Representation:
+    """Return ``data`` if it is a :class:`Representation`, else one made from it."""
+    return data if isinstance(data, Representation) else Representation(data, name)
+
+
+def with_rows(
+    x: Representation, source: Array, ids: Sequence[Hashable] | None = None
+) -> Representation:
+    """Return a representation of other rows of the same features."""
+    y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.dtype)
+    y.signed, y.column_order, y.is_sorted = x.signed, x.column_order, x.is_sorted
+    return y
+
+
+def without_gradient(x: Representation) -> Representation:
+    """Return the representation, or one of the same values if gradients are recorded for it."""
+    if not carries_gradient(x.source):
+        return x
+    return with_rows(x, detach(x.source), x.ids)
+
+
+# -------------------------------------------------------------------------------------------- views
+
+
+def view(
+    function: Callable[Concatenate[Representation, P], T],
+) -> Callable[Concatenate[Representation, P], T]:
+    """Let representations remember the values of ``function(representation, **parameters)``.
+
+    It is computed once per representation and set of parameters, however many pairs and measures
+    ask for it. Values that carry gradients are never remembered, so a graph is never kept alive or
+    used twice.
+    """
+    key_of = key_function(function, arrays=1)
+
+    @wraps(function)
+    def remembered(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
+        if carries_gradient(x.source):
+            return function(x, *args, **parameters)
+        key = key_of(args, parameters)
+        with x._lock:
+            if key not in x._views:
+                carried = x._carry and x._carry(key, lambda y: remembered(y, *args, **parameters))
+                missing = carried is None
+                computed = function(x, *args, **parameters) if missing else carried
+                x._views[key] = without_gaps(computed)
+            value: T = x._views[key]
+            return value
+
+    return remembered
+
+
+def lasting(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Mark the function of a view that takes long: it stays while it takes less than so many times
+    the memory of the array in the precision it is computed in."""
+
+    def mark(function: Callable[P, T]) -> Callable[P, T]:
+        function.stays_below = stays_below  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar(
+    "pair", default=None
+)
+
+
+@contextmanager
+def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
+    """Keep the views that the measures of a pair share inside this block, and yield them."""
+    current = _pair.get()
+    if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
+        yield current[2]  # a measure that calls another one for its pair shares its views
+        return
+    shared: dict[Hashable, Any] = {}
+    token = _pair.set((x, y, shared))
+    try:
+        yield shared
+    finally:
+        _pair.reset(token)
+
+
+def pair_view(
+    *, swap: Callable[[Any], Any]
+) -> Callable[
+    [Callable[Concatenate[Representation, Representation, P], T]],
+    Callable[Concatenate[Representation, Representation, P], T],
+]:
+    """Let all measures of the current pair share the values of ``function(x, y, **parameters)``.
+
+    ``swap`` turns the value for (x, y) into the value for (y, x): a transpose for a cross product,
+    nothing for a symmetric number. So both orders of an asymmetric measure cost one product.
+    """
+
+    def decorate(
+        function: Callable[Concatenate[Representation, Representation, P], T],
+    ) -> Callable[Concatenate[Representation, Representation, P], T]:
+        key_of = key_function(function, arrays=2)
+
+        @wraps(function)
+        def shared(
+            x: Representation, y: Representation, /, *args: P.args, **parameters: P.kwargs
+        ) -> T:
+            current = _pair.get()
+            if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
+                return function(x, y, *args, **parameters)
+            first, second, cache = current
+            key = key_of(args, parameters)
+            if key not in cache:
+                cache[key] = function(first, second, *args, **parameters)
+            value: T = cache[key]
+            return value if x is first else swap(value)
+
+        return shared
+
+    return decorate
+
+
+@view
+def values(x: Representation) -> Array:
+    """Return the array in the precision it is computed in (see :class:`Representation`)."""
+    return converted(x)
+
+
+def converted(x: Representation) -> Array:
+    """Return the values in the precision they are computed in, and row after row in memory."""
+    # Another layout in memory changes the last digits, and pickling does not preserve it.
+    source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
+    source = source.contiguous() if is_torch(x.source) else source
+    with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
+        return read_only(x.xp.astype(source, getattr(x.xp, x.precision), copy=False))
+
+
+def value_blocks(x: Representation) -> Iterator[Array]:
+    """Yield the values in the precision they are computed in, in blocks of rows where they are
+    many."""
+    if not has_many_values(x):
+        yield x.array
+        return
+    for start in range(0, x.shape[0], ROWS):
+        with np.errstate(over="ignore"):
+            block = np.ascontiguousarray(x.source[start : start + ROWS], dtype=x.precision)
+        yield block
+
+
+def is_copied(x: Representation) -> bool:
+    """Say whether the values take memory besides the source: in another precision or layout."""
+    if isinstance(x.source, np.ndarray):
+        return bool(x.source.dtype != x.precision or not x.source.flags.c_contiguous)
+    has_layout = is_torch(x.source) and not x.source.is_contiguous()
+    return has_layout or str(x.source.dtype).rpartition(".")[2] != x.precision
+
+
+def has_many_values(x: Representation) -> bool:
+    """Say whether a copy of all values is avoided where blocks of rows will do, by the shape."""
+    is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
+    return is_plain and math.prod(x.shape) >= LARGE
+
+
+def is_passing(x: Representation) -> bool:
+    """Say whether the values are a large copy of the source, which is made anew for each use: that
+    takes little time next to what is done with it, and the copy as much memory as all that stays.
+    """
+    return x._carry is None and math.prod(x.shape) >= LARGE and is_copied(x)
+
+
+@view
+def fingerprint(x: Representation) -> str:
+    """Return a hash of the original values, their shape and precision, that of computation, and
+    which rows are repeats. Where it is recorded of a file that is unchanged, the file is not read.
+    Tensors of an accelerator are hashed there, and have another fingerprint than on the CPU.
+    """
+    repeats, is_plain = stimuli_of(x.ids), x.precision == "float64"
+    if x.path and is_plain and not repeats and (known := recorded_fingerprint(x.path)):
+        return known
+    is_here = not is_torch(x.source) or on_processor(x.source)
+    source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
+    name = str(x.source.dtype).rpartition(".")[2]
+    # bfloat16 is float32 in NumPy, but its values have other ranks
+    kind = source.dtype.str if is_here and source.dtype.name == name else name
+    digest = hashlib.sha256(f"{kind}{x.shape}{x.precision}".encode())
+    for block in byte_blocks(x.path, x.source, source) if is_here else [hash_there(source)]:
+        digest.update(block)
+    digest.update(x.signed.signs.tobytes() if x.signed else b"")
+    digest.update(repr(repeats).encode() if repeats else b"")
+    return digest.hexdigest()[:32]
+
+
+@view
+def finite(x: Representation) -> bool:
+    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
+
+    Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
+    come from the device, unless there is something to name.
+    """
+    # Squares of single precision that are safe are so in double: it takes no copy to see that
+    is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
+    as_they_are = [x.source] if is_plain and x.source.dtype in (np.float32, x.precision) else []
+    if (as_they_are and have_safe_squares(as_they_are)) or have_safe_squares(value_blocks(x)):
+        return True
+    largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
+    if not math.isfinite(largest):
+        _refuse_gaps(x)
+    if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
+        raise Undefined(
+            f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it"
+        )
+    return True
+
+
+def _refuse_gaps(x: Representation) -> None:
+    are_gaps = ~x.xp.isfinite(x.array)
+    if x.xp.all(x.xp.isfinite(detach(x.source)) | ~are_gaps):
+        raise Undefined(
+            f"{title(x)} has values too large for {x.precision}; leave dtype={x.dtype!r} out, or "
+            "rescale it"
+        )
+    raise Undefined(f"{title(x)} {describe_gaps(to_numpy(are_gaps))}")
+
+
+def title(x: Representation | str) -> str:
+    """Return what error messages call a representation, or one of this name."""
+    name = x if isinstance(x, str) else x.name
+    return f"representation {name!r}" if name else "a representation"
+
+
+def as_array(data: Any, name: str = "") -> Array:
+    """Return ``data`` as an array; ``ValueError`` unless it holds real numbers."""
+    return receive(data, title(name)).array
+
+
+def check_same_samples(called: str, x: Representation, y: Representation) -> None:
+    """Raise ``ValueError`` when the ids of two representations differ, or their order, and for rows
+    without ids where those of the other were sorted by the package."""
+    titles = [title(r) if r.name else which for r, which in ((x, "the first"), (y, "the second"))]
+    titles = [t if t.startswith("r") else f"{t} representation" for t in titles]
+    check_order(called, titles[0], x.order, titles[1], y.order)
+    for one, other, names in ((x, y, titles), (y, x, titles[::-1])):
+        if one.is_sorted and one.ids and other.ids is None:
+            check_sorted(called, names[0], one.ids, names[1])

@@ -1,0 +1,128 @@
+"""A subject: one model seen on fixed inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..base.text import card, table
+from .representation import Representation
+
+MapShape = tuple[int, int, int]  # channels, height, width
+FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that are shown
+MOST_LAYERS = 60  # in the table of a notebook
+LAYER_COLUMNS = ("layer", "features", "computed in")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Subject:
+    """One model seen on fixed inputs.
+
+    ``layers`` are its representations, in the order of the network; the last is the one that the
+    tests of functional similarity compare. ``outputs`` are logits (n_samples, n_classes) and
+    ``labels`` the true classes (n_samples,), if known. ``traits`` say what it is: domain, dataset,
+    architecture, pooling, setting, strength, seed, accuracy, and ``pretrain``, the seed of the
+    pretrained model, of a fine-tuned one. ``maps``: the channels, height and width of those layers
+    whose features are maps, flattened in this order.
+
+    Raises ``ValueError`` for parts that do not fit each other.
+    """
+
+    name: str
+    layers: Mapping[str, Representation]
+    outputs: np.ndarray | None = None
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    labels: np.ndarray | None = None
+    maps: Mapping[str, MapShape] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.layers, Mapping):
+            raise ValueError(
+                f"subject {self.name!r}: layers are a mapping, {{name: representation}}"
+            )
+        if not self.layers:
+            raise ValueError(f"subject {self.name!r} has no layers")
+        counts = {layer: r.shape[0] for layer, r in self.layers.items()}
+        counts |= {name: len(values) for name, values in self._answers().items()}
+        if len(set(counts.values())) > 1:
+            raise ValueError(
+                f"subject {self.name!r}: layers, outputs and labels must have the same samples; "
+                f"got {counts}"
+            )
+        widths = {layer: r.shape[1] for layer, r in self.layers.items()}
+        check_maps(f"subject {self.name!r}", self.maps, widths)
+
+    @property
+    def last(self) -> Representation:
+        """The representation of the last layer."""
+        return list(self.layers.values())[-1]
+
+    def __repr__(self) -> str:
+        facts = "; ".join(f"{name}: {fact}" for name, fact in self._facts().items() if fact)
+        return f"Subject({self.name!r}, {facts})"
+
+    def _repr_html_(self) -> str:
+        facts = {name: fact for name, fact in self._facts().items() if "layers" not in name}
+        layers = list(self.layers.items())
+        rows = [(name, r.shape[1], r.precision) for name, r in layers[:MOST_LAYERS]]
+        title = f"{len(layers)} layers" + (
+            f", the first {len(rows)}" if layers[len(rows) :] else ""
+        )
+        return card(f"Subject {self.name}", facts) + table(title, LAYER_COLUMNS, rows)
+
+    def _facts(self) -> dict[str, str]:
+        n = self.last.shape[0]
+        widths = [f"{name} ({layer.shape[1]})" for name, layer in self.layers.items()]
+        traits = [_in_words(name, value) for name, value in self.traits.items()]
+        return {
+            "samples": str(n),
+            "layers (features)": f"{len(widths)}: {_few(widths)}",
+            "known": ", ".join(self._answers()),
+            "traits": _few(traits),
+        }
+
+    def _answers(self) -> dict[str, np.ndarray]:
+        """Return the outputs and labels that are not None, by name."""
+        answers = {"outputs": self.outputs, "labels": self.labels}
+        return {name: values for name, values in answers.items() if values is not None}
+
+
+def check_maps(where: str, maps: Any, widths: Mapping[str, int]) -> None:
+    """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of these layers.
+
+    ``widths``: the number of features of each layer.
+    """
+    if not isinstance(maps, Mapping):
+        raise ValueError(f"{where}: maps must be an object of shapes by layer; got {maps!r}")
+    for layer, shape in maps.items():
+        is_shape = isinstance(shape, tuple | list) and len(shape) == 3
+        if not is_shape or not all(type(length) is int and length > 0 for length in shape):
+            raise ValueError(
+                f"{where}: the map of {layer!r} must be three positive whole numbers, its "
+                f"channels, height and width; got {shape!r}"
+            )
+        if layer not in widths:
+            raise ValueError(f"{where}: {layer!r} in maps is no layer; layers: {_few([*widths])}")
+        if math.prod(shape) != widths[layer]:
+            product = " x ".join(map(str, shape))
+            raise ValueError(
+                f"{where}: the layer {layer!r} has {widths[layer]} features; {product} in maps is "
+                f"{math.prod(shape)}"
+            )
+
+
+def _in_words(name: str, value: Any) -> str:
+    """Return a trait as a few words: of a mapping its keys, of a long text its beginning."""
+    if isinstance(value, Mapping):
+        return f"{name} ({_few([str(key) for key in value])})"
+    text = f"{name} {value}"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
+
+
+def _few(names: list[str]) -> str:
+    """Return a list as text, shortened to its beginning and its last entry if it is long."""
+    return ", ".join(names if len(names) <= FEW else [*names[: FEW - 1], "...", names[-1]])

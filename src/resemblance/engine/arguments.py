@@ -1,0 +1,196 @@
+"""The arguments of compare: representations, each with a name, and measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from ..base.arrays import library
+from ..catalogue import get_measures, list_measures, preset
+from ..contracts._measure import Measure, require
+from ..data.inputs import hint_of_counts, holds_named, is_single, transposition
+from ..data.joining import columns_in_one_order
+from ..data.lists import hint_of_batches
+from ..data.representation import Representation, as_representation, check_same_samples
+from ..data.subject import Subject
+
+Sides = tuple[list[Representation], list[Representation] | None]  # rows, and columns if others
+
+
+OWN_SAMPLES = (
+    "; measure='rsa[rdm=sqeuclidean,compare=cosine]' compares each subject on the samples that it "
+    "has, where models have ids"
+)
+
+
+def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
+    """Return what is compared as representations with unique names.
+
+    The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet",
+    "ResNet 2". Columns of equal names are in one order. ``caller`` is the function that messages
+    name.
+
+    Raises ``ValueError`` when there is nothing to compare, when two have the same name, when
+    numbers of samples, sample ids or array libraries differ, and for names of columns of which some
+    are equal and some not.
+    """
+    models: dict[str, list[Subject]] = {}
+    first = [_representation(*entry) for entry in _entries(rows, "x", models)]
+    second = None
+    if columns is not None:
+        second = [_representation(*entry) for entry in _entries(columns, "y", models)]
+    if not first or second == []:
+        raise ValueError(f"{caller}: there is nothing to compare")
+    for side in (first, second or []):
+        counts = Counter(r.name for r in side)
+        if twice := sorted(name for name, count in counts.items() if count > 1):
+            raise ValueError(
+                f"{caller}: two representations are called {twice[0]!r}; names must be unique"
+            )
+    _check_samples(first + (second or []), caller)
+    everything = columns_in_one_order(caller, first + (second or []))
+    rows, columns = list(everything[: len(first)]), list(everything[len(first) :])
+    return rows, None if second is None else columns
+
+
+def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
+    """Return the measures to compute, and those among the default ones that are not installed.
+
+    Raises ``ValueError`` for none, and for names or labels of two; ``ImportError`` for a measure
+    asked for whose optional dependency is not installed.
+    """
+    if measures is None:
+        default = preset("default")
+        usable = [m for m in default if not m.extra or _is_installed(m)]
+        return usable, [m for m in default if m not in usable]
+    selected = get_measures([measures] if isinstance(measures, str | Measure) else measures)
+    if not selected:
+        raise ValueError("compare: measures is empty")
+    for m in selected:
+        require(m)
+        _check_unique(m, selected)
+    return selected, []
+
+
+# ------------------------------------------------------------------------------------------ entries
+
+
+def _title(model: Subject, models: dict[str, list[Subject]]) -> str:
+    """Return the name of a model, numbered if another one has it; ``models``: those before."""
+    namesakes = models.setdefault(model.name, [])
+    position = next((i for i, other in enumerate(namesakes) if other is model), len(namesakes))
+    if position == len(namesakes):
+        namesakes.append(model)
+    return model.name if position == 0 else f"{model.name} {position + 1}"
+
+
+def _entries(
+    argument: Any, prefix: str, models: dict[str, list[Subject]]
+) -> Iterator[tuple[str, Any]]:
+    """Yield each entry of an argument with its name, or with one made of the prefix."""
+    if isinstance(argument, Subject):
+        yield from _layers(_title(argument, models), argument)
+        return
+    argument = list(argument) if isinstance(argument, Iterator | ItemsView) else argument
+    if isinstance(argument, Mapping) or holds_named(argument):
+        for name, data in argument.items() if isinstance(argument, Mapping) else argument:
+            yield from _layers(str(name), data)
+        return
+    if is_single(argument) or not isinstance(argument, Iterable):
+        argument = [argument]
+    for position, data in enumerate(argument):
+        if isinstance(data, Measure) or _is_name_of_measure(data):
+            raise ValueError("measures go by keyword: compare(representations, measures=[...])")
+        is_model = isinstance(data, Subject)
+        name = _title(data, models) if is_model else _default_name(data, f"{prefix}{position}")
+        yield from _layers(name, data)
+
+
+def _is_name_of_measure(data: Any) -> bool:
+    names = {word.lower() for m in list_measures() for word in (m.name, m.label)}
+    return isinstance(data, str) and data.partition("[")[0].lower() in names
+
+
+def _layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the layers of a model or of a mapping to arrays by name; anything else unchanged."""
+    layers = data.layers if isinstance(data, Subject) else data
+    if not isinstance(layers, Mapping):
+        yield name, data
+        return
+    for layer, array in layers.items():
+        yield f"{name}/{layer}", array
+
+
+def _default_name(data: Any, fallback: str) -> str:
+    if isinstance(data, Representation) and data.name:
+        return data.name
+    return Path(data).stem if isinstance(data, str | Path) else fallback
+
+
+def _representation(name: str, data: Any) -> Representation:
+    representation = as_representation(data, name)
+    if representation.name != name:
+        representation = copy(representation)  # without views: the caller's own keeps its name
+        representation.name = name
+    return representation
+
+
+# ----------------------------------------------------------------------------------------- checking
+
+
+def _check_samples(representations: Sequence[Representation], caller: str) -> None:
+    first = representations[0]
+    with_ids = next((r for r in representations if r.ids is not None), first)
+    for r in representations:
+        if r.n_samples != first.n_samples and r.ids and first.ids:
+            less, more = sorted((first, r), key=lambda x: x.n_samples)
+            missing = next(i for i in more.ids or () if i not in set(less.ids or ()))
+            raise ValueError(
+                f"{caller}: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
+                "rs.join_samples keeps the samples that all have"
+                + OWN_SAMPLES
+                * (caller == "across")
+            )
+        if r.n_samples != first.n_samples:
+            transposed = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
+            batches = hint_of_batches([other.shape for other in representations])
+            counts = hint_of_counts(r.n_samples, first.n_samples)
+            hint = batches + transposed if batches else counts or transposed
+            raise ValueError(
+                f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
+                f"{r.n_samples}; all must be representations of the same samples{hint}"
+            )
+        check_same_samples(caller, with_ids, r)
+        one, another = (f"{library(s.source)} in {s.precision}" for s in (first, r))
+        if one != another:
+            raise ValueError(
+                f"{caller}: {first.name!r} is computed by {one} and {r.name!r} by {another}; "
+                "convert one"
+            )
+
+
+def _check_unique(m: Measure, selected: Sequence[Measure]) -> None:
+    """Raise ``ValueError`` if another measure has the name or the label of this one."""
+    namesake = next((other for other in [*list_measures(), *selected] if other.name == m.name), m)
+    if namesake.function is not m.function:
+        raise ValueError(
+            f"compare: {m.function.__module__} has a measure called {m.name!r}, a name that is "
+            "taken"
+        )
+    other = next((o for o in selected if o.label == m.label and o.name != m.name), None)
+    if other:
+        raise ValueError(
+            f"compare: {m.name} and {other.name} are both labelled {m.label!r}; give one of them "
+            "another label"
+        )
+
+
+def _is_installed(m: Measure) -> bool:
+    try:
+        require(m)
+    except ImportError:
+        return False
+    return True

@@ -1,0 +1,195 @@
+"""Run planned comparisons: read stored scores, compute the missing pairs, record the results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, closing
+from typing import Unpack
+
+import numpy as np
+
+from ..base.arrays import on_processor
+from ..base.progress import announcing, reporting
+from ..base.text import warn
+from ..comparison.comparison import Comparison, describe
+from ..comparison.scores import Column
+from ..comparison.store import Store
+from ..data.representation import Representation
+from ..significance.resampling import check_whole
+from .estimate import Estimate
+from .memory import HALF, available_memory, budget_of, in_units
+from .shared_views import SharedViews, lending
+from .tasks import run_tasks
+from .work import RunOptions, TileTask, Work, read_scores, todos_of
+from .workers import shares_files, single_threaded, workers_of
+
+# With more tasks the load is more even, but each computes views unless they are lent.
+TASKS_PER_WORKER = 2
+LENT_TASKS_PER_WORKER = 10
+LARGEST_LENT_BLOCK = 100  # a task has all files of two blocks open
+
+
+def compare_many(
+    works: Iterable[Work], *, described: bool = True, **options: Unpack[RunOptions]
+) -> tuple[Comparison, ...]:
+    """Return several comparisons, all computed in one run.
+
+    It differs from calls of :func:`compare` one after the other in three ways. An executor gets the
+    tasks of all at once, so no worker waits for the end of a comparison. A value that several need
+    is computed once, also without ``save``. And ``progress`` counts all of them together. The
+    values are the same, to the last bit. Here, views are held for at most two blocks of one
+    comparison at a time.
+
+    The options, and what is raised, are those of :func:`compare`; a file of ``save`` describes the
+    last comparison, unless its description is to stay as it is (``described=False``).
+    """
+    works = tuple(works)
+    if works:
+        run(works, options, described)
+    return tuple(work.comparison() for work in works)
+
+
+def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> None:
+    """Compute the scores that works lack and that are not in the file of ``save``."""
+    executor, save = options.get("executor"), options.get("save")
+    with ExitStack() as file, ExitStack() as stack:
+        store = file.enter_context(Store(save)) if save is not None else None
+        if store:
+            read_scores(store, works)
+        if store and described:
+            store.describe(describe(works[-1].comparison()))
+        stack.enter_context(single_threaded())
+        workers_write = store is not None and store.is_shared and shares_files(executor)
+        todos, budget = todos_of(works), checked_budget(options)
+        total = sum(int(np.count_nonzero(mask)) for todo in todos for mask in todo.values())
+        lender = stack.enter_context(lending(executor, options.get("spill"), budget))
+        left, progress = available_memory(), options.get("progress", True)
+        hopeless, streams = schedule(works, todos, options, budget, left, lender)
+        estimate = _estimate(works, todos, options, budget, left)
+        advance = stack.enter_context(reporting(progress, total, "comparing"))
+        if total:
+            advance(0)  # says how much there is before the first of it is done
+        _take(hopeless, works, store, advance)
+        if workers_write:  # a process that is forked with the file open would not let go of it
+            file.close()
+            store = None
+        # closed before what is lent is removed
+        keep = options.get("keep", False)
+        scores = stack.enter_context(
+            closing(
+                run_tasks(
+                    streams,
+                    executor,
+                    lender,
+                    save,
+                    workers_write,
+                    keep=keep,
+                    first=estimate.tasks if estimate else (),
+                )
+            )
+        )
+        for batch in scores:
+            _take(batch, works, store, advance)
+            if estimate:
+                estimate.take(batch)
+                if estimate.is_complete:
+                    _announce(estimate, options)
+                    estimate = None
+
+
+def _estimate(
+    works: Sequence[Work],
+    todos: Sequence[dict[str, np.ndarray]],
+    options: RunOptions,
+    budget: int,
+    left: int | None,
+) -> Estimate | None:
+    """Return the estimate of the work, whose first pairs are computed first; None where nobody
+    reads it or there is little work."""
+    if options.get("progress", True) is not True and "announce" not in options:
+        return None
+    executor = options.get("executor")
+    is_here = all(_is_here(executor, work.all) for work in works)
+    available = left if left is not None and is_here else math.inf
+    workers = workers_of(executor) if executor else 1
+    estimate = Estimate(works, todos, workers, budget, available)
+    return estimate if estimate.tasks else None
+
+
+def _announce(estimate: Estimate, options: RunOptions) -> None:
+    """Print how long work takes that is long."""
+    announce = options.get("announce") or announcing(options.get("progress", True), "comparing")
+    if estimate.line:
+        announce(estimate.line)
+
+
+def _take(
+    batch: list[Column], works: Iterable[Work], store: Store | None, advance: Callable[[int], None]
+) -> None:
+    """Take in scores, and write them unless the workers do."""
+    for column in batch:
+        for work in works:
+            work.put(column)
+    if store and batch:
+        store.put(batch)
+    if batch:
+        advance(sum(column.size for column in batch))
+
+
+def checked_budget(options: RunOptions) -> int:
+    """Return the bytes for the views of one task; ``ValueError`` for options that cannot be."""
+    tile = options.get("tile")
+    if tile is not None:
+        check_whole("compare", tile=tile)
+    return budget_of(options.get("memory", HALF), options.get("executor"))
+
+
+def schedule(
+    works: Sequence[Work],
+    todos: Sequence[dict[str, np.ndarray]],
+    options: RunOptions,
+    budget: int,
+    left: int | None,
+    lender: SharedViews | None,
+) -> tuple[list[Column], list[Iterator[TileTask]]]:
+    """Return failures that are known before anything is tried, and the tasks of each comparison.
+
+    ``left``: the bytes that this machine has. The pairs that take more are taken out of ``todos``.
+    """
+    executor, memory = options.get("executor"), options.get("memory", HALF)
+    workers = workers_of(executor) if executor else 0
+    pairs = sum(work.size for work in works)
+    hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
+    for work, todo in zip(works, todos):
+        available = math.inf if left is None or not _is_here(executor, work.all) else left
+        for m in work.measures:
+            size = work.bytes_of_pair(m) if todo[m.spec].any() else 0
+            failures = work.without_room(m, todo[m.spec], available) if size > available else None
+            if failures is not None:
+                hopeless.append(failures)
+            elif size > budget:
+                beyond[m.spec] = max(size, beyond.get(m.spec, 0))
+        height = options.get("tile")
+        if height is None and executor is not None:
+            height = _height(work, workers * work.size / pairs, lender)
+        streams.append(work.tasks(todo, budget, available, height))
+    if beyond:
+        sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond.items())
+        problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
+        warn(f"{problem}; it is computed all the same")
+    return hopeless, streams
+
+
+def _height(work: Work, workers: float, lender: SharedViews | None) -> int:
+    """Return the largest height of blocks for a share of the workers of an executor."""
+    if lender is None or not lender.has_room(work.all, tuple(work.measures)):
+        return work.height_for(TASKS_PER_WORKER * workers)
+    return min(LARGEST_LENT_BLOCK, work.height_for(LENT_TASKS_PER_WORKER * workers))
+
+
+def _is_here(executor: Executor | None, representations: Iterable[Representation]) -> bool:
+    """Say whether the work takes memory of this machine, not of a cluster or an accelerator."""
+    runs_here = executor is None or shares_files(executor)
+    return runs_here and all(on_processor(r.source) for r in representations)

@@ -1,0 +1,52 @@
+"""Why a pair has no value: errors that data or a lack of memory cause, not defects of the code."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from ..comparison.scores import NO_MEMORY
+from ..contracts._measure import Measure
+from ..data.representation import Representation, Undefined, fingerprint, title
+
+OF_SCIPY = ("array must not contain infs or NaNs", "matrix contains invalid numeric entries")
+
+
+def reason_of(
+    error: Exception, measure: Measure, x: Representation, y: Representation
+) -> str | None:
+    """Return why there is no value, or ``None`` for an error that data cannot cause.
+
+    The reason refers to data by fingerprint, because they may have another name elsewhere.
+    """
+    if isinstance(error, Undefined):
+        reason = str(error)
+        for r in (x, y):
+            reason = reason.replace(title(r), f"{{{fingerprint(r)}}}")
+        return reason
+    if is_out_of_memory(error):
+        sizes = " and ".join(map(str, (x.shape, y.shape)))
+        detail = f": {_brief(error)}" if str(error) else ""  # Python's own has no message
+        return f"{NO_MEMORY} for {measure} of arrays {sizes}{detail}; use fewer samples or features"
+    return f"{measure}: {_brief(error)}" if _is_numerical(error) else None
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether NumPy, or PyTorch on any device, could not allocate an array."""
+    torch = sys.modules.get("torch")
+    kinds = (MemoryError, torch.cuda.OutOfMemoryError) if torch else (MemoryError,)
+    on_processor = isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error)
+    return isinstance(error, kinds) or on_processor
+
+
+def _is_numerical(error: Exception) -> bool:
+    """Return whether a decomposition failed, or refused what an earlier step made infinite."""
+    torch = sys.modules.get("torch")
+    kinds = (np.linalg.LinAlgError, torch.linalg.LinAlgError) if torch else (np.linalg.LinAlgError,)
+    of_scipy = type(error) is ValueError and str(error) in OF_SCIPY
+    return isinstance(error, kinds) or of_scipy
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,504 @@
+"""Models against several subjects: what other stimuli and other subjects would give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from numbers import Real
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ..base.arrays import scalar
+from ..base.extras import need
+from ..base.progress import Progress, reporting
+from ..base.rendering import drawn, written
+from ..catalogue import get_measure
+from ..contracts._measure import Measure
+from ..contracts.claims import cosine
+from ..data.cautions import cautions_of_chance, check_features, shared_data
+from ..data.inputs import check_labels, holds_named, is_single
+from ..data.representation import Representation, Undefined, title
+from ..engine.arguments import sides_of
+from ..engine.workers import Call, check_travel, run, single_threaded, workers_of
+from ..intermediates.missing_pairs import lacks_pairs
+from ..measures.inner_products import zero
+from ..significance.labels import numbers_of
+from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from .answers import Difference
+from .ceilings import ceilings_of_pairs, compared_pairs, compared_ranks
+from .crossed import standard_errors, two_factors
+from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
+from .jackknife import left_out_values, values_without
+from .own_conditions import need_whole, notes_of_pairs, why_no_ceiling, with_all_conditions
+
+FEWEST = 6  # stimuli, or blocks of them
+PIECES_PER_WORKER = 4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Across:
+    """Scores of models, averaged over subjects, with errors that allow for other subjects and other
+    stimuli: what :func:`across` returns.
+
+    ``values`` (subjects, models) has the score of each subject; ``mean``, ``error``, ``low`` and
+    ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects with the
+    others (a lower bound of what the true model would reach), its standard error, and the highest
+    mean that any model can reach (by ranks: that the pooled subjects reach); None for a measure
+    that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the
+    fold of each stimulus; None where nothing was fitted. ``failures`` has the reason for each
+    subject that was left out. Intervals end where the range of the measure does; ``notes`` says of
+    which models.
+    """
+
+    measure: str
+    subjects: tuple[str, ...]
+    models: tuple[str, ...]
+    values: np.ndarray
+    mean: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    ceiling: tuple[float, float, float] | None
+    freedom: int
+    level: float
+    larger_is_more_similar: bool
+    is_0_by_chance: bool  # the mean score of an unrelated model
+    covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
+    folds: np.ndarray | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [f"Across {len(self.subjects)} subjects by {self.measure}"]
+        wide = max(map(len, self.models))
+        rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
+        lines += [
+            f"  {name:{wide}}  {m:.3f}  {low:.3f} to {high:.3f}" for name, m, low, high in rows
+        ]
+        if self.ceiling:
+            lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
+        lines += [f"  {name} is left out: {reason}" for name, reason in self.failures.items()]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+    @property
+    def order(self) -> np.ndarray:
+        """The places of the models, the most similar one first."""
+        return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
+
+    def above_0(self, adjust: Adjust = "holm") -> np.ndarray:
+        """Return the one-sided p-value that each model scores above 0, (models,).
+
+        Raises ``ValueError`` unless an unrelated model has 0 on average, as it has by correlations
+        of dissimilarities (``compare=pearson``, ``whitened_pearson``, ranks) and by CKA without
+        bias. By cosines it has more, because all dissimilarities of features are positive.
+        """
+        if not self.is_0_by_chance:
+            raise ValueError(
+                f"above_0: an unrelated model does not score 0 by {self.measure}; compare models "
+                "with a random one by difference, or take compare=whitened_pearson"
+            )
+        return adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
+
+    def below_ceiling(self, adjust: Adjust = "holm") -> np.ndarray:
+        """Return the one-sided p-value that each model scores below the lower ceiling, (models,).
+
+        Raises ``ValueError`` for a measure without a ceiling.
+        """
+        if self.ceiling is None:
+            raise ValueError(f"below_ceiling: {self.measure} has no ceiling")
+        contrasts = np.pad(-np.eye(len(self.mean)), ((0, 0), (0, 1)), constant_values=1.0)
+        return adjusted(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
+
+    def difference(self, a: str, b: str) -> Difference:
+        """Return how much higher model ``a`` scores than ``b``, with a two-sided p-value.
+
+        Raises ``KeyError`` for a name that no model has.
+        """
+        from scipy.special import stdtrit
+
+        i, j = (self._place(name) for name in (a, b))
+        contrast = np.eye(len(self.mean))[[i]] - np.eye(len(self.mean))[[j]]
+        value = float(self.mean[i] - self.mean[j])
+        half = float(stdtrit(self.freedom, (1 + self.level) / 2) * self._errors(contrast)[0])
+        p = float(2 * self._p(contrast, np.array([abs(value)]))[0])
+        return Difference(value, value - half, value + half, min(p, 1.0))
+
+    def pairs(self, adjust: Adjust = "holm") -> np.ndarray:
+        """Return the two-sided p-value of the difference of each pair of models, (models, models),
+        NaN on the diagonal."""
+        m = len(self.mean)
+        first, second = np.triu_indices(m, 1)
+        names = ((self.models[i], self.models[j]) for i, j in zip(first, second))
+        p = np.array([self.difference(*pair).p for pair in names])
+        table = np.full((m, m), np.nan)
+        table[first, second] = table[second, first] = adjusted(p, adjust)
+        return table
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row for each model: its mean, error, interval and p-values."""
+        nothing = [None] * len(self.mean)
+        above = self.above_0() if self.is_0_by_chance else nothing
+        below = self.below_ceiling() if self.ceiling else nothing
+        columns = (self.models, self.mean, self.error, self.low, self.high, above, below)
+        names = ("model", "mean", "error", "low", "high", "above_0", "below_ceiling")
+        return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
+
+    def to_pandas(self) -> Any:
+        """Return :meth:`records` as a DataFrame."""
+        return need("pandas").DataFrame(self.records())
+
+    def save(self, path: str | Path) -> None:
+        """Write a file as the command does with ``-o``: .csv, .json, .parquet, .md, .tex or .txt.
+
+        Raises ``ValueError`` for another kind of file.
+        """
+        written(self, "outputs", "across_output", Path(path))
+
+    def plot(self, **options: Any) -> Any:
+        """Draw it by :func:`resemblance.plot.across`; return the axes (extra ``plot``)."""
+        return drawn(self, **options)
+
+    def _place(self, name: str) -> int:
+        if name not in self.models:
+            raise KeyError(f"no model {name!r}; there are {', '.join(self.models)}")
+        return self.models.index(name)
+
+    def _errors(self, contrasts: np.ndarray) -> np.ndarray:
+        missing = self.covariances.shape[1] - contrasts.shape[1]
+        errors = standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
+        return np.where(errors > ROUNDING * np.abs(self.values).max(), errors, 0.0)
+
+    def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return one-sided p-values; 1/2 for values without an error, which says nothing."""
+        from scipy.special import stdtr
+
+        errors = self._errors(contrasts)
+        t = np.divide(values, errors, out=np.zeros_like(values), where=errors > 0)
+        return np.asarray(stdtr(self.freedom, -t))
+
+
+def across(
+    subjects: Mapping[str, Any],
+    models: Mapping[str, Any],
+    *,
+    measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
+    fit: Fit = "weights",
+    folds: Any = None,
+    blocks: Any = None,
+    level: float = 0.95,
+    seed: int = 0,
+    executor: Executor | None = None,
+    progress: Progress = True,
+) -> Across:
+    r"""Score models on several subjects, for conclusions about other subjects and other stimuli.
+
+    .. math:: V = V_{\text{subjects}} + V_{\text{stimuli}} - V_{\text{both}}, \qquad
+        V_{\text{subjects}} = \tfrac{1}{S} \operatorname{var}_s m_s, \quad V_{\text{stimuli}} =
+        \tfrac{1}{n} \operatorname{var}_j \bar p_j, \quad p_{js} = n m_s - (n - 1) m_{s(-j)}
+
+    with :math:`m_s` the score of subject s of S, :math:`m_{s(-j)}` that without stimulus j of n,
+    and :math:`V_{\text{both}}` the variance of what is left of p after the means of its rows and
+    columns, over n S: the variance of a crossed design (Cornfield and Tukey 1956), at least that of
+    either factor alone. A t-test over subjects alone is of these stimuli only, and calls two equal
+    models different in 15 % of experiments with 24 stimuli. Intervals and p-values are Student's
+    with min(S, n) - 1 degrees of freedom; n counts ``blocks`` (a label for each stimulus, of which
+    all of one label are left out together) where these are given.
+
+    ``subjects`` and ``models``: mappings of (n, d) arrays or representations, of features or
+    dissimilarities, of the same stimuli. The ceiling is of a measure that is a cosine (RSA, CKA):
+    with g the scores of the subjects with each other, its upper end is :math:`\sqrt{\sum g} / S`,
+    and its lower one the mean over s of :math:`\sum_{t \ne s} g_{ts} / \sqrt{\sum_{t, u \ne s}
+    g_{tu}}` (Nili et al. 2014). By ranks it is what subjects score with the mean ranks of the
+    others, and with those of all, ranked again.
+
+    A model that is a list of arrays or representations is fitted: its dissimilarities are
+    :math:`\sum_k w_k d_k` with weights w >= 0 of the largest cosine with the sum of the other
+    subjects, each of length 1, on the stimuli of the other folds. ``fit``: ``"weights"`` of all
+    parts, ``"one"`` part, or two ``"neighbours"`` in the order of the list, as layers. ``folds`` is
+    their number (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), of stimuli or blocks
+    drawn by ``seed``, or a label for each stimulus; 1 fits on all stimuli. With fitted models, or
+    with ``folds``, scores of all models and the ceiling are means of those on the stimuli of each
+    fold; few stimuli in a fold make errors too large (2.3 times the variance with 24 stimuli, 1.5
+    times with 60), not too small. This takes ``rsa`` with ``compare`` cosine, pearson,
+    whitened_cosine or whitened_pearson. A fit in which no part has a weight scores 0.
+
+    ``executor`` and ``progress``: as in :func:`compare`. The result does not depend on the executor
+    or the order of subjects.
+
+    By ``rsa`` with a comparison that is not whitened, a subject may lack stimuli: rows of NaN, or
+    ids (then models need ids) that are some of those of the models. It is compared on the pairs of
+    stimuli that it has; ``notes`` says how many. Leaving out a stimulus that a subject lacks does
+    not change its score, so the variance is that of the means without each stimulus in those that
+    have it. The ceiling is then what subjects score with the mean of the others, and with that of
+    all, on the pairs that they have: of each pair the mean over those who have it, by ranks of the
+    ranks, else of the dissimilarities in units of their root mean square. The upper end is no bound
+    then. Whitened comparisons take all pairs, because their weights come from the covariance of the
+    dissimilarities of all stimuli.
+
+    A subject for which a model or another subject has no value is left out, with the reason. Raises
+    ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
+    differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
+    with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
+    fitted; ``Undefined`` when fewer than two subjects have values, for a model without a value,
+    and for dissimilarities that are all equal in a fold.
+
+    Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
+    variance by drawing.
+    """
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
+    if fit not in get_args(Fit):
+        raise ValueError(f"across: fit is {', '.join(get_args(Fit))}; got {fit!r}")
+    if not isinstance(measure, str | Measure):
+        raise ValueError(f"across: measure is one measure; got {measure!r}")
+    if is_single(subjects) or is_single(models):
+        raise ValueError("across: subjects and models are mappings of names to arrays: {'A': x}")
+    m = get_measure(measure) if isinstance(measure, str) else measure
+    subjects = with_all_conditions(subjects, models, m)
+    models, owners = _with_parts(models)
+    rows, columns = sides_of(subjects, {} if models is None else models, "across")
+    columns = columns or []
+    check_features("across", rows + columns)
+    _check_ids(rows, columns)
+    for x in rows + columns:
+        check_labels("across", title(x), x.order, blocks=blocks, folds=folds)
+    if len(rows) < 2:
+        raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
+    n = rows[0].n_samples
+    groups = None if blocks is None else numbers_of("across", blocks, n, "blocks")
+    count = n if groups is None else int(groups.max()) + 1
+    if count < FEWEST:
+        what = "stimuli" if groups is None else "different labels of blocks"
+        raise ValueError(f"across: it takes at least {FEWEST} {what}; got {count}")
+    names = {k: len(list(of)) for k, of in groupby(owners.get(c.name, c.name) for c in columns)}
+    numbers, parts, upper = None, list[np.ndarray](), None
+    if owners or folds is not None:
+        units = np.arange(n) if groups is None else groups
+        left_out = [np.flatnonzero(units == unit) for unit in range(count)]
+        parts = folds_of(folds, n, groups, left_out, seed)
+        numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
+    with single_threaded():
+        for y in columns:
+            m.evaluate(y, y)  # a model without a value is nothing that subjects lack
+            if parts:
+                need_whole(y)
+        rows, failures = _usable(m, rows)
+        if parts:
+            fitting = fitting_of(m, rows, columns, [*names.values()], fit, parts)
+            tables, upper = _fitted_tables(fitting, left_out, executor, progress)
+        else:
+            rows, tables, upper = _tables(m, rows, columns, groups, failures, executor, progress)
+    result = _result(m, rows, list(names), tables, upper, level, count)
+    cautions = *shared_data(rows, columns), *cautions_of_chance(rows + columns, groups)
+    notes = *notes_of_pairs(rows), *cautions, *result.notes
+    return replace(result, folds=numbers, failures=failures, notes=notes)
+
+
+def _result(
+    measure: Measure,
+    rows: Sequence[Representation],
+    models: Sequence[str],
+    tables: np.ndarray,
+    upper: float | None,
+    level: float,
+    count: int,
+) -> Across:
+    """Return the means and errors of tables (1 + stimuli, subjects, models), where these have a
+    ceiling with it as one more model; ``count``: of stimuli."""
+    from scipy.special import stdtrit
+
+    values, covariances = tables[0], two_factors(tables[0], tables[1:])
+    mean, error = values.mean(axis=0), standard_errors(np.eye(values.shape[1]), covariances)
+    k, freedom = len(models), min(count, len(rows)) - 1
+    half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
+    low, high = mean[:k] - half, mean[:k] + half
+    least, most = measure.range
+    cut = [name for name, a, b in zip(models, low, high) if a < least or b > most]
+    note = (
+        f"the intervals of {', '.join(cut)} end at the range of the measure, {least:g} to {most:g}:"
+        f" by Student's t they would go beyond it (degrees of freedom: {freedom})"
+    )
+    return Across(
+        measure=measure.spec,
+        subjects=tuple(r.name for r in rows),
+        models=tuple(models),
+        values=values[:, :k],
+        mean=mean[:k],
+        error=error[:k],
+        low=np.maximum(low, least),
+        high=np.minimum(high, most),
+        ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
+        freedom=freedom,
+        level=level,
+        larger_is_more_similar=measure.larger_is_more_similar,
+        is_0_by_chance=_is_0_by_chance(measure),
+        covariances=covariances,
+        notes=tuple([note] * bool(cut) + [why_no_ceiling(rows)] * (upper is None)),
+    )
+
+
+def _is_0_by_chance(measure: Measure) -> bool:
+    """Say whether unrelated representations score 0 on average, as far as is known."""
+    if getattr(measure.chance, "func", None) is zero:  # the claim, with its parameters
+        return True
+    if measure.name == "rsa":
+        return "cosine" not in dict(measure.parameters).get("compare", "")
+    return ("estimator", "debiased") in measure.parameters
+
+
+def _values(
+    measure: Measure, x: Representation, y: Representation, groups: np.ndarray | None
+) -> np.ndarray:
+    """Return the value of all stimuli, and those without each, or without each group."""
+    value = scalar(measure.evaluate(x, y))
+    if groups is None:
+        return np.append(value, left_out_values(measure, x, y))
+    parts = [np.flatnonzero(groups == g) for g in range(groups.max() + 1)]
+    return np.append(value, values_without(measure, x, y, parts))
+
+
+def _with_parts(models: Any) -> tuple[Any, dict[str, str]]:
+    """Return models with the parts of fitted ones by name, and the model that each part is of."""
+    if not isinstance(models, Mapping) and not holds_named(models):
+        return models, {}
+    named, owners = dict(models), dict[str, str]()
+    for name, parts in named.items():
+        if isinstance(parts, list | tuple) and all(map(_is_part, parts)):
+            if not parts:
+                raise ValueError(f"across: the model {name!r} is a list without parts")
+            named[name] = {str(number): part for number, part in enumerate(parts)}
+            owners |= {f"{name}/{number}": str(name) for number in named[name]}
+    return named, owners
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, Representation | str | Path) or np.ndim(value) == 2
+
+
+def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]) -> None:
+    """Raise ``ValueError`` where rows are named on one side only: their order need not be that of
+    the other, since :func:`dissimilarities` sorts the names of conditions."""
+    named = next((x for x in rows if x.ids is not None), None)
+    bare = next((y for y in columns if y.order is None), None)
+    if named and bare and named.ids != tuple(range(named.n_samples)):
+        raise ValueError(
+            f"across: {bare.name!r} has no ids, and the rows of {named.name!r} are "
+            f"{', '.join(map(str, (named.ids or ())[:3]))}, ...; name the rows of models, too: "
+            "rs.Representation(x, ids=labels), or a data frame with an index"
+        )
+
+
+def _usable(
+    measure: Measure, rows: list[Representation]
+) -> tuple[list[Representation], dict[str, str]]:
+    """Return the subjects that have a value with themselves, and why others have none."""
+    usable, failures = [], {}
+    for x in rows:
+        try:
+            measure.evaluate(x, x)
+            usable.append(x)
+        except Undefined as error:
+            failures[x.name] = str(error)
+    _check_left(len(usable), failures)
+    return usable, failures
+
+
+def _check_left(count: int, failures: Mapping[str, str]) -> None:
+    if count < 2:
+        reason = next(iter(failures.values()))
+        raise Undefined(f"across: fewer than two subjects have values; the first: {reason}")
+
+
+def _tables(
+    measure: Measure,
+    rows: list[Representation],
+    columns: list[Representation],
+    groups: np.ndarray | None,
+    failures: dict[str, str],
+    executor: Executor | None,
+    progress: Progress,
+) -> tuple[list[Representation], np.ndarray, float | None]:
+    """Return the subjects with values, these (1 + stimuli, subjects, models), with the lower
+    ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
+    product = measure.product
+    is_cosine = product is not None and product.value is cosine and not product.root
+    is_by_pairs = compared_ranks(measure) or any(map(lacks_pairs, rows))
+    has_ceiling = is_cosine and not is_by_pairs
+    if executor is not None:
+        check_travel([measure], executor)
+    with reporting(progress, len(rows) * (1 + has_ceiling), "across") as advance:
+        calls = [Call(x.name, _values_with, (measure, x, columns, groups)) for x in rows]
+        tables, usable = [], []
+        for x, future in zip(rows, _done(calls, executor, advance)):
+            try:
+                tables.append(future.result())
+                usable.append(x)
+            except Undefined as error:
+                failures[x.name] = str(error)
+        _check_left(len(usable), failures)
+        table = np.moveaxis(np.array(tables), 2, 0)
+        bounds = None
+        if is_by_pairs and compared_pairs(measure):
+            bounds = ceilings_of_pairs(measure, usable, groups)
+        if bounds:
+            return usable, *_with_ceiling(table, bounds)
+        if not has_ceiling:
+            return usable, table, None
+        calls = [
+            Call(x.name, _values_with, (measure, x, usable[i:], groups))
+            for i, x in enumerate(usable, 1)
+        ]
+        squares = np.tile(np.eye(len(usable)), (len(table), 1, 1))
+        for i, future in enumerate(_done(calls, executor, advance)):
+            values = np.transpose(future.result())
+            squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
+    return usable, *_with_ceiling(table, [ceiling_of(square) for square in squares])
+
+
+def _with_ceiling(
+    table: np.ndarray, bounds: Sequence[tuple[np.ndarray, float]]
+) -> tuple[np.ndarray, float]:
+    """Return the table with the lower ceilings as one more model, and the upper ceiling."""
+    lower = np.array([low for low, _ in bounds])
+    return np.concatenate([table, lower[:, :, None]], axis=2), bounds[0][1]
+
+
+def _fitted_tables(
+    fitting: Fitting, left_out: Sequence[np.ndarray], executor: Executor | None, progress: Progress
+) -> tuple[np.ndarray, float]:
+    """Return the table of :func:`_tables` by a fitting, and the upper ceiling."""
+    sets = [np.arange(0), *left_out]
+    count = len(sets) if executor is None else PIECES_PER_WORKER * workers_of(executor)
+    pieces = np.array_split(np.arange(len(sets)), min(count, len(sets)))
+    calls = [
+        Call(f"part {i + 1} of {len(pieces)}", _fitted_scores, (fitting, [sets[k] for k in piece]))
+        for i, piece in enumerate(pieces)
+    ]
+    with reporting(progress, len(calls), "across") as advance:
+        table = np.concatenate([future.result() for future in _done(calls, executor, advance)])
+    return table[..., :-1], float(table[0, 0, -1])
+
+
+def _fitted_scores(fitting: Fitting, sets: Sequence[np.ndarray]) -> np.ndarray:
+    return np.array([fitting.scores(left_out) for left_out in sets])
+
+
+def _values_with(
+    measure: Measure, x: Representation, others: Sequence[Representation], groups: np.ndarray | None
+) -> list[np.ndarray]:
+    return [_values(measure, x, y, groups) for y in others]
+
+
+def _done(
+    calls: Sequence[Call], executor: Executor | None, advance: Callable[[int], None]
+) -> Iterable[Future[Any]]:
+    """Return the futures of calls in their order, when all are done."""
+    futures = {}
+    for call, future in run(calls, executor):
+        futures[call.name] = future
+        advance(1)
+    return [futures[call.name] for call in calls]

@@ -1,0 +1,212 @@
+"""How sure every score is: values with chance, p-values and intervals, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.progress import Progress, announcing, reporting
+from ..comparison.comparison import Comparison
+from ..contracts._measure import Measure
+from ..contracts.streamed import need_samples_at_hand
+from ..data.cautions import cautions_of_chance
+from ..data.inputs import check_labels
+from ..data.representation import Representation, title
+from ..engine.arguments import select_measures, sides_of
+from ..engine.execution import compare_many
+from ..engine.memory import budget_of, parse_bytes
+from ..engine.view_sizes import bytes_of_views
+from ..engine.work import RunOptions, Work
+from ..intermediates.neighbours import searching_in_parts
+from ..significance.orders import DRAWS, Design, design_of
+from .bench import Bench
+from .evidence_file import only
+from .intervals import VIEWS, intervals_of, kind_of, steps_of
+from .layout import Layout, layout_of
+from .nulls import nulls_of
+from .permuted import chunks_of
+from .result import Evidence, EvidenceOrigin
+
+# Three views of similarity, all with exact moments: linear, of distances, of neighbours.
+DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
+
+
+def check_level(function: str, level: float) -> None:
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"{function} must be between 0 and 1, such as 0.95; got {level!r}")
+
+
+def evidence(
+    representations: Any,
+    other: Any = None,
+    *,
+    measures: Iterable[str | Measure] | str | Measure | None = None,
+    within: Any = None,
+    blocks: Any = None,
+    series: bool | int = False,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    seed: int = 0,
+    exact: bool = True,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress = True,
+    save: str | Path | None = None,
+    spill: str | Path | bool | None = None,
+) -> Evidence:
+    r"""Compare representations, and say of each score how much of it is chance and how sure it is.
+
+    .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \text{draws}}, \qquad
+        \text{above chance} = \frac{m - \mathbb{E}_\pi m}{m_{\text{best}} - \mathbb{E}_\pi m}
+
+    The null hypothesis is that the samples of Y, in an order that the design allows, could as well
+    belong to those of X. Measures that are linear in an inner product of two n x n matrices have
+    exact moments over all orders: no orders are drawn, and p is the upper tail of the Pearson type
+    III distribution with these three moments, not said below 1e-4. Other measures are computed in
+    ``draws`` orders; a view is then reordered, not computed again, wherever that gives the same
+    (two orders are computed both ways).
+
+    Parameters
+    ----------
+    representations, other, executor, memory, progress, save, spill : as in :func:`compare`. All
+        pairs of one list, or the pairs of two. The file of ``save`` keeps values, draws and parts;
+        the same call continues it, and :func:`load_evidence` reads it.
+    measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
+    within : a label for each sample; orders stay inside groups of equal labels. For classes that
+        both sides share: what they have in common beyond the classes.
+    blocks : a label for each sample, such as its document, subject or trial; blocks move as
+        wholes. For samples that are not independent. Blocks of one size only.
+    series : the samples are in the order of time and depend on those before. Windows are shifted
+        against each other, by up to n // 4 steps or the number given (Harris 2020).
+    draws : orders for measures without exact moments. If there are no more orders than this, all
+        are visited, and p is exact.
+    level : of the intervals.
+    exact : False draws orders for all measures.
+
+    Returns
+    -------
+    :class:`Evidence`. Intervals are for the value that other samples of the same number would have:
+    Student's t times a standard error, from the values without each sample where a measure has
+    them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
+    topology and neighbours (of at most n / 4 others), on 40 random halves. A biased measure has an
+    interval around its biased value. P-values are one-sided, in the direction of similarity, and
+    the smallest that the design can give is ``evidence.attainable``. ``evidence.cautions`` says
+    where samples are copies of others (:func:`equal_rows` returns blocks of them), or dominate both
+    sides of a pair.
+
+    Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
+    leave no second order, or whose index has the samples in another order. Results do not depend on
+    the executor, the memory or the order of work.
+
+    Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
+    and Young 1993 (maps), Efron 1982 (jackknife, halves).
+    """
+    check_level("evidence: level", level)
+    if not isinstance(exact, bool | np.bool_):
+        raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
+    rows, columns = sides_of(representations, other, "evidence")
+    chosen, uninstalled = select_measures(DEFAULT if measures is None else measures)
+    layout = _layout(rows, columns, within, blocks)
+    design = design_of(
+        layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
+    )
+    options: RunOptions = {"executor": executor, "memory": budget_of(memory, executor)}
+    options |= {"save": save, "spill": spill, "progress": False}
+
+    def compared() -> Comparison:
+        (comparison,) = compare_many(
+            [Work.of_checked(rows, columns, chosen, uninstalled)], **options
+        )
+        return comparison
+
+    result = _evidence(layout, chosen, design, options, progress, level, exact, compared)
+    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
+    result = replace(
+        result, origin=EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
+    )
+    if save is not None:
+        result.save(save)
+    return result
+
+
+def evidence_of(
+    comparison: Comparison,
+    representations: Any,
+    measures: Sequence[Measure],
+    design: Mapping[str, Any],
+    level: float,
+    options: RunOptions,
+    progress: Progress,
+) -> Evidence:
+    """Return evidence for some measures of a comparison, whose values are not computed again.
+
+    ``design``: labels, draws and seed, as of :func:`evidence`. The file ``save`` of the options
+    keeps draws and parts; the caller saves the comparison with the result.
+    """
+    rows, _ = sides_of(representations, None, "evidence")
+    layout = _layout(rows, None, design["within"], design["blocks"])
+    of_orders = design_of(layout.n, **design)
+    values = only(comparison, (m.spec for m in measures))
+    options = {**options, "memory": budget_of(options["memory"], options.get("executor"))}
+    options |= {"progress": False}
+    result = _evidence(layout, measures, of_orders, options, progress, level, True, lambda: values)
+    return replace(result, origin=_origin(rows, rows, measures))
+
+
+def _origin(
+    rows: Sequence[Representation], columns: Sequence[Representation], measures: Iterable[Measure]
+) -> EvidenceOrigin:
+    of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns))
+    return EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in measures})
+
+
+def _layout(
+    rows: Sequence[Representation],
+    columns: Sequence[Representation] | None,
+    within: Any,
+    blocks: Any,
+) -> Layout:
+    everything = [*rows, *(columns or [])]
+    need_samples_at_hand("evidence", *everything)
+    for r in everything:
+        check_labels("evidence", title(r), r.order, within=within, blocks=blocks)
+    return layout_of(rows, columns)
+
+
+def _evidence(
+    layout: Layout,
+    chosen: Sequence[Measure],
+    design: Design,
+    options: RunOptions,
+    progress: Progress,
+    level: float,
+    exact: bool,
+    compared: Callable[[], Comparison],
+) -> Evidence:
+    """Compute chance and intervals around the values that ``compared`` returns."""
+    views = bytes_of_views(tuple(chosen), layout.n, layout.widest) * len(layout.all)
+    options = {**options, "keep": VIEWS * views <= parse_bytes(options["memory"])}
+    pairs = {m: len(layout.pairs(m)) for m in chosen}
+    of_null = 1 + len(chunks_of(design))
+    kinds = {m: kind_of(m, design, layout.widest) for m in chosen}
+    steps = sum(pairs[m] * (of_null + steps_of(kinds[m], design)) for m in chosen)
+    are_kept = options["keep"] and options.get("executor") is None
+    with reporting(progress, steps, "evidence") as advance:
+        bench = Bench(layout, options, advance, announcing(progress, "evidence"))
+        with searching_in_parts(are_kept and "halves" in kinds.values()):
+            comparison = compared()
+        advance(sum(pairs.values()))
+        bench.remember()
+        nulls = nulls_of(bench, comparison, chosen, design, exact)
+        parts = intervals_of(bench, comparison, chosen, design)
+    for r in layout.all:
+        r.forget()
+    tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
+    cautions = cautions_of_chance(layout.all, design.blocks, tested)
+    return Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions)

@@ -1,0 +1,359 @@
+r"""The first persistent homology of a mapping cone of Vietoris-Rips complexes: compiled kernels.
+
+**The complex.** Let :math:`m \le w` be two symmetric matrices on n points. The mapping cone of
+:math:`\mathrm{VR}(w) \to \mathrm{VR}(m)` is VR(m) with a cone over VR(w) glued to it. Up to
+dimension 2 it has
+
+* the n points and an apex, all at 0, and an edge from the apex to every point, at 0;
+* an edge e at m(e) for every pair of points, and a triangle at the largest m of its three edges;
+* the *cone triangle* of every edge e, spanned by e and the apex, at w(e).
+
+No bar of H1 is infinite. The apex joins all points at 0, so cycles come from the other edges, one
+from each, and the one of edge e is a boundary from w(e) on. All are from the *enclosing radius*
+:math:`r = \min_u \max_v w(u, v)` on: there some point u is joined to all others in VR(w), hence in
+VR(m), so both are contractible, and the mapping cone with them. Edges and triangles beyond r need
+not be looked at.
+
+**The algorithm.** Sweep the filtration upwards and keep for every edge e the value
+:math:`\varphi(e)` on it of a basis of the cocycles, a vector over :math:`\mathbb{F}_2` with one
+coordinate per class (an *annotation*: Dey, Fan and Wang, "Computing topological persistence for
+simplicial maps", 2014). A 1-cycle is a boundary iff its values sum to zero. Cocycles may be chosen
+to vanish on the apex's edges, hence
+
+* an edge that enters without any triangle gives birth to a class: a new coordinate, 1 on this edge
+  and 0 elsewhere;
+* an edge that enters with its cone triangle, w(e) = m(e), has the value 0;
+* any other edge ij gets the value that its first triangle dictates, :math:`\varphi(iv) +
+  \varphi(jv)`;
+* every further triangle demands :math:`\varphi(ij) + \varphi(iv) + \varphi(jv) = 0`, a later cone
+  triangle
+  :math:`\varphi(ij) = 0`. Where the left side is not yet zero, the youngest class in it dies, and
+  from then on its coordinate equals the sum of the other, older ones.
+
+**Why it is fast.** Nearly all of the O(n^3) triangles demand nothing new. Those at an entering edge
+ij correspond to the common neighbours of i and j. If two of them, u and v, are joined by an edge,
+the triangles iuv and juv are there already, and then the triangles iju and ijv demand the same. So
+one triangle for each connected component of the *link*, the graph on the common neighbours, is
+enough; most links are connected. With one bit per point, a link is one AND of two rows of the
+adjacency matrix and its components are found in a few more operations on whole rows. Links depend
+on m only: both directions of a cross-barcode share them.
+
+When a class dies, its coordinate is not eliminated from all vectors. The relation is kept, and
+applied to a vector when the question is whether it is zero. Coordinates are numbered from the
+youngest class to the oldest, so the class that dies is the first bit of a vector.
+
+Sets of points and vectors over :math:`\mathbb{F}_2` are rows of a matrix of 64-bit words, ``Words``
+below.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numba import config, types
+from numba.extending import intrinsic
+
+from ..base.compiled import compiled
+
+Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
+NOTHING = np.uint64(0)
+ONE = np.uint64(1)
+
+
+class Edges(NamedTuple):
+    """Pairs of points in the order in which they enter, first < second."""
+
+    first: Ints
+    second: Ints
+
+
+class Links(NamedTuple):
+    """One point of each component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for
+    the e-th edge."""
+
+    starts: Ints
+    points: Ints
+
+
+# --------------------------------------------------------------------------------------------- bits
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def trailing_zeros(context: Any, word: Any) -> Any:
+    """Position of the lowest bit of a word that is not zero: one machine instruction that NumPy has
+    no name for."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], target.get_constant(types.boolean, False))
+
+    return types.int64(types.uint64), generate
+
+
+def lowest_bit(word: Any) -> int:
+    """The same in Python."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
+    trailing_zeros = lowest_bit
+
+
+@compiled
+def first_bit(words: Words, row: int) -> int:
+    """Position of the lowest bit of a row, -1 if there is none."""
+    for k in range(words.shape[1]):
+        if words[row, k] != NOTHING:
+            return 64 * k + int(trailing_zeros(words[row, k]))
+    return -1
+
+
+@compiled
+def flip(words: Words, row: int, bit: int) -> None:
+    """Change one bit of a row."""
+    words[row, bit >> 6] ^= ONE << np.uint64(bit & 63)
+
+
+@compiled
+def add(words: Words, a: int, b: int, out: int) -> None:
+    """Sum over F2 of two rows, into a third."""
+    for k in range(words.shape[1]):
+        words[out, k] = words[a, k] ^ words[b, k]
+
+
+# -------------------------------------------------------------------------------------------- links
+
+# Rows of a search: points not reached yet; points reached whose neighbours were not.
+UNSEEN, SEEN = 0, 1
+# Words per row for up to 512 points. Where ``wide``, the number of words, is None, it is this one,
+# which the compiler knows: it makes of each loop over words a few operations on whole rows.
+FEW = 8
+
+
+@compiled
+def common_neighbours(adjacency: Words, i: int, j: int, search: Words, wide: int | None) -> bool:
+    """Make the common neighbours of i and j the unseen points; say whether there are any."""
+    some = NOTHING
+    for k in range(FEW if wide is None else wide):
+        common = adjacency[i, k] & adjacency[j, k]
+        search[UNSEEN, k] = common
+        some |= common
+    return bool(some != NOTHING)
+
+
+@compiled
+def see_neighbours(adjacency: Words, point: int, search: Words, wide: int | None) -> bool:
+    """Move the unseen neighbours of a point to the seen points; say whether unseen points are
+    left."""
+    left = NOTHING
+    for k in range(FEW if wide is None else wide):
+        new = adjacency[point, k] & search[UNSEEN, k]
+        rest = search[UNSEEN, k] & ~new
+        search[SEEN, k] |= new
+        search[UNSEEN, k] = rest
+        left |= rest
+    return bool(left != NOTHING)
+
+
+@compiled
+def see_component(adjacency: Words, point: int, search: Words, wide: int | None) -> bool:
+    """Remove from the unseen points the component of one of them; say whether unseen points are
+    left.
+
+    In a connected link a few points have all others as neighbours, and the search ends long before
+    it visits them all.
+    """
+    flip(search, UNSEEN, point)
+    for k in range(FEW if wide is None else wide):
+        search[SEEN, k] = NOTHING
+    while see_neighbours(adjacency, point, search, wide):
+        point = first_bit(search, SEEN)
+        if point < 0:
+            return True
+        flip(search, SEEN, point)
+    return False
+
+
+def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
+    """One point of each component of the link of each edge, at the moment the edge enters; fills
+    ``starts``.
+
+    The two make up ``Links``. They are not returned as one because a compiled function that returns
+    a tuple crashes Python when it is interrupted.
+    """
+    words = (n + 63) // 64
+    return components(n, edges, starts, None if words <= FEW else words)
+
+
+@compiled
+def components(n: int, edges: Edges, starts: Ints, wide: int | None) -> Ints:
+    """:func:`link_components`, with rows of ``wide`` words."""
+    adjacency = np.zeros((n, FEW if wide is None else wide), np.uint64)
+    search = np.empty((2, adjacency.shape[1]), np.uint64)
+    points = np.empty(2 * len(edges.first) + n, np.int32)
+    size = starts[0] = 0
+    for e in range(len(edges.first)):
+        i, j = edges.first[e], edges.second[e]
+        if size + n > len(points):
+            points = np.concatenate((points, np.empty_like(points)))
+        unseen = common_neighbours(adjacency, i, j, search, wide)
+        while unseen:
+            points[size] = first_bit(search, UNSEEN)
+            unseen = see_component(adjacency, points[size], search, wide)
+            size += 1
+        starts[e + 1] = size
+        flip(adjacency, i, j)
+        flip(adjacency, j, i)
+    return points[:size].copy()
+
+
+# ------------------------------------------------------------------------------------------ classes
+#
+# The sweep keeps all its vectors in one matrix. First come three rows with a purpose, then the
+# relation of each class, then the values of edges. ``value[i, j]`` is the row of an edge's value.
+# Edges of equal value may share a row, as applying relations to it changes how the value is
+# written, not what it is.
+
+# Rows: always zero; for sums; the set of dead classes; relation of class 0.
+ZERO, WORK, DEAD, RELATIONS = 0, 1, 2, 3
+
+
+@compiled
+def reduce(vectors: Words, row: int) -> None:
+    """Express a row in living classes. A relation begins with the class it removes, so one pass
+    upwards is enough."""
+    for k in range(vectors.shape[1]):
+        due = vectors[row, k] & vectors[DEAD, k]
+        while due != NOTHING:
+            relation = RELATIONS + 64 * k + trailing_zeros(due)
+            for later in range(k, vectors.shape[1]):
+                vectors[row, later] ^= vectors[relation, later]
+            due = vectors[row, k] & vectors[DEAD, k]
+
+
+@compiled
+def annihilate(row: int, now: float, vectors: Words, bars: Floats) -> int:
+    """Make a row zero: unless it is zero already, its youngest class dies. Number of deaths."""
+    reduce(vectors, row)
+    youngest = first_bit(vectors, row)
+    if youngest < 0:
+        return 0
+    add(vectors, row, ZERO, RELATIONS + youngest)
+    flip(vectors, DEAD, youngest)
+    bars[youngest, 1] = now
+    return 1
+
+
+@compiled
+def fill_triangle(
+    i: int, j: int, point: int, now: float, value: Ints, vectors: Words, bars: Floats
+) -> int:
+    """Make the sum over the edges of a triangle zero. Number of deaths."""
+    a, b, c = value[i, j], value[i, point], value[j, point]
+    if a == ZERO and b == c:
+        return 0
+    add(vectors, a, b, WORK)
+    add(vectors, WORK, c, WORK)
+    return annihilate(WORK, now, vectors, bars)
+
+
+@compiled
+def fill_cone_triangle(
+    i: int, j: int, now: float, value: Ints, vectors: Words, bars: Floats
+) -> int:
+    """Make the value of an edge zero. Number of deaths."""
+    row = value[i, j]
+    if row == ZERO:
+        return 0
+    value[i, j] = value[j, i] = ZERO
+    return annihilate(row, now, vectors, bars)
+
+
+@compiled
+def give_birth(now: float, born: int, row: int, vectors: Words, bars: Floats) -> int:
+    """Write a new class, born after ``born`` others, into a row. That row."""
+    youngest = len(bars) - 1 - born
+    bars[youngest, 0] = now
+    add(vectors, ZERO, ZERO, row)
+    flip(vectors, row, youngest)
+    return row
+
+
+@compiled
+def inherit(a: int, b: int, row: int, vectors: Words) -> int:
+    """The row of the sum of two values: the third row, written now, unless a row of this value is
+    known."""
+    if a == ZERO or b == ZERO:
+        return a + b  # the one that is not row 0
+    if a == b:
+        return ZERO
+    add(vectors, a, b, row)
+    return row
+
+
+# --------------------------------------------------------------------------------------------- bars
+
+
+@compiled
+def count_births(links: Links, filled: Flags) -> int:
+    """Number of edges that give birth to a class."""
+    births = 0
+    for e in range(len(filled)):
+        births += not filled[e] and links.starts[e] == links.starts[e + 1]
+    return births
+
+
+@compiled
+def no_vectors(births: int, values: int) -> Words:
+    """Room for the relations of all classes and for a number of values. Rows never written take no
+    memory."""
+    vectors = np.empty((RELATIONS + births + values, (births + 63) // 64), np.uint64)
+    vectors[ZERO] = vectors[DEAD] = NOTHING
+    return vectors
+
+
+@compiled
+def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints) -> Floats:
+    """Birth and death of all classes, zero-length bars included, shape (classes, 2).
+
+    Args:
+        n: number of points.
+        edges: in order of m, at least up to the enclosing radius of w.
+        links: of these edges.
+        m: ascending value of each edge up to the enclosing radius.
+        w: value of each edge's cone triangle.
+        by_w: those edges with w > m whose cone triangle is there at the enclosing radius, in order
+        of w.
+    """
+    filled = w == m  # the cone triangle comes with the edge, whose value is zero from the start
+    births = count_births(links, filled)
+    value, vectors = np.zeros((n, n), np.int32), no_vectors(births, len(m) - filled.sum())
+    bars = np.full((births, 2), np.inf)
+    row, born, dead, cone = RELATIONS + births, 0, 0, 0  # the next free row; the next of by_w
+    for e in range(len(m) + 1):
+        now = m[e] if e < len(m) else np.inf
+        while cone < len(by_w) and w[by_w[cone]] < now:
+            c = by_w[cone]
+            dead += fill_cone_triangle(edges.first[c], edges.second[c], w[c], value, vectors, bars)
+            cone += 1
+        if e == len(m) or dead == births:
+            break
+        i, j = edges.first[e], edges.second[e]
+        start, stop = links.starts[e], links.starts[e + 1]
+        if not filled[e]:
+            if start == stop:
+                here = give_birth(now, born, row, vectors, bars)
+                born += 1
+            else:
+                v = links.points[start]
+                here = inherit(value[i, v], value[j, v], row, vectors)
+                start += 1
+            value[i, j] = value[j, i] = here
+            row += here == row
+        for k in range(start, stop):
+            dead += fill_triangle(i, j, links.points[k], now, value, vectors, bars)
+    return bars

@@ -1,0 +1,69 @@
+"""Orders of the edges of two complexes: compiled kernels."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..base.compiled import compiled
+from ..significance._radix import by_steps
+
+Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def ascending(values: Floats) -> Ints:
+    """Positions of values, none of them negative, in ascending order; that of equal values is
+    free."""
+    keys = by_steps(values, 0.0, float(values.max(initial=0)) or 1.0)
+    order = keys.astype(np.uint32).view(np.int32)  # the lower half is the position
+    due = values.take(order)
+    if (due[1:] < due[:-1]).any():  # a few are less than a step apart, or crowds
+        order = order.take(np.argsort(due, kind="stable"))
+    return order
+
+
+@compiled
+def smaller(
+    ours: Floats, theirs: Floats, order: Ints, ties: bool, places: Ints, values: Floats
+) -> None:
+    """Positions where our value is the smaller one, or as small with ``ties``, and these values, in
+    the order of ours; infinity follows the last."""
+    size = 0
+    for p in order:
+        places[size] = p
+        values[size] = ours[p]
+        size += ours[p] < theirs[p] or (ties and ours[p] == theirs[p])
+    values[size] = np.inf
+
+
+@compiled
+def merge(first: Floats, second: Floats, by_first: Ints, by_second: Ints) -> Ints:
+    """Positions in ascending order of the smaller of two values, from the order of either."""
+    n = len(first)
+    order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
+    values = np.empty((2, n + 1))
+    smaller(first, second, by_first, True, places[0], values[0])
+    smaller(second, first, by_second, False, places[1], values[1])
+    i = j = 0
+    for e in range(n):  # without a branch, as no processor foresees which of both it is
+        is_first = values[0, i] <= values[1, j]
+        p, q = places[0, i], places[1, j]
+        order[e] = p if is_first else q
+        i += is_first
+        j += not is_first
+    return order
+
+
+@compiled
+def later(m: Floats, w: Floats, by_w: Ints, radius: float, place: Ints) -> Ints:
+    """Places of the edges with m < w <= radius, in order of w."""
+    places = np.empty(len(by_w), np.int32)
+    size = 0
+    for p in by_w:
+        if w[p] > radius:
+            break
+        places[size] = place[p]
+        size += w[p] > m[p]
+    return places[:size].copy()

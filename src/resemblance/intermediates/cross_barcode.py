@@ -1,0 +1,114 @@
+"""Cross-barcode of two distance matrices: over which scales, and how often, their topology
+differs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import ModuleType
+
+import numpy as np
+
+from ..base.extras import check
+
+
+@dataclass(frozen=True, eq=False)
+class SortedEdges:
+    """What a cross-barcode needs of the distances between n points.
+
+    ``lengths``: those above the diagonal, row by row, shape (n (n - 1) / 2,). ``radius``: the
+    enclosing radius, the smallest distance within which a point has all others. ``order``: the
+    positions of the lengths, in ascending order of the lengths.
+    """
+
+    lengths: np.ndarray
+    radius: float
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        # The order among equal lengths is free, as it changes bars of length zero only.
+        from ._order import ascending
+
+        return ascending(self.lengths)
+
+
+def totals_of_edges(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
+    """Total lengths of the bars of :func:`cross_barcodes`, for both directions.
+
+    The sums are correctly rounded, so they depend neither on the order of the points nor on ties.
+    """
+    if first is second:  # the cone of a complex over itself has no loop for any time
+        return 0.0, 0.0
+    one, other = (math.fsum(b[:, 1] - b[:, 0]) for b in cross_barcodes(n, first, second))
+    return one, other
+
+
+def enclosing_radius(above: np.ndarray) -> float:
+    """The smallest distance within which a point has all others, from the distances above the
+    diagonal."""
+    from scipy.spatial.distance import squareform
+
+    return float(squareform(above, checks=False).max(axis=1).min())
+
+
+def cross_barcodes(
+    n: int, first: SortedEdges, second: SortedEdges
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""First persistent homology of the mapping cones of VR(w1) and of VR(w2) into VR(min(w1, w2)),
+    for two sets of distances between the same n points.
+
+    .. math:: \mathrm{H}_1 \bigl( \operatorname{Cone} ( \mathrm{VR}_t(w_i) \to
+        \mathrm{VR}_t(\min(w_1, w_2)) ) \bigr)
+
+    as t grows, where VR is the Vietoris-Rips complex and coefficients are in F2. Bars are the same
+    as those of the Vietoris-Rips complex of 2n points with the distances 0, w, w, min(w1, w2) in
+    blocks (Barannikov et al. 2022); none is infinite. Exact: births and deaths are entries of the
+    matrices, which need no triangle inequality.
+
+    Returns the bars of w1 and those of w2, each of shape (k, 2): birth and death, birth < death,
+    sorted. Time grows about as n^3; memory is a few matrices of shape (n, n) and at most n^2 / 2
+    times the number of bars in bits. Needs the extra ``topology``.
+    """
+    cone = _kernels()
+    from ._order import later, merge
+
+    lengths = np.minimum(first.lengths, second.lengths)
+    order = merge(first.lengths, second.lengths, first.order, second.order)
+    m = lengths.take(order)
+    size = np.searchsorted(m, max(first.radius, second.radius), side="right")
+    order, m = order[:size], m[:size]
+    edges = cone.Edges(*(points.take(order) for points in _endpoints(n)))
+    starts = np.empty(size + 1, dtype=np.int64)
+    links = cone.Links(starts, cone.link_components(n, edges, starts))
+    place = np.empty(len(lengths), dtype=np.int32)
+    place[order] = np.arange(size)
+    bars = []
+    for w in (first, second):
+        by_w = later(lengths, w.lengths, w.order, w.radius, place)
+        below = np.searchsorted(m, w.radius, side="right")
+        ours = w.lengths.take(order[:below])
+        bars.append(_sorted(cone.barcode(n, edges, links, m[:below], ours, by_w)))
+    return bars[0], bars[1]
+
+
+def _sorted(bars: np.ndarray) -> np.ndarray:
+    """Bars that are longer than zero, by birth and death."""
+    bars = bars[bars[:, 0] < bars[:, 1]]
+    return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
+
+
+@lru_cache(maxsize=1)
+def _endpoints(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and second point of the edges above the diagonal, row by row."""
+    first, second = (points.astype(np.int32) for points in np.triu_indices(n, k=1))
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
+def _kernels() -> ModuleType:
+    """The compiled kernels, imported when needed."""
+    check("numba")
+    from . import _cone
+
+    return _cone

@@ -1,0 +1,81 @@
+"""Squared distances between rows from their differences, where products have lost the digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..base.arrays import (
+    Array,
+    carries_gradient,
+    epsilon,
+    is_torch,
+    like,
+    namespace,
+    scalar,
+    to_numpy,
+)
+from ..base.rng import generator
+
+CLOSE = 2.0**12  # times the rounding of a squared distance: what is less has lost digits
+EQUAL = 16  # times the rounding of rows, which are equal if they differ by less
+VALUES = 2**20  # differences that are in memory at a time
+
+
+def can_be_mended(points: Array) -> bool:
+    """Say whether the library can write into arrays, and no gradient forbids it."""
+    return isinstance(points, np.ndarray) or (is_torch(points) and not carries_gradient(points))
+
+
+def from_differences(
+    points: Array, targets: Array
+) -> Callable[[Array, Array, tuple[slice, slice], float], None]:
+    """Return a function that replaces what lost its digits in a block of squared distances, of
+    which those on the diagonal of the whole matrix are infinite.
+
+    A projection on one direction tells which rows are equal but for rounding, as copies are: these
+    are at distance 0.
+    """
+    xp, eps = namespace(points), epsilon(points)
+    ends: list[Array] = []
+
+    def mend(block: Array, both: Array, at: tuple[slice, slice], near: float) -> None:
+        both *= near
+        are_close = block <= both
+        if not scalar(xp.any(are_close)):
+            return
+        if not ends:
+            direction = like(generator(0, "direction").standard_normal(points.shape[1]), points)
+            ends.extend(xp.sum(a * direction[None, :], axis=1) for a in (points, targets))
+        is_near = to_numpy(are_close)
+        row, column = np.divmod(np.flatnonzero(is_near), is_near.shape[1])
+        rows, columns = row + (at[0].start or 0), column + (at[1].start or 0)
+        scale = (to_numpy(both)[row, column] / near) ** 0.5
+        gaps = np.abs(to_numpy(ends[0])[rows] - to_numpy(ends[1])[columns])
+        differs = gaps > EQUAL * eps * scale
+        values = np.zeros(len(row), dtype=gaps.dtype)
+        values[differs] = _direct(points, targets, rows[differs], columns[differs])
+        block[row, column] = like(values, block)
+
+    return mend
+
+
+def on_diagonal(block: Array, at: tuple[slice, slice]) -> Array:
+    """Return what of a block is on the diagonal of the whole matrix, to be read and written.
+
+    ``block``: contiguous; its columns begin at or before its rows.
+    """
+    offset, (height, width) = (at[0].start or 0) - (at[1].start or 0), block.shape
+    return block.reshape(-1)[offset : offset + height * width : width + 1]
+
+
+def _direct(points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Squared distances between pairs of rows, from their differences."""
+    xp, parts = namespace(points), [np.zeros(0)]
+    pairs = max(1, VALUES // points.shape[1])
+    for start in range(0, len(rows), pairs):
+        a = xp.take(points, like(rows[start : start + pairs], points), axis=0)
+        b = xp.take(targets, like(columns[start : start + pairs], points), axis=0)
+        parts.append(to_numpy(xp.sum((a - b) ** 2, axis=1)))
+    return np.concatenate(parts)

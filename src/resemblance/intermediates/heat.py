@@ -1,0 +1,142 @@
+"""The heat trace of a representation's neighbour graph: the descriptor that IMD compares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.rng import generator
+from ..data.representation import Representation, view
+from .neighbour_kernels import graph
+from .neighbours import NeighbourSearch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+TEMPERATURES = np.logspace(-1, 1, 256)
+DEGREE = (
+    24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
+)
+COLUMNS = 64  # columns of the identity propagated at a time
+PROBES = 256  # random vectors drawn at a time: changing it changes which vectors these are
+
+
+def neighbour_operator(x: Representation, k: int) -> csr_array:
+    """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean).
+
+    An edge has the larger weight of both directions, which is 1 unless samples tie for the last
+    places.
+    """
+    from scipy.sparse import csr_array
+
+    directed = graph(x, NeighbourSearch(k, "euclidean"))
+    directed.sort_indices()
+    edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
+    weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
+    return csr_array(
+        (weight[edges.row] * weight[edges.col] * edges.data, (edges.row, edges.col)), shape=(n, n)
+    )
+
+
+@view
+def heat_trace(x: Representation, k: int) -> np.ndarray:
+    r"""tr exp(-t L) / n at 256 temperatures t in [0.1, 10], L the normalised Laplacian I - A.
+
+    Exact to rounding, without eigenvalues: exp(-t(1 - a)) = sum_j c_j(t) T_j(a), c_j(t) = (2 - [j =
+    0]) e^-t I_j(t), and the traces of the Chebyshev polynomials T_j(A) come from products of the
+    first half of them.
+    """
+    from scipy.special import ive
+
+    a = neighbour_operator(x, k)
+    # Only samples that tie make so many edges.
+    crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
+    moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
+    degrees = np.arange(DEGREE + 1)
+    coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
+    return coefficients @ moments / x.shape[0]
+
+
+def chebyshev_traces(a: csr_array) -> np.ndarray:
+    """Traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
+    n, half = a.shape[0], DEGREE // 2
+    # Sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1.
+    products = np.zeros(DEGREE + 1)
+    for start in range(0, n, COLUMNS):
+        before = np.zeros((n, min(COLUMNS, n - start)))
+        before[np.arange(start, start + before.shape[1]), np.arange(before.shape[1])] = 1
+        current = a @ before
+        products[0] += np.vdot(before, before)
+        products[1] += np.vdot(before, current)
+        for degree in range(1, half + 1):
+            products[2 * degree] += np.vdot(current, current)
+            if degree < half:
+                before, current = current, 2 * (a @ current) - before
+                products[2 * degree + 1] += np.vdot(before, current)
+    traces = 2 * products
+    traces[0::2] -= products[0]
+    traces[1::2] -= products[1]
+    return traces
+
+
+def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
+    """The traces of a matrix so dense that computing all eigenvalues takes less time."""
+    angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
+    return np.array([np.cos(degree * angles).sum() for degree in range(DEGREE + 1)])
+
+
+@view
+def stochastic_heat_traces(
+    x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
+) -> np.ndarray:
+    """The traces by stochastic Lanczos quadrature with Gaussian probes, as published; shape
+    (repeats, 256)."""
+    a = neighbour_operator(x, k)
+    return (
+        np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]
+    )
+
+
+def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int) -> np.ndarray:
+    """Mean over random vectors of the Gauss quadrature for v' exp(-t L) v; the trace n is known at
+    t = 0."""
+    n = a.shape[0]
+    rng = generator(seed, "imd", repeat)
+    steps = min(steps, n)
+    nodes, weights = [], []
+    for start in range(0, probes, PROBES):
+        vectors = rng.standard_normal((n, min(PROBES, probes - start)))
+        alpha, beta = _lanczos(a, vectors / np.linalg.norm(vectors, axis=0), steps)
+        tridiagonal = np.zeros((vectors.shape[1], steps, steps))
+        diagonal = np.arange(steps)
+        tridiagonal[:, diagonal, diagonal] = alpha.T
+        tridiagonal[:, diagonal[1:], diagonal[:-1]] = tridiagonal[
+            :, diagonal[:-1], diagonal[1:]
+        ] = beta.T
+        theta, vectors_t = np.linalg.eigh(tridiagonal)
+        nodes.append(theta)
+        weights.append(vectors_t[:, 0, :] ** 2)
+    theta, weight = np.concatenate(nodes), np.concatenate(weights)
+    decay = np.array([(weight * np.exp(-t * (1 - theta))).sum() for t in TEMPERATURES])
+    return n * decay / len(theta)
+
+
+def _lanczos(a: csr_array, v: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonals of the tridiagonal matrices of ``steps`` Lanczos steps from every column, fully
+    reorthogonalised."""
+    basis = [v]
+    alpha, beta = np.zeros((steps, v.shape[1])), np.zeros((max(steps - 1, 0), v.shape[1]))
+    for step in range(steps):
+        w = a @ basis[-1]
+        alpha[step] = np.einsum("ij,ij->j", basis[-1], w)
+        if step == steps - 1:
+            break
+        for _ in range(2):
+            for q in basis:
+                w -= q * np.einsum("ij,ij->j", q, w)
+        beta[step] = np.linalg.norm(w, axis=0)
+        # An exhausted Krylov space continues with zeros.
+        safe = np.where(beta[step] <= 1e-12, np.inf, beta[step])
+        basis.append(w / safe)
+    return alpha, np.where(beta <= 1e-12, 0, beta)

@@ -1,0 +1,444 @@
+"""Matrices of all pairs of samples, one of each representation, whose inner product a measure is a
+function of.
+
+A matrix is a light wrapper, made anew whenever it is asked for: its numbers and arrays are views.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..base.arrays import Array, as_float64, namespace, norm, scalar, to_numpy
+from ..data.representation import Representation, view
+from .distances import (
+    centred_distance_entries,
+    dissimilarity_entries,
+    dissimilarity_spread,
+    distance_deviation,
+    distance_margins,
+    distances,
+    double_centered_distances,
+    mean_distance,
+    rdm_vector,
+    whitened_gram,
+)
+from .grams import (
+    Estimator,
+    GramKernel,
+    Pairs,
+    centered_directions,
+    centred_kernel,
+    distance_gram,
+    gram_diagonal,
+    gram_energy,
+    gram_entries,
+    gram_trace,
+    hsic_norm,
+    is_by_pairs,
+)
+from .missing_pairs import need_all_pairs
+from .neighbour_kernels import double_centered_product, row_centered_product
+from .points import preshape, size, unit
+from .rank_bins import rank_bins, rank_entries
+from .rectangles import Entries, Rectangle, is_large, pieces_of, without_diagonal
+from .spectra import (
+    Decomposition,
+    decomposition,
+    direction_lost,
+    has_accurate_inverse,
+    orthonormal_basis,
+    rank,
+    with_tied,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+LINEAR = GramKernel("linear")
+FactorArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairMatrix(ABC):
+    """An (n, n) matrix A of one representation, whose rows and columns move with the samples.
+
+    ``samples``: n. ``trace``: tr A. ``total``: the sum of all entries, 0 if A is centred.
+    ``square``: <A, A>.
+    """
+
+    samples: int
+    trace: float
+    total: float = 0.0
+    square: float
+
+    @abstractmethod
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+
+    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
+        """Return F, W and the diagonal of A, where off this A is F W Fᵀ; arrays that nobody else
+        has. None if unknown, or if F has more than ``most`` points.
+
+        F has points in its first columns, then ones, then ``column``; W is the identity but for
+        what is returned of it, its last rows and columns, those of the ones and of ``column``.
+        """
+        return None
+
+
+def expected_inner(a: PairMatrix, b: PairMatrix) -> float:
+    r"""Return the mean of <A, B> over all n! orders of the samples of B.
+
+    .. math:: \frac{\operatorname{tr} A \operatorname{tr} B}{n} + \frac{\operatorname{off} A
+        \operatorname{off} B}{n (n - 1)}
+
+    with off the sum of the entries off the diagonal.
+    """
+    n = a.samples
+    return a.trace * b.trace / n + (a.total - a.trace) * (b.total - b.trace) / (n * (n - 1))
+
+
+def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
+    """Return the mean cosine of A and B over all orders of the samples of B."""
+    return expected_inner(a, b) / math.sqrt(a.square * b.square)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factored(PairMatrix):
+    """The products P Pᵀ of points P, (n, d), with views of them: the points, the entries where
+    these are less work, and the diagonal where it is needed."""
+
+    points: Callable[[], Array]
+    entries: Callable[[], np.ndarray] | None = None
+    on_diagonal: Callable[[], Array] | None = None
+
+    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
+        """Return the points, and columns that do not count; none where entries are less work, as
+        wide points would have to be made."""
+        if self.entries or self.points().shape[1] > most:
+            return None
+        points = as_float64(self.points())
+        more = [np.ones(len(points)), *([] if column is None else [column])]
+        last = np.zeros((len(more), len(more)))
+        return np.column_stack([points, *more]), last, self.diagonal()
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        if self.entries:
+            return self.entries().copy()
+        points = as_float64(self.points())
+        return points @ points.T
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, shape (n,)."""
+        if self.on_diagonal:
+            return as_float64(self.on_diagonal())
+        points = as_float64(self.points())
+        return np.vecdot(points, points)
+
+    def pieces(self) -> Entries:
+        """Return the function that has the entries of a rectangle in float64."""
+        if self.entries:
+            return pieces_of(self.entries())
+        points = as_float64(self.points())
+        return lambda at: points[at.rows] @ points[at.columns].T
+
+    def times(self, factors: np.ndarray) -> np.ndarray:
+        """Return the product with a vector, shape (n,), or with columns, shape (n, columns)."""
+        if self.entries:
+            return self.entries() @ factors
+        points = as_float64(self.points())
+        return points @ (points.T @ factors)
+
+    def inner_of_rows(self, other: Any) -> np.ndarray:
+        """Return the inner products of the rows of two such matrices, shape (n,)."""
+        if self.entries and other.entries:
+            return np.vecdot(self.entries(), other.entries())
+        wide, narrow = (self, other) if self.entries else (other, self)
+        points = as_float64(narrow.points())
+        return np.vecdot(wide.times(points), points)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored(PairMatrix):
+    """Entries in memory, (n, n), or for many samples computed again in ``blocks``.
+
+    ``by_piece`` has them in float64, where not all have to be made for that.
+    """
+
+    entries: Callable[[], Array]
+    blocks: Callable[[], Entries] | None = None
+    by_piece: Callable[[], Entries] | None = None
+    factored: Callable[[int], FactorArrays | None] = lambda most: None
+
+    def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
+        """Return what the matrix is off its diagonal, if it has few dimensions there."""
+        return self.factored(most) if column is None else None
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        return np.array(to_numpy(self.entries()), dtype=np.float64)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal, shape (n,)."""
+        return np.diagonal(as_float64(self.entries()))
+
+    def pieces(self) -> Entries:
+        """Return the function that has the entries of a rectangle in float64."""
+        return self.by_piece() if self.by_piece else pieces_of(as_float64(self.entries()))
+
+    def times(self, vector: np.ndarray) -> np.ndarray:
+        """Return the product with a vector, shape (n,)."""
+        return as_float64(self.entries()) @ vector
+
+    def inner_of_rows(self, other: Any) -> np.ndarray:
+        """Return the inner products of the rows of two such matrices, shape (n,)."""
+        return np.vecdot(as_float64(self.entries()), as_float64(other.entries()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparse(PairMatrix):
+    """A sparse matrix, times ``factor``; with its rows, or its rows and columns, centred."""
+
+    kernel: csr_array
+    centred: Literal["no", "rows", "both"] = "no"
+    factor: float = 1.0
+
+    def dense(self) -> np.ndarray:
+        """Return a copy of the entries in float64, shape (n, n)."""
+        matrix = np.asarray(self.kernel.toarray(), dtype=np.float64)
+        if self.centred != "no":
+            matrix -= matrix.mean(axis=1, keepdims=True)
+        if self.centred == "both":
+            matrix -= matrix.mean(axis=0)
+        return matrix * self.factor
+
+    def cosine(self, other: Sparse) -> float:
+        """Return the cosine of two centred matrices."""
+        product = double_centered_product if self.centred == "both" else row_centered_product
+        value = product(self.kernel, other.kernel) / math.sqrt(self.square * other.square)
+        return float(np.clip(value, -1, 1))
+
+
+# ------------------------------------------------------------------------ matrices of all samples
+
+
+def kernel_gram(x: Representation, kernel: GramKernel) -> Factored | Stored:
+    """Return the centred Gram matrix of a kernel."""
+    numbers: dict[str, Any] = {"samples": x.n_samples, "trace": scalar(gram_trace(x, kernel))}
+    numbers["square"] = scalar(gram_energy(x, kernel))
+    diagonal = partial(gram_diagonal, x, kernel)
+    if kernel.name == "linear" and is_by_pairs(x, x) and not is_large(x):
+        entries = partial(gram_entries, x)
+        return Factored(**numbers, points=partial(unit, x), entries=entries, on_diagonal=diagonal)
+    if kernel.name in ("linear", "cosine"):
+        points = preshape if kernel.name == "linear" else centered_directions
+        return Factored(**numbers, points=partial(points, x), on_diagonal=diagonal)
+    pieces = partial(centred_kernel, x, kernel)
+    return Stored(**numbers, entries=partial(distance_gram, x, kernel), blocks=pieces)
+
+
+def centred_gram(
+    x: Representation, kernel: str, estimator: Estimator, bandwidth: float, pairs: Pairs
+) -> Factored | Stored:
+    """Return :func:`kernel_gram`; U-centred for the debiased estimator, without its diagonal for
+    that of Lange et al."""
+    of = GramKernel(kernel, bandwidth, pairs)
+    whole = kernel_gram(x, of)
+    if estimator == "biased":
+        return whole
+    return Stored(
+        samples=x.n_samples,
+        trace=0.0,
+        total=0.0 if estimator == "debiased" else -whole.trace,
+        square=scalar(hsic_norm(x, of, estimator)) ** 2,
+        entries=lambda: _without_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
+        factored=lambda most: _factors_without_diagonal(
+            whole, gram_diagonal(x, of), estimator, most
+        ),
+        blocks=lambda: _blocks_without_diagonal(
+            centred_kernel(x, of), gram_diagonal(x, of), estimator
+        ),
+        by_piece=lambda: _blocks_without_diagonal(
+            whole.pieces(), as_float64(gram_diagonal(x, of)), estimator
+        ),
+    )
+
+
+def _factors_without_diagonal(
+    gram: Factored | Stored, diagonal: Array, estimator: Estimator, most: int
+) -> FactorArrays | None:
+    """Return the factors of :func:`_without_diagonal`."""
+    k, n, last = as_float64(diagonal), gram.samples, np.zeros((2, 2))
+    if estimator == "debiased":
+        last = np.array([[-k.sum() / (n - 1), 1], [1, 0]]) / (n - 2)
+    factors = gram.factors(most, k)
+    return factors and (factors[0], last, np.zeros(n))
+
+
+def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
+    """Return a centred matrix without its diagonal, which is overwritten; U-centred if debiased.
+
+    The rows of K sum to zero: without the diagonal k they sum to -k, and all of it to -sum k.
+    """
+    k, n = as_float64(diagonal), len(matrix)
+    if estimator == "debiased":
+        part = k / (n - 2)
+        matrix += part[:, None] - k.sum() / ((n - 1) * (n - 2))
+        matrix += part
+    np.fill_diagonal(matrix, 0)
+    return matrix
+
+
+def _blocks_without_diagonal(entries: Entries, k: Array, estimator: Estimator) -> Entries:
+    """Return the blocks of :func:`_without_diagonal`."""
+    n, total = k.shape[0], scalar(namespace(k).sum(k))
+    part = k / (n - 2) - total / (2 * (n - 1) * (n - 2))
+
+    def without(at: Rectangle) -> Array:
+        block = entries(at)
+        if estimator == "debiased":
+            block += part[at.rows, None]
+            block += part[None, at.columns]
+        return without_diagonal(block) if at.is_square else block
+
+    return without
+
+
+def linear_gram(x: Representation) -> Factored | Stored:
+    """Return the Gram matrix of the centred points in unit size."""
+    return kernel_gram(x, LINEAR)
+
+
+def _projection(
+    x: Representation, dimensions: int, basis: Callable[[], Array], total: float = 0.0
+) -> Factored:
+    numbers: dict[str, Any] = {"trace": dimensions, "total": total, "square": dimensions}
+    return Factored(samples=x.n_samples, **numbers, points=basis)
+
+
+def projection(x: Representation) -> Factored:
+    """Return the projection on the span of the centred columns."""
+    return _projection(x, rank(x), partial(orthonormal_basis, x))
+
+
+def uncentred_projection(x: Representation) -> Factored:
+    """Return the projection on the span of the columns as they are."""
+    basis = partial(orthonormal_basis, x, centered=False)
+    return _projection(x, rank(x, centered=False), basis, basis_sum(x))
+
+
+def leading_projection(x: Representation, k: int) -> Factored:
+    """Return the projection on the k leading principal components and those tied with the last."""
+    count = with_tied(x, count=k)
+    return _projection(x, count, lambda: decomposition(x).basis[:, :count])
+
+
+@view
+def basis_sum(x: Representation) -> float:
+    """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
+    if has_accurate_inverse(x, full=True):
+        return x.n_samples * scalar(norm(direction_lost(x)[0])) ** 2
+    basis = orthonormal_basis(x, centered=False)
+    sums = x.xp.sum(basis, axis=0)
+    # Points that stand for the samples of a stream are fewer, and each counts for several
+    each = x.n_samples / int(basis.shape[0])
+    return scalar(x.xp.sum(sums**2)) * each
+
+
+def smoother(x: Representation, ridge: float) -> Factored:
+    """Return the matrix that takes a target to what ridge regression predicts of it."""
+    parts = decomposition(x)
+    variance = as_float64(parts.singular) ** 2
+    return _weighted(x, parts, variance / (variance + ridge))
+
+
+def leading_gram(x: Representation, k: int) -> Factored:
+    """Return the Gram matrix of the k leading principal components and those tied with the last."""
+    parts = decomposition(x)
+    return _weighted(x, parts, as_float64(parts.singular[: with_tied(x, count=k)]) ** 2)
+
+
+def _weighted(x: Representation, parts: Decomposition, weights: np.ndarray) -> Factored:
+    """Return the matrix with these eigenvalues for the leading singular vectors."""
+    return Factored(
+        samples=x.n_samples,
+        trace=float(weights.sum()),
+        square=float(weights @ weights),
+        points=lambda: as_float64(parts.basis[:, : len(weights)]) * np.sqrt(weights),
+    )
+
+
+def centred_distances(x: Representation) -> Stored:
+    """Return the double-centred Euclidean distances."""
+    n = x.n_samples
+    if is_large(x):
+        margins = distance_margins(x)
+        trace, square = -n * margins.mean, margins.energy
+    else:
+        trace, square = -(n - 1) * scalar(mean_distance(x)), scalar(distance_deviation(x)) ** 2
+    entries, pieces = partial(double_centered_distances, x), partial(centred_distance_entries, x)
+    return Stored(samples=n, trace=trace, square=square, entries=entries, blocks=pieces)
+
+
+def actual_distances(x: Representation) -> np.ndarray:
+    """Return the Euclidean distances in the units of the activations."""
+    length, n = scalar(size(x)), x.shape[0]
+    return length * as_float64(distances(x)) if length else np.zeros((n, n))
+
+
+def dissimilarities(
+    x: Representation, rdm: str, compare: str, variances: tuple[float, ...] | None = None
+) -> Stored:
+    """Return the dissimilarities, ready to be compared, on both sides of a zero diagonal; whitened
+    ones as a centred matrix."""
+    if compare.startswith("whitened"):
+        gram = whitened_gram(x, rdm, compare, variances)
+        trace, whole = float(np.trace(gram)), float(gram.sum())
+        return Stored(samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy)
+    need_all_pairs(x)
+    n, total, square = x.shape[0], 0.0, 2.0
+    if is_large(x):
+        spread = dissimilarity_spread(x, kind=rdm)
+        total = n * (n - 1) * spread.mean if compare == "cosine" else 0.0
+        square = spread.squares + total * spread.mean
+        square = rank_bins(x, kind=rdm).energy if compare == "spearman" else square
+    elif compare == "cosine":
+        total = dissimilarity_sum(x, kind=rdm)
+
+    def entries() -> np.ndarray:
+        from scipy.spatial.distance import squareform
+
+        vector = as_float64(rdm_vector(x, kind=rdm, compare=compare))
+        return squareform(vector * math.sqrt(square / 2), checks=False)
+
+    pieces = partial(compared_entries, x, rdm, compare)
+    return Stored(samples=n, trace=0.0, total=total, square=square, entries=entries, blocks=pieces)
+
+
+@view
+def dissimilarity_sum(x: Representation, kind: str) -> float:
+    """Sum of all dissimilarities, those of each pair of samples of norm 1."""
+    return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
+
+
+def compared_entries(x: Representation, kind: str, compare: str) -> Entries:
+    """What is compared of the dissimilarities: their mean ranks, or they without their mean; 0 on
+    the diagonal."""
+    if compare == "spearman":
+        return rank_entries(x, kind)
+    mean = dissimilarity_spread(x, kind=kind).mean if compare == "pearson" else 0.0
+    entries = dissimilarity_entries(x, kind)
+
+    def centred(at: Rectangle) -> Array:
+        block = entries(at)
+        block -= mean
+        return without_diagonal(block) if at.is_square else block
+
+    return centred

@@ -1,0 +1,55 @@
+"""Given dissimilarities of which some pairs have none: where these pairs are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.arrays import as_float64, to_numpy
+from ..data.representation import Representation, Undefined, title, view
+
+REMEDY = (
+    "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a takes the pairs that "
+    "both sides have; for anything else leave the conditions out that lack pairs"
+)
+
+
+def columns_of_gaps(gaps: np.ndarray, scale: float) -> np.ndarray:
+    """Return columns (n, k) that say which pairs of rows are gaps, and go with the rows.
+
+    ``gaps``: (n, n), symmetric. Each column is positive in one row and negative in those with which
+    that row has a gap; it counts with sign 0 in dissimilarities.
+    """
+    rest, columns = gaps.copy(), list[np.ndarray]()
+    while rest.any():
+        row = int(rest.sum(axis=0).argmax())
+        column = np.where(rest[row], -scale, 0.0)
+        column[row] = scale
+        columns.append(column)
+        rest[row], rest[:, row] = False, False
+    return np.stack(columns, axis=1) if columns else np.empty((len(gaps), 0))
+
+
+@view
+def missing_pairs(x: Representation) -> np.ndarray:
+    """Which pairs of rows have no dissimilarity, row by row above the diagonal; shape (0,) where
+    all have one."""
+    if x.signed is None or x.signed.signs.all():
+        return np.zeros(0, dtype=bool)
+    codes = as_float64(to_numpy(x.source))[:, x.signed.signs == 0]
+    one_way = (codes > 0).astype(float) @ (codes < 0).astype(float).T > 0
+    missing = (one_way | one_way.T)[np.triu_indices(len(codes), 1)]
+    return missing if missing.any() else missing[:0]
+
+
+def lacks_pairs(x: Representation) -> bool:
+    """Whether some pair of rows has no dissimilarity."""
+    return missing_pairs(x).size > 0
+
+
+def need_all_pairs(x: Representation) -> None:
+    """Raise ``Undefined`` where some pair of rows has no dissimilarity."""
+    missing = missing_pairs(x)
+    if missing.size:
+        raise Undefined(
+            f"{title(x)} lacks {int(missing.sum())} of {missing.size} dissimilarities; {REMEDY}"
+        )

@@ -1,0 +1,315 @@
+"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and
+more with ties.
+
+Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
+tie for the last places share what is in these places equally. A kernel is the same for a
+representation of any size: distances come in unit size, and every width is relative to them.
+Distances and products are computed in the library and on the device of the data, what follows from
+those of the neighbours by NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..base.arrays import detach, epsilon, norm, row_blocks, to_numpy
+from ..data.representation import Representation, Undefined, title, view
+from .neighbours import NeighbourSearch, nearest, neighbours
+from .points import unit, unit_rows
+from .similarities import (
+    Affinity,
+    distances_to_listed,
+    precise_unit_rows,
+    products,
+    squared_distances,
+)
+from .ties import Nearest
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Kernel = Literal["cosine", "linear"]
+Product = Callable[["csr_array", "csr_array"], float]
+
+
+# ------------------------------------------------------------------------------- neighbour graphs
+
+
+def graph(x: Representation, search: NeighbourSearch) -> Any:
+    """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
+    return spread(nearest(x, *search), np.ones((x.shape[0], search.k)))
+
+
+def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool) -> Any:
+    """Neighbour graph of a kernel: its values times the weights of :func:`graph`, a sparse array of
+    shape (n, n)."""
+    return spread(nearest(x, *search), kernel_values(x, search, kernel, centered))
+
+
+@view
+def kernel_values(
+    x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool
+) -> np.ndarray:
+    """Values of a kernel at the nearest neighbours by it, shape (n, k).
+
+    ``kernel``: inner products of the points in unit size ("linear") or of their directions
+    ("cosine"). ``centered``: minus the mean of the row of the kernel, the value of the sample with
+    itself included.
+    """
+    rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
+    values = products(rows, np.arange(x.shape[0]), neighbours(x, *search))
+    means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
+    return values - means[:, None]
+
+
+def affinity(kernel: Kernel) -> Affinity:
+    """Return what the nearest neighbours of a kernel are nearest by."""
+    return "cosine" if kernel == "cosine" else "inner"
+
+
+def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+    """Sparse array of these values at the nearest neighbours; samples that tie share those of their
+    places equally.
+
+    A row for every row of ``near``, a column for every one of the ``samples`` if these are others.
+    """
+    from scipy.sparse import csr_array
+
+    (n, k), ties = near.listed.shape, near.ties
+    shape, crowded = (n, samples or n), ties.crowded
+    if not crowded.any():
+        # A copy, because SciPy sorts the indices of a sparse array where they are, and the
+        # neighbours have their order.
+        starts = np.arange(0, n * k + 1, k)
+        return csr_array((values.ravel(), near.listed.ravel(), starts), shape=shape, copy=True)
+    rows, sizes = ties.rows[crowded], ties.sizes[crowded]
+    last = np.arange(k) >= ties.certain[crowded][:, None]
+    alone = np.ones((n, k), dtype=bool)
+    alone[rows] = ~last
+    shares = np.where(last, values[rows], 0).sum(axis=1) / sizes
+    entries = np.concatenate([values[alone], np.repeat(shares, sizes)])
+    at = np.concatenate([np.nonzero(alone)[0], np.repeat(rows, sizes)])
+    columns = np.concatenate([near.listed[alone], ties.members[np.repeat(crowded, ties.sizes)]])
+    return csr_array((entries, (at, columns)), shape=shape)
+
+
+def selected(graph: Any, which: np.ndarray) -> Any:
+    """The same sparse array with 1 at these entries and nothing elsewhere."""
+    array = type(graph)((which.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
+    array.eliminate_zeros()
+    return array
+
+
+# ---------------------------------------------------------------------- kernels of the distances
+
+
+@view
+def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarray:
+    """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
+    float64.
+
+    Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep
+    their digits. A distance that differs from the smallest of its row, or from 0, by rounding only
+    is set equal to it. The places for which more samples tie than there are have the same distance,
+    their mean.
+    """
+    near = nearest(x, *search)
+    if search.metric == "cosine":
+        rows = precise_unit_rows(x)
+        squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
+        missing = (to_numpy(norm(rows, axis=1)) == 0) / 2  # a zero row has cosine 0 with all
+        distances = squares / 2 + missing[:, None] + missing[near.listed]
+        lengths, eps = np.ones(x.shape[0]), epsilon(rows)
+    else:
+        distances, lengths = distances_to_listed(x, near.listed)
+        eps = epsilon(x.array)
+    rounding = 16 * eps * (lengths[:, None] + distances)
+    distances = _level(np.where(distances <= rounding, 0, distances), near)
+    smallest = distances.min(axis=1, keepdims=True)
+    return np.where(distances - smallest <= rounding, smallest, distances)
+
+
+def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
+    """Give the places for which more samples tie than there are the mean of their values."""
+    crowded = near.ties.crowded
+    rows, certain = near.ties.rows[crowded], near.ties.certain[crowded]
+    last = np.arange(values.shape[1]) >= certain[:, None]
+    means = np.where(last, values[rows], 0).sum(axis=1) / (values.shape[1] - certain)
+    values[rows] = np.where(last, means[:, None], values[rows])
+    return values
+
+
+@view
+def fuzzy_kernel(
+    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+) -> csr_array:
+    """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
+
+    rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``:
+    every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
+    least one of two edges exists.
+    """
+    distances = neighbour_distances(x, search)
+    weights = np.empty_like(distances)
+    for start, stop in row_blocks(len(distances)):
+        weights[start:stop] = fuzzy_weights(distances[start:stop])
+    kernel = _sparse(nearest(x, *search), weights, diagonal)
+    return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
+
+
+def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
+    """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in
+    every row."""
+    excess = distances - distances.min(axis=1, keepdims=True)
+    sigma = bandwidths(excess)[:, None]
+    # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
+    scaled = np.divide(excess, sigma, out=np.where(excess > 0, np.inf, 0.0), where=sigma > 0)
+    return np.exp(-scaled)
+
+
+def bandwidths(excess: np.ndarray) -> np.ndarray:
+    """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to
+    the last digit.
+
+    It is 0 where no sigma is small enough: at least log2 k neighbours are all at the smallest
+    distance (ties and duplicates), which is always so for k <= 2.
+    """
+    target = np.log2(excess.shape[1])
+    sigma = np.zeros(len(excess))
+    solvable = np.count_nonzero(excess == 0, axis=1) < target
+    if solvable.any():
+        sigma[solvable] = _bisection(excess[solvable], target)
+    return sigma
+
+
+def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
+    """Solve for sigma in units of the largest excess, from a bracket that is doubled and halved as
+    far as needed."""
+    largest = excess.max(axis=1)
+    relative = -excess / largest[:, None]
+    high = np.ones(len(excess))
+    while (short := _total(relative, high) < target).any():
+        high[short] *= 2
+    low = high / 2
+    while (over := _total(relative, low) > target).any():
+        low[over] /= 2
+    high = np.minimum(high, 2 * low)
+    while (((middle := (low + high) / 2) > low) & (middle < high)).any():
+        over = _total(relative, middle) > target
+        high[over], low[~over] = middle[over], middle[~over]
+    return low * largest
+
+
+def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    scaled = exponents / sigma[:, None]
+    return np.exp(scaled, out=scaled).sum(axis=1)
+
+
+@view
+def local_rbf_kernel(
+    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+) -> csr_array:
+    """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
+    distances, shape (n, n).
+
+    ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
+    """
+    distances = neighbour_distances(x, search)
+    distances = distances**2 if squared else distances
+    sigma = np.median(distances)
+    if sigma == 0:
+        raise Undefined(
+            f"the median distance to {search.k} nearest neighbours in {title(x)} is zero: the "
+            "kernel has no width"
+        )
+    near = nearest(x, *search)
+    return _sparse(near, np.exp(distances / (-2 * sigma)), diagonal)
+
+
+def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
+    """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in
+    order."""
+    from scipy.sparse import csr_array, eye_array
+
+    indices, n = near.listed, len(near.listed)
+    if near.ties.crowded.any():
+        kernel: csr_array = spread(near, weights)
+        return (kernel + eye_array(n, format="csr")).tocsr() if diagonal else kernel
+    if diagonal:
+        indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
+        weights = np.concatenate([np.ones((n, 1)), weights], axis=1)
+    order = np.argsort(indices, axis=1)
+    columns, values = (
+        np.take_along_axis(part, order, axis=1).ravel() for part in (indices, weights)
+    )
+    starts = np.arange(0, columns.size + 1, indices.shape[1])
+    kind = np.int32 if columns.size < 2**31 else np.int64
+    return csr_array((values, columns.astype(kind), starts.astype(kind)), shape=(n, n))
+
+
+# ---------------------------------------------------------------------- products of centred kernels
+
+
+def row_centered_product(k: csr_array, l: csr_array) -> float:
+    """Inner product of K H and L H, kernels whose rows are centred, without forming either."""
+    return overlap(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
+
+
+def double_centered_product(k: csr_array, l: csr_array) -> float:
+    """Inner product of H K H and H L H for symmetric kernels."""
+    n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
+    return (
+        overlap(k, l) - 2 * float(rows_k @ rows_l) / n + float(rows_k.sum() * rows_l.sum()) / n**2
+    )
+
+
+def centered_trace(k: csr_array, l: csr_array) -> float:
+    """Trace of K H L H: for symmetric kernels their double-centred inner product, else what both
+    directions share."""
+    n = k.shape[0]
+    both = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
+    return overlap(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
+
+
+def overlap(k: csr_array, l: csr_array) -> float:
+    """Sum of the products of all entries, from the intersection of sorted columns in O(n k)."""
+    return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
+
+
+class KernelSize(NamedTuple):
+    """Trace and squared norm of a centred kernel, however it is centred."""
+
+    trace: float
+    square: float
+
+
+@view
+def fuzzy_size(
+    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+) -> KernelSize:
+    """Size of the centred :func:`fuzzy_kernel`."""
+    kernel = fuzzy_kernel(x, search, symmetrize=symmetrize, diagonal=diagonal)
+    return _size(kernel, double_centered_product if symmetrize else row_centered_product, "mka")
+
+
+@view
+def local_rbf_size(
+    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+) -> KernelSize:
+    """Size of the centred :func:`local_rbf_kernel`; with ``squared`` by :func:`centered_trace`."""
+    kernel = local_rbf_kernel(x, search, squared=squared, diagonal=diagonal)
+    return _size(kernel, centered_trace if squared else row_centered_product, "kcka")
+
+
+def _size(kernel: csr_array, product: Product, name: str) -> KernelSize:
+    squared = product(kernel, kernel)
+    if squared / float(kernel.data @ kernel.data) < 1e-12:  # nothing but rounding is left
+        raise Undefined(
+            f"{name}: the self-similarity of a kernel is not positive (too few samples for so "
+            "large a k)"
+        )
+    trace = float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0]
+    return KernelSize(trace, squared)

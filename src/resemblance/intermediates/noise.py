@@ -1,0 +1,207 @@
+"""The noise of responses: its covariance, and whether a matrix can be one."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.arrays import as_float64, detach, to_numpy
+from ..data.gaps import OVER_NUMBERS, describe_gaps, describe_gaps_of_trials, trials_with_gaps
+from ..data.inputs import check_labels
+from ..data.representation import Representation, Undefined, as_representation, finite, title
+from ..significance.labels import numbers_of
+from .digits import check_digits
+
+FREEDOM = 10  # of the residuals, to tell a precision from a covariance
+SYMMETRIC = 1e-8  # of the largest entry: what two halves of a matrix may differ by
+
+Shrinkage = Literal["diagonal", "identity", "only"]
+
+
+def noise_covariance(
+    X: Any, conditions: Any = None, *, shrink: Shrinkage | None = "diagonal", dof: int | None = None
+) -> np.ndarray:
+    r"""Return the covariance of the noise of responses, (d, d): of trials around the mean of their
+    condition.
+
+    .. math:: S = \tfrac{1}{\mathrm{dof}} \sum_k e_k e_k^\top, \qquad \hat S = (1 - \lambda) S +
+        \lambda T
+
+    ``X`` is (trials, d); without ``conditions`` residuals are from the mean of all. ``dof`` is by
+    default trials minus conditions; give it for residuals of a model that has taken more.
+    ``shrink``: ``"diagonal"`` shrinks correlations and leaves variances (target T the diagonal of
+    S; Schäfer and Strimmer 2005), ``"identity"`` shrinks to the mean variance (Ledoit and Wolf
+    2004), both by the weight λ that the data give; ``"only"`` is the diagonal alone, and ``None``
+    is S.
+
+    Trials with NaN are left out, and a warning says so: a covariance of the numbers that each pair
+    of features has need not have an inverse.
+
+    Raises ``ValueError`` for labels of another length, for ``dof`` below 1 (as many conditions as
+    trials) and for another ``shrink``; ``Undefined`` for infinite values, for NaN in all trials,
+    and where the trials differ by less than rounding.
+
+    Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
+    """
+    x = trials_of("noise_covariance", X)
+    points = values_of("noise_covariance", x, "these trials are left out")
+    n, d = points.shape
+    numbers = np.zeros(n, int)
+    if conditions is not None:
+        numbers = numbers_of("noise_covariance", conditions, n, "conditions")
+        check_labels("noise_covariance", title(x), x.order, conditions=conditions)
+    if (is_whole := ~np.isnan(points).any(axis=1)).sum() < n:
+        if not is_whole.any():
+            raise Undefined(f"{title(x)} {describe_gaps_of_trials(np.isnan(points))}")
+        points = points[is_whole]
+        numbers = np.unique(numbers[is_whole], return_inverse=True)[1]
+        n = len(points)
+    dof = n - int(numbers.max()) - 1 if dof is None else dof
+    if not isinstance(dof, Real) or dof < 1:
+        raise ValueError(
+            f"noise_covariance: {n} trials leave {dof!r} degrees of freedom; noise needs "
+            "conditions that are repeated"
+        )
+    if shrink not in (None, "diagonal", "identity", "only"):
+        raise ValueError("noise_covariance: shrink is diagonal, identity, only or None")
+    residuals = points - means_of(points, numbers)[numbers]
+    products = residuals.T @ residuals
+    variances = np.diagonal(products)
+    if shrink is None or d == 1:
+        return np.asarray(products / dof)
+    if shrink == "only":
+        return np.diag(variances) / dof
+    squares = (residuals**2).T @ (residuals**2)  # sums of the squares of the products of a trial
+    if shrink == "identity":
+        target = variances.mean() / n * np.eye(d)
+        distance = float(((products / n - target) ** 2).sum())
+        error = float((squares / n - (products / n) ** 2).sum()) / n
+        weight = min(error / distance, 1.0) if distance else 1.0
+        return np.asarray((weight * target * n + (1 - weight) * products) / dof)
+    weight = _weight_of_diagonal(products, squares, n)
+    return np.asarray(np.where(np.eye(d, dtype=bool), products, (1 - weight) * products) / dof)
+
+
+def _weight_of_diagonal(products: np.ndarray, squares: np.ndarray, n: int) -> float:
+    """Return Σ Var(r) / Σ r² over the correlations r of different features."""
+    scale = np.sqrt(np.diagonal(products))
+    scale = np.where(scale > 0, scale, 1.0)
+    correlation = products / np.outer(scale, scale)
+    variance = n / (n - 1) * (squares / np.outer(scale, scale) ** 2 - correlation**2 / n)
+    different = ~np.eye(len(scale), dtype=bool)
+    total = float((correlation[different] ** 2).sum())
+    return float(np.clip(variance[different].sum() / total, 0, 1)) if total else 1.0
+
+
+# ----------------------------------------------------------------------------------- as an argument
+
+
+def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
+    """Raise ``ValueError`` for noise that is one matrix for each run, or a precision.
+
+    It is one where, as the inverse of a covariance, it gives the residuals of the trials their
+    size, and their shape better by 0.1 in the logarithm of the likelihood of each number than as a
+    covariance whose size is free.
+    """
+    d = points.shape[1]
+    if np.ndim(noise) == 3:
+        raise ValueError(
+            f"dissimilarities: noise of {d} features is ({d}, {d}); got {np.shape(noise)}; of one "
+            "covariance for each run pass their mean, np.mean(noise, axis=0)"
+        )
+    dof = int((~np.isnan(points).any(axis=1)).sum()) - len(np.unique(numbers))
+    if isinstance(noise, str) or np.shape(noise) != (d, d) or dof < FREEDOM:
+        return
+    matrix = as_float64(to_numpy(noise))
+    sign, logarithm = np.linalg.slogdet(matrix)
+    if sign <= 0 or not np.isfinite(logarithm):
+        return
+    residuals = (points - means_of(points, numbers)[numbers])[~np.isnan(points).any(axis=1)]
+    products = residuals.T @ residuals / dof
+    covered = np.trace(np.linalg.solve(matrix, products)) / d
+    whitened = np.vdot(matrix, products) / d
+    if not (covered > 0 and 0.25 < whitened < 4):
+        return
+    gain = np.log(covered) - np.log(whitened) + 2 * logarithm / d
+    if gain > 0.2:
+        raise ValueError(
+            "dissimilarities: noise looks like a precision, the inverse of a covariance (times the "
+            f"covariance of the residuals it has a mean diagonal of {whitened:.2g}); pass the "
+            "covariance, np.linalg.inv(noise)"
+        )
+
+
+def root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
+    """Return the Cholesky factor of a covariance."""
+    if noise.shape != (d, d):
+        raise ValueError(
+            f"dissimilarities: noise of {d} features is ({d}, {d}); got {noise.shape}; "
+            "rs.noise_covariance(X, conditions) makes it"
+        )
+    if not noise.diagonal().all():
+        unit = int(np.argmin(np.abs(noise.diagonal())))
+        raise ValueError(
+            f"dissimilarities: noise of feature {unit} is 0: leave out features that never vary"
+        )
+    try:
+        if not np.allclose(noise, noise.T, rtol=0, atol=SYMMETRIC * np.abs(noise).max()):
+            raise np.linalg.LinAlgError
+        return np.linalg.cholesky(noise)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "dissimilarities: noise is no covariance that can be inverted; shrink it, as "
+            "rs.noise_covariance does"
+        ) from None
+
+
+# ------------------------------------------------------------------------------------------ trials
+
+
+def trials_of(called: str, X: Any, name: str = "") -> Representation:
+    """Return a representation of trials; ``ValueError`` for an array that also has time bins."""
+    if np.ndim(X) == 3:
+        raise ValueError(
+            f"{called}: X must be (trials, features); got {np.shape(X)}; average over time, "
+            'rs.from_trials(X, axes="trials units time", pool="mean"), or choose a bin, X[:, :, 0];'
+            " for (runs, conditions, features) write X.reshape(-1, X.shape[2]), with "
+            "conditions=np.tile(labels, len(X)) and runs=np.repeat(range(len(X)), X.shape[1])"
+        )
+    return as_representation(X, name)
+
+
+def values_of(called: str, x: Representation, consequence: str = OVER_NUMBERS) -> np.ndarray:
+    """Return the features of trials in double precision, NaN where a trial has no number; warn of
+    NaN, with the consequence.
+
+    Raises ``ValueError`` for given dissimilarities, and ``Undefined`` for infinite values, and
+    where the trials differ by less than rounding.
+    """
+    if x.signed or x.origin:
+        raise ValueError(f"{title(x)} must hold features of trials")
+    gaps = np.isnan(to_numpy(detach(x.source)).astype(float))
+    if not gaps.any():
+        finite(x)
+        check_digits(x)
+        return as_float64(to_numpy(x.array))
+    points = as_float64(to_numpy(x.array))
+    if np.isinf(points).any():
+        raise Undefined(f"{title(x)} {describe_gaps(~np.isfinite(points))}")
+    warnings.warn(trials_with_gaps(called, title(x), gaps, consequence), stacklevel=3)
+    return points
+
+
+def means_of(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the mean of the rows of each number, (conditions, d), over those that are not NaN; NaN
+    where all are."""
+    total = np.zeros((int(numbers.max()) + 1, points.shape[1]))
+    gaps = np.isnan(points)
+    if not gaps.any():
+        np.add.at(total, numbers, points)
+        return np.asarray(total / np.bincount(numbers)[:, None])
+    counts = np.zeros(total.shape)
+    np.add.at(total, numbers, np.where(gaps, 0.0, points))
+    np.add.at(counts, numbers, ~gaps)
+    return np.where(counts > 0, total / np.maximum(counts, 1), np.nan)

@@ -1,0 +1,102 @@
+"""Distances between the samples of two representations, together: nothing of shape (n, n) is in
+memory. Computed by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import norm, scalar, to_numpy
+from ..data.representation import Representation
+from .far_rows import far_rows
+from .rectangles import (
+    Entries,
+    ExactSum,
+    Rectangle,
+    all_rectangles,
+    at_places,
+    numbers_between,
+    numbers_of,
+    rectangles,
+    squared_distances_of,
+)
+
+
+class PooledSquares(NamedTuple):
+    """Squared distances within both, and between them; ``top`` is no less than the largest."""
+
+    within: tuple[Entries, Entries]
+    between: Entries
+    samples: int
+    top: float
+
+    def numbers(self) -> Iterator[np.ndarray]:
+        """Yield the squared distances of all pairs of the 2n samples, in vectors."""
+        n = self.samples
+        for entries in self.within:
+            yield from numbers_of(entries, n)()
+        yield from numbers_between(self.between, n, n)()
+
+
+def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
+    """Squared Euclidean distances between the samples of both, in units of the larger one.
+
+    The narrower one is padded with zero columns.
+    """
+    a, b = common_points(x, y)
+    scale = max(scalar(norm(points)) for points in (a, b)) or 1.0
+    a, b = a / scale, b / scale
+    longest = max(float((points * points).sum(axis=1).max()) for points in (a, b))
+    within = squared_distances_of(a), squared_distances_of(b)
+    top = 4 * longest * (1 + 1e-9) + np.finfo(float).tiny  # differences round otherwise
+    return PooledSquares(within, squared_distances_of(a, b), x.shape[0], top)
+
+
+def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of both around their common mean, in as many columns: a common offset costs no
+    digits of their distances.
+
+    The narrower one is padded with zero columns.
+    """
+    width = max(x.shape[1], y.shape[1])
+    arrays = [to_numpy(r.array) for r in (x, y)]  # norms of other libraries have other last digits
+    a, b = (np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
+    first = a[:1].copy()
+    a -= first
+    b -= first
+    middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
+    with np.errstate(over="ignore"):
+        squares = ((np.concatenate([a, b]) - middle) ** 2).sum(axis=1)
+    if far_rows(squares) is not None:  # these move the mean
+        middle = np.median(np.concatenate([a, b]), axis=0)
+    a -= middle
+    b -= middle
+    return a, b
+
+
+def pooled_median(squares: PooledSquares) -> float:
+    """Median distance between all 2n samples."""
+    count = squares.samples * (2 * squares.samples - 1)
+    middle = (count - 1) // 2, count // 2
+    return float(np.sqrt(at_places(squares.numbers, count, middle, squares.top)).mean())
+
+
+def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
+    """Mean Gaussian kernel of different samples of x plus that of y, and that of one of each."""
+    n, factor = squares.samples, -0.5 / sigma**2
+    pairs = [(at, at.weight) for at in rectangles(n)]
+    sums = [_kernel_sum(entries, pairs, factor) - n for entries in squares.within]
+    between = _kernel_sum(squares.between, ((at, 1) for at in all_rectangles(n, n)), factor)
+    return sum(sums) / (n * (n - 1)), between / n**2
+
+
+def _kernel_sum(entries: Entries, pieces: Iterable[tuple[Rectangle, int]], factor: float) -> float:
+    """Sum of the kernel over rectangles with weights."""
+    total = ExactSum()
+    for at, weight in pieces:
+        block = entries(at)
+        block *= factor
+        total.add(weight * float(np.exp(block, out=block).sum()))
+    return float(total.value)

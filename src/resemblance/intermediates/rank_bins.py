@@ -1,0 +1,249 @@
+"""Ranks of the dissimilarities of many samples, from how many of them are in each of many bins."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import Array, can_count, counts_of, epsilon, namespace, taken, to_numpy
+from ..data.representation import Representation, view
+from .distances import Spread, dissimilarity_entries, dissimilarity_spread
+from .rectangles import Entries, PairGrid, Rectangle, diagonal_of, rectangles, without_diagonal
+
+BINS = 2**18
+CELLS = 2**12  # of equal width, in which bins are dense where dissimilarities are
+SAMPLE = 1024  # samples that tell where dissimilarities are
+MARGIN = (3 - math.sqrt(5)) / 2  # of a cell; irrational, so that no plain number is at an edge
+WIDE = 2048  # bins of each side for Kendall's tau
+TOGETHER = 8  # tables of these in memory at a time
+CROWDED = 64  # times the mean number of a bin, above which it is asked whether all are equal
+
+
+class RankBins(NamedTuple):
+    """The mean rank of the dissimilarities in each bin, centred, over the number of pairs.
+
+    ``low`` and ``scale`` bring values to cells, ``base`` and ``slope`` numbers of cells to bins.
+    ``counts`` are of ordered pairs. In bins that are ``tied`` all values are equal but for
+    rounding.
+    """
+
+    low: float
+    scale: float
+    base: np.ndarray
+    slope: np.ndarray
+    counts: np.ndarray
+    ranks: np.ndarray
+    tied: np.ndarray
+
+    def at(self, block: Array) -> Array:
+        """Return the bin of each value of an array of float64, which is overwritten."""
+        xp = namespace(block)
+        block -= self.low
+        block *= self.scale
+        cells = xp.astype(block, xp.int64)
+        block *= taken(self.slope, cells)
+        block += taken(self.base, cells)
+        return xp.astype(block, xp.int64)
+
+    @property
+    def energy(self) -> float:
+        """Sum of the squared mean ranks of all ordered pairs."""
+        return float(self.counts @ self.ranks**2)
+
+    @property
+    def error(self) -> float:
+        r"""Angle between the vector of the mean ranks and that of the ranks, at most.
+
+        With ranks r of L pairs and the mean :math:`\hat r` of each bin, :math:`r - \hat r` sums to
+        zero in every bin, so it is orthogonal to :math:`\hat r`, and the angle is
+        :math:`\arctan (\lVert r - \hat r \rVert / \lVert \hat r \rVert)`. Of m ranks in a bin the
+        squared deviations are at most those of m consecutive numbers, :math:`(m^3 - m) / 12`, and 0
+        if all are tied.
+        """
+        m = np.where(self.tied, 0, self.counts / 2)
+        pairs = float(self.counts.sum()) / 2
+        inside = float(np.maximum(m**3 - m, 0).sum()) / 12 / pairs**2
+        return math.atan2(math.sqrt(2 * inside), math.sqrt(self.energy))
+
+
+@view
+def rank_bins(x: Representation, kind: str) -> RankBins:
+    """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
+    another one for data with many ties."""
+    spread, entries = dissimilarity_spread(x, kind), _in_double(x, kind)
+    bins = _edges(x, kind, spread)
+    tables = (at.weight * counts_of(bins.at(entries(at)), BINS) for at in rectangles(x.shape[0]))
+    counts = np.array(to_numpy(functools.reduce(operator.iadd, tables)))
+    counts[bins.at(np.array([spread.low]))] -= x.shape[0]  # the diagonal
+    bins = bins._replace(counts=counts, ranks=_mean_ranks(counts))
+    return bins._replace(tied=_tied(bins, entries, spread, x))
+
+
+def rank_entries(x: Representation, kind: str) -> Entries:
+    """Mean ranks of the bins of the dissimilarities, 0 on the diagonal."""
+    entries, bins = _in_double(x, kind), rank_bins(x, kind)
+
+    def ranks(at: Rectangle) -> Array:
+        block = taken(bins.ranks, bins.at(entries(at)))
+        return without_diagonal(block) if at.is_square else block
+
+    return ranks
+
+
+def label_entries(x: Representation, kind: str, labels: np.ndarray) -> Entries:
+    """A label of each bin for the dissimilarities in it (leaves the array API)."""
+    entries, bins = _in_double(x, kind), rank_bins(x, kind)
+    return lambda at: labels[to_numpy(bins.at(entries(at)))]
+
+
+def _in_double(x: Representation, kind: str) -> Entries:
+    """Return the dissimilarities as float64, the smallest on the diagonal: where the data are if
+    values can be counted there, otherwise of NumPy."""
+    entries = dissimilarity_entries(x, kind)
+    low, stays = dissimilarity_spread(x, kind).low, can_count(x.array)
+
+    def in_double(at: Rectangle) -> Array:
+        block = entries(at)
+        block = without_diagonal(block, low) if at.is_square else block
+        if stays:
+            return namespace(block).astype(block, namespace(block).float64, copy=False)
+        return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
+
+    return in_double
+
+
+def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
+    """Return bins that are narrow where the dissimilarities of some samples are dense."""
+    scale = (CELLS - 2) / (spread.high - spread.low)
+    step = -(-x.shape[0] // SAMPLE)
+    some = slice(0, x.shape[0], step)
+    block = to_numpy(dissimilarity_entries(x, kind)(Rectangle(some, some))).astype(np.float64)
+    values = np.clip(block[~diagonal_of(block)], spread.low, spread.high)
+    low = spread.low - MARGIN / scale
+    shares = np.bincount(((values - low) * scale).astype(np.int64), minlength=CELLS)
+    widths = 1 + np.floor((BINS - CELLS) * (shares / max(1, len(values))))
+    base = np.cumsum(widths) - widths - widths * np.arange(CELLS)
+    unknown = np.empty(0)
+    return RankBins(low, scale, base, widths, unknown, unknown, unknown)
+
+
+def _mean_ranks(counts: np.ndarray) -> np.ndarray:
+    """Mean rank of each bin among all pairs, less the mean of all ranks, over their number."""
+    total = counts.sum()
+    return (2 * np.cumsum(counts) - counts - total) / (2 * total)
+
+
+def _tied(bins: RankBins, entries: Entries, spread: Spread, x: Representation) -> np.ndarray:
+    """Say of each bin whether it has more than one value, and all of them are equal but for
+    rounding; of bins with few values only where all have few."""
+    pairs = bins.counts.sum() / 2
+    crowded = bins.counts / 2 > max(1.0, CROWDED * pairs / BINS)
+    lows, highs = np.full(BINS, np.inf), np.full(BINS, -np.inf)
+    for at in rectangles(x.shape[0]) if crowded.any() else ():
+        block = to_numpy(entries(at))
+        places = bins.at(block.copy())
+        chosen = crowded[places]
+        np.minimum.at(lows, places[chosen], block[chosen])
+        np.maximum.at(highs, places[chosen], block[chosen])
+    eps, reach = epsilon(x.array), spread.high - spread.low
+    rounding = min(16 * eps * spread.high, 1e-3 * reach / pairs)
+    return crowded & (np.where(crowded, highs - lows, np.inf) <= rounding)
+
+
+# ------------------------------------------------------------------------------------ Kendall's tau
+
+
+class ConcordanceBins(NamedTuple):
+    """The wide bin of each narrow one, and that of the diagonal; how many couples of pairs there
+    are, of these how many in the same bin, and how many are known to be ties."""
+
+    labels: np.ndarray
+    diagonal: int
+    couples: float
+    unknown: float
+    tied: float
+
+    @property
+    def ordered(self) -> float:
+        """How many couples of pairs have an order."""
+        return self.couples - self.unknown
+
+
+@view
+def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
+    """Wide bins with about the same number of dissimilarities each."""
+    bins = rank_bins(x, kind)
+    labels = np.clip(((bins.ranks + 0.5) * WIDE).astype(np.int64), 0, WIDE - 1)
+    narrow = bins.counts / 2
+    wide = np.bincount(labels, weights=narrow, minlength=WIDE)
+    lowest = int(labels[np.flatnonzero(bins.counts)[0]])
+    tied = _couples(narrow[bins.tied]).sum()
+    return ConcordanceBins(
+        labels, lowest, float(_couples(narrow.sum())), float(_couples(wide).sum()), float(tied)
+    )
+
+
+def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
+    r"""Return the largest possible error of tau from these bins.
+
+    With S the sum of the signs and :math:`P_x, P_y` the couples without ties, tau is :math:`S /
+    \sqrt{P_x P_y}`. Those in different bins are :math:`\hat P_x = P_x - U_x`, and :math:`|S - \hat
+    S| \le U_x + U_y`, so with :math:`|\hat S| \le (\hat P_x \hat P_y)^{1/2}`
+
+    .. math:: \left| \frac{S}{\sqrt{P_x P_y}} - \frac{\hat S}{\sqrt{\hat P_x \hat P_y}} \right| \le
+        \frac{U_x + U_y}{\sqrt{P_x P_y}} + 1 - \sqrt{\frac{\hat P_x \hat P_y}{P_x P_y}}
+
+    :math:`P_x` is at least :math:`\hat P_x`, and at most what is not known to be tied. For values
+    without ties it is about 3 / 2048. Couples that are close on one side have little order on the
+    other, so the value is further from 0 than tau, but by a few ten-thousandths only.
+    """
+    most = [bins.couples - bins.tied for bins in (a, b)]
+    doubtful = sum(bins.unknown - bins.tied for bins in (a, b))
+    known = math.sqrt(a.ordered) * math.sqrt(b.ordered)
+    if known == 0:
+        return 2.0
+    return min(2.0, doubtful / known + 1 - known / (math.sqrt(most[0]) * math.sqrt(most[1])))
+
+
+def rank_concordances(grid: PairGrid, kind: str) -> np.ndarray:
+    """Tau-b of all pairs, a few of them in one pass."""
+    values: list[float] = []
+    for start in range(0, len(grid.pairs), TOGETHER):
+        values += _concordances(grid, kind, grid.pairs[start : start + TOGETHER])
+    return np.array(values)
+
+
+def _concordances(grid: PairGrid, kind: str, pairs: list[tuple[int, int]]) -> list[float]:
+    bins = {i: concordance_bins(grid.representations[i], kind) for p in pairs for i in p}
+    entries = {i: label_entries(grid.representations[i], kind, b.labels) for i, b in bins.items()}
+    tables = np.zeros((len(pairs), WIDE * WIDE), dtype=np.int64)
+    for at in rectangles(grid.samples):
+        labels = {i: labels_at(at).reshape(-1) for i, labels_at in entries.items()}
+        for table, (i, j) in zip(tables, pairs):
+            np.add.at(table, WIDE * labels[i] + labels[j], at.weight)
+    values = []
+    for table, (i, j) in zip(tables, pairs):
+        table[WIDE * bins[i].diagonal + bins[j].diagonal] -= grid.samples
+        values.append(_tau(table.reshape(WIDE, WIDE), bins[i], bins[j]))
+    return values
+
+
+def _tau(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
+    """Sum of the signs of all couples in different bins, over the root of their numbers."""
+    total, after = 0.0, np.zeros(WIDE)
+    for row in table[::-1] / 2:
+        cumulated = np.cumsum(after)
+        higher, lower = cumulated[-1] - cumulated, cumulated - after
+        total += float(row @ (higher - lower))
+        after += row
+    known = math.sqrt(a.ordered) * math.sqrt(b.ordered)
+    return total / known if known else 0.0
+
+
+def _couples(counts: np.ndarray) -> np.ndarray:
+    """Number of couples among so many."""
+    return counts * (counts - 1) / 2

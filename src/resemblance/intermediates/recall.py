@@ -1,0 +1,93 @@
+"""How many of the nearest neighbours an approximate search finds."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+
+from ..base.arrays import row_blocks
+from ..base.rng import generator
+from ..data.representation import Representation, Undefined, as_representation, finite, title, view
+from .neighbours import Index, neighbours
+from .search import nearest_to
+from .similarities import Affinity, similarity_of
+from .ties import Nearest
+
+# samples whose neighbours are searched exactly as well: the standard error is at most 0.016
+SAMPLE = 1000
+
+
+def neighbour_recall(
+    X: Any, *, k: int, metric: Affinity = "euclidean", index: Index = "hnsw"
+) -> float:
+    r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on
+    these data.
+
+    .. math:: \frac{1}{|S| k} \sum_{i \in S} |N(i) \cap \tilde N(i)|
+
+    with the exact k nearest neighbours :math:`N(i)` and those found :math:`\tilde N(i)`, over 1,000
+    samples drawn without replacement (all if there are fewer), the same for all data of as many
+    samples. 1 is every one. Of samples as far away as the k-th any will do, as many as there are
+    places for: 1 does not say that all of them were found, to share these places.
+
+    X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
+    ``index``: how the measures that have this parameter search. :func:`compare` records it with
+    their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
+    ``Undefined`` for data without neighbours.
+    """
+    for name, value, known in (
+        ("metric", metric, get_args(Affinity)),
+        ("index", index, get_args(Index)),
+    ):
+        if value not in known:
+            raise ValueError(
+                f"neighbour_recall: {name} must be one of {', '.join(map(repr, known))}; got "
+                f"{value!r}"
+            )
+    if not isinstance(k, int | np.integer) or isinstance(k, bool):
+        raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
+    x = as_representation(X)
+    if x.origin or x.signed:
+        raise Undefined(f"neighbour_recall needs the samples, and {title(x)} is of a stream")
+    finite(x)
+    return recall(x, k=k, metric=metric, index=index)
+
+
+@view
+def recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+    """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
+    listed = neighbours(x, k=k, metric=metric, index=index)
+    if index == "exact":
+        return 1.0
+    n, similarity = x.shape[0], similarity_of(x, metric)
+    sample = np.sort(generator(0, "recall").choice(n, size=min(n, SAMPLE), replace=False))
+    shared = 0
+    for start, stop in row_blocks(len(sample)):
+        rows = sample[start:stop]
+        shared += _places_filled(nearest_to(rows, similarity, k), listed[rows], n)
+    return shared / (len(sample) * k)
+
+
+def _places_filled(exact: Nearest, listed: np.ndarray, n: int) -> int:
+    """Count the places among the k nearest that have a right sample among those found."""
+    ties, k = exact.ties, listed.shape[1]
+    crowded = ties.crowded
+    near, tied = np.zeros((2, len(listed), n), dtype=bool)
+    np.put_along_axis(near, exact.listed, True, axis=1)
+    at = np.repeat(ties.rows, ties.sizes), ties.members
+    tied[at] = np.repeat(crowded, ties.sizes)
+    places = np.zeros(len(listed), dtype=np.int64)
+    places[ties.rows[crowded]] = k - ties.certain[crowded]
+    hits = (
+        np.count_nonzero(np.take_along_axis(part, listed, axis=1), axis=1)
+        for part in (near & ~tied, tied)
+    )
+    return int((next(hits) + np.minimum(next(hits), places)).sum())
+
+
+def recall_of_both(
+    x: Representation, y: Representation, *, k: int, index: Index, metric: Affinity
+) -> dict[str, float]:
+    """Diagnostics of a pair: the lower recall of the two sides."""
+    return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}

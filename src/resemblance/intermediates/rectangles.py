@@ -1,0 +1,480 @@
+"""Matrices of all pairs of samples that are never in memory: computed again, piece by piece, for
+every pass over them.
+
+A pass visits rectangles of a fixed size, one after the other. What it sums over a rectangle is
+added up with the rounding errors of the additions, so that the sums of a billion entries are as
+exact as those of a thousand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import (
+    Array,
+    carries_gradient,
+    device,
+    epsilon,
+    inner,
+    like,
+    namespace,
+    root,
+    scalar,
+    to_numpy,
+)
+from ..data.representation import Representation
+from .chords import Chords, are_narrow, chords_of, variance_of
+from .differences import CLOSE, can_be_mended, from_differences, on_diagonal
+from .digits import below_rounding, in_double_precision
+from .points import standardized_rows, unit_rows
+
+ABOVE = 4096  # samples; a matrix of all pairs of more is not stored
+# A rectangle of this size, and its like, stay in the processor's cache. It is a property of the
+# algorithm, not a tuning option: changing it changes rounding.
+ROWS, COLUMNS = 256, 512
+
+
+class Rectangle(NamedTuple):
+    """Rows and columns of a matrix of all pairs, as slices; a square on the diagonal, or apart."""
+
+    rows: slice
+    columns: slice
+
+    @property
+    def is_square(self) -> bool:
+        """Whether it lies on the diagonal."""
+        return self.rows == self.columns
+
+    @property
+    def has_diagonal(self) -> bool:
+        """Whether it is on the diagonal, or has all columns from there on."""
+        return self.is_square or self.columns.stop is None
+
+    @property
+    def weight(self) -> int:
+        """How often its entries are in the symmetric matrix: those off the diagonal squares twice,
+        as the rectangle below the diagonal is not visited."""
+        return 1 if self.is_square else 2
+
+
+# The entries of a rectangle, in an array that nobody else has.
+Entries = Callable[[Rectangle], Array]
+
+
+_AS_LARGE: ContextVar[bool] = ContextVar("as_large", default=False)
+
+
+@contextmanager
+def taken_as_large(large: bool) -> Iterator[None]:
+    """Compute with few samples as with many, to see which views many would have."""
+    token = _AS_LARGE.set(large)
+    try:
+        yield
+    finally:
+        _AS_LARGE.reset(token)
+
+
+def is_large(x: Representation) -> bool:
+    """Say whether matrices of all pairs of samples are not stored for this representation."""
+    return (x.shape[0] > ABOVE or _AS_LARGE.get()) and not carries_gradient(x.source)
+
+
+def rectangles(n: int) -> Iterator[Rectangle]:
+    """Yield the squares on the diagonal of an (n, n) matrix, and what is to the right of them."""
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        yield Rectangle(slice(start, stop), slice(start, stop))
+        for left in range(stop, n, COLUMNS):
+            yield Rectangle(slice(start, stop), slice(left, min(left + COLUMNS, n)))
+
+
+def rows_from(start: int, stop: int, first: int = 0) -> Rectangle:
+    """Return rows start..stop, from column ``first`` on, which is not right of the diagonal."""
+    return Rectangle(slice(start, stop), slice(first, None))
+
+
+def all_rectangles(n: int, m: int) -> Iterator[Rectangle]:
+    """Yield rectangles that cover an (n, m) matrix."""
+    for start in range(0, n, ROWS):
+        for left in range(0, m, COLUMNS):
+            rows, columns = (start, min(start + ROWS, n)), (left, min(left + COLUMNS, m))
+            yield Rectangle(slice(*rows), slice(*columns))
+
+
+# ----------------------------------------------------------------------------------------- entries
+
+
+def squared_lengths(points: Array) -> Array:
+    """Squared Euclidean length of every row, shape (n,)."""
+    return namespace(points).sum(points * points, axis=1)
+
+
+def rounding_of_squares(points: Array) -> float:
+    """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
+    return rounding_of_sums(points.shape[1], points)
+
+
+def rounding_of_sums(d: int, array: Array) -> float:
+    """Rounding of a sum of d products in the precision of the array, relative to their sizes."""
+    return max(4.0, math.sqrt(d)) * epsilon(array)
+
+
+def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
+    """Squared Euclidean distances between rows, or from them to ``others``; 0 on the diagonal.
+
+    Rows that are equal but for rounding are at distance 0, not 1e-8. Distances that have lost
+    digits in the products that others are computed from are computed from the differences.
+    """
+    xp, rounding = namespace(points), rounding_of_squares(points)
+    targets = points if others is None else others
+    squares, lengths = squared_lengths(points), squared_lengths(targets)
+    largest, transposed = scalar(xp.max(squares) + xp.max(lengths)), xp.matrix_transpose(targets)
+    mended = from_differences(points, targets) if can_be_mended(points) else None
+    near = rounding if mended is None else CLOSE * rounding
+
+    def entries(at: Rectangle) -> Array:
+        both = squares[at.rows, None] + lengths[None, at.columns]
+        # Scaled by a power of two, whose products are exact, before they are summed.
+        block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
+        block += both
+        has_diagonal = others is None and at.has_diagonal
+        if mended is not None:
+            if has_diagonal:
+                on_diagonal(block, at[:2])[:] = math.inf
+            if not scalar(xp.min(block)) > near * largest:  # also for NaN
+                mended(block, both, at[:2], near)
+            if has_diagonal:
+                on_diagonal(block, at[:2])[:] = 0 * squares[at.rows]  # NaN stays NaN
+            return block
+        if not has_diagonal and scalar(xp.min(block)) > near * largest:
+            return block
+        block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
+        return without_diagonal(block) if others is None and at.is_square else block
+
+    return entries
+
+
+def distances_of(points: Array) -> Entries:
+    """Euclidean distances between rows."""
+    squares = squared_distances_of(points)
+    form = np.sqrt if isinstance(points, np.ndarray) else root  # no square is negative
+    return lambda at: form(squares(at))
+
+
+class DissimilarPoints(NamedTuple):
+    """Unit rows, or rows of zeros, whose dissimilarities are 1 minus products, or half of squared
+    distances between chords."""
+
+    points: Array
+    chords: Chords | None = None
+
+
+def dissimilarities_of(x: DissimilarPoints) -> Entries:
+    """Dissimilarities between rows of :func:`dissimilar_points`; not meaningful on the diagonal."""
+    if x.chords is not None:
+        return _dissimilarities_of_chords(x.chords)
+    points = x.points
+    transposed = namespace(points).matrix_transpose(points)
+
+    def entries(at: Rectangle) -> Array:
+        return one_minus(points[at.rows, :] @ transposed[:, at.columns])
+
+    return entries
+
+
+def one_minus(cosines: Array) -> Array:
+    """Return dissimilarities in place of cosines, those of rounding 0: rows in one direction are
+    equal."""
+    xp = namespace(cosines)
+    is_plain = isinstance(cosines, np.ndarray)
+    dissimilar = np.subtract(1, cosines, out=cosines) if is_plain else 1 - cosines
+    rounding = 16 * epsilon(dissimilar)
+    if 0 in dissimilar.shape or scalar(xp.min(dissimilar)) > rounding:
+        return dissimilar
+    return xp.where(dissimilar <= rounding, xp.zeros_like(dissimilar), dissimilar)
+
+
+def _dissimilarities_of_chords(chords: Chords) -> Entries:
+    """Half of the squared distances between ends of rows; 1 from and to a row of zeros."""
+    squares, is_row = squared_distances_of(chords.points), chords.is_row
+
+    def entries(at: Rectangle) -> Array:
+        both = is_row[at.rows, None] * is_row[None, at.columns]
+        return squares(at) * (both / 2) + (1 - both)
+
+    return entries
+
+
+def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
+    """The rows whose products are the cosines or the correlations between samples."""
+    form = unit_rows if kind == "cosine" else standardized_rows
+    rows = form(x)
+    if carries_gradient(rows) or x.origin:
+        return DissimilarPoints(rows)
+    xp = x.xp
+    share = scalar(xp.mean(xp.astype(xp.any(rows != 0, axis=1), rows.dtype)))
+    if not are_narrow(variance_of(xp.mean(rows, axis=0), share), epsilon(rows)):
+        return DissimilarPoints(rows)
+    return DissimilarPoints(rows, chords_of(form(in_double_precision(x)), below_rounding(x)))
+
+
+def diagonal_of(block: Array) -> Array:
+    """Say of each entry of a square whether it is on the diagonal."""
+    index = namespace(block).arange(block.shape[0], device=device(block))
+    return index[:, None] == index[None, :]
+
+
+def without_diagonal(block: Array, value: float = 0.0) -> Array:
+    """Return a square with this value on its diagonal."""
+    xp = namespace(block)
+    return xp.where(diagonal_of(block), xp.full_like(block, value), block)
+
+
+# -------------------------------------------------------------------------------------------- sums
+
+
+class ExactSum:
+    """A sum of many arrays, or numbers, that carries its rounding errors along (Neumaier)."""
+
+    def __init__(self, shape: int | tuple[int, ...] = ()):
+        self._sum, self._lost = np.zeros(shape), np.zeros(shape)
+
+    def add(self, values: np.ndarray | float) -> None:
+        """Add values of this shape."""
+        total = self._sum + values
+        part = total - self._sum
+        self._lost = self._lost + (self._sum - (total - part)) + (values - part)
+        self._sum = total
+
+    @property
+    def value(self) -> np.ndarray:
+        """The sum so far."""
+        return self._sum + self._lost
+
+
+def products(matrices: list[Entries], pairs: list[tuple[int, int]], n: int) -> np.ndarray:
+    """Frobenius inner products of symmetric matrices, for pairs of positions in the list.
+
+    One product of a pair does not depend on which others there are, to the last bit.
+    """
+    total = ExactSum(len(pairs))
+    for at in rectangles(n):
+        blocks = [entries(at) for entries in matrices]
+        total.add(at.weight * np.array([scalar(inner(blocks[i], blocks[j])) for i, j in pairs]))
+    return total.value
+
+
+def row_products(
+    matrices: Sequence[Entries], pairs: Sequence[tuple[int, int]], n: int
+) -> np.ndarray:
+    """Inner products of the rows of symmetric matrices of NumPy, for pairs of positions in the
+    list, shape (pairs, n).
+
+    Those of a pair do not depend on which others there are, to the last bit: BLAS takes one row of
+    each at a time, not many in a product whose rounding depends on its shape.
+    """
+    sums = np.zeros((len(pairs), n))
+    largest = min(n, ROWS) * min(n, max(ROWS, COLUMNS))
+    room = np.empty((2, len(matrices), largest))  # once, as the system is slow to give it
+    for at in rectangles(n):
+        height, width = (min(part.stop, n) - part.start for part in at[:2])
+        blocks, turned = room[:, :, : height * width]
+        blocks = blocks.reshape(-1, height, width)
+        turned = turned.reshape(-1, width, height)
+        for place, entries in enumerate(matrices):
+            blocks[place] = entries(at)
+            if not at.is_square:  # what is below the diagonal
+                turned[place] = blocks[place].T
+        for place, (i, j) in enumerate(pairs):
+            sums[place, at.rows] += np.vecdot(blocks[i], blocks[j])
+            if not at.is_square:
+                sums[place, at.columns] += np.vecdot(turned[i], turned[j])
+    return sums
+
+
+def pieces_of(matrix: np.ndarray) -> Entries:
+    """The entries of a matrix in memory."""
+    return lambda at: matrix[at.rows, at.columns].copy()
+
+
+class Deviations:
+    """Number, mean, and squared deviations from it, of numbers that come in arrays; their ends."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[float, float, float]] = []
+        self.low, self.high = np.inf, -np.inf
+
+    def add(self, block: Array, weight: int) -> None:
+        """Add the entries of an array, which it overwrites, ``weight`` times each."""
+        xp, size = namespace(block), weight * float(np.prod(block.shape))
+        self.low = min(self.low, scalar(xp.min(block)))
+        self.high = max(self.high, scalar(xp.max(block)))
+        mean = scalar(xp.mean(block))
+        block -= mean
+        self._parts.append((size, mean, weight * scalar(inner(block, block))))
+
+    @property
+    def mean(self) -> float:
+        """Mean of all numbers."""
+        sizes, means, _ = np.array(self._parts).T
+        return float(sizes @ means / sizes.sum())
+
+    @property
+    def squares(self) -> float:
+        """Sum of the squared deviations from the mean."""
+        sizes, means, squares = np.array(self._parts).T
+        return float(squares.sum() + sizes @ (means - self.mean) ** 2)
+
+
+# ------------------------------------------------------------------------- pairs of representations
+
+
+class PairGrid(NamedTuple):
+    """Representations, pairs of positions in them, and which pair each row and column makes."""
+
+    representations: tuple[Representation, ...]
+    pairs: list[tuple[int, int]]
+    places: np.ndarray
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return self.representations[0].shape[0]
+
+    def ends(self, numbers: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        """Return a number of each representation for the first and the second of all pairs."""
+        i, j = np.array(self.pairs).T
+        return np.asarray(numbers)[i], np.asarray(numbers)[j]
+
+
+def grid_of(xs: Sequence[Representation], ys: Sequence[Representation]) -> PairGrid:
+    """Return all pairs of rows and columns."""
+    each = {id(r): r for r in (*xs, *ys)}
+    index = {key: i for i, key in enumerate(each)}
+    places: dict[tuple[int, int], int] = {}
+    table = np.empty((len(xs), len(ys)), dtype=np.int64)
+    for row, x in enumerate(xs):
+        for column, y in enumerate(ys):
+            i, j = sorted((index[id(x)], index[id(y)]))
+            table[row, column] = places.setdefault((i, j), len(places))
+    return PairGrid(tuple(each.values()), list(places), table)
+
+
+# ----------------------------------------------------------------------------------------- centring
+
+
+class Margins(NamedTuple):
+    """What double-centring takes from a symmetric matrix: the means of its rows, shape (n,), their
+    mean; and the squared Frobenius norm that it leaves."""
+
+    means: np.ndarray
+    mean: float
+    energy: float
+
+
+def margins_of(entries: Entries, n: int) -> Margins:
+    r"""Return the margins of a symmetric matrix, from one pass.
+
+    .. math:: \lVert H D H \rVert^2 = \sum_{ij} (d_{ij} - \bar{d})^2 - 2 n \sum_i (\bar{d}_i -
+        \bar{d})^2
+    """
+    sums, deviations = np.zeros(n), Deviations()
+    for at in rectangles(n):
+        block = entries(at)
+        xp = namespace(block)
+        sums[at.rows] += to_numpy(xp.sum(block, axis=1))
+        if not at.is_square:
+            sums[at.columns] += to_numpy(xp.sum(block, axis=0))
+        deviations.add(block, at.weight)
+    means, mean = sums / n, deviations.mean
+    rest = 2 * n * float(np.sum((means - mean) ** 2))
+    return Margins(means, mean, max(0.0, deviations.squares - rest))
+
+
+def double_centred(entries: Entries, margins: Margins, of: Array) -> Entries:
+    """The entries of a symmetric matrix without the means of its rows and columns, in the library
+    of the points ``of``."""
+    means = like(margins.means, of)
+
+    def centred(at: Rectangle) -> Array:
+        block = entries(at)
+        block -= means[at.rows, None]
+        block -= (means[at.columns] - margins.mean)[None, :]
+        return block
+
+    return centred
+
+
+# ---------------------------------------------------------------------------------------- selection
+
+COLLECTED = 2**22  # values that are sorted to select among them
+PARTS = 2**16  # of an interval; those with the values that are looked for are looked into
+
+
+def numbers_of(entries: Entries, n: int) -> Callable[[], Iterator[np.ndarray]]:
+    """Return a function that yields what is above the diagonal of a symmetric matrix, in vectors
+    (leaves the array API)."""
+
+    def numbers() -> Iterator[np.ndarray]:
+        for at in rectangles(n):
+            block = to_numpy(entries(at))
+            yield block[np.triu_indices(len(block), 1)] if at.is_square else block.reshape(-1)
+
+    return numbers
+
+
+def numbers_between(entries: Entries, n: int, m: int) -> Callable[[], Iterator[np.ndarray]]:
+    """Return a function that yields the entries of an (n, m) matrix, in vectors."""
+    return lambda: (to_numpy(entries(at)).reshape(-1) for at in all_rectangles(n, m))
+
+
+def at_places(
+    numbers: Callable[[], Iterator[np.ndarray]], count: int, places: tuple[int, int], top: float
+) -> np.ndarray:
+    """Return what is at two neighbouring places, from 0, of so many sorted numbers in 0 to ``top``.
+
+    Each pass narrows the interval that they are in, until few enough are in it, or all in it are
+    equal but for rounding. Memory of ``COLLECTED`` numbers.
+    """
+    low, high, inside = 0.0, top, count
+    while inside > COLLECTED:
+        low, high, inside = _narrowed(numbers, places, low, high)
+        if high - low <= 4 * np.finfo(float).eps * top:
+            break
+    below, chosen = 0, []
+    for block in numbers():
+        below += int(np.count_nonzero(block < low))
+        part = block[(block >= low) & (block <= high)]
+        chosen.append(part if inside <= COLLECTED else part.min(keepdims=True, initial=np.inf))
+    values = np.concatenate(chosen)
+    if inside > COLLECTED:
+        return np.full(2, values.min())
+    return np.partition(values, [p - below for p in places])[[p - below for p in places]]
+
+
+def _narrowed(
+    numbers: Callable[[], Iterator[np.ndarray]], places: tuple[int, int], low: float, high: float
+) -> tuple[float, float, int]:
+    """Return a smaller interval with what is at these places, and how many numbers are in it."""
+    counts, below, scale = np.zeros(PARTS, dtype=np.int64), 0, PARTS / (high - low)
+    for block in numbers():
+        below += int(np.count_nonzero(block < low))
+        at = block[(block >= low) & (block <= high)].astype(np.float64, copy=False)
+        at -= low
+        at *= scale
+        counts += np.bincount(np.minimum(at.astype(np.int64), PARTS - 1), minlength=PARTS)
+    ends = below + np.cumsum(counts)
+    first, last = (int(np.searchsorted(ends, p, side="right")) for p in places)
+    slack = 1e-6 / scale + 2 * float(np.spacing(high))  # so that rounding loses none at the ends
+    inside = int(counts[max(first - 1, 0) : last + 2].sum())
+    return (
+        max(low, low + first / scale - slack),
+        min(high, low + (last + 1) / scale + slack),
+        inside,
+    )

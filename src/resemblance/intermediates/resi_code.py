@@ -1,0 +1,83 @@
+"""What the ReSi code computes where it differs from the definitions: kept apart, and only reached
+by name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base.arrays import as_float64, scalar, to_numpy
+from ..data.representation import Representation, Undefined, title, view
+from .points import feature_products, mean, size, unit
+from .spectra import basis_coordinates, decomposition, rank
+
+
+@view
+def resi_svcca_components(x: Representation, explained_variance: float) -> int:
+    """Number of components by ReSi's rule: the explained *fraction* is compared with a share of the
+    *total variance*.
+
+    When no fraction is large enough (total variance above 1) the search returns its first position,
+    so one is kept.
+    """
+    length = scalar(size(x))
+    # Not a power: a product overflows to infinity, where one component is kept.
+    total = length * length
+    variance = as_float64(decomposition(x).singular) ** 2
+    passed = np.cumsum(variance) / variance.sum() >= explained_variance * total
+    return int(np.argmax(passed)) + 1
+
+
+@view
+def largest_covariance(x: Representation) -> float:
+    """Largest absolute entry of the covariance in unit size: what the google/svcca code divides it
+    by."""
+    return float(np.abs(_covariance(x)).max())
+
+
+@view
+def inverse_root_covariance(x: Representation) -> np.ndarray:
+    """Symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
+    values, vectors = np.linalg.eigh(np.linalg.pinv(_covariance(x) / largest_covariance(x)))
+    # The code takes roots of rounding noise: NaN or not, by chance.
+    if rank(x) < x.shape[1] or values.min() < 0:
+        raise Undefined(
+            f"pwcca[directions=resi]: the covariance of {title(x)} is singular (dead units?)"
+        )
+    return vectors @ np.diag(np.sqrt(values)) @ vectors.T
+
+
+@view
+def uncentered_coordinates(x: Representation) -> np.ndarray:
+    """Uncentred columns in an orthonormal basis of the centred columns and the constant, shape (r +
+    1, d)."""
+    return np.vstack(
+        [to_numpy(basis_coordinates(x)), np.sqrt(x.n_samples) * to_numpy(mean(x) / size(x))]
+    )
+
+
+def resi_pwcca(x: Representation, y: Representation) -> float:
+    """PWCCA as in the ReSi code (see :func:`resemblance.pwcca`).
+
+    The n-row matrices of that code are replaced by their coordinates, which have the same inner
+    products. The SVD is of the same d x e matrix: its signs, which the added mean makes matter, are
+    LAPACK's as they are there.
+    """
+    n, d, e = x.n_samples, x.shape[1], y.shape[1]
+    if n <= d or d > e:
+        raise Undefined(
+            f"pwcca[directions=resi] needs d < n and d <= e; got X {x.shape} and Y {y.shape}"
+        )
+    scale = (largest_covariance(x) * largest_covariance(y)) ** 0.5 * (n - 1)
+    cross = to_numpy(feature_products(x, y)) / scale
+    left, rho, _ = np.linalg.svd(inverse_root_covariance(x) @ cross @ inverse_root_covariance(y))
+    columns = uncentered_coordinates(x)
+    directions = columns[:-1] @ left[:, : rho.size]
+    shifted = np.vstack([directions, columns[-1:, : rho.size]])
+    weights = np.abs(np.linalg.qr(shifted)[0].T @ columns).sum(axis=1)
+    return float(weights @ rho / weights.sum())
+
+
+@view
+def _covariance(x: Representation) -> np.ndarray:
+    product = to_numpy(x.xp.matrix_transpose(unit(x)) @ unit(x))
+    return product / (x.n_samples - 1)

@@ -1,0 +1,111 @@
+"""Views of a random subset of the samples, the same subset for every representation of n samples:
+distances, and the minimum spanning tree that says at which of them samples join into clusters."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import as_float64
+from ..base.rng import generator
+from ..data.representation import Representation, Undefined, title, view
+from .cross_barcode import SortedEdges, enclosing_radius
+from .distances import distance_matrix
+from .points import centered
+from .similarities import take_rows
+
+
+class Draw(NamedTuple):
+    """Which random subset of the samples: how many of them, and from which random numbers."""
+
+    sample: int
+    seed: int
+    trial: int
+
+
+def draws(n: int, sample: int, trials: int, seed: int) -> list[Draw]:
+    """The subsets over which a value is averaged; all n samples, once, when there are no more than
+    ``sample``."""
+    return [Draw(min(sample, n), seed, trial) for trial in range(1 if n <= sample else trials)]
+
+
+def subset(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
+    """Indices of ``sample`` of n samples without replacement; all of them in order when sample =
+    n."""
+    if sample >= n:
+        return np.arange(n)
+    return generator(seed, "subset", n, trial).permutation(n)[:sample]
+
+
+@view
+def normalized_distances(x: Representation, draw: Draw) -> np.ndarray:
+    """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
+    (sample, sample)."""
+    return _normalized(x, draw)
+
+
+@view
+def lengths_above(x: Representation, draw: Draw) -> np.ndarray:
+    """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
+
+    The square matrix is not kept.
+    """
+    from scipy.spatial.distance import squareform
+
+    return squareform(_normalized(x, draw), checks=False)
+
+
+@view
+def radius(x: Representation, draw: Draw) -> float:
+    """The smallest normalised distance within which a sample of a subset has all others."""
+    return enclosing_radius(lengths_above(x, draw))
+
+
+@view
+def sorted_edges(x: Representation, draw: Draw) -> SortedEdges:
+    """The normalised distances within a subset, as a cross-barcode needs them.
+
+    The lengths and the radius are views of their own: another order of the samples moves the
+    former and leaves the latter.
+    """
+    return SortedEdges(lengths_above(x, draw), radius(x, draw))
+
+
+def _normalized(x: Representation, draw: Draw) -> np.ndarray:
+    rows = subset(x.shape[0], *draw)
+    points = as_float64(take_rows(centered(x), rows))
+    largest = np.abs(points).max()
+    distances = distance_matrix(points / largest) if largest > 0 else np.zeros((len(rows),) * 2)
+    quantile = np.quantile(distances, 0.9)
+    if quantile == 0:
+        raise Undefined(
+            f"nine tenths of the distances in {title(x)} are zero, so they have no scale"
+        )
+    return distances / quantile
+
+
+@view
+def spanning_length(x: Representation, draw: Draw) -> float:
+    """Length of the minimum spanning tree of the normalised distances within a subset of the
+    samples."""
+    return tree_length(normalized_distances(x, draw))
+
+
+def tree_length(*weights: np.ndarray) -> float:
+    """Length of the minimum spanning tree of the smallest of one or more matrices of distances.
+
+    Prim's algorithm on the full matrices: O(n^2) time and O(n) more memory. The sum is
+    correctly rounded, so it depends neither on the order of the points nor on ties.
+    """
+    n = len(weights[0])
+    reach = np.full(n, np.inf)  # distance of every point from the tree; NaN for those in it
+    edges, point = [], 0
+    for _ in range(n - 1):
+        for matrix in weights:
+            np.minimum(reach, matrix[point], out=reach)
+        reach[point] = np.nan
+        point = int(np.nanargmin(reach))
+        edges.append(float(reach[point]))
+    return math.fsum(edges)

@@ -1,0 +1,267 @@
+"""What two representations share of their nearest neighbours, with ties: computed per pair, from
+the lists of neighbours by NumPy, ranks among all samples where the data are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import Array, device, epsilon, like, namespace, row_blocks, to_numpy
+from ..data.representation import Representation, view
+from .neighbour_kernels import spread
+from .neighbours import NeighbourSearch, nearest
+from .similarities import Metric, similarity_of
+from .ties import Nearest, Ties
+
+ENTRIES = 2**21  # entries of the rows that are compared at a time
+Score = Callable[[Nearest, Nearest], float]
+
+
+def relative(score: Score, x: Representation, y: Representation, search: NeighbourSearch) -> float:
+    """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
+    without ties."""
+    a, b = (nearest(r, *search) for r in (x, y))
+    return min(1.0, score(a, b) / attainable(score, x, y, search))
+
+
+def attainable(
+    score: Score, x: Representation, y: Representation, search: NeighbourSearch
+) -> float:
+    """The geometric mean of the scores of each of two representations with itself, the largest that
+    ties allow."""
+    # The root of a square is exact, so X with itself is exactly 1.
+    return math.sqrt(_with_itself(x, score, search) * _with_itself(y, score, search))
+
+
+@view
+def _with_itself(x: Representation, score: Score, search: NeighbourSearch) -> float:
+    near = nearest(x, *search)
+    return score(near, near) if len(near.ties.rows) else 1.0
+
+
+def shared_weight(a: Nearest, b: Nearest) -> np.ndarray:
+    """Total weight of the common neighbours of every sample, products of the weights on both sides,
+    shape (n,)."""
+    n, k = a.listed.shape
+    height = max(1, ENTRIES // (k + _most(a, b)))  # all rows at once unless many samples tie
+    blocks = row_blocks(n, height)
+    return np.concatenate(
+        [_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks]
+    )
+
+
+def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
+    if not (len(a.ties.rows) or len(b.ties.rows)):  # those that both list, without sparse arrays
+        listed = np.sort(np.concatenate([a.listed, b.listed], axis=1), axis=1)
+        return np.count_nonzero(listed[:, 1:] == listed[:, :-1], axis=1).astype(float)
+    w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
+    return w.multiply(v).sum(axis=1)
+
+
+def part(near: Nearest, start: int, stop: int) -> Nearest:
+    """The neighbours of some rows, which are numbered from 0."""
+    ties = near.ties
+    first, last = np.searchsorted(ties.rows, (start, stop))
+    members = ties.members[ties.starts[first] : ties.starts[last]]
+    starts = ties.starts[first : last + 1] - ties.starts[first]
+    return Nearest(
+        near.listed[start:stop],
+        Ties(ties.rows[first:last] - start, ties.begins[first:last], starts, members),
+    )
+
+
+def _most(a: Nearest, b: Nearest) -> int:
+    """The largest number of samples that tie."""
+    return int(max(near.ties.sizes.max(initial=0) for near in (a, b)))
+
+
+def mean_share(a: Nearest, b: Nearest) -> float:
+    """Mean share of the neighbours that are common."""
+    return float(shared_weight(a, b).sum() / a.listed.size)
+
+
+class Common(NamedTuple):
+    """Samples that are neighbours of the same sample on both sides, for some rows."""
+
+    row: np.ndarray  # which of the rows, from 0
+    weight: np.ndarray  # product of the weights on both sides
+    first: np.ndarray  # place where the group of equally near samples begins, from 0: in x
+    second: np.ndarray  # in y
+
+
+def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
+    """The rows with equally near neighbours on either side."""
+    return np.union1d(a.ties.rows, b.ties.rows)
+
+
+def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
+    """The common neighbours of these rows, by blocks small enough for all of them and for tables of
+    k by k places."""
+    for start, stop in row_blocks(
+        len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))
+    ):
+        yield slice(start, stop), common(a, b, rows[start:stop])
+
+
+def common(a: Nearest, b: Nearest, rows: np.ndarray) -> Common:
+    """The common neighbours of these rows, with their weights."""
+    (keys, first, left), (others, second, right) = (_members(near, rows) for near in (a, b))
+    both, i, j = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
+    return Common(both // len(a.listed), left[i] * right[j], first[i], second[j])
+
+
+def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All neighbours of these rows: a number of row and sample, the place where their group begins,
+    their weight."""
+    (n, k), ties = near.listed.shape, near.ties
+    _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
+    begins, certain = begins_of(near, rows), np.full(len(rows), k)
+    certain[which] = ties.certain[at]
+    alone = np.arange(k) < certain[:, None]
+    sizes = ties.sizes[at]
+    inside = np.arange(sizes.sum()) + np.repeat(ties.starts[at] - np.cumsum(sizes) + sizes, sizes)
+    row = np.concatenate([np.nonzero(alone)[0], np.repeat(which, sizes)])
+    sample = np.concatenate([near.listed[rows][alone], ties.members[inside]])
+    first = np.concatenate([begins[alone], np.repeat(ties.certain[at], sizes)])
+    weight = np.concatenate([np.ones(alone.sum()), np.repeat(ties.weights[at], sizes)])
+    return row * n + sample, first, weight
+
+
+def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
+    """The place, from 0, where the group of equally near samples of every place begins, shape
+    (len(rows), k)."""
+    begins = np.tile(np.arange(near.listed.shape[1]), (len(rows), 1))
+    _, at, which = np.intersect1d(near.ties.rows, rows, assume_unique=True, return_indices=True)
+    begins[which] = near.ties.begins[at]
+    return begins
+
+
+def lengths_of(begins: np.ndarray) -> np.ndarray:
+    """How many places the group of every place has, shape of ``begins``."""
+    flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
+    return np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape)
+
+
+def table(common: Common, rows: int, k: int) -> np.ndarray:
+    """Total weight of the common neighbours, by the groups in x and in y, at their first places:
+    (rows, k, k)."""
+    flat = (common.row * k + common.first) * k + common.second
+    return np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
+
+
+def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
+    """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
+    (n, k).
+
+    Equally near samples share their mean rank. The places for which samples tie have the mean of
+    the ranks of these.
+    """
+    similarity, ties = similarity_of(x, metric), those.ties
+    ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
+    for start, stop in row_blocks(len(ranks)):
+        block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
+        ranks[start:stop] = _ranks_of_listed(block, those.listed[start:stop], terms)
+        first, last = np.searchsorted(ties.rows[crowded], (start, stop))
+        for tie in crowded[first:last]:
+            row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
+            ranks[row, ties.certain[tie] :] = _ranks(
+                block[row - start, :], members, terms[row - start]
+            ).mean()
+    return ranks
+
+
+def rank_matrix(x: Representation, metric: Metric) -> np.ndarray:
+    """Rank in x of every other sample for every sample, as in :func:`ranks_of`, 0 on the diagonal,
+    shape (n, n)."""
+    similarity, n = similarity_of(x, metric), x.shape[0]
+    ranks = np.zeros((n, n))
+    for start, stop in row_blocks(n):
+        block = to_numpy(similarity.to_others(np.arange(start, stop)))
+        for row, entries in zip(range(start, stop), block):
+            others = np.delete(np.arange(n), row)
+            ranks[row, others] = _ranks(entries, others, similarity.terms[row])
+    return ranks
+
+
+def _ranks_of_listed(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Ranks of some entries of every row among all, largest first; entries equal up to rounding
+    share their mean rank.
+
+    One place of all rows at a time: only the counts leave the device.
+    """
+    xp = namespace(block)
+    values = xp.take_along_axis(block, xp.asarray(listed, device=device(block)), axis=1)
+    scales = like(terms, block)[:, None]
+    rounding = 16 * epsilon(block) * xp.where(xp.abs(values) > scales, xp.abs(values), scales)
+    places = []
+    for place in range(listed.shape[1]):
+        value, error = values[:, place : place + 1], rounding[:, place : place + 1]
+        larger = xp.count_nonzero(block > value + error, axis=1)
+        places.append(larger + xp.count_nonzero(block >= value - error, axis=1))
+    return (to_numpy(xp.stack(places, axis=1)) + 1) / 2
+
+
+def _ranks(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
+    """Ranks of many entries of one row, by sorting it."""
+    xp = namespace(entries)
+    ordered = xp.sort(entries)
+    values = xp.take(entries, xp.asarray(listed, device=device(entries)))
+    scales = xp.where(xp.abs(values) > terms, xp.abs(values), terms)
+    rounding = 16 * epsilon(entries) * scales
+    no_larger = xp.searchsorted(ordered, values + rounding, side="right")
+    less = xp.searchsorted(ordered, values - rounding, side="left")
+    return (2 * entries.shape[0] - to_numpy(no_larger + less) + 1) / 2
+
+
+def mean_product(
+    values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
+    r"""Mean of the product of numbers from 0 to 1 that are drawn without replacement, by row.
+
+    ``drawn`` of the ``total`` numbers of a row are; ``values`` has those, of these ``rows``, that
+    are not 1. Exact: the mean over subsets of m of the first r numbers is r - m in r times that of
+    m of the first r - 1, and m in r times the r-th number times that of m - 1 of the first r - 1.
+    """
+    zero = np.bincount(rows[values == 0], minlength=len(total))
+    draws = np.arange(drawn.max(initial=1))
+    avoided = np.clip(
+        (total[:, None] - zero[:, None] - draws) / np.maximum(total[:, None] - draws, 1), 0, None
+    )
+    missed = np.prod(np.where(draws < drawn[:, None], avoided, 1), axis=1)
+    possible = missed > 0
+    some = (values > 0) & possible[rows]
+    if some.any():
+        left, drawn = (np.where(possible, count, 0) for count in (total - zero, drawn))
+        missed *= _of_fractions(values[some], rows[some], left, drawn)
+    return np.asarray(missed)
+
+
+def _of_fractions(
+    values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
+    """The mean product for numbers above 0: over how many of them are drawn, and over the subsets
+    of that size."""
+    from scipy.stats import hypergeom  # takes as long to import as the rest of the library
+
+    counts = np.bincount(rows, minlength=len(total))
+    by_count = np.argsort(-counts, kind="stable")
+    ends = np.cumsum(counts[by_count])
+    values = values[np.argsort(np.argsort(by_count)[rows], kind="stable")]
+    sizes = np.arange(drawn.max(initial=1) + 1)
+    means = np.zeros((len(total), len(sizes)))
+    means[:, 0] = 1
+    for r in range(1, counts.max() + 1):
+        active = np.count_nonzero(counts >= r)
+        number = values[ends[:active] - counts[by_count[:active]] + r - 1]
+        before = means[:active]
+        means[:active, 1:] = (
+            (r - sizes[1:]) * before[:, 1:] + sizes[1:] * number[:, None] * before[:, :-1]
+        ) / r
+    counts, total, drawn = (number[by_count, None] for number in (counts, total, drawn))
+    chances = hypergeom.pmf(sizes, np.maximum(total, 1), counts, drawn)
+    result = np.empty(len(total))
+    result[by_count] = (chances * means).sum(axis=1)
+    return result

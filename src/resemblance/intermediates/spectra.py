@@ -1,0 +1,272 @@
+"""Views that decompose one representation: singular values, bases, and the energy of its Gram
+matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import (
+    Array,
+    carries_gradient,
+    detach,
+    epsilon,
+    inner,
+    namespace,
+    norm,
+    root,
+    scalar,
+    svd,
+    to_numpy,
+)
+from ..data.representation import Representation, Undefined, title, view
+from .digits import below_rounding, norm_of, resolution, stored_as
+from .points import is_rotated, offset, preshape, row_directions, size, unit
+
+
+class Decomposition(NamedTuple):
+    """Thin singular value decomposition of the pre-shape, restricted to the numerical rank r.
+
+    ``basis`` (n, r) has orthonormal columns; ``singular`` (r,) decreases, and its squares sum to 1;
+    ``directions`` (r, min(n, d)) has orthonormal rows. ``basis * singular @ directions`` is the
+    pre-shape.
+    """
+
+    basis: Array
+    singular: Array
+    directions: Array
+
+
+@view
+def decomposition(x: Representation, centered: bool = True) -> Decomposition:
+    """Thin SVD of the pre-shape, cut at the numerical rank.
+
+    A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's
+    ``matrix_rank`` rule, and the rounding noise of the precision the data came in: dead directions
+    of float32 data stay dead in float64. Where none does, as in a saturated layer in half
+    precision, ``Undefined`` is raised. The covariance is never formed, so a condition number of
+    kappa costs kappa, not kappa squared.
+    """
+    points = preshape(x, centered=centered)
+    u, s, vt = svd(points)
+    tolerance = max(
+        max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
+    )
+    _need_spread(x, tolerance, centered)
+    rank = int(to_numpy(s > tolerance).sum())
+    if rank == 0:
+        raise Undefined(
+            f"{title(x)} varies by no more than the rounding of {stored_as(x)}: it has no "
+            "directions"
+        )
+    if rank < s.shape[0] and carries_gradient(points):
+        # The derivative of an SVD divides by all singular values, so directions without variance
+        # are projected out.
+        spanned = detach(vt[:rank, :])
+        u, s, vt = svd(points @ x.xp.matrix_transpose(spanned))
+        vt = vt @ spanned
+    return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
+
+
+def _need_spread(x: Representation, tolerance: float, centered: bool) -> None:
+    """Raise ``Undefined`` where the mean row of points that are not centred hides how the samples
+    differ: then only the direction of the mean row is left."""
+    if centered or x.origin or x.signed or not (spread := scalar(size(x))):
+        return
+    if spread / scalar(norm_of(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
+        raise Undefined(below_rounding(x))
+
+
+def _rounding_noise(x: Representation, centered: bool) -> float:
+    """Largest singular value of a matrix of rounding errors of the data, relative to their size.
+
+    Entries of root mean square r have errors of about r eps / sqrt(12) in their own precision, and
+    n x d independent errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is
+    left as a margin.
+    """
+    n, d, length = x.n_samples, x.shape[1], scalar(norm_of(x))
+    relative = length / scalar(size(x) if centered else norm_of(x))
+    return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
+
+
+def need_derivative(singular: Array, what: str) -> None:
+    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal
+    or zero.
+
+    What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its
+    gradient.
+    """
+    gaps = -np.diff(to_numpy(singular), append=0)
+    if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
+        raise Undefined(
+            f"{what} has equal or zero singular values, where there is no gradient; detach it or "
+            "add noise"
+        )
+
+
+def principal_directions(x: Representation) -> Decomposition:
+    """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if
+    gradients pass."""
+    parts = decomposition(x)
+    if carries_gradient(x.source):
+        need_derivative(parts.singular, title(x))
+    return parts
+
+
+@view
+def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
+    """An orthonormal basis of the column space: that of the decomposition, unless gradients must
+    pass.
+
+    The derivative of singular vectors is infinite where singular values coincide (whitened data),
+    that of the space they span is not: with gradients the basis comes from a QR factorisation in
+    fixed coordinates of the row space.
+    """
+    parts = decomposition(x, centered=centered)
+    if not carries_gradient(x.source):
+        return parts.basis
+    spanned = x.xp.matrix_transpose(detach(parts.directions))
+    return x.xp.linalg.qr(preshape(x, centered=centered) @ spanned)[0]
+
+
+@view
+def basis_coordinates(x: Representation) -> Array:
+    """Centred columns in the coordinates of the orthonormal basis, in unit size, shape (r, d)."""
+    return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
+
+
+def rank(x: Representation, centered: bool = True) -> int:
+    """Numerical rank, by the rule of :func:`decomposition`."""
+    if not centered and has_accurate_inverse(x, full=True):
+        return x.shape[1]  # the mean row takes no direction away from columns that are independent
+    return int(decomposition(x, centered=centered).singular.shape[0])
+
+
+def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
+    """Say whether products with inverse singular values keep twelve digits; with ``full``, only of
+    points that span as many directions as they have columns, but fewer than n.
+
+    It is left to others where gradients pass, and where there is no decomposition.
+    """
+    if carries_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
+        return False
+    smallest = smallest_singular(x)
+    least = epsilon(x.array) ** 0.25
+    if full:
+        relative = smallest * scalar(size(x) / norm_of(x))
+        return bool(min(smallest, relative) > least and rank(x) == x.shape[1])
+    return bool(smallest > least)
+
+
+@view
+def smallest_singular(x: Representation) -> float:
+    """The smallest singular value of the decomposition; 0 where there is none."""
+    try:
+        return scalar(decomposition(x).singular[-1])
+    except Undefined:
+        return 0.0
+
+
+@view
+def direction_lost(x: Representation) -> tuple[Array, Array]:
+    """The unit vector that the columns do not span, as they are, of the span of the centred ones
+    and the constant: its coordinates in the basis of the former, and that of the latter.
+
+    With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'.
+    """
+    parts = decomposition(x)
+    scale, row = offset(x)
+    along = (parts.directions @ row) / (parts.singular * scale)
+    length = (1 + inner(along, along)) ** 0.5
+    return -along / length, 1 / length
+
+
+@view
+def with_tied(x: Representation, count: int) -> int:
+    """Number of the leading principal components, at least ``count`` (or all), with all that are
+    tied with the last.
+
+    Of components with the same singular value any rotation is as good, so a cut among them would be
+    arbitrary.
+    """
+    singular = to_numpy(decomposition(x).singular)
+    last = singular[min(count, len(singular)) - 1]
+    return int(np.count_nonzero(singular >= last - 64 * np.finfo(singular.dtype).eps * singular[0]))
+
+
+@view
+def components_for(x: Representation, explained_variance: float) -> int:
+    """Smallest number of principal components whose variance is at least this fraction of the
+    total, ties aside."""
+    variance = decomposition(x).singular ** 2
+    explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
+    # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
+    missing = to_numpy(explained < explained_variance - 8 * epsilon(variance))
+    return min(int(missing.sum()) + 1, rank(x))
+
+
+@view
+def principal_coordinates(x: Representation) -> Array:
+    """Centred points in the basis of their principal directions, widest first, shape (n, min(n,
+    d)).
+
+    The largest entry of every column is positive: which sign a library of linear algebra chooses
+    does not matter.
+    """
+    xp = x.xp
+    u, s, _ = svd(unit(x))
+    points = u * (s * size(x))
+    largest = xp.max(points, axis=0) >= -xp.min(points, axis=0)
+    return points * xp.where(largest, xp.ones_like(s), -xp.ones_like(s))
+
+
+@view
+def partly_whitened(x: Representation, alpha: float) -> Array:
+    """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n,
+    at most n).
+
+    s is in units of its root mean square over the rank. The columns are in no particular frame: a
+    rotation is left out.
+    """
+    if alpha == 1:
+        return preshape(x)
+    if alpha == 0:
+        basis = orthonormal_basis(x)
+        return basis / basis.shape[1] ** 0.5
+    parts = principal_directions(x)
+    singular = parts.singular * parts.singular.shape[0] ** 0.5
+    points = parts.basis * (alpha * singular + (1 - alpha))[None, :]
+    return points / norm(points)
+
+
+# -------------------------------------------------------------------------- roots of Gram matrices
+
+
+@view
+def root_flatness(x: Representation, alpha: float = 1.0) -> float:
+    """Flatness tr A / (√(n - 1) ‖A‖) of the root A of the Gram matrix of the centred points, partly
+    whitened unless ``alpha`` is 1: from 0 for one direction to 1 for all alike.
+
+    Its trace is the sum of the singular values. The sum of the singular values of A B is at least
+    tr A B, so the product of two such numbers is at most the mean of the best cosine after a
+    rotation, over all orders of samples.
+    """
+    points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
+    return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
+
+
+@view
+def direction_flatness(x: Representation) -> float:
+    """Flatness of the directions of the rows, not centred, among all n directions."""
+    return _trace_of_root(row_directions(x)) / x.n_samples
+
+
+def _trace_of_root(points: Array) -> float:
+    """Sum of the singular values, from the eigenvalues of the smaller matrix of products."""
+    xp, (n, d) = namespace(points), points.shape
+    products = (
+        xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
+    )
+    return scalar(xp.sum(root(xp.linalg.eigvalsh(products))))

@@ -1,0 +1,215 @@
+"""The largest entries of every row of a block of similarities, and which of them tie.
+
+Samples as near as the k-th nearest *tie* for the places that the nearer ones leave, and share them
+equally: with p places for t samples each is a neighbour with weight p / t, so the weights of every
+row sum to k. No order of the samples then makes a difference. Distances that differ by rounding
+only are equal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import Array, device, library, like, namespace, scalar, to_numpy
+
+GROUP = 4  # columns whose maximum is taken before any are chosen
+MORE = 6  # entries beyond the k largest that are looked at: ties are seldom of more
+
+
+class Ties(NamedTuple):
+    """The rows that have equally near neighbours; all of it is empty without any."""
+
+    rows: np.ndarray  # (m,), in order
+    # (m, k): the place, from 0, where the group of equally near samples of every place begins.
+    begins: np.ndarray
+    starts: np.ndarray  # (m + 1,): where the members of every row start
+    # For every row all samples as near as the k-th nearest, listed or not, in order of index.
+    members: np.ndarray
+
+    @property
+    def certain(self) -> np.ndarray:
+        """How many samples are nearer than the k-th nearest."""
+        return self.begins[:, -1]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many samples are as near as the k-th nearest."""
+        return np.diff(self.starts)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How much of a neighbour each of them is."""
+        return (self.begins.shape[1] - self.certain) / self.sizes
+
+    @property
+    def crowded(self) -> np.ndarray:
+        """Whether there are more of them than places."""
+        return np.asarray(self.sizes > self.begins.shape[1] - self.certain)
+
+
+class Nearest(NamedTuple):
+    """The nearest neighbours of every row, nearest first and equally near ones by index, shape (n,
+    k); and the ties."""
+
+    listed: np.ndarray
+    ties: Ties
+    redone: int = 0  # rows for which single precision was not enough, where it was tried
+
+
+def no_ties(k: int) -> Ties:
+    """What there is to say of rows without equally near neighbours."""
+    rows = np.empty(0, dtype=np.int64)
+    members, begins = np.empty(0, dtype=np.int32), np.empty((0, k), dtype=np.int32)
+    return Ties(rows, begins, np.zeros(1, dtype=np.int64), members)
+
+
+def stacked(blocks: Iterable[Nearest]) -> Nearest:
+    """Put blocks of rows together."""
+    listed, ties, _ = zip(*blocks)
+    firsts = np.cumsum([0] + [len(block) for block in listed])
+    counts = np.concatenate([part.sizes for part in ties])
+    return Nearest(
+        np.concatenate(listed),
+        Ties(
+            np.concatenate([part.rows + first for part, first in zip(ties, firsts)]),
+            np.concatenate([part.begins for part in ties]),
+            np.concatenate([[0], np.cumsum(counts)]),
+            np.concatenate([part.members for part in ties]),
+        ),
+    )
+
+
+def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
+    """Columns of the k largest entries of every row, and which entries are equal up to rounding.
+
+    ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than
+    the entries. Without a tolerance rounding would order the many equal similarities of binary,
+    categorical or duplicated data.
+    """
+    columns = top(block, k)
+    level, rounding = _level(np.take_along_axis(block, columns, axis=1), terms)
+    # More entries reach the k-th largest value than there is room for: which of them the partition
+    # kept is arbitrary.
+    crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
+    columns.sort(axis=1)
+    order, begins = _descending(np.take_along_axis(block, columns, axis=1), rounding)
+    columns = np.take_along_axis(columns, order, axis=1)
+    members = {}
+    for row in crowded:
+        columns[row], begins[row], members[row] = _with_ties(
+            block[row], k, level[row], rounding[row]
+        )
+    rows = np.flatnonzero(
+        (begins < np.arange(k)).any(axis=1) | np.isin(np.arange(len(block)), crowded)
+    )
+    groups = [
+        members[row] if row in members else np.sort(columns[row, begins[row, -1] :]) for row in rows
+    ]
+    starts = np.cumsum([0] + [len(group) for group in groups])
+    flat = np.concatenate(
+        [np.empty(0, dtype=np.int32), *groups], dtype=np.int32, casting="same_kind"
+    )
+    return Nearest(columns, Ties(rows, begins[rows], starts, flat))
+
+
+def largest_of(listed: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray) -> Nearest:
+    """:func:`largest` of the values of some samples, which are listed by row in order of index."""
+    columns, ties, _ = largest(values, k, terms)
+    members = listed[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
+    return Nearest(np.take_along_axis(listed, columns, axis=1), ties._replace(members=members))
+
+
+def largest_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
+    """:func:`largest` of a block of any library: what leaves its device are the largest entries,
+    and all that tie with them."""
+    xp, n = namespace(block), block.shape[1]
+    count = min(n, k + MORE)
+    columns = top(block, count)
+    values = to_numpy(xp.take_along_axis(block, columns, axis=1))
+    level, rounding = _level(-np.partition(-values, k - 1, axis=1)[:, :k], terms)
+    reach = level - rounding
+    if count < n and (values.min(axis=1) >= reach).any():
+        counts = xp.count_nonzero(block >= like(reach, block)[:, None], axis=1)
+        columns = top(block, max(count, int(scalar(xp.max(counts)))))
+    listed = np.sort(to_numpy(columns), axis=1).astype(np.int64, copy=False)
+    order = xp.asarray(listed, device=device(block))
+    return largest_of(listed, to_numpy(xp.take_along_axis(block, order, axis=1)), k, terms)
+
+
+def _level(values: np.ndarray, terms: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest of the k largest entries of every row, and how much of them is rounding."""
+    rounding = 16 * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
+    return values.min(axis=1), rounding
+
+
+def top(block: Array, k: int) -> Array:
+    """Columns of the k largest entries of every row, in no order; of equal ones any, shape (rows,
+    k)."""
+    if isinstance(block, np.ndarray):
+        return _top_of_groups(block, k)
+    kind = library(block)
+    if kind == "torch":
+        return block.topk(k, dim=1, sorted=False).indices
+    if kind == "jax":
+        return sys.modules["jax"].lax.top_k(block, k)[1]
+    return namespace(block).argsort(block, axis=1, descending=True)[:, :k]
+
+
+def _top_of_groups(block: np.ndarray, k: int) -> np.ndarray:
+    """:func:`top` by NumPy, whose partition is slow.
+
+    Columns are put into groups. The k groups with the largest maxima hold the k largest entries:
+    any other group has k entries before it that are no smaller.
+    """
+    rows, n = block.shape
+    width = n // GROUP
+    if width < 2 * k:
+        return np.argpartition(block, n - k, axis=1)[:, n - k :]
+    whole = width * GROUP
+    # Group i has the columns i, i + width, ...: maxima of adjacent columns would be slower.
+    groups = _top_of_groups(block[:, :whole].reshape(rows, GROUP, width).max(axis=1), k)
+    inside = (groups[:, None, :] + width * np.arange(GROUP)[:, None]).reshape(rows, -1)
+    rest = np.broadcast_to(np.arange(whole, n), (rows, n - whole))
+    columns = np.concatenate([inside, rest], axis=1)
+    return np.take_along_axis(
+        columns, np.argpartition(np.take_along_axis(block, columns, axis=1), -k)[:, -k:], axis=1
+    )
+
+
+def _with_ties(
+    entries: np.ndarray, k: int, level: float, rounding: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k largest entries, where their groups begin, and all that equal the k-th largest, which
+    is ``level``."""
+    is_larger = entries > level + rounding
+    larger = np.flatnonzero(is_larger)
+    equal = np.flatnonzero((entries >= level - rounding) & ~is_larger)
+    count = len(larger)
+    order, begins = _descending(entries[None, larger], np.array([rounding]))
+    last = np.full(k - count, count)
+    return (
+        np.concatenate([larger[order[0]], equal[: k - count]]),
+        np.concatenate([begins[0], last]),
+        equal,
+    )
+
+
+def _descending(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions that sort every row, largest first, and leave values that differ by rounding only
+    in their order.
+
+    Also the place where the group of such values begins, of every place.
+    """
+    order = np.argsort(-values, axis=1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=1)
+    begins = np.zeros(order.shape, dtype=np.int32)
+    places = np.arange(1, values.shape[1], dtype=np.int32)
+    begins[:, 1:] = np.where(ordered[:, :-1] - ordered[:, 1:] > rounding[:, None], places, 0)
+    np.maximum.accumulate(begins, axis=1, out=begins)
+    order += begins * np.int64(values.shape[1])  # the group first, then the position
+    order.sort(axis=1)
+    return np.asarray(order % values.shape[1]), begins

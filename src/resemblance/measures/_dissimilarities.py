@@ -1,0 +1,469 @@
+"""Dissimilarities as representations: given ones, and those between noisy responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.arrays import as_float64, full_precision, scalar, to_numpy
+from ..data.array_files import array_file, open_array
+from ..data.inputs import check_labels
+from ..data.representation import (
+    Representation,
+    Signed,
+    Undefined,
+    as_representation,
+    finite,
+    title,
+)
+from ..intermediates.distances import dissimilarity_matrix
+from ..intermediates.missing_pairs import columns_of_gaps
+from ..intermediates.noise import check_noise, means_of, root_of_noise, trials_of, values_of
+from ..intermediates.points import size
+from ..significance.labels import numbers_of
+
+LARGEST = 4096  # conditions: the points take O(n^3) time
+SYMMETRIC = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
+SMALLEST = 1e-140  # size of features whose squares keep their digits
+RESOLUTION = 1e-14  # of the largest eigenvalue: smaller ones are rounding
+
+SIGNS = 4  # conditions: of fewer, all cross-validated dissimilarities may be negative by chance
+
+Kind = Literal["sqeuclidean", "euclidean", "correlation", "cosine", "poisson"]
+Factors = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+KINDS = ("sqeuclidean", "euclidean", "correlation", "cosine", "poisson")
+
+
+def from_dissimilarities(
+    values: Any, name: str = "", *, ids: Sequence[Hashable] | None = None
+) -> Representation:
+    r"""Return the representation whose dissimilarities are given, such as an RDM of a recording.
+
+    .. math:: D_{ij} = \sum_a s_a (p_{ia} - p_{ja})^2, \qquad -\tfrac{1}{2} H D H = U \Lambda
+        U^\top, \quad P = U |\Lambda|^{1/2}, \; s = \operatorname{sign} \Lambda
+
+    Its values are points P (n, r) whose differences count with signs s, which gives back any
+    symmetric D with a zero diagonal, negative entries included. Its rows can be chosen, reordered
+    and saved like those of any other. ``rsa`` compares it with features or other dissimilarities;
+    its ``rdm=`` says what is computed of the features. Measures of features raise ``Undefined``.
+
+    ``values``: (n, n), or (n (n - 1) / 2,) row by row above the diagonal, as SciPy and rsatoolbox
+    have them; an array, a tensor, a DataFrame, whose index gives the ``ids``, or the path of a
+    ``.npy`` file. NaN stands for a pair without a dissimilarity, in both halves of a matrix;
+    ``rsa`` compares the pairs that both sides have.
+
+    Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 (in single
+    precision 2e-6) or has a diagonal, for a length that is no n (n - 1) / 2, and for more than 4096
+    conditions, since it takes O(n^3) time; ``Undefined`` for a dissimilarity that is infinite and
+    for a matrix without any.
+
+    Reference: Goldfarb 1984.
+    """
+    if isinstance(values, str | Path):
+        path = array_file(values)
+        name, values = name or path.stem, open_array(path)
+    if np.ndim(values) == 3:
+        raise ValueError(
+            f"from_dissimilarities: one matrix at a time; got {np.shape(values)}; make a "
+            "representation of each matrix"
+        )
+    if np.ndim(values) == 1:
+        values = _square(as_float64(to_numpy(values)))
+    x = Representation(values, name, ids=ids, dtype=None)
+    matrix = as_float64(to_numpy(x.source))
+    n = len(matrix)
+    if matrix.shape != (n, n):
+        raise ValueError(
+            f"from_dissimilarities: {title(x)} must be (n, n) or (n (n - 1) / 2,); got "
+            f"{matrix.shape}; make a representation of each matrix or vector; for features write "
+            "rs.dissimilarities(X)"
+        )
+    gaps, matrix = _gaps_of(x, matrix)
+    slack = max(SYMMETRIC, 16 * _precision(x)) * np.abs(matrix).max()
+    if np.abs(np.diagonal(matrix)).max() > slack:
+        raise ValueError(
+            f"from_dissimilarities: {title(x)} has a diagonal that is not zero, which is not used; "
+            "of dissimilarities between runs set it to 0, np.fill_diagonal(D, 0), and average both "
+            "halves, (D + D.T) / 2; instead of similarities S pass 1 - S"
+        )
+    if n >= SIGNS and matrix.max() <= slack and matrix.min() < -slack:
+        raise ValueError(
+            f"from_dissimilarities: no entry of {title(x)} is positive; pass dissimilarities D, "
+            "which are larger for less similar conditions, not -D"
+        )
+    if np.abs(matrix - matrix.T).max() > slack:
+        raise ValueError(
+            f"from_dissimilarities: {title(x)} is not symmetric; average both halves, (D + D.T) / 2"
+        )
+    return _signed((matrix + matrix.T) / 2, "given", x.name, x.ids, gaps)
+
+
+def _gaps_of(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which pairs have no dissimilarity, and the matrix with the mean of the others there,
+    which counts for nothing."""
+    if np.isinf(matrix).any():
+        i, j = np.argwhere(np.isinf(matrix))[0]
+        raise Undefined(
+            f"from_dissimilarities: {title(x)} has an infinite dissimilarity between conditions "
+            f"{i} and {j}; where a pair was not measured write NaN, "
+            "np.where(np.isinf(D), np.nan, D)"
+        )
+    gaps, pairs = np.isnan(matrix), ~np.eye(len(matrix), dtype=bool)
+    if not gaps.any():
+        return gaps, matrix
+    if len(matrix) > 1 and gaps[pairs].all():
+        raise Undefined(f"from_dissimilarities: {title(x)} has no dissimilarity of any pair")
+    if (gaps != gaps.T).any():
+        i, j = np.argwhere(gaps & ~gaps.T)[0]
+        raise ValueError(
+            f"from_dissimilarities: {title(x)} has NaN between conditions {i} and {j}, and a number"
+            f" between {j} and {i}; take the number of the other half, np.fmax(D, D.T)"
+        )
+    filling = np.where(pairs, matrix[~gaps & pairs].mean(), 0.0)
+    return gaps & pairs, np.where(gaps, filling, matrix)
+
+
+def dissimilarities(
+    X: Any,
+    conditions: Any = None,
+    *,
+    kind: Kind = "sqeuclidean",
+    noise: Any = None,
+    runs: Any = None,
+    prior: tuple[float, float] = (1.0, 0.1),
+    name: str = "",
+) -> Representation:
+    r"""Return the dissimilarities between mean responses to conditions, divided by the number of
+    features.
+
+    .. math:: \delta_{ij} = \tfrac{1}{d} (m_i - m_j)^\top \Sigma^{-1} (m_i - m_j), \qquad
+        \delta_{ij} = \tfrac{1}{d R} \sum_r (m_i - m_j)_{-r}^\top \Sigma^{-1} (m_i - m_j)_r
+
+    ``X`` is (trials, d) and ``conditions`` has a label for each trial; the result has one row for
+    each condition, sorted, and the labels for ids. Without ``conditions`` each row is one. With
+    ``noise``, a covariance (d, d) such as :func:`noise_covariance`, ``"sqeuclidean"`` is the
+    squared Mahalanobis distance. With ``runs``, a label for each trial, it is cross-validated (the
+    second formula, crossnobis): one factor is from a run and the other from the other runs, so
+    noise adds nothing on average, and dissimilarities without a difference are negative as often as
+    positive. Where a condition lacks a trial in some run, each pair of conditions has the runs that
+    hold both, R of them. Where trials have NaN, means are over the trials that have a number, and a
+    warning says so; a trial without any number is a missing trial. Without ``runs`` a condition of
+    missing trials has no dissimilarity to others, NaN.
+
+    ``"euclidean"`` is the root; ``"correlation"`` (1 - Pearson over features) and ``"cosine"`` are
+    not divided by d, and a mean without direction (zero, or for correlations constant) has 1 to all
+    others. ``"poisson"`` is for counts: the symmetric Kullback-Leibler divergence
+    :math:`\sum_f (a_f - b_f)(\ln a_f - \ln b_f) / d` of rates a = (m + λ w) / (1 + w) with
+    ``prior`` = (λ, w); with ``runs``, rates of the other runs times logarithms of one.
+
+    Raises ``ValueError`` for labels of another length, for two conditions that are not together
+    in two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not
+    (d, d) or not positive definite or with another kind than the Euclidean ones, for negative
+    counts, for correlations over one feature, and for more than 4096 conditions; ``Undefined`` for
+    infinite values, for a condition without a number of some feature (in a run, with ``runs``), and
+    where the trials differ by less than rounding.
+
+    Reference: Walther et al. 2016; Schütt et al. 2019 for counts.
+    """
+    x = trials_of("dissimilarities", X, name)
+    if runs is not None and conditions is None:
+        raise ValueError("dissimilarities: runs need conditions, a label for each trial")
+    check_labels("dissimilarities", title(x), x.order, conditions=conditions, runs=runs)
+    points, (ids, numbers) = values_of("dissimilarities", x), _conditions(x, conditions)
+    _check_kind(kind, points, noise, runs, prior)
+    if noise is not None:
+        check_noise(noise, points, numbers)
+    lacking = np.isnan(points).all(axis=1)
+    if lacking.all():
+        raise Undefined(f"dissimilarities: {title(x)} has no number at all")
+    points, unit = _in_range(points, kind, noise)
+    if kind in ("sqeuclidean", "euclidean"):
+        points = _around_means(points)
+    factors = _factors(kind, points, noise, prior)
+    absent = np.setdiff1d(np.unique(numbers), numbers[~lacking])
+    if runs is None:
+        points = np.where(np.isin(numbers, absent)[:, None], 0.0, points)  # counts for nothing
+        means = _whole_means(points, numbers, "in any trial", ids)
+        label: str = "mahalanobis" if noise is not None and kind == "sqeuclidean" else kind
+        if kind in ("correlation", "cosine"):
+            matrix = dissimilarity_matrix(Representation(means, x.name), kind)
+        else:
+            matrix = _between(*factors(means))
+    else:
+        label = "crossnobis" if kind == "sqeuclidean" else "poisson_cv"
+        labels_of_runs = _numbers(runs, len(points), "runs")[~lacking]
+        matrix = _cross_validated(points[~lacking], numbers[~lacking], labels_of_runs, factors, ids)
+    matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
+    np.fill_diagonal(matrix, 0)
+    gaps = np.isin(np.arange(len(matrix)), absent)
+    gaps = (gaps[:, None] | gaps) & ~np.eye(len(matrix), dtype=bool)
+    if gaps.any():
+        present = ~gaps & ~np.eye(len(matrix), dtype=bool)
+        matrix[gaps] = matrix[present].mean() if present.any() else 0.0
+    y = _signed(matrix, label, name or x.name, ids, gaps)
+    first = np.unique(numbers, return_index=True)[1]
+    y.is_sorted = bool((np.diff(first) < 0).any())
+    return y
+
+
+@full_precision()
+def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
+    """Return the dissimilarities between the samples of a representation, (n, n), float64.
+
+    ``kind`` is ``"correlation"`` (1 - Pearson over features), ``"cosine"``, ``"euclidean"`` or
+    ``"sqeuclidean"``, in the units of the features and not divided by their number; of given
+    dissimilarities (:func:`from_dissimilarities`, :func:`dissimilarities`) the result is these,
+    whatever ``kind``, NaN for a pair without one. The diagonal is zero. A row without direction
+    (zero, or for ``"correlation"`` constant) has cosine and correlation dissimilarity 1 to all
+    others, equal ones included.
+
+    Raises ``ValueError`` for another kind and for correlations over one feature, and ``Undefined``
+    for values that are not finite and for distances in a constant representation.
+    """
+    x = as_representation(X)
+    if kind not in KINDS[:4]:
+        raise ValueError(f"rdm: kind is one of {', '.join(KINDS[:4])}; got {kind!r}")
+    finite(x)
+    if x.signed and scalar(size(x)) == 0:
+        return np.zeros((x.n_samples, x.n_samples))
+    if kind == "correlation" and not x.signed:
+        _need_features("rdm", x.shape[1])
+    power = {"euclidean": 1, "sqeuclidean": 2}.get("sqeuclidean" if x.signed else kind, 0)
+    matrix: np.ndarray = dissimilarity_matrix(x, kind) * scalar(size(x)) ** power
+    return matrix
+
+
+# ------------------------------------------------------------------------------------------ trials
+
+
+def _precision(x: Representation) -> float:
+    """Return the rounding of the numbers that were given."""
+    dtype = to_numpy(x.source).dtype
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
+
+
+def _numbers(labels: Any, n: int, called: str) -> np.ndarray:
+    return np.asarray(numbers_of("dissimilarities", labels, n, called))
+
+
+def _conditions(x: Representation, labels: Any) -> tuple[tuple[Hashable, ...] | None, np.ndarray]:
+    """Return the sorted labels and the number of the label of each trial."""
+    n = x.shape[0]
+    if labels is None:
+        return x.ids, np.arange(n)
+    numbers = _numbers(labels, n, "conditions")
+    first = np.unique(numbers, return_index=True)[1]
+    return tuple(np.asarray(labels, dtype=object)[first]), numbers
+
+
+def _cross_validated(
+    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, factors: Factors, ids: Any
+) -> np.ndarray:
+    """Return products of differences in one run with those in the others, (n, n): for each pair of
+    conditions means over the runs that have trials of both."""
+    count = len(ids) if ids else int(numbers.max()) + 1
+    trials = np.zeros((int(runs.max()) + 1, count), dtype=np.int64)
+    np.add.at(trials, (runs, numbers), 1)
+    first, second = np.triu_indices(count, 1)
+    shared = (trials[:, first] > 0) & (trials[:, second] > 0)
+    _check_shared(shared, first, second, ids)
+    matrix = np.zeros((count, count))
+    for pattern, pairs in _patterns(shared):
+        present = np.flatnonzero((trials[pattern] > 0).all(axis=0))
+        inside = np.isin(numbers, present) & np.isin(runs, pattern)
+        those = points[inside], np.searchsorted(present, numbers[inside]), runs[inside]
+        named = [ids[k] if ids else k for k in present]
+        folds = _folds(*those, named)
+        part = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0)
+        i, j = first[pairs], second[pairs]
+        matrix[i, j] = part[np.searchsorted(present, i), np.searchsorted(present, j)]
+    return matrix + matrix.T
+
+
+def _patterns(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield each set of runs that some pairs of conditions share, with these pairs."""
+    if shared.all():
+        yield np.arange(len(shared)), np.arange(shared.shape[1])
+        return
+    patterns, of_pair = np.unique(shared, axis=1, return_inverse=True)
+    for number, pattern in enumerate(patterns.T):
+        yield np.flatnonzero(pattern), np.flatnonzero(of_pair.ravel() == number)
+
+
+def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids: Any) -> None:
+    """Raise ``ValueError`` for two conditions that are not together in two runs."""
+    if len(shared) < 2:
+        raise ValueError("dissimilarities: runs must be two or more; without them leave runs out")
+    few = np.flatnonzero(shared.sum(axis=0) < 2)
+    if len(few):
+        a, b = (ids[k] if ids else k for k in (first[few[0]], second[few[0]]))
+        raise ValueError(
+            f"dissimilarities: conditions {a} and {b} are together in "
+            f"{int(shared[:, few[0]].sum())} of {len(shared)} runs, and cross-validation needs two "
+            f"({len(few)} of {len(first)} pairs of conditions have fewer); leave one of the two "
+            "conditions out"
+        )
+
+
+def _around_means(points: np.ndarray) -> np.ndarray:
+    """Return points minus the mean of each feature, which no Euclidean distance depends on: the
+    products of points far from the origin lose digits."""
+    for _ in range(2):
+        has = ~np.isnan(points)
+        total = np.where(has, points, 0.0).sum(axis=0)
+        points = points - total / np.maximum(has.sum(axis=0), 1)
+    return points
+
+
+def _whole_means(points: np.ndarray, numbers: np.ndarray, where: str, ids: Any) -> np.ndarray:
+    """Return the mean of the rows of each number; ``Undefined`` for one without a number of some
+    feature."""
+    means = means_of(points, numbers)
+    gaps = np.isnan(means)
+    if not gaps.any():
+        return means
+    condition, feature = (int(k) for k in np.argwhere(gaps)[0])
+    raise Undefined(
+        f"dissimilarities: condition {ids[condition] if ids else condition} has no number of "
+        f"feature {feature} {where}; a dissimilarity is over all features, so leave the feature "
+        "out, or write NaN in all features of the trial, which is then missing"
+    )
+
+
+def _folds(
+    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, ids: Sequence[Hashable]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the means over all runs but one and those in that one."""
+    for run in np.unique(runs):
+        inside = runs == run
+        one, other = (
+            _whole_means(points[part], numbers[part], f"in {words}", ids)
+            for part, words in ((~inside, "all runs but one"), (inside, "a run"))
+        )
+        yield one, other
+
+
+# --------------------------------------------------------------------------------- dissimilarities
+
+
+def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any) -> None:
+    if kind not in KINDS:
+        raise ValueError(
+            f"dissimilarities: kind is one of {', '.join(KINDS)}; got {kind!r}; a Mahalanobis "
+            "distance is sqeuclidean with noise=, crossnobis that with runs="
+        )
+    if runs is not None and kind not in ("sqeuclidean", "poisson"):
+        raise ValueError(
+            f"dissimilarities: {kind} has no unbiased form; runs take sqeuclidean or poisson"
+        )
+    if noise is not None and kind not in ("sqeuclidean", "euclidean"):
+        raise ValueError(f"dissimilarities: noise takes sqeuclidean or euclidean, not {kind}")
+    if kind == "correlation":
+        _need_features("dissimilarities", points.shape[1])
+    if kind == "poisson" and (points < 0).any():
+        raise ValueError("dissimilarities: poisson takes counts; some are negative")
+    if kind == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
+        raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
+
+
+def _need_features(called: str, d: int) -> None:
+    """Raise ``ValueError`` where a correlation over features has a single one."""
+    if d < 2:
+        raise ValueError(
+            f"{called}: X has one feature, over which there is no correlation; take "
+            'kind="euclidean"'
+        )
+
+
+def _in_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, float]:
+    """Return points whose squares neither overflow nor underflow, and their unit.
+
+    Raises ``ValueError`` where the dissimilarities themselves are out of range.
+    """
+    largest = float(np.nanmax(np.abs(points), initial=0.0))
+    if SMALLEST <= largest <= 1 / SMALLEST or largest == 0:
+        return points, 1.0
+    if kind in ("sqeuclidean", "poisson") or noise is not None:
+        raise ValueError(
+            f"dissimilarities: the squares of numbers as large as {largest:.0e} are out of the "
+            f"range of float64; divide X by its size first, X / {largest:.0e}"
+        )
+    return points / largest, largest
+
+
+def _factors(kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]) -> Factors:
+    """Return a function from means to the two factors of their dissimilarities."""
+    if kind == "poisson":
+        rate, weight = prior
+
+        def of_rates(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            rates = (means + rate * weight) / (1 + weight)
+            return rates, np.log(rates)
+
+        return of_rates
+    if noise is None:
+        return lambda means: (means, means)
+    if isinstance(noise, str):
+        raise ValueError(
+            f"dissimilarities: noise is a matrix, such as rs.noise_covariance(X, conditions); got "
+            f"{noise!r}"
+        )
+    root = root_of_noise(as_float64(to_numpy(noise)), points.shape[1])
+
+    def whitened(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        from scipy.linalg import solve_triangular
+
+        rows = solve_triangular(root, means.T, lower=True).T
+        return rows, rows
+
+    return whitened
+
+
+def _between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the mean over features of the products of differences, (n, n)."""
+    products = one @ other.T / one.shape[1]
+    diagonal = np.diagonal(products)
+    return np.asarray(diagonal[:, None] + diagonal - products - products.T)
+
+
+def _square(vector: np.ndarray) -> np.ndarray:
+    """Return the matrix of a vector of the entries above its diagonal."""
+    from scipy.spatial.distance import squareform
+
+    n = round((1 + (1 + 8 * len(vector)) ** 0.5) / 2)
+    if n * (n - 1) // 2 != len(vector) or n < 2:
+        raise ValueError(
+            f"from_dissimilarities: {len(vector)} is no number of pairs, n (n - 1) / 2"
+        )
+    return np.asarray(squareform(vector, checks=False))
+
+
+def _signed(
+    matrix: np.ndarray,
+    kind: str,
+    name: str,
+    ids: Sequence[Hashable] | None,
+    gaps: np.ndarray | None = None,
+) -> Representation:
+    """Return the points with signs that have these dissimilarities, but for those of ``gaps``."""
+    n = len(matrix)
+    if n > LARGEST:
+        raise ValueError(f"dissimilarities of {n} conditions are too many: at most {LARGEST}")
+    means = matrix.mean(axis=0)
+    gram = (means + means[:, None] - matrix - means.mean()) / 2
+    values, vectors = np.linalg.eigh(gram)
+    largest = np.abs(values).argmax()
+    is_kept = np.abs(values) > RESOLUTION * np.abs(values[largest])
+    is_kept[largest] = True  # a column of zeros where all are equal to 0
+    values = values[is_kept]
+    points, signs = vectors[:, is_kept] * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
+    if gaps is not None and gaps.any():
+        codes = columns_of_gaps(gaps, float(np.abs(points).max()) or 1.0)
+        points = np.concatenate([points, codes], axis=1)
+        signs = np.append(signs, np.zeros(codes.shape[1]))
+    x = Representation(points, name, ids=ids)
+    x.signed = Signed(signs, kind)
+    return x

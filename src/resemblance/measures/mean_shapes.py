@@ -1,0 +1,155 @@
+"""The network in the middle of several, up to rotations: means of shapes, and networks turned to
+one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import to_numpy
+from ..data.representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    check_same_samples,
+    title,
+)
+from ..intermediates.digits import check_digits
+from ..intermediates.points import centered
+from ..significance.resampling import check_whole
+
+TURNS = 2000
+TOLERANCE = 1e-13  # of the sum of squared sizes: a turn that gains less is the last one
+RESOLUTION = 1e-12  # of the largest singular value: smaller ones are rounding
+
+
+def mean_shape(
+    representations: Mapping[str, Any] | Iterable[Any],
+    *,
+    width: int | None = None,
+    name: str = "mean",
+) -> Representation:
+    r"""Return the representation with the smallest sum of squared distances to several.
+
+    .. math:: \operatorname*{argmin}_Z \sum_k \min_{Q_k^\top Q_k = I} \lVert X_k Q_k - Z \rVert_F^2
+
+    for centred :math:`X_k`, so the distance is ``procrustes_size_shape``; divide each by its norm
+    for the mean of ``procrustes``. Each of the representations is (n, d_k); narrower ones get zero
+    columns. The mean is (n, w), centred, its columns along its principal axes, the widest
+    first. ``width`` w is by default the rank that the mean turns out to have, at most min(n, sum of
+    d_k): a mean that is only as wide as the networks can be farther from all of them. Three
+    directions of the plane 120 degrees apart have the variance 5/9 around the best mean of one
+    column and 1/2 around that of two.
+
+    The mean of turned networks and the turns take turns until a turn gains less than 1e-13 of the
+    sum of squares; it starts from the principal axes of all features side by side, whose Gram
+    matrix is the mean one, and may end in a local minimum. A warning says so where 2000 turns are
+    not enough.
+
+    Raises ``ValueError`` for fewer than two representations, for different samples, and for a width
+    that is not 1 to n.
+
+    Reference: Gower 1975. netrep's ``frechet_mean`` has the same aim; its method "streaming" stops
+    by its step, not at the minimum.
+    """
+    arrays = _centred(representations)
+    if len(arrays) < 2:
+        raise ValueError(f"mean_shape: a mean needs two representations; got {len(arrays)}")
+    n, columns = len(arrays[0]), sum(x.shape[1] for x in arrays)
+    if width is not None:
+        check_whole("mean_shape", width=width)
+    if width is not None and not 1 <= width <= n:
+        raise ValueError(f"mean_shape: width of {n} samples is 1 to {n}; got {width}")
+    largest = max(np.abs(x).max(initial=0.0) for x in arrays) or 1.0
+    arrays = [x / largest for x in arrays]
+    mean = _on_axes(np.concatenate(arrays, axis=1) / len(arrays) ** 0.5)
+    mean = _as_wide(mean, min(n, columns) if width is None else width)
+    squares = sum(float((x**2).sum()) for x in arrays)
+    value = np.inf
+    for _ in range(TURNS):
+        mean = sum(x @ _turn(x, mean) for x in arrays) / len(arrays)
+        before, value = value, squares - len(arrays) * float((mean**2).sum())
+        if before - value <= TOLERANCE * squares:
+            break
+    else:
+        warnings.warn(f"mean_shape: not at its minimum after {TURNS} turns", stacklevel=2)
+    mean = _on_axes(mean)
+    mean = largest * (mean if width is None else _as_wide(mean, width))
+    return Representation(mean, name, ids=_ids_of(representations))
+
+
+def aligned(X: Any, to: Any) -> Representation:
+    r"""Return a representation rotated as near as possible to another one: X Q.
+
+    .. math:: \operatorname*{argmin}_{Q^\top Q = I} \lVert X Q - T \rVert_F
+
+    for centred X (n, d) and T = ``to`` (n, w); the narrower is padded with zero columns, so X Q is
+    (n, max(d, w)), centred, with the name and the ids of X. ``aligned(x, mean).array - mean.array``
+    is the direction from a mean to one of its networks.
+
+    Raises ``ValueError`` for different samples.
+
+    Reference: Schönemann 1966.
+    """
+    x, target = as_representation(X), as_representation(to)
+    points, other = _centred([x, target], "aligned")
+    wide = max(points.shape[1], other.shape[1])
+    points, other = _as_wide(points, wide), _as_wide(other, wide)
+    return Representation(points @ _turn(points, other), x.name, ids=x.ids)
+
+
+def _ids_of(representations: Any) -> Any:
+    """Return the ids of the samples, which all representations that have some share; else None."""
+    values = representations.values() if isinstance(representations, Mapping) else representations
+    named = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
+    return named[0] if named else None
+
+
+def _centred(representations: Any, called: str = "mean_shape") -> list[np.ndarray]:
+    """Return the centred points of representations of the same samples."""
+    named = representations.items() if isinstance(representations, Mapping) else None
+    pairs = named or ((f"X{i}", x) for i, x in enumerate(representations))
+    several = [
+        x if isinstance(x, Representation) else as_representation(x, name) for name, x in pairs
+    ]
+    for r in several:
+        if r.origin or r.signed:
+            raise ValueError(f"{called}: {title(r)} has no features; these are needed")
+        if r.shape[0] != several[0].shape[0]:
+            raise ValueError(
+                f"{called}: {title(several[0])} {several[0].shape} and {title(r)} {r.shape} must "
+                "be representations of the same samples (rows)"
+            )
+        check_same_samples(called, several[0], r)
+    arrays = [to_numpy(centered(r)).astype(float, copy=False) for r in several]
+    for r, points in zip(several, arrays):
+        if not np.isfinite(points).all():
+            raise Undefined(f"{called}: {title(r)} has NaN or infinite values; leave its rows out")
+        check_digits(r)
+    return arrays
+
+
+def _turn(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the Q (d, w) of orthonormal rows or columns that brings x nearest to the target."""
+    left, _, right = np.linalg.svd(x.T @ target, full_matrices=False)
+    turn: np.ndarray = left @ right
+    return turn
+
+
+def _on_axes(points: np.ndarray) -> np.ndarray:
+    """Return points along their principal axes, the widest first; the largest entry of each axis is
+    positive."""
+    left, values, _ = np.linalg.svd(points, full_matrices=False)
+    rank = int((values > RESOLUTION * values.max(initial=0.0)).sum())
+    axes: np.ndarray = left[:, :rank] * values[:rank]
+    farthest = axes[np.abs(axes).argmax(axis=0), np.arange(rank)] if rank else np.ones(0)
+    axes *= np.where(farthest < 0, -1.0, 1.0)
+    return axes
+
+
+def _as_wide(points: np.ndarray, width: int) -> np.ndarray:
+    """Return the first columns, or zero columns added."""
+    return np.pad(points[:, :width], ((0, 0), (0, max(0, width - points.shape[1]))))

@@ -1,0 +1,283 @@
+"""Shape distances between networks with noisy responses: repeats of a stimulus are rows of one
+id."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.arrays import as_float64, to_numpy
+from ..base.rng import generator
+from ..contracts._measure import measure
+from ..data.inputs import stimuli_of
+from ..data.representation import Representation, Undefined, finite, title, view
+
+Alignment = Literal["orthogonal", "permutation", "none"]
+TURNS = 300
+AXES = 3  # starts by the axes of covariances
+TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
+EPSILON = float(np.finfo(float).eps)
+SURE = 1e-2  # error of a turn from which on it is left to rounding
+NEAREST = 1e-9  # of the mean distance: nearer trials have no larger weight
+
+
+def _claims(alignment: str) -> Mapping[str, Any]:
+    turned = {"orthogonal": {"orthogonal"}, "permutation": {"permutation"}, "none": set()}
+    return {"invariant_to": frozenset(turned.get(alignment, set()))}
+
+
+@measure(
+    label="GaussShape", family="alignment", reference="duong2023representational",
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
+    limits={"alpha": (0, 2), "starts": (2, 1000)}, invariant_to=frozenset({"orthogonal"}),
+    changes=_claims, min_samples=4,
+)  # fmt: skip
+def gaussian_stochastic_shape(
+    x: Representation,
+    y: Representation,
+    *,
+    alpha: float = 1.0,
+    alignment: Alignment = "orthogonal",
+    starts: int = 16,
+    seed: int = 0,
+) -> float:
+    r"""Distance between means and covariances of noisy responses after the best rotation.
+
+    .. math:: d^2 = \min_Q \frac{1}{n} \sum_i \alpha \lVert \mu_i - \nu_i Q \rVert^2 + (2 - \alpha)
+        B^2(\Sigma_i, Q^\top \Gamma_i Q), \quad B^2(\Sigma, \Gamma) = \operatorname{tr} \Sigma +
+        \operatorname{tr} \Gamma - 2 \operatorname{tr} (\Sigma^{1/2} \Gamma \Sigma^{1/2})^{1/2}
+
+    with means :math:`\mu_i, \nu_i` and covariances :math:`\Sigma_i, \Gamma_i` (divided by repeats
+    minus 1) of the responses to stimulus i of n. ``alpha=1`` is the 2-Wasserstein distance of
+    normal responses, 2 compares means alone, 0 covariances alone. X is (trials, d), Y (trials, e),
+    the narrower one padded with zeros; rows with equal ids are repeats of one stimulus, and an id
+    (stimulus, trial), as of :func:`from_conditions`, counts by its first. Nothing is centred over
+    stimuli: subtract the mean of all rows where an offset should not count.
+
+    ``alignment``: Q is orthogonal, a permutation, or the identity ("none"). Q and the rotations of
+    the roots of the covariances take turns, each exact given the other, from ``starts`` starts: the
+    means, the covariances, the axes of sums of covariances with random weights, which find the Q of
+    a turned copy, and random ones in pairs of a matrix and its transpose (by ``seed``), so that
+    d(X, Y) = d(Y, X). There are local minima wherever covariances count; the smallest value
+    counts, and it is a metric where that is the least of all. A turn takes O(n d² k + d³) time for
+    k repeats, and a start at most 300 turns.
+
+    Raises ``Undefined`` without ids, for a stimulus without a repeat, for NaN, and for responses so
+    far from the origin that rounding decides on the rotation.
+
+    Reference: Duong et al. 2023. netrep weighs the covariances by (2 - alpha)² while it turns and
+    by 2 - alpha in its score, so its distance is larger for alpha other than 0, 1 and 2, by up to
+    0.05 of 2.9.
+    """
+    (mx, rx), (my, ry) = (_wide(r, max(x.shape[1], y.shape[1])) for r in (x, y))
+    _check_stimuli("gaussian_stochastic_shape", mx, my)
+    _check_alignment("gaussian_stochastic_shape", alignment)
+    unit = max(float(np.abs(part).max(initial=0.0)) for part in (mx, my, rx, ry)) or 1.0
+    mx, my, rx, ry = (part / unit for part in (mx, my, rx, ry))
+    spread = alpha * (_around_mean(mx) + _around_mean(my))
+    spread += (2 - alpha) * ((rx**2).sum() + (ry**2).sum())
+    by_means = alpha * my.T @ mx
+    least = np.inf
+    for start in [by_means, *_starts(_squares(rx), _squares(ry), int(starts) - 1, seed)]:
+        q, before = _nearest(start, alignment), np.inf
+        for _ in range(TURNS):
+            u, _, vt = np.linalg.svd(rx @ q.T @ ry.transpose(0, 2, 1), full_matrices=False)
+            turns = u @ vt
+            value = alpha * ((mx - my @ q) ** 2).sum()
+            value += (2 - alpha) * ((rx - turns @ (ry @ q)) ** 2).sum()
+            if before - value <= max(TOLERANCE * spread, 8 * EPSILON * value):
+                break
+            before = value
+            turned = (ry.transpose(0, 2, 1) @ (turns.transpose(0, 2, 1) @ rx)).sum(axis=0)
+            q = _nearest(by_means + (2 - alpha) * turned, alignment)
+        least = min(least, value)
+    if alignment != "none":
+        lengths = alpha * ((mx**2).sum() + (my**2).sum())
+        _need_turn("gaussian_stochastic_shape", lengths, spread, least)
+    return float(unit * np.sqrt(max(least, 0.0) / len(mx)))
+
+
+@measure(
+    label="EnergyShape", family="alignment", reference="duong2023representational",
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
+    invariant_to=frozenset({"orthogonal"}), changes=_claims, min_samples=4,
+)  # fmt: skip
+def energy_stochastic_shape(
+    x: Representation, y: Representation, *, alignment: Alignment = "orthogonal"
+) -> float:
+    r"""Energy distance between the trials of noisy responses after the best rotation.
+
+    .. math:: d^2 = \min_Q \frac{1}{n} \sum_i E \lVert x - y Q \rVert - \tfrac{1}{2} E \lVert x - x'
+        \rVert - \tfrac{1}{2} E \lVert y - y' \rVert
+
+    over trials x, x' of X and y, y' of Y for stimulus i of n: all pairs between X and Y, and all
+    different pairs within. X is (trials, d), Y (trials, e), the narrower one padded with zeros,
+    with ids as in :func:`gaussian_stochastic_shape`; all stimuli have equally many repeats.
+    ``alignment``: Q is orthogonal, a permutation, or the identity ("none"). By least squares whose
+    weights are the inverse distances of the turn before, which ends in a local minimum. A metric
+    at the minimum, up to the noise of few repeats: d² that is negative counts as 0.
+
+    Raises ``Undefined`` without ids, for a stimulus without a repeat, for repeats that are unequal
+    in number, for NaN, and for responses so far from the origin that rounding decides on the
+    rotation.
+
+    Reference: Duong et al. 2023.
+    """
+    a, b = (_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
+    _check_stimuli("energy_stochastic_shape", a, b)
+    _check_alignment("energy_stochastic_shape", alignment)
+    unit = max(float(np.abs(part).max(initial=0.0)) for part in (a, b)) or 1.0
+    a, b = a / unit, b / unit
+    within = sum(_apart(z, z).sum() / (len(z) * z.shape[1] * (z.shape[1] - 1)) for z in (a, b))
+    weights, before = np.ones((len(a), a.shape[1], b.shape[1])), np.inf
+    for _ in range(TURNS):
+        q = _nearest(np.einsum("nsi,nrs,nrj->ij", b, weights, a, optimize=True), alignment)
+        apart = _apart(a, b @ q)
+        value = apart.mean()
+        if before - value <= TOLERANCE * value:
+            break
+        before, weights = value, 1 / np.maximum(apart, NEAREST * (value or 1.0))
+    if alignment != "none":
+        lengths, spread = (sum(form(z) for z in (a, b)) for form in (_squares_of, _around_mean))
+        _need_turn("energy_stochastic_shape", lengths, spread, value**2 * a[..., 0].size)
+    return float(np.sqrt(unit * max(min(value, before) - within / 2, 0.0)))
+
+
+def _starts(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield starts: the products of the covariances a and b, the axes of random sums of them, and
+    random ones in pairs."""
+    random = generator(seed, "starts", len(a[0]))
+    yield np.einsum("nij,njk->ik", b, a)
+    for _ in range(min(AXES, count - 1)):
+        weights = random.standard_normal((2, len(a)))
+        (s, other_s), (t, other_t) = (np.einsum("wn,nij->wij", weights, z) for z in (a, b))
+        u, v = np.linalg.eigh(s)[1], np.linalg.eigh(t)[1]
+        # Axes have no sign; where b is a turned a, those that give equal entries are right.
+        agreement = (u.T @ other_s @ u) * (v.T @ other_t @ v)
+        yield v * np.sign(np.linalg.eigh(agreement)[1][:, -1] + 1e-300) @ u.T
+    for _ in range((count - AXES) // 2):
+        turn = random.standard_normal(a[0].shape)
+        yield turn
+        yield turn.T
+
+
+def _squares_of(rows: np.ndarray) -> float:
+    return float((rows**2).sum())
+
+
+def _around_mean(rows: np.ndarray) -> float:
+    """Return the sum of the squared distances of rows from their mean."""
+    return _squares_of(rows - rows.mean(axis=tuple(range(rows.ndim - 1))))
+
+
+def _need_turn(called: str, lengths: float, spread: float, least: float) -> None:
+    """Raise :class:`~resemblance.Undefined` where a common offset leaves the best turn to rounding.
+
+    The products of rows with squared ``lengths`` have that times the machine epsilon of error; how
+    much the turn counts is at most ``spread``, of a sum ``least`` of squared distances.
+    """
+    if EPSILON * lengths > SURE * spread > SURE**2 * least:
+        raise Undefined(
+            f"{called}: the responses are so far from the origin that rounding decides on the best "
+            "rotation: centre first (subtract the mean of all rows from each representation)"
+        )
+
+
+# ----------------------------------------------------------------------------------------- repeats
+
+
+def _rows(x: Representation) -> list[np.ndarray]:
+    """Return the rows of each stimulus, in the order in which stimuli first occur."""
+    names = stimuli_of(x.ids)
+    if not names:
+        raise Undefined(
+            f"{title(x)} has no repeats: give the rows of a stimulus one id, "
+            "rs.Representation(x, ids=stimuli)"
+        )
+    places: dict[Hashable, list[int]] = {}
+    for row, name in enumerate(names):
+        places.setdefault(name, []).append(row)
+    single = next((name for name, rows in places.items() if len(rows) < 2), None)
+    if single is not None:
+        raise Undefined(f"{title(x)} has one row of {single!r}; noise needs two repeats or more")
+    return [np.array(rows) for rows in places.values()]
+
+
+@view
+def responses(x: Representation) -> tuple[np.ndarray, ...]:
+    """The trials of each stimulus, (repeats, d), in double precision."""
+    finite(x)
+    values = as_float64(to_numpy(x.array))
+    return tuple(values[rows] for rows in _rows(x))
+
+
+@view
+def moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
+    rows as all of them need."""
+    means = np.array([trials.mean(axis=0) for trials in responses(x)])
+    most = max(len(trials) for trials in responses(x))
+    roots = np.zeros((len(means), min(most, means.shape[1]), means.shape[1]))
+    for root, trials, mean in zip(roots, responses(x), means):
+        _, s, vt = np.linalg.svd((trials - mean) / (len(trials) - 1) ** 0.5, full_matrices=False)
+        root[: len(s)] = s[:, None] * vt
+    return means, roots
+
+
+def _wide(x: Representation, width: int) -> tuple[np.ndarray, np.ndarray]:
+    means, roots = moments(x)
+    more = (0, width - means.shape[1])
+    return np.pad(means, [(0, 0), more]), np.pad(roots, [(0, 0), (0, 0), more])
+
+
+def _squares(roots: np.ndarray) -> np.ndarray:
+    return np.asarray(roots.transpose(0, 2, 1) @ roots)
+
+
+def _trials(x: Representation, width: int) -> np.ndarray:
+    """Return the trials of all stimuli, (n, repeats, width)."""
+    counts = sorted({len(trials) for trials in responses(x)})
+    if len(counts) > 1:
+        raise Undefined(
+            f"energy_stochastic_shape: {title(x)} has {counts[0]} to {counts[-1]} repeats of a "
+            "stimulus; it takes equally many of each"
+        )
+    return np.pad(np.array(responses(x)), [(0, 0), (0, 0), (0, width - x.shape[1])])
+
+
+# --------------------------------------------------------------------------------------- alignment
+
+
+def _check_stimuli(called: str, a: np.ndarray, b: np.ndarray) -> None:
+    if len(a) != len(b):
+        raise ValueError(f"{called}: X has {len(a)} stimuli and Y has {len(b)}")
+
+
+def _check_alignment(called: str, alignment: str) -> None:
+    if alignment not in ("orthogonal", "permutation", "none"):
+        raise ValueError(
+            f"{called}: alignment is orthogonal, permutation or none; got {alignment!r}"
+        )
+
+
+def _nearest(products: np.ndarray, alignment: str) -> np.ndarray:
+    """Return the Q that makes tr(Q' products) largest."""
+    if alignment == "none":
+        return np.eye(len(products))
+    if alignment == "permutation":
+        from scipy.optimize import linear_sum_assignment
+
+        return np.eye(len(products))[linear_sum_assignment(products, maximize=True)[1]]
+    u, _, vt = np.linalg.svd(products)
+    return np.asarray(u @ vt)
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the distances between the trials of each stimulus, (n, repeats, repeats), from what is
+    left of them without the mean trial."""
+    middle = a.mean(axis=1, keepdims=True)
+    a, b = a - middle, b - middle
+    squares = (a**2).sum(-1)[:, :, None] + (b**2).sum(-1)[:, None]
+    return np.asarray(np.sqrt(np.maximum(squares - 2 * a @ b.transpose(0, 2, 1), 0)))

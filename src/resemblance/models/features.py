@@ -1,0 +1,370 @@
+"""A store of features: the layers of a model for fixed inputs, as files that stay on disk, and that
+grow batch by batch and go on after a kill where they were."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.json_files import (
+    DAMAGED,
+    check_types,
+    is_undamaged,
+    read_document,
+    recorded_in,
+    write_atomically,
+)
+from ..base.locks import locked
+from ..data.subject import Subject
+from .files import natural
+from .model_folder import IDS, PASS, TRAITS, read_subject, records_of
+
+FORMAT = 3
+IDENTITY = {
+    "model": (
+        "class", "sha256", "file sha256", "hooks", "context", "definition", "part", "processor",
+        "preparation", "max_length",
+    ),
+    "data": ("kind", "n_samples", "fingerprint"),
+}  # fmt: skip
+CHANGES = {  # what to look for, by what differs
+    "definition": ": its class, hooks, options or code changed since",
+    "hooks": ": hooks run with it",
+    "context": ": modes of PyTorch such as autocast change it",
+}
+AGAIN = "remove its folder, and extract the features again"
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """What a store is about.
+
+    ``model``: where the model comes from, its class, and a hash of its weights. ``data``: name,
+    kind and hash of the samples. ``settings``: what else decides the values, such as the size of
+    batches. ``layers``: by pooling, the layers in the order of the model. ``modules``: by pooling,
+    the modules that were watched, whose outputs are these layers. ``files``: what is recorded of
+    each array.
+    """
+
+    name: str
+    model: Mapping[str, Any]
+    data: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    layers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    modules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
+    """Return the model whose features are in a folder; its layers stay on disk until needed.
+
+    ``folder``: what :func:`extract_features` or ``compare_models(..., save=)`` wrote: the folder of
+    a model, or one that holds the folder of a single model. ``pool``: which pooling, if there are
+    several. The ``traits`` of the subject hold its provenance: ``"model"`` and ``"data"``.
+
+    Raises ``ValueError`` for a folder without features, and where it is not clear which model or
+    pooling is meant.
+    """
+    folder = Path(folder)
+    places = feature_folders(folder)
+    if not places:
+        raise ValueError(f"{folder} holds no features: no {TRAITS} of a model in it")
+    if len(places) > 1:
+        names = ", ".join(place.name for place in places)
+        raise ValueError(
+            f"{folder} holds the features of several models: {names}; open one of these folders, "
+            "or all by rs.read_subjects"
+        )
+    place = places[0]
+    read_facts(place)  # that it is a store, and complete
+    subjects = {s.traits["pooling"]: s for s in read_subject(place, defaults={})}
+    if pool is None and len(subjects) > 1:
+        raise ValueError(
+            f"{place} has several poolings: pass pool={' or '.join(map(repr, subjects))}"
+        )
+    if pool is not None and pool not in subjects:
+        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(subjects)}")
+    return subjects[pool] if pool else next(iter(subjects.values()))
+
+
+def read_facts(folder: Path) -> StoreFacts:
+    """Return what a store is about; ``ValueError`` if the folder is none."""
+    return read_document(folder / TRAITS, _facts_of, "a store of features", AGAIN)
+
+
+def _facts_of(entries: dict[str, Any]) -> StoreFacts:
+    if entries.pop("format") != FORMAT:
+        raise ValueError("it is of another version")
+    del entries["architecture"]
+    for part in ("layers", "modules"):
+        entries[part] = {pooling: tuple(names) for pooling, names in entries[part].items()}
+    facts = StoreFacts(**entries)
+    check_types(facts, StoreFacts)
+    return facts
+
+
+def feature_folders(folder: Path) -> list[Path]:
+    """Return the folders of models in a folder, itself included, in natural order."""
+    if is_store(folder):
+        return [folder]
+    return sorted((f.parent for f in folder.glob(f"*/{TRAITS}") if is_store(f.parent)), key=natural)
+
+
+def is_store(folder: Path) -> bool:
+    """Return whether a folder has the features of a model, complete or not."""
+    file = folder / TRAITS
+    return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Hold a store for one writer; ``ValueError`` while another process has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / ".lock", wait=False) as is_ours:
+        if not is_ours:
+            raise ValueError(f"another process writes features to {folder}; wait for it")
+        yield
+
+
+def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
+    """Return what is in a store of this model, these samples and settings, made if it is new.
+
+    Raises ``ValueError`` if the folder holds another model, other samples, or features that were
+    extracted by other settings.
+    """
+    if not (folder / TRAITS).exists():
+        write_facts(folder, facts)
+        return facts
+    before = read_facts(folder)
+    check_same(folder, "model", facts.model, before.model)
+    check_same(folder, "data", facts.data, before.data)
+    for name, value in facts.settings.items():
+        if before.settings.get(name) != value:
+            raise ValueError(
+                f"{folder} was extracted with {name}={before.settings.get(name)!r}; pass the same, "
+                "or choose another folder"
+            )
+    return before
+
+
+def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
+    """Return what a store is about without the modules of layers whose files were deleted, or have
+    changed."""
+    modules = {}
+    for pooling, names in facts.modules.items():
+        files = {x: folder / f"{pooling}.{x}.npy" for x in facts.layers.get(pooling, ())}
+        gone = {x for x, f in files.items() if not (f.is_file() and is_undamaged(f, read=False))}
+        without = {layer.partition("#")[0] for layer in gone}
+        modules[pooling] = tuple(name for name in names if name not in without)
+    return replace(facts, modules=modules)
+
+
+def check_same(folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` if a store is about another "model", or about other "data"."""
+    for name in IDENTITY[what]:
+        both = [facts.get(name) for facts in (ours, theirs)]
+        if name == "class":  # without its module, which depends on how the file was imported
+            both = [str(value).rpartition(".")[2] if value else None for value in both]
+        is_unknown = what == "data" and None in both  # until a loader has ended
+        if both[0] != both[1] and not is_unknown:
+            why = CHANGES.get(name, "")
+            raise ValueError(
+                f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
+                f"{ours.get(name)}{why}); choose another {'name or ' * (what == 'model')}folder"
+            )
+
+
+def write_facts(folder: Path, facts: StoreFacts) -> None:
+    """Write what a store is about, and the traits by which its layers are read."""
+    entries = {"format": FORMAT, "architecture": facts.model.get("class", "model"), **vars(facts)}
+    write_atomically(folder / TRAITS, json.dumps(entries, indent=1) + "\n")
+
+
+def merged(
+    facts: StoreFacts,
+    data: Mapping[str, Any],
+    layers: Mapping[str, Sequence[str]],
+    modules: Sequence[str],
+    order: Sequence[str],
+) -> StoreFacts:
+    """Return what a store is about after a pass that added layers, by pooling, of some modules.
+
+    ``order``: the names of all modules, in whose order the layers come.
+    """
+    places = {name: i for i, name in enumerate(order)}
+
+    def place(layer: str) -> tuple[int, int]:
+        name, _, call = layer.partition("#")
+        return places.get(name, len(places)), int(call or 0)
+
+    all_layers, all_modules = dict(facts.layers), dict(facts.modules)
+    for pooling, names in layers.items():
+        both = dict.fromkeys([*facts.layers.get(pooling, ()), *names])
+        all_layers[pooling] = tuple(sorted(both, key=place))
+        both = dict.fromkeys([*facts.modules.get(pooling, ()), *modules])
+        all_modules[pooling] = tuple(both)
+    return replace(facts, data=dict(data), layers=all_layers, modules=all_modules)
+
+
+def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Sequence[str]) -> None:
+    """Take the complete arrays of a pass into a store, with what the store has then.
+
+    ``ids``: the names of the samples of all rows. All is on the disk before the document of the
+    pass says so, so that no loss of power changes what is taken to be complete.
+    """
+    place = paths[0].parent
+    write_atomically(place / IDS, json.dumps({"ids": list(ids)}) + "\n")
+    for path in paths:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    write_facts(place, replace(facts, files={**facts.files, **records_of(paths)}))
+    tidy(folder)
+
+
+def tidy(folder: Path) -> None:
+    """Move the arrays of passes that are complete into a store, and remove what is left of others.
+
+    The last that is moved is the document of what the store has. After a kill, what was not moved
+    follows. Arrays that have changed since they were complete are not moved.
+    """
+    for place in folder.glob(f"{PASS}*"):
+        records = recorded_in(place)
+        files = [place / name for name in records if (place / name).exists()]
+        if records and all(is_undamaged(path, read=False) for path in files):
+            for path in (*files, place / IDS, place / TRAITS):
+                if path.exists():
+                    os.replace(path, folder / path.name)
+            shutil.rmtree(place, ignore_errors=True)
+        (place / TRAITS).unlink(missing_ok=True)
+        if not any(place.glob("*.npy")):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+# ----------------------------------------------------------------------------------------- growing
+
+PROGRESS = "progress.json"
+PIECE = 2**24  # bytes of an array that are in memory at a time
+
+
+class Written(NamedTuple):
+    """What is on disk: the number of batches and of rows, the fingerprint of the samples that gave
+    them, what was pooled, and of each array the width, the type and a hash of its rows."""
+
+    batches: int = 0
+    rows: int = 0
+    digest: str = ""
+    pooled: tuple[str, ...] = ()
+    arrays: Mapping[str, tuple[int, str, str]] = {}
+
+
+class GrowingArrays:
+    """Arrays (n, d) in the ``.npy`` files of a folder, which all grow by the same samples.
+
+    What is ``written`` is in a file that is replaced after the rows of each batch. When the folder
+    is opened again, these rows stay, unless they have changed; then all begins anew.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.written = read_document(folder / PROGRESS, _written_of, "what is written")
+            self._hashes = {name: _hash_of(self, name) for name in self.written.arrays}
+        except DAMAGED:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            self.written = Written()
+
+    def path(self, name: str) -> Path:
+        """Return the file of an array."""
+        return self.folder / f"{name}.npy"
+
+    def append(self, rows: Mapping[str, np.ndarray], digest: str, pooled: Iterable[str]) -> None:
+        """Add the rows of a batch to all arrays.
+
+        Raises ``ValueError``, and keeps the batches before, if these are not the arrays, widths and
+        precisions of the first batch.
+        """
+        batches, before, _, words, arrays = self.written
+        if batches:
+            _check_alike(arrays, rows)
+        else:
+            self._hashes = {name: hashlib.sha256() for name in rows}
+        total = before + len(next(iter(rows.values())))
+        for name, part in rows.items():
+            content = np.ascontiguousarray(part).data
+            self._hashes[name].update(content)
+            with self.path(name).open("r+b" if batches else "wb") as file:
+                file.write(_head(total, part.shape[1], part.dtype))
+                file.seek(before * part[:1].nbytes, os.SEEK_CUR)
+                file.write(content)
+                file.truncate()
+        hashes = {name: digest.hexdigest() for name, digest in self._hashes.items()}
+        arrays = {name: (p.shape[1], p.dtype.str, hashes[name]) for name, p in rows.items()}
+        together = tuple(sorted({*words, *pooled}))
+        self.written = Written(batches + 1, total, digest, together, arrays)
+        write_atomically(self.folder / PROGRESS, json.dumps(self.written._asdict()) + "\n")
+
+
+def _written_of(entries: dict[str, Any]) -> Written:
+    entries["pooled"] = tuple(entries["pooled"])
+    entries["arrays"] = {name: tuple(of) for name, of in entries["arrays"].items()}
+    written = Written(**entries)
+    check_types(written, Written)
+    if not (written.batches > 0 < written.rows and written.arrays):
+        raise ValueError("nothing is written")
+    return written
+
+
+def _hash_of(arrays: GrowingArrays, name: str) -> Any:
+    """Return the hash of the rows of an array, to which more can be added; ``ValueError`` if they
+    are not those that were written."""
+    width, kind, expected = arrays.written.arrays[name]
+    rows, dtype = arrays.written.rows, np.dtype(kind)
+    left, digest = rows * width * dtype.itemsize, hashlib.sha256()
+    with arrays.path(name).open("rb") as file:
+        file.seek(len(_head(rows, width, dtype)))
+        while piece := file.read(min(PIECE, left)):
+            digest.update(piece)
+            left -= len(piece)
+    if digest.hexdigest() != expected:
+        raise ValueError(f"{name} has other rows")
+    return digest
+
+
+def _head(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
+    """Return the head of a ``.npy`` file, whose length does not depend on the number of rows."""
+    file, description = io.BytesIO(), np.lib.format.dtype_to_descr(dtype)
+    head = {"descr": description, "fortran_order": False, "shape": (rows, width)}
+    np.lib.format.write_array_header_1_0(file, head)
+    return file.getvalue()
+
+
+def _check_alike(
+    arrays: Mapping[str, tuple[int, str, str]], rows: Mapping[str, np.ndarray]
+) -> None:
+    if other := sorted(set(arrays) ^ set(rows)):
+        raise ValueError(f"{other[0]} is not in all batches; leave that layer out")
+    counts = {len(part) for part in rows.values()}
+    if len(counts) > 1:
+        raise ValueError(f"the layers of one batch have {sorted(counts)} rows; all must have each")
+    for name, part in rows.items():
+        width, kind, _ = arrays[name]
+        if (part.shape[1], part.dtype.str) != (width, kind):
+            raise ValueError(
+                f"{name} gives {part.shape[1]} values of {part.dtype} per row, and {width} of "
+                f"{np.dtype(kind)} in the batches before; give inputs of one size, or do not pool "
+                '"flatten"'
+            )

@@ -1,0 +1,227 @@
+"""Files of arrays, tables or tensors, and folders of these, as named representations."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from ..base.text import encodable, warn
+from ..data.array_files import check_file, explained, open_array
+from ..data.layouts import from_maps, from_tokens
+from ..data.representation import Representation
+from .contents import ARCHIVES, TABLES, Entry, array_in, ids_in, left_out_line, roles_of, table_in
+
+SUFFIXES = (".npy", ".npz")  # what is read from folders
+READABLE = (".npy", *ARCHIVES, *TABLES)
+SAVE = 'save the array by np.save("x.npy", array)'
+SAVE_TABLE = 'pandas.read_csv(path, index_col="id").to_parquet("x.parquet")'
+REMEDIES = {
+    ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
+    ".csv": f"choose the columns that are numbers, and the one with ids: {SAVE_TABLE}",
+    ".feather": 'write it as Parquet: pandas.read_feather(path).to_parquet("x.parquet")',
+    ".gz": "it is compressed: unpack it first",
+    ".h5": f"it may hold anything; {SAVE}",
+    ".json": "write one JSON object a line, as .jsonl",
+}
+ALIASES = {
+    ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv",
+    ".txt": ".csv",
+    ".hdf5": ".h5", ".mat": ".h5", ".arrow": ".feather", ".bz2": ".gz", ".xz": ".gz", ".zst": ".gz",
+}  # fmt: skip
+POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_maps}  # by axes
+
+
+class StoredArray(NamedTuple):
+    """An array in a file, with a longer name in case of a clash, its key in an archive or a table,
+    and the ids of its samples, or the name of the column of a table with them."""
+
+    name: str
+    longer: str
+    path: Path
+    key: str | None = None
+    ids: tuple[Hashable, ...] | str | None = None
+
+
+class Place(NamedTuple):
+    """A path as it was given: a file or a folder, and the key that follows it."""
+
+    path: Path
+    key: str | None
+
+
+class Reading(NamedTuple):
+    """What all files are asked for: a key or a column, and ids; and the arrays that are left out,
+    by file."""
+
+    column: str | None
+    ids: str | None
+    left_out: dict[Path, tuple[Entry, ...]]
+
+
+def read_files(
+    paths: Iterable[str | Path], *, pool: str = "", column: str = "", ids: str = ""
+) -> dict[str, Representation]:
+    """Return the representations in files and folders, by name, in the order given.
+
+    A ``.npy`` file is one representation, named after it, and stays on disk until it is needed. An
+    ``.npz`` archive and a ``.safetensors`` file hold one per array with two axes or more, named
+    "archive/key". An array called ``ids``, ``filenames`` or the like names their samples; a warning
+    names the other arrays. A path such as ``archive.npz/key`` chooses one array. A ``.parquet``
+    file and a ``.jsonl`` file are tables: see :class:`Representation`; ``table.parquet/column``
+    chooses a column of vectors. A folder stands for its ``.npy`` and ``.npz`` files, in natural
+    order ("conv2" before "conv10"), named by their path inside the folder. A folder of features
+    (see :func:`open_features`) stands for the layers of its models, named "model/layer", with the
+    ids of their samples; ``folder/model/layer`` and ``folder/layer`` choose one. Names leave the
+    suffix out; those that would be used twice become the path as it was given. Files with Python
+    objects are refused, because reading them would run code.
+
+    ``pool``: how arrays of tokens, (n, tokens, d), or of maps, (n, channels, height, width), become
+    (n, d), as by :func:`~resemblance.from_tokens` and :func:`~resemblance.from_maps`. ``column``:
+    the array of archives, or the column of tables, that is read. ``ids``: the array or the column
+    that names the samples.
+
+    Raises ``ValueError``, naming the file, for what cannot be read as (n_samples, n_features)
+    numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
+    size. Raises it, too, for a ``pool`` when no array has tokens or maps.
+    """
+    reading = Reading(column or None, ids or None, {})
+    arrays = [array for path in paths for array in _arrays_at(Path(path), reading)]
+    if reading.left_out:
+        warn(left_out_line(*next(iter(reading.left_out.items())), len(reading.left_out)))
+    uses = Counter(array.name for array in arrays)
+    uses_of_longer = Counter(array.longer for array in arrays)
+    representations: dict[str, Representation] = {}
+    pooled = 0
+    for array in arrays:
+        whole = "/".join(filter(None, (array.path.as_posix(), array.key)))
+        longer = array.longer if uses_of_longer[array.longer] == 1 else whole
+        name = encodable(array.name if uses[array.name] == 1 else longer)
+        if name in representations:
+            raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
+        representations[name], is_pooled = _read(array, name, pool)
+        pooled += is_pooled
+    if pool and not pooled:
+        raise ValueError(
+            f"pool={pool!r} has nothing to pool: all arrays are (n_samples, n_features); leave it "
+            "out"
+        )
+    return representations
+
+
+def _arrays_at(path: Path, reading: Reading) -> Iterator[StoredArray]:
+    place = _place(path)
+    path, key = place
+    if path.is_dir() and (layers := list(_features_in(path))):
+        yield from layers if key is None else _layer(layers, key, path)
+    elif path.is_dir():
+        inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
+        if not inside:
+            tables = sorted(p for p in path.rglob("*") if p.suffix in TABLES)
+            remedy = f"; it holds tables: name each, such as {tables[0]}" if tables else ""
+            raise ValueError(f"{path} holds no .npy or .npz file{remedy}")
+        for file in sorted(inside, key=natural):
+            name = file.relative_to(path).with_suffix("").as_posix()
+            yield from _in_file(Place(file, None), name, reading)
+    elif not path.exists():
+        raise ValueError(f"{path} does not exist")
+    elif path.suffix not in READABLE:
+        check_file(path)
+        remedy = REMEDIES.get(ALIASES.get(path.suffix, path.suffix), SAVE)
+        known = ", ".join(READABLE)
+        raise ValueError(f"{path} is neither a folder nor a file that is read ({known}): {remedy}")
+    else:
+        yield from _in_file(place, path.stem, reading)
+
+
+def _place(path: Path) -> Place:
+    """Return the file or the folder of features that a path names, and what follows it: a key."""
+    if path.exists():
+        return Place(path, None)
+    for parent in path.parents:
+        is_archive = parent.suffix in (*ARCHIVES, *TABLES) and parent.is_file()
+        if is_archive or (parent.is_dir() and parent != Path(".") and _holds_features(parent)):
+            return Place(parent, path.relative_to(parent).as_posix())
+    return Place(path, None)
+
+
+def _holds_features(folder: Path) -> bool:
+    from .features import feature_folders
+
+    return any(True for _ in feature_folders(folder))
+
+
+def _layer(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
+    """Return the layers that a key names, as "model/layer" or as "layer"; ``ValueError`` for none,
+    and for layers of several models."""
+    chosen = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
+    if len(chosen) != 1:
+        many = f"{len(chosen)} layers" if chosen else "no layer"
+        listed = ", ".join(f"{folder}/{a.name}" for a in (chosen or layers)[:5])
+        raise ValueError(f"{folder} has {many} {key!r}; name one of {listed}")
+    return chosen
+
+
+def _features_in(folder: Path) -> Iterator[StoredArray]:
+    """Yield the layers of the models whose features are in a folder; with several poolings, the
+    name of a layer begins with its own."""
+    from .features import feature_folders  # which reads arrays by this module
+    from .model_folder import read_subject
+
+    for place in feature_folders(folder):
+        subjects = read_subject(place)
+        for subject in subjects:
+            start = f"{subject.traits['pooling']}." if len(subjects) > 1 else ""
+            for layer, r in subject.layers.items():
+                name = f"{subject.name}/{start}{layer}"
+                longer = f"{folder.as_posix()}/{name}"
+                assert r.path is not None  # of a file
+                yield StoredArray(name, longer, r.path, ids=r.ids)
+
+
+def _in_file(place: Place, name: str, reading: Reading) -> Iterator[StoredArray]:
+    path, key = place.path, place.key or reading.column
+    longer = path.with_suffix("").as_posix()
+    if path.suffix == ".npy":
+        yield StoredArray(name, longer, path)
+    elif path.suffix in TABLES:
+        ending = f"/{place.key}" if place.key else ""
+        yield StoredArray(name + ending, longer + ending, path, key, reading.ids)
+    else:
+        roles = roles_of(path, key, reading.ids)
+        if roles.left_out:
+            reading.left_out[path] = roles.left_out
+        with explained(f"{path}, ids {roles.ids!r},"):
+            names = ids_in(path, roles.ids) if roles.ids else None
+        for part in roles.keys:
+            yield StoredArray(f"{name}/{part}", f"{longer}/{part}", path, part, names)
+
+
+def _read(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
+    """Return the representation of an array, and whether it was pooled."""
+    key, is_table, ids = array.key, array.path.suffix in TABLES, array.ids
+    where = str(array.path) if key is None else f"{array.path}, array {key!r},"
+    with explained(where) if is_table or array.path.suffix == ".npz" else nullcontext():
+        if is_table:
+            return Representation(table_in(array.path), name, ids=ids, column=key), False
+        data = readable(array.path) if key is None else array_in(array.path, key)
+        axes = open_array(data).ndim if isinstance(data, Path) else data.ndim
+        if not pool or axes not in POOLING:
+            return Representation(data, name, ids=ids), False
+    with explained(where):
+        return POOLING[axes](data, pool=pool, name=name, ids=ids), True
+
+
+def readable(path: Path) -> Path:
+    """Return the path of a ``.npy`` file; ``ValueError``, naming the file, if it holds no array."""
+    open_array(path)
+    return path
+
+
+def natural(path: Path) -> list[tuple[int, int, str]]:
+    """Return the key of a path by which numbers inside names are sorted as numbers."""
+    parts = re.split(r"(\d+)", path.as_posix())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -1,0 +1,243 @@
+"""A PyTorch model seen on fixed inputs: its outputs and those of its layers for a loader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..base.arrays import to_numpy
+from ..base.extras import need
+from ..base.progress import Progress, counted, reporting
+from ..data.representation import Representation
+from ..data.subject import Subject
+from .axes import SampleAxes
+from .batches import Batch, batch_of, check_order, inputs_of
+from .modules import check_called, named_in, watched_modules, with_blocks
+from .one_batch import BatchResult, Pool, as_tensor, check_pool, evaluating, rows_of_batch, titled
+from .variation import run_first
+from .wrappers import check_watchable, unwrapped
+
+
+def subject_from_model(
+    model: Any,
+    loader: Iterable[Any],
+    layers: str | Sequence[str] | None = None,
+    *,
+    name: str = "",
+    pool: str | Mapping[str, str] | None = None,
+    outputs: bool = True,
+    samples: str | None = None,
+    time_first: str | Sequence[str] = (),
+    rows: Any = None,
+    progress: Progress = True,
+    traits: Mapping[str, Any] | None = None,
+) -> Subject:
+    """Run a PyTorch model over fixed inputs and return the outputs of its layers as a subject.
+
+    The model runs in evaluation mode and without gradients, on the device of its parameters;
+    afterwards it is as it was before. Layers come in the order in which they finish, in the
+    precision of the model, at least float32.
+
+    Parameters
+    ----------
+    model : any ``torch.nn.Module``.
+    loader : the batches, of a ``DataLoader`` that does not shuffle, or of a list. A batch is a
+        tensor; a tuple or list that begins with the input, or with as many tensors as the model
+        requires; a mapping of keyword arguments, of which "labels" and "label" are
+        dropped; or a graph of PyTorch Geometric.
+    layers : names of ``model.named_modules()``, or patterns such as ``"encoder.layer.*"``, in which
+        ``*`` stands for a name without dots and ``**`` for any; or ``"blocks"``: the embeddings and
+        blocks of the model, of :func:`resemblance.models.block_names`, even if it has a
+        module of this name. A layer may return a tensor, or a tuple or output of ``transformers``
+        that begins with one. A layer that is called several times for one batch, because its
+        weights are shared or it has none, becomes ``name#1``, ``name#2`` ... Names are without
+        those of wrappers, such as ``module`` of ``DataParallel``. Without ``layers``: each module
+        without parts of its own, and each graph convolution, whose result is or begins with a
+        floating tensor with a row per sample.
+    pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or
+        ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
+        ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers, or a mapping from names or
+        patterns of layers to words, ``"mean"`` for others. The default is ``"mean"`` everywhere,
+        which suits all architectures: encoders are often compared by ``"cls"`` and decoders by
+        ``"last"``, but a model does not say which it is. An ``attention_mask`` in the batch keeps
+        padding out of all layers with as many tokens; a model of sound reduces it to its frames;
+        a warning names a layer to which it does not apply. The positions of a one-dimensional
+        convolution, (n, channels, length), are pooled as tokens. Other shapes need ``"flatten"``.
+    outputs : whether to keep the logits (n, classes), if the model returns any: what it returns,
+        its ``logits``, or the first element.
+    samples : the entry of a mapping or graph that has one row per sample. By default the nodes of a
+        graph, ``x`` of a mapping, or its first tensor; ``"y"`` for graphs that have one label each.
+    time_first : names or patterns of layers whose results are (time, samples, features). Where it
+        is possible, a run of two samples alone shows which axis has the samples; without it,
+        ``batch_first`` of recurrent modules and transformers of PyTorch decides.
+    rows : which samples to keep: n booleans, such as ``data.test_mask``, or numbers of rows.
+    progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
+        total)`` after each batch; total is 0 for a loader of unknown length.
+    traits : of the subject.
+
+    Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;
+    for a model whose forward pass fails; for tokens, maps or outputs that cannot become rows of
+    equal length; for rows that do not exist; and for a loader that is empty or shuffles, because
+    rows would not be the same samples for the next model.
+    """
+    title, model = name or type(model).__name__, _watchable(model)
+    layers = with_blocks(model, layers)
+    modules = watched_modules(model, layers)
+    options: Any = {"lenient": layers is None, "outputs": outputs, "time_first": time_first}
+    run = _results({"": model}, {"": modules}, loader, pool, samples, progress, **options)
+    results = [result[""] for result in run]
+    if not results:
+        raise ValueError(
+            "the loader gave no batch; an iterator that was used before is empty: pass a list or "
+            "a loader"
+        )
+    arrays = _joined_layers([result.rows[""] for result in results], layers is None)
+    check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
+    logits = _joined_logits([result.logits for result in results])
+    n = len(next(iter(arrays.values())))
+    selected = slice(None) if rows is None else row_numbers(rows, n)
+    representations = {k: Representation(array[selected], k) for k, array in arrays.items()}
+    logits = None if logits is None else logits[selected]
+    return Subject(title, representations, logits, dict(traits or {}))
+
+
+def layers_by_batch(
+    models: Mapping[str, Any],
+    loader: Iterable[Any],
+    layers: str | Sequence[str] | None,
+    pool: Pool,
+    samples: str | None,
+    progress: Progress,
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all layers of models for each batch, as tensors where the models are.
+
+    The parameters, and what is raised, are those of :func:`subject_from_model`. A layer of a model
+    with a name is called ``name/layer``.
+    """
+    models = {name: _watchable(model) for name, model in models.items()}
+    names = {name: with_blocks(model, layers) for name, model in models.items()}
+    modules = {name: _watched(name, model, names[name]) for name, model in models.items()}
+    options: Any = {"lenient": layers is None, "outputs": False, "convert": as_tensor}
+    words = pool if isinstance(pool, Mapping) else ()
+    for results in _results(models, modules, loader, pool, samples, progress, **options):
+        rows: dict[str, Any] = {}
+        for name, result in results.items():
+            called = titled(result.rows[""])
+            check_called(names[name], words, modules[name], called)
+            rows |= {f"{name}/{title}" if name else title: r for title, r in called.items()}
+        yield rows
+
+
+def _watchable(model: Any) -> Any:
+    """Return the model that runs: the one inside wrappers, whose layers can be watched."""
+    if hasattr(model, "named_modules"):
+        check_watchable(model, "the model")
+        return unwrapped(model)
+    return model
+
+
+def _watched(name: str, model: Any, layers: Sequence[str] | None) -> dict[str, Any]:
+    try:
+        return watched_modules(model, layers)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}" if name else str(error)) from None
+
+
+def _results(
+    models: Mapping[str, Any],
+    modules: Mapping[str, Mapping[str, Any]],
+    loader: Iterable[Any],
+    pool: Pool,
+    samples: str | None,
+    progress: Progress,
+    time_first: str | Sequence[str] = (),
+    **options: Any,
+) -> Iterator[dict[str, BatchResult]]:
+    """Yield what each model gives for each batch; ``options`` are those of
+    :func:`rows_of_batch`."""
+    torch = need("torch")
+    check_pool(pool)
+    if isinstance(loader, torch.Tensor | Mapping):
+        raise ValueError("loader must give batches; for a single batch pass [batch]")
+    check_order(loader)
+    inputs = {name: inputs_of(model) for name, model in models.items()}
+    total = len(loader) if isinstance(loader, Sized) else None
+    with ExitStack() as stack:
+        devices = {n: stack.enter_context(evaluating(torch, m)) for n, m in models.items()}
+        count = stack.enter_context(reporting(progress, total, "running the model"))
+
+        axes = {n: SampleAxes(named_in(time_first, modules[n])) for n in models}
+
+        def run(name: str, batch: Batch) -> BatchResult:
+            parts = (models[name], batch, modules[name], {"": pool})
+            return rows_of_batch(*parts, axes=axes[name], **options)
+
+        for k, raw in enumerate(counted(loader, count)):
+            results = {}
+            for name, model in models.items():
+                batch = batch_of(torch, raw, devices[name], inputs[name], samples)
+                if k > 0:
+                    results[name] = run(name, batch)
+                    continue
+                called, again = name or type(model).__name__, partial(run, name)
+                results[name], _ = run_first(called, batch, again, axes[name], devices[name])
+            yield results
+
+
+def row_numbers(rows: Any, n: int) -> np.ndarray:
+    """Return the numbers of the rows to keep; ``ValueError`` for those that do not exist."""
+    numbers = to_numpy(rows) if hasattr(rows, "__dlpack__") else np.asarray(rows)
+    if numbers.dtype == bool and numbers.shape == (n,):
+        numbers = np.flatnonzero(numbers)
+    is_list = numbers.dtype.kind in "iu" and numbers.ndim == 1 and len(numbers) > 0
+    if not is_list or not (-1 < numbers.min() <= numbers.max() < n):
+        raise ValueError(
+            f"rows must be {n} booleans or numbers of rows from 0 to {n - 1}; got shape "
+            f"{numbers.shape}"
+        )
+    return numbers
+
+
+def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:
+    parts = [logits for logits in batches if logits is not None]
+    if parts and len(parts) < len(batches):
+        raise ValueError(
+            "the model returns logits (n_samples, n_classes) for some batches only; pass "
+            "outputs=False"
+        )
+    return _joined("outputs", parts) if parts else None
+
+
+def _joined_layers(
+    batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool
+) -> dict[str, np.ndarray]:
+    """Return one array per layer, or per call of a layer with several calls per batch."""
+    everywhere = set.intersection(*(set(rows) for rows in batches))
+    partly = sorted(set().union(*batches) - everywhere)
+    if partly and not lenient:
+        raise ValueError(
+            f"layer {partly[0][0]!r} is called less often for some batches than for others; leave "
+            "it out"
+        )
+    if lenient and not everywhere:
+        raise ValueError(
+            "no module of the model returns one floating tensor with a row per sample; name layers"
+        )
+    called = [key for key in batches[0] if key in everywhere]
+    parts = {key: [rows[key] for rows in batches] for key in called}
+    return {title: _joined(title, rows) for title, rows in titled(parts).items()}
+
+
+def _joined(title: str, parts: list[np.ndarray]) -> np.ndarray:
+    widths = {part.shape[1] for part in parts}
+    if len(widths) > 1:
+        sizes = f"{min(widths)} to {max(widths)}"
+        raise ValueError(
+            f"{title} gives {sizes} values per row; give inputs of one size, or do not pool "
+            f'"flatten"'
+        )
+    return np.concatenate(parts)

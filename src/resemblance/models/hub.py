@@ -1,0 +1,173 @@
+"""Models by their names in transformers, timm and torchvision, with what prepares samples."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..base.extras import need
+from .preparing import word_vectors
+from .transformer_files import read, silent
+from .transformer_files import read_model as read_weights
+
+UNUSED = "pooler"  # a head on the last hidden state, which other checkpoints do not have
+PROCESSORS = {
+    "texts": "AutoTokenizer",
+    "images": "AutoImageProcessor",
+    "arrays": "AutoFeatureExtractor",
+}
+FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_config.json"}
+SOUNDS = ("input_values", "input_features")  # what models of sound call their input
+PLAIN: dict[str, Any] = {"caller": "load_model: ", "trust_remote_code": False}
+WHOLE = (
+    "they would be random: get the whole checkpoint, or load it in a function and pass "
+    "file.py:function"
+)
+DOWNLOAD = "download it where there is a network, and name its folder"
+PATIENCE = 10  # seconds that an answer of the hub may take
+TOKENIZERS = ("tokenizer*", "tekken.json")  # files of tokenizers, besides those of their classes
+FEWEST = 0.5  # entries of a tokenizer for each word vector of its model, which may be padded
+LIMITS, OWN_POOLING = "sentence_bert_config.json", "1_Pooling/config.json"  # sentence-transformers
+POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max", "lasttoken": "last"}
+TOWERS = {"texts": "text_model", "images": "vision_model"}
+
+
+def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
+    """Return a model of transformers in evaluation mode, its processor, and facts.
+
+    ``name``: of a folder, or in the hub; ``kind``: of the samples. Nothing that a repository holds
+    as code is run. Raises ``ValueError`` when the files cannot be read, or lack weights.
+    """
+    transformers = need("transformers")
+    is_folder = Path(name).is_dir()
+    remedy = "check its files" if is_folder else DOWNLOAD
+    if not is_folder:
+        _check_there(name)
+    model, fresh = read_weights(
+        transformers.AutoModel,
+        name,
+        remedy,
+        lambda key: UNUSED in key.split("."),
+        incomplete=WHOLE,
+        **PLAIN,
+    )
+    commit = getattr(model.config, "_commit_hash", None)
+    facts: dict[str, Any] = {"revision": commit} if commit else {}
+    facts |= {"weights drawn at random": fresh} if fresh else {}
+    processor, about = _processor(transformers, name, kind, model)
+    facts |= about
+    # The part that sees the samples: one of two towers, or the encoder
+    tower = TOWERS.get(kind or "")
+    if tower and all(hasattr(model, name) for name in TOWERS.values()):
+        return getattr(model, tower), processor, facts | {"part": tower}
+    if getattr(model.config, "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
+        return model.get_encoder(), processor, facts | {"part": "encoder"}
+    return model, processor, facts
+
+
+def _check_there(name: str) -> None:
+    """Raise ``ValueError`` for a model that is neither in the cache nor, at the first try, in the
+    hub: a reader of files would try for half a minute."""
+    hub = need("huggingface_hub")
+    try:
+        if hub.try_to_load_from_cache(name, "config.json") is None:
+            hub.model_info(name, timeout=PATIENCE)
+    except Exception as error:  # no network, an unknown name, no right to read it
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(
+            f"load_model: hf:{name} is not in the cache and cannot be found ({reason}); {DOWNLOAD}"
+        ) from error
+
+
+def _processor(
+    transformers: Any, name: str, kind: str | None, model: Any
+) -> tuple[Any, dict[str, Any]]:
+    """Return the processor for samples, and what is recorded of it.
+
+    Where the samples are not known, it is the one that the folder has.
+    """
+    if kind is None:
+        kind = next((k for k, file in FILES.items() if (Path(name) / file).is_file()), None)
+    if kind not in PROCESSORS or (kind == "arrays" and model.main_input_name not in SOUNDS):
+        return None, {}
+    remedy = f"it may not be a model of {kind}; choose other data, or pass (model, processor)"
+    processor = read(getattr(transformers, PROCESSORS[kind]), name, remedy, **PLAIN)
+    if kind != "texts":
+        return processor, {}
+    _check_tokenizer(name, processor, model)
+    limit = _settings(transformers, name, LIMITS).get("max_seq_length")
+    if isinstance(limit, int) and limit > 0:
+        processor.model_max_length = min(limit, processor.model_max_length)
+    modes = _settings(transformers, name, OWN_POOLING)
+    words = [word for mode, word in POOLINGS.items() if modes.get(f"pooling_mode_{mode}")]
+    return processor, {"its pooling": " and ".join(words)} if words else {}
+
+
+def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
+    """Raise ``ValueError`` for the tokenizer of another model, or one made of no file."""
+    folder, vectors, entries = Path(name), word_vectors(model), len(tokenizer)
+    remedy = (
+        f"write that of the model there by tokenizer.save_pretrained({name!r}), or pass "
+        f"({folder.name!r}, (model, tokenizer)), on the command line by file.py:function"
+    )
+    patterns = (*TOKENIZERS, *getattr(tokenizer, "vocab_files_names", {}).values())
+    if folder.is_dir() and not any(file for p in patterns for file in folder.glob(p)):
+        raise ValueError(f"load_model: {name} holds no tokenizer; {remedy}")
+    if vectors is not None and entries < FEWEST * vectors:
+        raise ValueError(
+            f"load_model: the tokenizer of {name} has {entries} entries, and the model {vectors} "
+            f"word vectors: it is that of another model, or lacks files; {remedy}"
+        )
+
+
+def _settings(transformers: Any, name: str, file: str) -> dict[str, Any]:
+    """Return the settings in a file of a folder or a repository; none where it has no such file."""
+    try:
+        with silent():
+            path = transformers.utils.cached_file(name, file)
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):  # not there, or not JSON
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+Loaded = tuple[Any, Any, dict[str, Any]]
+
+
+def timm(name: str, kind: str | None) -> Loaded:
+    """Return a pretrained model of timm and the transform of one image."""
+    model = _pretrained("timm", "create_model", name, pretrained=True)
+    data = importlib.import_module("timm.data")
+    transform = data.create_transform(**data.resolve_data_config({}, model=model))
+    return model, _of_images(transform), {"weights": "pretrained", "transform": repr(transform)}
+
+
+def torchvision(name: str, kind: str | None) -> Loaded:
+    """Return a model of torchvision with its default weights, and their transform of one image."""
+    model = _pretrained("torchvision.models", "get_model", name, weights="DEFAULT")
+    weights = importlib.import_module("torchvision.models").get_model_weights(name).DEFAULT
+    transform = weights.transforms()
+    return model, _of_images(transform), {"weights": str(weights), "transform": repr(transform)}
+
+
+def _pretrained(package: str, function: str, name: str, **options: Any) -> Any:
+    """Return a model from a hub; ``ValueError`` with the remedy for whatever goes wrong there."""
+    hub = package.partition(".")[0]
+    try:
+        create = getattr(importlib.import_module(package), function)
+    except ImportError as error:
+        raise ImportError(f"{hub} is not installed: pip install {hub}") from error
+    try:
+        return create(name, **options)
+    except Exception as error:  # unknown names, missing files, no network
+        raise ValueError(
+            f"load_model: {hub} cannot load {name!r} ({type(error).__name__}: {error}); check the "
+            "name, and download its weights once where there is a network"
+        ) from error
+
+
+def _of_images(transform: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
+    return lambda images: need("torch").stack([transform(image) for image in images])

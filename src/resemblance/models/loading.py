@@ -1,0 +1,238 @@
+"""A model by one word, ready to run on samples, with what is recorded of it."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..base.extras import need
+from ..base.json_files import checksum
+from ..base.rng import generator
+from . import hub, scripts
+from .identity import facts_of
+from .modules import about_blocks, block_names
+from .preparing import preparation
+from .samples import Samples
+from .scripts import call_function, is_function
+from .wrappers import check_watchable, unwrapped
+
+OBJECT_FORMS = ", a torch.nn.Module, or a pair (module, processor)"
+FORMS = (
+    "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
+    f"of torch.export, file.py:function{OBJECT_FORMS}"
+)
+ADAPTER, BASE = "adapter_config.json", "base_model_name_or_path"  # files of PEFT
+BLOCKS = "layers of the model"  # what the default layers are, in words
+Prepare = Callable[[Any], Any]
+
+
+class LoadedModel(NamedTuple):
+    """A model that is ready to run.
+
+    ``module`` is in evaluation mode, unless it was passed as an object: that one is not changed.
+    ``prepare`` makes a batch for it of samples, None where batches are ready. ``blocks``: its
+    default layers. ``facts``: where it comes from and how samples are prepared, for JSON.
+    """
+
+    name: str
+    module: Any
+    prepare: Prepare | None
+    blocks: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+
+Parts = tuple[str, Any, Any, dict[str, Any]]  # name, module, processor of samples, and facts
+
+
+def load_model(
+    model: Any, *, name: str = "", device: Any = None, samples: Samples | None = None
+) -> LoadedModel:
+    """Return a model by its folder, name or file, or as it is, ready to run on samples.
+
+    Python files run; of other files, nothing is read that may run code as it is unpickled. Models
+    from names and files run on the GPU if there is one; a module that is passed stays where it is.
+
+    Parameters
+    ----------
+    model : a folder with ``config.json``, or ``hf:NAME``: a model of ``transformers``, with its
+        tokenizer, or its processor of images or sound, as the samples need; of an encoder and a
+        decoder the encoder, of a model of texts and images the part for the samples. ``timm:NAME``
+        or ``torchvision:NAME``: pretrained, with the transforms of its weights. A ``.pt2`` file of
+        ``torch.export``. ``file.py:function``: the function returns a module, a pair (module,
+        prepare), or a ``LoadedModel``. Or a ``torch.nn.Module``, or a pair of a module and the
+        tokenizer or processor of its inputs, or a function that makes a batch of a list of samples.
+        Any of these in a pair ``("name", model)``.
+    name : by default the last part of the path or name, or the name of the function.
+    device : where it runs, such as ``"cpu"`` or ``"cuda:1"``.
+    samples : what it will see; they choose the tokenizer or processor, and a mismatch is an error
+        here.
+
+    Raises ``ValueError``, with the remedy, for a model of another form, one that cannot be read or
+    lacks weights, a folder without the tokenizer of its model, samples that the model cannot
+    prepare, and a device that is not there. Warns where the tokenizer does not know most tokens.
+    """
+    if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
+        name, model = name or model[0], model[1]
+    if isinstance(model, LoadedModel):
+        return _with_facts_of_now(model)._replace(name=name or model.name)
+    torch = need("torch")
+    kind = None if samples is None else samples.kind
+    parts = _parts(model, kind)
+    if isinstance(parts, LoadedModel):
+        return parts._replace(name=name or parts.name)
+    title, module, processor, known = parts
+    if not isinstance(module, torch.nn.Module):
+        raise ValueError(
+            f"load_model: {title} is a {type(module).__name__}, not a torch.nn.Module; model "
+            f"may be {FORMS}"
+        )
+    check_watchable(module, f"load_model: {title}")
+    module = unwrapped(module)
+    if device is not None or isinstance(model, str | Path):
+        default = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            module = module.to(torch.device(device or default))
+        except (RuntimeError, AssertionError) as error:  # as torch says that it has no such device
+            why = str(error).partition("\n")[0]
+            raise ValueError(
+                f"load_model: {title} cannot be moved to device={device or default!r} "
+                f"({why}); choose another, such as 'cpu'"
+            ) from error
+    prepare, facts = preparation(module, processor, samples, name or title)
+    about = {**known, **facts_of(module, processor), **facts, BLOCKS: about_blocks(module)}
+    return LoadedModel(name or title, module, prepare, block_names(module), about)
+
+
+def _with_facts_of_now(loaded: LoadedModel) -> LoadedModel:
+    """Return a model that was loaded before with the weights, options and hooks that it has now."""
+    if "definition" not in loaded.facts:
+        return loaded
+    old = {k: v for k, v in loaded.facts.items() if k not in ("hooks", "context")}
+    return loaded._replace(facts={**old, **facts_of(loaded.module)})
+
+
+def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
+    if isinstance(model, str | Path):
+        return _of_word(str(model), kind)
+    pair = model if isinstance(model, tuple | list) else (model, None)
+    if len(pair) != 2:
+        raise ValueError(
+            f"load_model: {len(pair)} objects are no model; pass a pair (module, processor)"
+        )
+    module, processor = pair
+    return type(module).__name__, module, processor, {"source": "an object"}
+
+
+def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
+    if is_function(spec):
+        model, function = call_function(spec, "load_model")
+        digest = checksum(Path(spec.rpartition(":")[0]))
+        if isinstance(model, LoadedModel):  # whose code is not known
+            about = {"source": spec, "file sha256": digest}
+            return model._replace(facts={**model.facts, **about})
+        if isinstance(model, str | Path):
+            raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
+        parts = _parts(model, kind)
+        assert not isinstance(parts, LoadedModel)
+        if hasattr(parts[1], "eval"):
+            parts[1].eval()
+        return function, parts[1], parts[2], {"source": spec, "sha256 of the code": digest}
+    readers: dict[str, Callable[..., Any]] = {
+        "hf": hub.read_model,
+        "timm": hub.timm,
+        "torchvision": hub.torchvision,
+    }
+    prefix, _, rest = spec.partition(":")
+    path = Path(spec)
+    if prefix in readers and rest:
+        read = readers[prefix]
+    elif (path / "config.json").is_file():
+        read, rest = readers["hf"], str(path)
+    elif path.suffix in scripts.SUFFIXES and path.is_file():
+        read, rest = scripts.read_exported, str(path)
+    else:
+        raise ValueError(f"load_model: {spec!r} is no model{_near(path)}; model may be {FORMS}")
+    module, processor, facts = read(rest, kind)
+    title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
+    if path.is_file():
+        title, facts["file sha256"] = path.stem, checksum(path)
+    return title, module.eval(), processor, {"source": spec, **facts}
+
+
+def _near(path: Path) -> str:
+    """Return the part of a message that names a folder near a path, if there is one."""
+    if (path / ADAPTER).is_file():
+        base = "its base"
+        with suppress(ValueError, AttributeError):  # no JSON, or no object
+            base = json.loads((path / ADAPTER).read_bytes()).get(BASE) or base
+        return (
+            f": it holds an adapter of PEFT for {base}, not a model. Merge both once, and name the "
+            f"new folder: model = AutoModel.from_pretrained({base!r}); model = PeftModel."
+            f"from_pretrained(model, {str(path)!r}).merge_and_unload(); model.save_pretrained("
+            f"'merged'); AutoTokenizer.from_pretrained({base!r}).save_pretrained('merged')"
+        )
+    if path.is_dir():
+        inside = sorted(path.glob("*/config.json"))
+        more = f", but {inside[0].parent} does" if inside else ""
+        return f": it holds no config.json{more}"
+    if path.is_file():
+        return ": it is a file of another kind"
+    above = next((folder for folder in path.parents if folder.is_dir()), Path())
+    missing, *rest = path.relative_to(above).parts or ("",)
+    close = get_close_matches(missing, [entry.name for entry in above.iterdir()], n=1)
+    return f": there is none; did you mean {above.joinpath(*close, *rest)}?" if close else ""
+
+
+RESETS = ("reset_parameters", "_reset_parameters")  # by which parts of PyTorch draw their weights
+MARK = "_is_hf_initialized"  # of transformers, on parts that it would not draw again
+
+
+def untrained(loaded: LoadedModel, name: str, seed: int) -> LoadedModel:
+    """Return a copy of a model, called ``name``, with weights as before any training.
+
+    A model of timm or torchvision is made anew by its name. Of others all parts draw their weights
+    again, by ``reset_parameters``, and then the whole, if it has ``init_weights``, as models of
+    ``transformers`` do by their configuration.
+
+    Raises ``ValueError`` for a model with weights that none of these draws.
+    """
+    torch = need("torch")
+    hub, _, word = str(loaded.facts.get("source", "")).partition(":")
+    with torch.random.fork_rng(), torch.no_grad():
+        # Not the seed itself, by which the model may have been begun
+        torch.manual_seed(int(generator(seed, "untrained").integers(2**63)))
+        if hub == "timm":
+            module = importlib.import_module("timm").create_model(word, pretrained=False)
+        elif hub == "torchvision":
+            module = importlib.import_module("torchvision.models").get_model(word, weights=None)
+        else:
+            module = _drawn_again(torch, loaded)
+    device = next((p.device for p in loaded.module.parameters()), "cpu")
+    facts = {**loaded.facts, "sha256": facts_of(module)["sha256"], "weights": f"untrained, {seed=}"}
+    return loaded._replace(name=name, module=module.eval().to(device), facts=facts)
+
+
+def _drawn_again(torch: Any, loaded: LoadedModel) -> Any:
+    module = copy.deepcopy(loaded.module).cpu()  # where a seed draws the same on any machine
+    for part in module.modules():
+        vars(part).pop(MARK, None)
+        for name in RESETS:
+            if callable(reset := getattr(part, name, None)):
+                reset()
+    if callable(draw := getattr(module, "init_weights", None)):
+        draw()
+    trained = dict(loaded.module.named_parameters())
+    for name, weights in module.named_parameters():
+        is_constant = bool((weights == weights.flatten()[:1]).all())
+        if not is_constant and torch.equal(weights, trained[name].cpu()):
+            raise ValueError(
+                f"{loaded.name} has no untrained copy: nothing draws {name} again; pass an "
+                "untrained model as one more model, such as file.py:function"
+            )
+    return module

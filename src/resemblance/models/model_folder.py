@@ -1,0 +1,416 @@
+"""Folders of arrays as subjects: the models of a study, and those of users."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.arrays import to_numpy
+from ..base.json_files import RECORDS, is_undamaged, read_document, record_of, recorded_in
+from ..data.representation import Representation, fingerprint
+from ..data.subject import Subject, check_maps
+from .files import natural, readable
+from .recipe import DEFAULTS, SETTINGS, Extraction, subject_name
+
+TRAITS = RECORDS
+IDS = "samples.json"
+PASS = ".pass-"  # the start of the name of a folder of an extraction that goes on
+Verify = bool | Literal["changed"]
+NOT_LAYERS = ("outputs", "labels")
+OWN = ("name", "layers", "maps", "files")  # entries of the traits that are not the model's own
+OF_STORES = ("format", "settings", "modules")  # likewise, in a store of features
+LONGEST, LONGEST_FILE = 200, 250  # bytes of the name of a layer, and of a file without its ending
+
+
+def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
+    """Return the subjects in a folder: each folder inside it with a ``traits.json`` is one model.
+
+    ``traits.json`` is an object with any of these entries: ``name``, ``domain``, ``dataset``,
+    ``architecture`` (words; models are compared when they agree in all three), ``setting``
+    ("normal", "layers", "labels", "shortcut", "augmentation", "pretrained" or "finetuned"),
+    ``strength`` (0 to 1), ``seed`` (a number), ``pretrain`` (the seed of the pretrained model that
+    a fine-tuned one started from), ``accuracy``, ``accuracies`` (an object: on other inputs, by
+    their name), ``right`` (an object: for such inputs, a word with a 1 for each that is answered
+    right and a 0 for each that is not), ``layers``: the names of the layers in the order of the
+    network, a list, or an object of such lists by pooling, and ``maps``: by the name of a layer
+    whose features are maps, flattened in this order, their channels, height and width. A
+    ``samples.json`` with an entry
+    ``ids``, a list, names the samples of the rows. The folder also holds one array
+    (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
+    known, ``outputs.npy``
+    (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from
+    which a missing accuracy is computed. Without ``layers``, all other arrays are layers, in
+    natural order ("block2" before "block10"). A model with several poolings is one subject for
+    each. Layers stay on disk until they are needed. A benchmark takes an entry that is missing for
+    the first of these words, or 0; the traits of the subject have what the folder states.
+
+    ``verify``: compare each array with its checksum in the entry ``files``, if there is one;
+    ``"changed"``: only those whose size or time of change is not the one recorded there. An array
+    with both as recorded is also taken to have the fingerprint recorded there.
+
+    Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
+    """
+    root = Path(folder)
+    files = [file for file in root.rglob(TRAITS) if not _is_partial(file.parent.relative_to(root))]
+    if not files:
+        raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
+    folders = [file.parent for file in sorted(files, key=natural)]
+    return tuple(s for place in folders for s in read_subject(place, verify=verify, defaults={}))
+
+
+def folders_left_out(folder: str | Path) -> dict[str, str]:
+    """Return the folders with arrays that are no models for :func:`read_subjects`, and why."""
+    root = Path(folder)
+    with_arrays = sorted({file.parent for file in root.rglob("*.npy")}, key=natural)
+    without_traits = [place for place in with_arrays if not (place / TRAITS).exists()]
+    names = [place.relative_to(root) for place in without_traits]
+    return {str(name): f"no {TRAITS} beside its arrays" for name in names if not _is_partial(name)}
+
+
+def read_subject(
+    folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULTS
+) -> tuple[Subject, ...]:
+    """Return the subjects, one per pooling, of the model in a folder; see :func:`read_subjects`."""
+    folder = Path(folder)
+    traits = _traits(folder)
+    outputs, labels = (_optional(folder / f"{part}.npy", verify) for part in NOT_LAYERS)
+    check_outputs(folder, outputs, labels)
+    if "accuracy" not in traits and outputs is not None and labels is not None:
+        traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
+    ids, title = _ids(folder), traits.get("name") or subject_name({**DEFAULTS, **traits})
+    layers_of, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
+    entries = {k: value for k, value in traits.items() if k not in (*OWN, *OF_STORES)}
+    by_pooling = {
+        pooling: {
+            layer: Representation(_checked(file, verify), f"{title}/{layer}", ids=ids)
+            for layer, file in files.items()
+        }
+        for pooling, files in layers_of.items()
+    }
+    widths = {k: r.shape[1] for layers in by_pooling.values() for k, r in layers.items()}
+    check_maps(f"{folder / TRAITS}", maps, widths)
+    shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
+    subjects = []
+    for pooling, layers in by_pooling.items():
+        about = {**defaults, **entries} | ({"pooling": pooling} if pooling or defaults else {})
+        maps = {layer: shape for layer, shape in shapes.items() if layer in layers}
+        subjects.append(Subject(title, layers, outputs, about, labels, maps))
+    return tuple(subjects)
+
+
+def write_subject(
+    folder: Path, extraction: Extraction, traits: Mapping[str, Any], state: Mapping[str, np.ndarray]
+) -> None:
+    """Write a trained model for :func:`read_subject`, completely or not at all.
+
+    What is recorded of each file, its checksum and, if it can be compared, its fingerprint, is in
+    ``traits.json``; the weights are ``weights.npz``.
+    """
+    arrays = {
+        f"{pooling}.{layer}": array
+        for pooling, layers in extraction.layers.items()
+        for layer, array in layers.items()
+    }
+    measured: dict[str, Any] = {
+        "accuracy": extraction.accuracies["test"],
+        "accuracies": dict(extraction.accuracies),
+        "layers": {pooling: list(layers) for pooling, layers in extraction.layers.items()},
+    }
+    if extraction.maps:
+        written = [pair for layers in extraction.layers.values() for pair in layers.items()]
+        widths = {layer: array.shape[1] for layer, array in written}
+        check_maps(f"the extraction for {folder}", extraction.maps, widths)
+        measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
+    if extraction.right:
+        words = {name: answers.astype(int) for name, answers in extraction.right.items()}
+        measured["right"] = {name: "".join(map(str, word)) for name, word in words.items()}
+    arrays |= {"outputs": extraction.outputs, "labels": extraction.labels}
+    _write(folder, arrays, {**traits, **measured}, state=state)
+
+
+def _write(
+    folder: Path,
+    arrays: Mapping[str, np.ndarray],
+    traits: Mapping[str, Any],
+    *,
+    ids: Sequence[Any] | None = None,
+    state: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write the files of a model, completely or not at all, in place of those of an earlier one."""
+    partial = folder.with_name(f".partial-{folder.name}-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        for name, array in arrays.items():
+            np.save(partial / f"{name}.npy", array, allow_pickle=False)
+        if state is not None:
+            np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
+        if ids is not None:
+            (partial / IDS).write_text(json.dumps({"ids": ids}) + "\n", encoding="utf-8")
+        document = {**traits, "files": records_of(partial.glob("*.np[yz]"))}
+        (partial / TRAITS).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(partial, folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def records_of(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+    """Return what is to be recorded of arrays and weights: of a layer also its fingerprint, for
+    which nobody has to read it then."""
+    records = {}
+    for path in paths:
+        is_layer = path.suffix == ".npy" and path.stem not in NOT_LAYERS
+        facts = {"fingerprint": fingerprint(Representation(path))} if is_layer else {}
+        records[path.name] = record_of(path, facts)
+    return records
+
+
+def is_complete(folder: Path) -> bool:
+    """Return whether a folder of :func:`write_subject` has all files and undamaged weights."""
+    weights, records = folder / "weights.npz", recorded_in(folder)
+    files = {weights, *(folder / f"{part}.npy" for part in NOT_LAYERS), *folder.glob("*.npy")}
+    is_whole = all(file.exists() and file.name in records for file in files)
+    return is_whole and is_undamaged(weights, read=False)
+
+
+def _ids(folder: Path) -> tuple[Hashable, ...] | None:
+    file = folder / IDS
+    if not file.exists():
+        return None
+    entries = read_document(file, lambda entries: entries["ids"], "a list of ids of samples")
+    if not isinstance(entries, list) or not all(isinstance(i, str | int) for i in entries):
+        raise ValueError(f"{file} must hold ids, a list of words or numbers")
+    return tuple(entries)
+
+
+def _is_partial(folder: Path) -> bool:
+    return any(part.startswith((".partial-", PASS)) for part in folder.parts)
+
+
+def _traits(folder: Path) -> dict[str, Any]:
+    file = folder / TRAITS
+    content = read_document(file, lambda entries: entries, "an object of traits")
+    if not isinstance(content, dict):
+        raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
+    if "modules" in content and not content.get("layers"):
+        raise ValueError(
+            f"{folder} has no complete layers yet: its extraction was interrupted; the same call "
+            "of extract_features continues it"
+        )
+    check_traits(file, content)
+    return content
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_number(value: Any, kind: Any = int | float) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1  # nor NaN
+
+
+def _are_shares(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        k and _is_word(k) and _is_share(v) for k, v in value.items()
+    )
+
+
+WORD, WHOLE, SHARE = "a word that can be printed", "a whole number", "a number between 0 and 1"
+FITTING: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # what entries of the traits must be
+    "setting": (lambda value: value in SETTINGS, f"one of {', '.join(SETTINGS)}"),
+    "domain": (_is_word, WORD),
+    "dataset": (_is_word, WORD),
+    "architecture": (_is_word, WORD),
+    "name": (lambda value: isinstance(value, str) and bool(value), "a word"),
+    "seed": (lambda value: _is_number(value, int), WHOLE),
+    "pretrain": (lambda value: _is_number(value, int), WHOLE),
+    "strength": (_is_share, SHARE),
+    "accuracy": (_is_share, SHARE),
+    "accuracies": (
+        _are_shares,
+        "an object of numbers between 0 and 1 by names that can be printed",
+    ),
+}
+
+
+def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` for traits that do not describe a model, but for its layers and maps."""
+    for name, (fits, words) in FITTING.items():
+        if name in traits and not fits(traits[name]):
+            raise ValueError(f"{file}: {name} must be {words}; got {traits[name]!r}")
+
+
+def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
+    """Raise ``ValueError`` for outputs and labels of a folder that are no logits and classes."""
+    if labels is not None:
+        _check_labels(folder / "labels.npy", labels)
+    if outputs is None:
+        return
+    is_numeric = outputs.ndim == 2 and np.issubdtype(outputs.dtype, np.number)
+    if not is_numeric or not np.isfinite(outputs).all():
+        got = f"{outputs.dtype} {outputs.shape}"
+        raise ValueError(
+            f"{folder / 'outputs.npy'} must be (n_samples, n_classes) finite numbers; got {got}"
+        )
+    if labels is not None and labels.shape != outputs.shape[:1]:
+        raise ValueError(
+            f"{folder}: outputs.npy has {len(outputs)} samples and labels.npy the shape "
+            f"{labels.shape}"
+        )
+    if labels is not None and labels.max(initial=0) >= outputs.shape[1]:
+        got = f"labels.npy has the class {labels.max()} and outputs.npy {outputs.shape[1]} columns"
+        raise ValueError(
+            f"{folder}: {got}; a label is the number, from 0, of the column of its class"
+        )
+
+
+def _check_labels(file: Path, labels: np.ndarray) -> None:
+    if labels.ndim != 1:
+        raise ValueError(f"{file} must be (n_samples,) classes; got shape {labels.shape}")
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min(initial=0) < 0:
+        is_whole = labels.dtype.kind in "iu"
+        got = f"the class {labels.min()}" if is_whole else f"the dtype {labels.dtype}"
+        raise ValueError(
+            f"{file} must hold classes as whole numbers from 0; got {got}: number the classes as "
+            "the columns of outputs.npy (numpy.unique(labels, return_inverse=True) does)"
+        )
+
+
+def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
+    """Return the file of each array, by pooling and then by layer."""
+    by_pooling: dict[str, dict[str, Path]] = {}
+    if layers is None:
+        files = [file for file in folder.glob("*.npy") if file.stem not in NOT_LAYERS]
+        by_pooling = {"": {file.stem: file for file in sorted(files, key=natural)}}
+    elif isinstance(layers, Mapping):
+        for pooling in _names(folder, list(layers), "pooling"):
+            names = _names(folder, layers[pooling])
+            by_pooling[pooling] = {name: folder / f"{pooling}.{name}.npy" for name in names}
+    else:
+        by_pooling = {"": {name: folder / f"{name}.npy" for name in _names(folder, layers)}}
+    if not by_pooling or not all(by_pooling.values()):
+        raise ValueError(
+            f"{folder} has no layers: no array besides outputs and labels, or an empty list of "
+            "layers"
+        )
+    return by_pooling
+
+
+def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
+    """Return the names of layers or poolings, unique and usable in the names of files."""
+    file = folder / TRAITS
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            f"{file}: layers must be a list of names, or an object of lists by pooling"
+        )
+    for name, count in Counter(names).items():
+        is_empty = not name and what == "layer"  # a model with one pooling need not name it
+        if count > 1 or is_empty or not is_file_name(name):
+            raise ValueError(
+                f"{file}: the {what} {name!r} must be there once, as the name of a file in this "
+                "folder"
+            )
+    return names
+
+
+def check_file_names(layers: Iterable[str]) -> None:
+    """Raise ``ValueError`` for a layer that cannot be the name of a file."""
+    for layer in layers:
+        if not layer or not is_file_name(layer):
+            raise ValueError(
+                f"the layer {layer!r} cannot be the name of a file: it is longer than {LONGEST} "
+                "bytes, or has a slash or control characters; leave it out"
+            )
+
+
+def is_file_name(name: str) -> bool:
+    """Return whether a word can be part of the name of a file in any folder."""
+    is_safe = name.isprintable() and not {"/", "\\"} & set(name)
+    return is_safe and len(name.encode()) < LONGEST
+
+
+def _optional(path: Path, verify: Verify) -> np.ndarray | None:
+    if not path.exists():
+        return None
+    return np.load(_checked(path, verify), allow_pickle=False)
+
+
+def _checked(path: Path, verify: Verify) -> Path:
+    """Return the path of an array that can be read and matches its checksum."""
+    if not path.is_file():
+        raise ValueError(f"{path} is missing")
+    if verify and not is_undamaged(path, read=verify is True):
+        raise ValueError(f"{path} is damaged: its checksum is not the one in {TRAITS}")
+    return readable(path)
+
+
+def save_subject(subject: Subject, folder: str | Path) -> Path:
+    """Write a model to a new folder, which :func:`read_subjects` and every command read.
+
+    The folder gets an array for each layer, the outputs, the labels, the ids of the samples, and
+    ``traits.json`` with the name, the traits and the order of the layers. It is complete or not
+    there. Returns its path.
+
+    Raises ``ValueError``, before it writes anything, for a folder that exists, and for what would
+    not read back as it is: names of layers that are no names of files or those of other files in
+    the folder, layers with different ids, ids and traits that JSON cannot hold, and outputs,
+    labels and traits that :func:`read_subjects` refuses.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
+    pooling, layers, arrays = subject.traits.get("pooling", ""), list(subject.layers), {}
+    for layer, r in subject.layers.items():
+        name = layer if pooling == "" else f"{pooling}.{layer}"
+        is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
+        if not is_plain or not layer or name in NOT_LAYERS or len(name.encode()) > LONGEST_FILE:
+            raise ValueError(
+                f"save_subject: the layer {name!r} cannot be the name of a file in the folder: it "
+                "has a slash, control characters or too many letters, or is one of "
+                f"{', '.join(NOT_LAYERS)}; rename it"
+            )
+        arrays[name] = to_numpy(r.source)
+    for name, answer in (("outputs", subject.outputs), ("labels", subject.labels)):
+        arrays |= {} if answer is None else {name: np.asarray(answer)}
+    if clashes := sorted(subject.traits.keys() & {*OWN, *OF_STORES}):
+        raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
+    traits = {**subject.traits, "name": subject.name}
+    traits["layers"] = layers if pooling == "" else {pooling: layers}
+    if subject.maps:
+        traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
+    _check_json(traits, "traits")
+    ids = None if subject.last.ids is None else list(subject.last.ids)
+    if any(r.ids != subject.last.ids for r in subject.layers.values()):
+        raise ValueError("save_subject: the layers have different ids; give all the same")
+    if ids is not None and not all(isinstance(name, str | int) for name in ids):
+        raise ValueError("save_subject: ids must be words or whole numbers to be written")
+    _check_json(ids, "ids")
+    check_traits(folder / TRAITS, traits)
+    check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
+    _write(folder, arrays, traits, ids=ids)
+    return folder
+
+
+def _check_json(value: Any, what: str) -> None:
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"save_subject: {what} cannot be written as JSON: {error}") from error
+    if json.loads(text) != value:
+        raise ValueError(
+            f"save_subject: {what} would not read back from JSON as they are; use lists for tuples "
+            "and words for the names of entries"
+        )

@@ -1,0 +1,321 @@
+"""One batch of a model: the results of its layers as rows, one per sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.layouts import pooled_maps, pooled_tokens, zeros_at_ends
+from .axes import AxisError, SampleAxes, has_channels_second, mask_for, may_have_channels_second
+from .batches import Batch, unused_masks
+from .modules import pool_of
+from .wrappers import uncompiled
+
+Pool = str | Mapping[str, str] | None
+MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
+FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
+ELEMENTWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
+TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
+
+
+class BatchResult(NamedTuple):
+    """The rows of a batch by pooling, and then by (layer, number of its call) in the order of
+    execution, its logits, what was pooled: "tokens", "positions", both, or nothing, and sentences
+    on layers whose axes may be others."""
+
+    rows: dict[str, dict[tuple[str, int], Any]]
+    logits: np.ndarray | None
+    pooled: frozenset[str]
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def evaluating(torch: Any, model: Any) -> Iterator[Any]:
+    """Yield the device of a model that evaluates without gradients; its modes are restored."""
+    training = [module for module in model.modules() if module.training]
+    weights = next(model.parameters(), None)
+    try:
+        # A loader draws a seed for its workers even when it does not shuffle, so the random state
+        # is restored.
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), uncompiled():
+            model.eval()
+            if weights is not None and weights.is_meta:
+                raise ValueError("the model has no weights: they are on the device 'meta'")
+            yield torch.device("cpu") if weights is None else weights.device
+    finally:
+        for module in training:
+            module.training = True
+
+
+def rows_of_batch(
+    model: Any,
+    batch: Batch,
+    modules: Mapping[str, Any],
+    pools: Mapping[str, Pool],
+    *,
+    lenient: bool = False,
+    outputs: bool = True,
+    convert: Callable[[Any], Any] | None = None,
+    axes: SampleAxes | None = None,
+) -> BatchResult:
+    """Call the model once and return the rows of the watched modules for each pooling.
+
+    ``pools``: poolings by any name. ``lenient``: leave out a result that is or begins with no
+    tensor with a row per sample. ``convert``: how a tensor becomes an array, by default one of
+    NumPy. ``axes``: what is known of the axes of results.
+
+    Raises ``ValueError`` for a layer that cannot become one row per sample, and for a model whose
+    forward pass fails.
+    """
+    calls, numbers = Counter[str](), Counter[str]()
+    faults, reading = list[Exception](), _Reading(model, batch, axes or SampleAxes(), lenient)
+    rows: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in pools}
+
+    def take(layer: str, module: Any, arguments: Any, result: Any) -> None:
+        numbers[layer] += 1
+        tensor = reading.tensor((layer, numbers[layer]), module, arguments, result)
+        if tensor is None:
+            return
+        calls[layer] += 1
+        values = (convert or as_numpy)(tensor)
+        for name, pool in pools.items():
+            word = pool_of(pool, layer, calls[layer])
+            # Pooled, or copied, at once: the next module may work in place
+            rows[name][layer, calls[layer]] = reading.pooled(values, layer, module, word)
+
+    def watch(layer: str) -> Callable[..., None]:
+        def hook(module: Any, arguments: Any, result: Any) -> None:
+            try:
+                take(layer, module, arguments, result)
+            except Exception as error:  # raised below, where it is no fault of the model
+                faults.append(error)
+
+        return hook
+
+    handles = [module.register_forward_hook(watch(layer)) for layer, module in modules.items()]
+    try:
+        result = model(*batch.arguments, **batch.keywords)
+    except (ValueError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's model raises
+        raise ValueError(
+            f"the forward pass of {type(model).__name__} fails for a batch of {batch.samples} "
+            f"samples: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        for handle in handles:
+            handle.remove()
+    if faults:
+        raise faults[0].with_traceback(None)
+    logits = _logits(result, batch.samples) if outputs else None
+    return BatchResult(rows, logits, frozenset(reading.forms), tuple(reading.notes.values()))
+
+
+class _Reading:
+    """How the results of the layers of a model are read in one batch: their axes and their mask."""
+
+    def __init__(self, model: Any, batch: Batch, axes: SampleAxes, lenient: bool) -> None:
+        self.model, self.batch, self.axes, self.lenient = model, batch, axes, lenient
+        self.forms = set[str]()
+        self.notes: dict[str, str] = {}  # one of each kind
+        self.lines = set[tuple[int, ...]]()  # shapes (samples, channels, length)
+        self.lengths: dict[str, np.ndarray | None] = {}  # masks of packed sequences, by layer
+
+    def tensor(self, call: tuple[str, int], module: Any, arguments: Any, result: Any) -> Any:
+        """Return the tensor that a result is or begins with, samples first; None for one that is
+        left out."""
+        layer = call[0]
+        if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
+            return None  # it makes weights
+        tensor, real = _unpacked(_first_tensor(result))
+        if not (hasattr(tensor, "is_floating_point") and _is_floating(tensor) and tensor.ndim):
+            if self.lenient:
+                return None
+            raise ValueError(
+                f"layer {layer!r} returns {_described(tensor)}, not a floating tensor with a row "
+                "for each sample; leave it out, or name a layer inside it"
+            )
+        if self.lenient and not (tensor.ndim <= 4 and tensor.numel()):
+            return None
+        tensor = tensor.dequantize() if tensor.is_quantized else tensor
+        shape, samples = tuple(tensor.shape), self.batch.samples
+        axis = self.axes.axis(call, module, shape, samples) if real is None else 0
+        if axis is None and self.lenient:
+            return None
+        if axis is None:
+            raise AxisError(self.axes.why(call, shape, samples))
+        self.lengths[layer] = real
+        return tensor.transpose(0, axis) if axis else tensor
+
+    def pooled(self, values: Any, layer: str, module: Any, word: str) -> Any:
+        """Return the values of a layer as one row per sample, and note what is uncertain."""
+        if values.ndim in FORMS:
+            self.forms.add(FORMS[values.ndim])
+        mask, shape = None, tuple(values.shape)
+        if values.ndim == 3 and word != "flatten":
+            is_after = type(module).__module__ in ELEMENTWISE and shape in self.lines
+            if has_channels_second(module, shape) or is_after:
+                self.lines.add(shape)
+                values = values.swapaxes(1, 2)
+            elif may_have_channels_second(self.model, module, shape):
+                self.notes["lines"] = (
+                    f"its layer {layer!r} returns {shape}, read as (samples, tokens, features); a "
+                    "one-dimensional convolution returns (samples, channels, length), and "
+                    f'pool={{{layer!r}: "flatten"}} is right for both'
+                )
+        if values.ndim == 3:
+            mask = self._mask(layer, values.shape[1], word)
+        if values.ndim == 3 and word != "flatten" and mask is None and (ends := self._ends(values)):
+            self.notes["padding"] = (
+                f"{ends} in its layer {layer!r}, as padding has, and no mask keeps them out; if "
+                "they are padding, pass batches with an attention_mask"
+            )
+        if word != "flatten" and _has_channels_last(module, shape):
+            self.notes["turned"] = (
+                f"its layer {layer!r} returns maps with channels last, and they are read as "
+                '(samples, channels, height, width); pool="flatten" is right for both'
+            )
+        return _pooled(values, layer, word, mask)
+
+    def _ends(self, values: Any) -> str:
+        """Return whether tokens at the ends are zero, in the first batch only."""
+        return zeros_at_ends(values) if self.axes.is_first and not self.axes.few else ""
+
+    def _mask(self, layer: str, tokens: int, word: str) -> np.ndarray | None:
+        """Return the mask of a layer, and note where the batch has one and it does not fit."""
+        if self.lengths.get(layer) is not None:
+            return self.lengths[layer]
+        mask = mask_for(self.model, layer, tokens, self.batch)
+        if mask is None and word not in ("flatten", "first", "cls") and tokens > 1:
+            for name, shape in unused_masks(self.batch).items():
+                self.notes[name] = (
+                    f"{name!r} {shape} of the batch keeps no padding out of its layer {layer!r}, "
+                    "only an attention_mask (samples, tokens) does; if it tells padding, leave "
+                    "that layer out, or run samples of one length together"
+                )
+            padded = [m for m in self.batch.masks.values() if not m.all()]
+            if padded and tokens > 1:
+                self.notes["mask"] = (
+                    f"the mask of {padded[0].shape[1]} tokens does not apply to its layer "
+                    f"{layer!r} of {tokens}, so all {tokens} are pooled; leave that layer out, or "
+                    "run samples of one length together"
+                )
+        return mask
+
+
+def _described(value: Any) -> str:
+    """Return the class of what a layer returns, with the shape and type of a tensor."""
+    kind = type(value).__name__
+    return f"{kind} {tuple(value.shape)} of {value.dtype}" if hasattr(value, "dtype") else kind
+
+
+def _is_floating(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_quantized)
+
+
+def _first_tensor(result: Any) -> Any:
+    """Return what a result is or begins with; the last hidden state of an output that has one."""
+    hidden = getattr(result, "last_hidden_state", None)
+    if hidden is None and isinstance(result, Mapping):
+        hidden = result.get("last_hidden_state", next(iter(result.values()), None))
+    first = result if hidden is None else hidden
+    if _is_packed(first):
+        return first
+    if isinstance(first, tuple | list) and first:
+        return first[0]
+    return first
+
+
+def _is_packed(value: Any) -> bool:
+    return type(value).__name__ == "PackedSequence"
+
+
+def _unpacked(value: Any) -> tuple[Any, np.ndarray | None]:
+    """Return a tensor, and of a packed sequence, (samples, steps, features), which steps are
+    real."""
+    if not _is_packed(value):
+        return value, None
+    from torch.nn.utils.rnn import pad_packed_sequence
+
+    tensor, lengths = pad_packed_sequence(value, batch_first=True)
+    return tensor, np.arange(tensor.shape[1]) < np.asarray(lengths)[:, None]
+
+
+def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
+    """Say whether a module returns maps and works on their last axis, as in Swin, and not on their
+    second."""
+    if len(shape) != 4 or shape[1] == shape[3]:
+        return False
+    widths = [getattr(part, "normalized_shape", ()) for part in module.modules()]
+    is_linear = type(module).__name__ == "Linear" and module.out_features == shape[3]
+    return is_linear or (shape[3],) in map(tuple, widths)
+
+
+def titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
+    """Return rows by layer; the calls of a layer with several are ``name#1``, ``name#2`` ..."""
+    several = {layer for layer, call in rows if call > 1}
+    return {f"{k}#{call}" if k in several else k: array for (k, call), array in rows.items()}
+
+
+def _logits(result: Any, samples: int) -> np.ndarray | None:
+    """Return the logits (n, classes) among the results of a model, if there are any."""
+    logits = getattr(result, "logits", None)
+    if logits is None and isinstance(result, Mapping):
+        logits = result.get("logits")
+    elif logits is None:
+        logits = result[0] if isinstance(result, tuple | list) and result else result
+    shape = tuple(getattr(logits, "shape", ()))
+    return as_numpy(logits).copy() if len(shape) == 2 and shape[0] == samples else None
+
+
+def check_pool(pool: Pool) -> None:
+    """Raise ``ValueError`` for a pooling that does not exist."""
+    for word in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
+        if isinstance(word, list | tuple):
+            raise ValueError(
+                f"pool must be one word, or a mapping from layers to words; got {word!r}; "
+                "rs.extract_features computes several in one run"
+            )
+        if word not in TOKEN_POOLS:
+            raise ValueError(f"pool must be one of {', '.join(TOKEN_POOLS)}; got {word!r}")
+
+
+def _pooled(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
+    """Return a copy of the values of a layer, pooled to one row per sample, (n, d)."""
+    pool: Any = TOKEN_POOLS[word]
+    try:
+        if array.ndim == 3:
+            pooled = pooled_tokens(array, pool, mask)
+        elif array.ndim == 4 and word not in MAP_POOLS:
+            words = ", ".join(map(repr, MAP_POOLS))
+            raise ValueError(
+                f"shape {tuple(array.shape)} are maps of channels, which have no {word!r} token; "
+                f"pool them by one of {words}"
+            )
+        elif array.ndim == 4:
+            pooled = pooled_maps(array, pool)
+        elif array.ndim > 4 and word != "flatten":
+            raise ValueError(
+                f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", '
+                "or leave it out"
+            )
+        else:
+            pooled = array.reshape(len(array), -1)
+    except ValueError as error:
+        raise ValueError(f"layer {layer!r}: {error}") from error
+    return pooled.astype(array.dtype) if isinstance(array, np.ndarray) else pooled.clone()
+
+
+def as_numpy(tensor: Any) -> np.ndarray:
+    """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
+    return np.asarray(as_tensor(tensor).cpu().numpy())
+
+
+def as_tensor(tensor: Any) -> Any:
+    """Return the values where they are, those of half precisions as float32."""
+    tensor = tensor.detach()
+    return tensor if tensor.dtype.itemsize >= 4 else tensor.float()

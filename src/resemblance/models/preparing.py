@@ -1,0 +1,176 @@
+"""How samples become batches of a model: by a tokenizer, a processor, or as tensors."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..base.extras import need
+from .batches import inputs_of
+from .samples import Samples
+
+Prepared = tuple[Callable[[Any], Any] | None, dict[str, Any]]
+UNLIMITED = 10**6  # tokens; tokenizers without a limit have a larger one
+PIECE = 1000  # texts that are read at a time
+MANY = 0.5  # of the tokens: so many unknown ones mean another language, or another tokenizer
+OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
+PARTS = {"texts": "tokenizer", "images": "image_processor", "arrays": "feature_extractor"}
+PAIRS = {"texts": "(model, tokenizer)", "images": "(model, image_processor)"}
+
+
+def preparation(module: Any, processor: Any, samples: Samples | None, name: str) -> Prepared:
+    """Return the function that makes a batch of samples, and what is recorded of it.
+
+    Raises ``ValueError`` for samples that the processor does not take, and for a tokenizer with ids
+    that the model does not have. Warns of texts most of whose tokens the tokenizer does not know.
+    """
+    kind = None if samples is None else samples.kind
+    if kind in ("batches", "graph"):
+        return None, {}
+    processor = getattr(processor, PARTS.get(kind or "", ""), processor)
+    is_texts = is_tokenizer(processor)
+    # Of images, or of sound, of transformers
+    names = getattr(processor, "model_input_names", ()) if callable(processor) else ()
+    is_processor = not is_texts and bool(names) and hasattr(processor, "to_dict")
+    known = (None, "texts") if is_texts else (None, "images", "arrays")
+    if (is_texts or is_processor) and kind not in known:
+        what = "a tokenizer" if is_texts else "a processor"
+        raise ValueError(
+            f"load_model: {name} comes with {what}, which cannot read {kind}; choose other data, "
+            "or pass (model, prepare) with a function that makes a batch of a list of samples"
+        )
+    if is_texts:
+        return _of_tokenizer(module, processor, samples, name)
+    if is_processor and kind == "arrays" and "pixel_values" in names:
+        return _of_arrays(module), {}
+    if is_processor:
+        return _of_processor(module, processor)
+    if callable(processor):
+        return processor, {
+            "processor": getattr(processor, "__qualname__", type(processor).__name__)
+        }
+    if processor is not None:
+        raise ValueError(
+            f"load_model: the processor of {name} must be a tokenizer, a processor of images, or a "
+            f"function of a list of samples; got {type(processor).__name__}"
+        )
+    if kind in PAIRS:
+        raise ValueError(
+            f"load_model: {name} does not know how to read {kind}; pass {PAIRS[kind]}, or (model, "
+            "prepare) with a function that makes a batch of a list of samples"
+        )
+    return _of_arrays(module), {}
+
+
+def is_tokenizer(value: Any) -> bool:
+    """Return whether this is a tokenizer of transformers."""
+    return (
+        callable(value) and hasattr(value, "pad_token") and hasattr(value, "convert_ids_to_tokens")
+    )
+
+
+def word_vectors(module: Any) -> int | None:
+    """Return how many word vectors a model has, if it is known."""
+    try:
+        return int(module.get_input_embeddings().num_embeddings)
+    except (AttributeError, NotImplementedError, TypeError, ValueError):
+        return None
+
+
+def _of_tokenizer(module: Any, tokenizer: Any, samples: Samples | None, name: str) -> Prepared:
+    """Return the function that makes a batch of texts, padded on the right to the longest."""
+    facts: dict[str, Any] = {}
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise ValueError(
+                "load_model: the tokenizer has no token to pad with; set tokenizer.pad_token"
+            )
+        tokenizer = copy.deepcopy(tokenizer)
+        tokenizer.pad_token = tokenizer.eos_token
+        facts["padded with"] = tokenizer.eos_token
+    longest = _longest(module, tokenizer)
+    names = set(inputs_of(module).names)
+    options = {"padding": True, "padding_side": "right", "truncation": longest is not None}
+    options |= {"max_length": longest, "return_attention_mask": True}
+
+    def prepare(texts: list[str]) -> dict[str, Any]:
+        return _accepted(tokenizer(list(texts), return_tensors="pt", **options), names)
+
+    facts |= {"processor": type(tokenizer).__name__, **options}
+    if samples is not None:
+        facts |= _read_texts(tokenizer, samples, longest, word_vectors(module), name)
+    return prepare, facts
+
+
+def _read_texts(
+    tokenizer: Any, samples: Samples, longest: int | None, vectors: int | None, name: str
+) -> dict[str, Any]:
+    """Read all texts once, and return how many are cut, if any."""
+    special = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
+    cut, tokens, unknown, largest = 0, 0, 0, 0
+    for start in range(0, len(samples), PIECE):
+        texts = list(samples.batch(start, start + PIECE))
+        lists = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+        cut += sum(longest is not None and len(ids) > longest for ids in lists)
+        ids = np.concatenate([np.asarray(part[:longest], np.int64) for part in lists])
+        largest = max(largest, int(ids.max(initial=0)))
+        tokens += int((~np.isin(ids, special)).sum())
+        unknown += int((ids == tokenizer.unk_token_id).sum())
+    if vectors is not None and largest >= vectors:
+        raise ValueError(
+            f"load_model: the tokenizer of {name} gives ids up to {largest}, the model has "
+            f"{vectors} word vectors; pass (model, tokenizer) with the tokenizer of the model"
+        )
+    if unknown > MANY * tokens:
+        warnings.warn(
+            f"load_model: the tokenizer of {name} does not know {unknown} of {tokens} tokens of "
+            f"{samples.name}; check that it is the tokenizer of the model, and the language",
+            stacklevel=4,
+        )
+    return {"texts cut": cut} if cut else {}
+
+
+def _longest(module: Any, tokenizer: Any) -> int | None:
+    config = getattr(module, "config", None)
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions is not None and getattr(config, "model_type", "") in OFFSET:
+        positions -= (getattr(config, "pad_token_id", None) or 0) + 1
+    limits = [tokenizer.model_max_length, positions]
+    usable = [limit for limit in limits if isinstance(limit, int) and 0 < limit < UNLIMITED]
+    return min(usable, default=None)
+
+
+def _of_processor(module: Any, processor: Any) -> Prepared:
+    """Return the function that makes a batch of images, or of sounds at the rate of the model."""
+    names = set(inputs_of(module).names)
+    rate = getattr(processor, "sampling_rate", None)
+    sound = {} if rate is None else {"sampling_rate": rate, "padding": True}
+
+    def prepare(values: Any) -> dict[str, Any]:
+        return _accepted(processor(list(values), return_tensors="pt", **sound), names)
+
+    return prepare, {"processor": type(processor).__name__, **sound}
+
+
+def _accepted(batch: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    entries = dict(batch)
+    return {k: v for k, v in entries.items() if k in names} if names & set(entries) else entries
+
+
+def _of_arrays(module: Any) -> Callable[[Any], Any]:
+    """Return the function that makes tensors of arrays, in the precision of the model."""
+    torch = need("torch")
+    floating = (p.dtype for p in module.parameters() if p.is_floating_point())
+    dtype = next(floating, torch.get_default_dtype())
+
+    def prepare(array: Any) -> Any:
+        if not isinstance(array, torch.Tensor):
+            copied = np.array(array)  # in memory, in the order of bytes of the machine
+            array = torch.from_numpy(copied.astype(copied.dtype.newbyteorder("=")))
+        return array.to(dtype) if array.is_floating_point() else array
+
+    return prepare

@@ -1,0 +1,454 @@
+"""Samples from files, folders, functions and objects of Python: the one door to all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.extras import need
+from ..base.rng import generator
+from ..base.text import encodable
+from ..data.array_files import explained, open_array
+from .batches import check_order, is_graph
+from .cora import read_cora
+from .files import natural
+from .samples import (
+    FORMS,
+    Samples,
+    checked_texts,
+    digest_of_arrays,
+    digest_of_file,
+    digest_of_files,
+    digest_of_images,
+    digest_of_row,
+    digest_of_texts,
+    of_texts,
+)
+from .scripts import call_function, is_function
+from .tables import (
+    IMAGES,
+    LABELS,
+    TEXT_SUFFIXES,
+    TEXTS,
+    as_labels,
+    column_of,
+    labels_in,
+    read_texts,
+)
+
+
+def load_samples(
+    data: Any,
+    *,
+    column: str | None = None,
+    name: str = "",
+    limit: int | None = None,
+    unique: bool = False,
+    seed: int = 0,
+) -> Samples:
+    """Return the samples in a file, a folder or an object of Python.
+
+    Files: ``.txt`` has a text per line, in UTF-8. ``.csv`` has a header and may quote; ``.tsv`` has
+    a header and no quoting, as in GLUE, so that quotes are part of the text; ``.jsonl`` has an
+    object or a text per line; ``.parquet`` is a table. ``.npy`` stays on disk; ``.npz`` holds one
+    array, or several of which ``column`` names one. A folder of images is read in natural order,
+    and its sub-folders, if it has any, are the classes. A folder of Cora holds ``raw/ind.cora.*``:
+    its features are those of the files, not divided by the sums of their rows.
+    ``file.py:function`` returns any of the objects below.
+
+    Objects: a list of texts, of images of Pillow or of their paths; an array or tensor with a row
+    per sample; a data set of PyTorch with a length, whose samples are texts, images or tensors, or
+    tuples that begin with one; a loader, or a list, of batches that a model can be called with; a
+    graph of PyTorch Geometric; a data set of Hugging Face; a column or data frame of pandas or
+    polars. Images and arrays are read when they are needed.
+
+    Parameters
+    ----------
+    data : the source.
+    column : of a table, or the name of an array in an archive. The default is ``sentence`` or
+        ``text``, or else the only column most of whose values are texts; of data sets also
+        ``image`` or ``img``.
+    name : of the samples, by default that of the file or folder.
+    limit, seed : the most samples to read, drawn by the seed, in their order.
+    unique : leave out texts, image files, images and rows that equal an earlier one. Copies make
+        intervals too narrow and unrelated models alike.
+
+    Raises ``ValueError``, with the remedy, for a source of another form, a column that does not
+    exist or must be chosen, a list with a blank text, and a file that cannot be read. Blank lines
+    of files are left out and counted in ``facts``. Warns of a first line that names columns and
+    looks like a sample, and of a ``.txt`` file that looks like a table.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"load_samples: limit must be a whole number from 1; got {limit!r}")
+    if isinstance(data, Samples):
+        samples = data
+    elif isinstance(data, str | Path):
+        samples = _of_word(str(data), column)
+    else:
+        samples = samples_of(data, column)
+    samples = replace(samples, name=name) if name else samples
+    if unique and samples.distinct is None:
+        raise ValueError(
+            f"load_samples: unique=True cannot compare the entries of {samples.name}; leave out "
+            "the copies yourself"
+        )
+    if unique and len(places := list((samples.distinct or {}).values())) < len(samples):
+        samples = chosen(samples, places, {"copies left out": len(samples) - len(places)})
+    if limit is None or (samples.count is not None and samples.count <= limit):
+        return samples
+    if samples.read is None:
+        remedy = "give fewer batches, or choose rows of the results"
+        raise ValueError(
+            f"load_samples: limit={limit} cannot cut {samples.kind} of {samples.name}; {remedy}"
+        )
+    # The first may be of one class
+    places = sorted(generator(seed, "limit").choice(len(samples), limit, replace=False).tolist())
+    return chosen(samples, places, {"limit": limit, "of": samples.count})
+
+
+def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
+    """Return samples for one batch: drawn where they can be, or those that come first."""
+    if samples.read is not None:
+        return load_samples(samples, limit=batch_size, seed=seed)
+    if samples.kind == "graph":
+        return samples
+
+    def first() -> Iterator[Any]:
+        return islice(samples.batches(), 1)
+
+    return replace(samples, ids=None, labels=None, count=None, stream=first, digest=None)
+
+
+def _of_word(spec: str, column: str | None) -> Samples:
+    path = Path(spec)
+    if is_function(spec):
+        data, function = call_function(spec, "load_samples")
+        return replace(samples_of(data, column), name=function)
+    if not path.exists():
+        raise ValueError(f"load_samples: {spec} does not exist; data may be {FORMS}")
+    if path.is_dir():
+        is_cora = (path / "raw" / "ind.cora.x").exists()
+        return _cora(path) if is_cora else _read_folder_of_images(path)
+    if path.suffix in TEXT_SUFFIXES:
+        return read_texts(path, column)
+    if path.suffix in (".npy", ".npz"):
+        return _array(path, column)
+    raise ValueError(f"load_samples: {path} has no suffix that is known; data may be {FORMS}")
+
+
+def _array(path: Path, column: str | None) -> Samples:
+    facts: dict[str, Any] = {"file": path.name}
+    if path.suffix == ".npy":
+        return of_array(open_array(path), path.stem, facts)
+    with explained(str(path)), np.load(path, allow_pickle=False) as archive:
+        keys = list(archive.files)
+        if column is None and len(keys) != 1:
+            listed = ", ".join(keys) or "none"
+            raise ValueError(f"it has the arrays {listed}; choose one by column")
+        key = column or keys[0]
+        if key not in keys:
+            raise ValueError(f"it has no array {key!r}; it has {', '.join(keys)}")
+        return of_array(archive[key], path.stem, facts | {"array": key})
+
+
+def _cora(folder: Path) -> Samples:
+    torch, graphs = need("torch"), need("torch_geometric.data")
+    data = read_cora(folder, strict=False, normalized=False)
+    nodes = len(data.labels)
+    masks = {}
+    for part in ("train", "val", "test"):
+        mask = torch.zeros(nodes, dtype=torch.bool)
+        mask[getattr(data, {"val": "validation"}.get(part, part))] = True
+        masks[f"{part}_mask"] = mask
+    x, links, y = (torch.from_numpy(part) for part in (data.x, data.links, data.labels))
+    graph = graphs.Data(x=x, edge_index=links, y=y, **masks)
+    facts = {"folder": folder.name, "features": "as in the files"}
+    return of_graph(graph, folder.name, facts)
+
+
+def samples_of(data: Any, column: str | None) -> Samples:
+    """Return the samples in an object; see :func:`resemblance.models.load_samples`."""
+    if isinstance(data, Samples):
+        return data
+    if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
+        return _of_dataset(data, column)
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return _of_frame(data, column)
+    if column is not None:
+        raise ValueError(
+            f"load_samples: a {type(data).__name__} has no columns; leave column={column!r} out"
+        )
+    if is_graph(data):
+        return of_graph(data, "graph")
+    if hasattr(data, "to_list") and hasattr(data, "dtype"):  # a column of pandas or polars
+        return of_texts(checked_texts(data.to_list(), "the column"), str(data.name or "texts"))
+    if hasattr(data, "shape") and hasattr(data, "dtype"):
+        return of_array(data, "array")
+    if isinstance(data, list | tuple):
+        return _of_list(data)
+    if hasattr(data, "batch_size") or not hasattr(data, "__getitem__"):
+        return _of_batches(data)
+    if isinstance(data, Mapping) or not hasattr(data, "__len__"):
+        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
+    return _of_items(data)
+
+
+def is_image(value: Any) -> bool:
+    """Return whether this is an image of Pillow."""
+    return all(hasattr(value, part) for part in ("convert", "mode", "size", "tobytes"))
+
+
+def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
+    """Return an array or tensor with a row per sample as samples; texts as texts."""
+    shape = tuple(array.shape)
+    kind = getattr(array.dtype, "kind", "f")
+    if kind in "UT" or (kind == "O" and len(shape) == 1):
+        texts = checked_texts(array.tolist(), "the array")
+        return of_texts(texts, name, facts=dict(facts or {}))
+    if not shape or shape[0] == 0 or kind not in "biuf":
+        raise ValueError(
+            f"load_samples: {name} must be an array of numbers with a row per sample; got shape "
+            f"{shape} of {array.dtype}"
+        )
+    return Samples(
+        "arrays",
+        name,
+        count=shape[0],
+        facts={"shape": list(shape), "dtype": str(array.dtype), **(facts or {})},
+        read=lambda start, stop: array[start:stop],
+        digest=lambda count: digest_of_arrays([("", array[:count])]),
+        keys=lambda places: [digest_of_row(array[i : i + 1]) for i in places],
+    )
+
+
+def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
+    """Return a graph of PyTorch Geometric, whose samples are its nodes."""
+    keys, nodes = sorted(graph.keys()), int(graph.num_nodes)
+    tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
+    y: Any = graph["y"] if "y" in keys else None
+    has_classes = hasattr(y, "detach") and y.shape == (nodes,) and not y.is_floating_point()
+    labels = np.asarray(y.cpu().numpy()) if has_classes else None
+    about = {"unit": "nodes"} | dict(facts or {})
+    stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
+    return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
+
+
+def _of_list(data: list[Any] | tuple[Any, ...]) -> Samples:
+    if not data:
+        raise ValueError(f"load_samples: the list is empty; data may be {FORMS}")
+    if isinstance(data[0], str) and all(_is_image_file(entry) for entry in data):
+        data = [Path(entry) for entry in data]
+    if all(isinstance(entry, Path) for entry in data):
+        return _of_image_files(list(data), None, {})
+    if isinstance(data[0], str):
+        return of_texts(checked_texts(data, "the list"), "texts")
+    if all(is_image(entry) for entry in data):
+        return _of_images(data)
+    return _of_batches(data)
+
+
+def _is_image_file(value: Any) -> bool:
+    suffix = value[-5:].lower().rpartition(".")[2] if isinstance(value, str) else ""
+    return f".{suffix}" in IMAGE_SUFFIXES and "\n" not in value and Path(value).is_file()
+
+
+def _of_images(images: Any) -> Samples:
+    return Samples(
+        "images",
+        "images",
+        count=len(images),
+        read=lambda start, stop: [image.convert("RGB") for image in images[start:stop]],
+        digest=lambda count: digest_of_images(images[:count]),
+        keys=lambda places: [digest_of_images([images[i]]) for i in places],
+    )
+
+
+def _of_batches(data: Any) -> Samples:
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):
+        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
+    check_order(data)
+    source: Any = getattr(data, "dataset", None)
+    is_whole = hasattr(source, "__len__") and not getattr(data, "drop_last", False)
+    count = len(source) if is_whole and getattr(data, "batch_sampler", None) else None
+    return Samples("batches", "batches", count=count, stream=lambda: data)
+
+
+def _of_items(data: Any) -> Samples:
+    """Return a data set with a length as samples, which are read one by one."""
+    count = len(data)
+    first = _input(data[0]) if count else None
+    if is_graph(first):
+        if count == 1:
+            return of_graph(first, type(data).__name__)
+        raise ValueError(
+            f"load_samples: a data set of {count} graphs needs batches; pass "
+            "torch_geometric.loader.DataLoader(data)"
+        )
+    kinds = {"texts": isinstance(first, str), "images": is_image(first)}
+    kinds["arrays"] = hasattr(first, "shape") and hasattr(first, "dtype")
+    kind = next((kind for kind, is_so in kinds.items() if is_so), None)
+    if kind is None:
+        raise ValueError(
+            "load_samples: a data set must hold texts, images or tensors, or tuples that begin "
+            f"with one; got {type(first).__name__}: pass a DataLoader(data, batch_size=32)"
+        )
+
+    def read(start: int, stop: int) -> Any:
+        entries = [_input(data[i]) for i in range(start, stop)]
+        if kind == "images":
+            return [image.convert("RGB") for image in entries]
+        return entries if kind == "texts" else stacked(entries)
+
+    labels = as_labels(getattr(data, "targets", ()))
+    labels = labels if labels is not None and len(labels) == count else None
+    return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
+
+
+def chosen(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) -> Samples:
+    """Return the samples at some places, with more facts."""
+
+    def read(start: int, stop: int) -> Any:
+        parts = [samples.batch(i, i + 1)[0] for i in places[start:stop]]
+        return stacked(parts) if samples.kind == "arrays" else parts
+
+    def keys(some: Iterable[int]) -> Any:
+        return samples.keys([places[i] for i in some])
+
+    def digest(count: int) -> str:
+        of_each = keys(range(count))
+        return digest_of_texts([k.hex() if isinstance(k, bytes) else k for k in of_each])
+
+    return replace(
+        samples,
+        ids=None if samples.ids is None else tuple(samples.ids[i] for i in places),
+        labels=None if samples.labels is None else samples.labels[list(places)],
+        count=len(places),
+        places=tuple(places if samples.places is None else (samples.places[i] for i in places)),
+        total=samples.count if samples.places is None else samples.total,
+        facts={**samples.facts, **facts},
+        read=read,
+        digest=None if samples.keys is None else digest,
+        keys=None if samples.keys is None else keys,
+    )
+
+
+def stacked(entries: list[Any]) -> Any:
+    """Return arrays or tensors of samples as one, with a row per sample."""
+    if hasattr(entries[0], "detach"):
+        return need("torch").stack(entries)
+    return np.stack(entries)
+
+
+def _input(entry: Any) -> Any:
+    return entry[0] if isinstance(entry, tuple | list) and entry else entry
+
+
+def _of_dataset(data: Any, column: str | None) -> Samples:
+    if isinstance(data, Mapping):
+        listed = ", ".join(map(repr, data))
+        raise ValueError(f"load_samples: the data set has the splits {listed}; pass one, data[...]")
+    where, count = "the data set", len(data)
+    if not count:
+        raise ValueError("load_samples: the data set is empty")
+    names = tuple(data.column_names)
+    first = data[0]
+    columns = {name: data[name] if isinstance(first[name], str) else () for name in names}
+    chosen = column_of(columns, column, where, (*TEXTS, *IMAGES))
+    labels = labels_in({name: list(data[name]) for name in LABELS if name in names})
+    about = {"column": chosen}
+    if isinstance(first[chosen], str):
+        texts = checked_texts(data[chosen], where)
+        return of_texts(texts, chosen, labels=labels, facts=about)
+
+    def read(start: int, stop: int) -> Any:
+        entries = list(data[start:stop][chosen])
+        if is_image(first[chosen]):
+            return [image.convert("RGB") for image in entries]
+        return stacked([np.asarray(entry) for entry in entries])
+
+    kind: Any = "images" if is_image(first[chosen]) else "arrays"
+    version = getattr(data, "_fingerprint", None)
+    about |= {} if version is None else {"fingerprint of the data set": version}
+    return Samples(kind, chosen, None, labels, count, about, read)
+
+
+def _of_frame(data: Any, column: str | None) -> Samples:
+    if not len(data):
+        raise ValueError("load_samples: the data frame has no rows")
+    columns = {str(name): data[name].to_list() for name in data.columns}
+    if column is None and all(isinstance(v[0], int | float) for v in columns.values()):
+        raise ValueError(
+            "load_samples: the data frame holds numbers; pass data.to_numpy() for a sample per row"
+        )
+    chosen = column_of(columns, column, "the data frame")
+    texts = checked_texts(columns[chosen], "the data frame", "row")
+    return of_texts(texts, chosen, labels=labels_in(columns), facts={"column": chosen})
+
+
+IMAGE_SUFFIXES = (
+    ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm",
+)  # fmt: skip
+
+
+def _read_folder_of_images(folder: Path) -> Samples:
+    """Return the images in a folder in natural order; its sub-folders are their classes."""
+    files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+    hidden = re.compile(r"(^|/)\.")
+    legible = {f: name for f, name in files.items() if not hidden.search(name.as_posix())}
+    images = [file for file in legible if file.suffix.lower() in IMAGE_SUFFIXES]
+    if not images:
+        raise ValueError(
+            f"load_samples: {folder} holds no image ({', '.join(IMAGE_SUFFIXES)}), and no "
+            "raw/ind.cora.* of Cora; name another folder, or a file"
+        )
+    others = sorted(name.as_posix() for file, name in legible.items() if file not in set(images))
+    facts = {"folder": folder.name} | ({"other files left out": others} if others else {})
+    return _of_image_files(images, folder, facts)
+
+
+def _of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, Any]) -> Samples:
+    """Return files of images as samples: in natural order below a folder, or as they are listed."""
+    names = {file: file.relative_to(folder) if folder else file for file in files}
+    if folder is not None:
+        files = sorted(files, key=lambda file: natural(names[file]))
+    by_name = {encodable(names[file].as_posix()): file for file in files}
+    if len(by_name) < len(files):
+        raise ValueError("load_samples: an image is listed twice; name each once")
+    labels = None
+    if folder is not None and all(len(name.parts) > 1 for name in names.values()):
+        tops = {name.parts[0] for name in names.values()}
+        classes = sorted(tops, key=lambda top: natural(Path(top)))
+        numbers = {top: number for number, top in enumerate(classes)}
+        labels = np.array([numbers[names[file].parts[0]] for file in files])
+        facts = facts | {"classes": [encodable(top) for top in classes]}
+    digest_once = cache(digest_of_file)
+    return Samples(
+        "images",
+        folder.name if folder is not None else "images",
+        tuple(by_name),
+        labels,
+        len(files),
+        facts,
+        read=lambda start, stop: [open_image(file) for file in files[start:stop]],
+        digest=lambda count: digest_of_files(dict(zip(by_name, map(digest_once, files[:count])))),
+        keys=lambda places: [digest_once(files[i]) for i in places],
+    )
+
+
+def open_image(path: Path) -> Any:
+    """Return an image in red, green and blue; ``ValueError``, naming the file, if it is broken."""
+    image = need("PIL.Image")
+    try:
+        with image.open(path) as opened:
+            return opened.convert("RGB")
+    except Exception as error:  # whatever a damaged file causes in its decoder
+        raise ValueError(
+            f"load_samples: {path} is not an image that can be read ({error}); remove or replace it"
+        ) from error

@@ -1,0 +1,223 @@
+"""The samples that models see, and fingerprints (SHA-256) of the content of samples and weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.extras import need
+
+Kind = Literal["texts", "images", "arrays", "batches", "graph"]
+FILE_FORMS = (
+    "a .txt, .csv, .tsv, .jsonl or .parquet file of texts, a .npy or .npz file, a folder of "
+    "images, a folder of Cora with raw/ind.cora.*, file.py:function"
+)
+OBJECT_FORMS = (
+    ", or an object of Python: a list of texts or of images, an array or a tensor with a row per "
+    "sample, a data set or loader of PyTorch or PyTorch Geometric, a data set of Hugging Face, or "
+    "a column or data frame of pandas or polars"
+)
+FORMS = FILE_FORMS + OBJECT_FORMS
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples in a fixed order, which models see in batches.
+
+    ``kind``: ``"texts"``, ``"images"`` and ``"arrays"`` are read by ``batch``, a piece at a time;
+    ``"batches"`` and ``"graph"`` are ready for the model and come from ``batches``. ``ids``: the
+    name of each sample, if it has one. ``labels``: the class of each sample, as a whole number.
+    ``count``: None where it is not known before all batches are read. ``places``: the numbers of
+    samples that were chosen, among ``total``. ``facts``: what is recorded of the source, for JSON.
+    ``read``, ``stream``, ``digest`` and ``keys`` are behind ``batch``, ``batches``, ``fingerprint``
+    and ``distinct``.
+    """
+
+    kind: Kind
+    name: str
+    ids: tuple[str, ...] | None = None
+    labels: np.ndarray | None = None
+    count: int | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    read: Any = None
+    stream: Any = None
+    digest: Any = None
+    keys: Any = None
+    places: tuple[int, ...] | None = None
+    total: int | None = None
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """The SHA-256 of the content of these samples; None where it cannot be read twice."""
+        return None if self.digest is None else str(self.digest(self.count))
+
+    @cached_property
+    def distinct(self) -> dict[Any, int] | None:
+        """The first of equal samples, by what makes them equal; None where this is not known."""
+        if self.keys is None:
+            return None
+        first: dict[Any, int] = {}
+        for number, key in enumerate(self.keys(range(len(self)))):
+            first.setdefault(key, number)
+        return first
+
+    def __len__(self) -> int:
+        """Return the number of samples; ``TypeError`` where it is not known."""
+        if self.count is None:
+            raise TypeError(f"the number of samples of {self.name} is not known; see .count")
+        return self.count
+
+    def batch(self, start: int, stop: int) -> Any:
+        """Return the samples from ``start`` to before ``stop``: a list, or a part of an array."""
+        if self.read is None:
+            raise ValueError(f"{self.name} holds {self.kind}, which come from .batches()")
+        return self.read(start, min(stop, len(self)))
+
+    def batches(self) -> Iterator[Any]:
+        """Return an iterator over batches that are ready for a model."""
+        if self.stream is None:
+            raise ValueError(f"{self.name} holds {self.kind}, which come from .batch(start, stop)")
+        return iter(self.stream())
+
+
+def checked_texts(texts: Iterable[Any], where: str, what: str = "sample") -> list[str]:
+    """Return texts as a list; ``ValueError`` for one that is none or has only blanks."""
+    checked = list(texts)
+    if not checked:
+        raise ValueError(f"load_samples: {where} holds no text")
+    for number, text in enumerate(checked, 1):
+        if not isinstance(text, str):
+            got = f"{what} {number} is a {type(text).__name__}"
+            raise ValueError(f"load_samples: {where} must hold texts only; {got}")
+        if not text.strip():
+            raise ValueError(
+                f"load_samples: {what} {number} of {where} is blank, and a model has nothing to "
+                "read there; remove it"
+            )
+    return checked
+
+
+def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
+    """Return texts as samples."""
+    return Samples(
+        "texts",
+        name,
+        count=len(texts),
+        read=lambda start, stop: texts[start:stop],
+        digest=lambda count: digest_of_texts(texts[:count]),
+        keys=lambda places: [texts[i] for i in places],
+        **parts,
+    )
+
+
+PIECE = 2**24  # bytes of an array that are in memory at a time
+
+
+def digest_of_texts(texts: Iterable[str]) -> str:
+    """Return the fingerprint of texts in their order."""
+    digest = hashlib.sha256(b"texts")
+    for text in texts:
+        _add(digest, text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def digest_of_files(contents: Mapping[str, bytes]) -> str:
+    """Return the fingerprint of files by name, from those of their contents."""
+    digest = hashlib.sha256(b"files")
+    for name, content in contents.items():
+        _add(digest, name.encode("utf-8", "surrogatepass"))
+        _add(digest, content)
+    return digest.hexdigest()
+
+
+def digest_of_file(path: Path) -> bytes:
+    """Return the fingerprint of the content of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def digest_of_row(row: Any) -> bytes:
+    """Return the fingerprint of a row of an array or tensor."""
+    return hashlib.sha256(_bytes(row)).digest()
+
+
+def digest_of_images(images: Iterable[Any]) -> str:
+    """Return the fingerprint of images of Pillow, of their pixels."""
+    digest = hashlib.sha256(b"images")
+    for image in images:
+        _add(digest, f"{image.mode} {image.size}".encode())
+        _add(digest, image.tobytes())
+    return digest.hexdigest()
+
+
+def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
+    """Return the fingerprint of arrays or tensors by name: their shapes, types and values."""
+    digest = hashlib.sha256(b"arrays")
+    for name, array in arrays:
+        _add(digest, f"{name} {array.dtype} {tuple(array.shape)}".encode())
+        for piece in _pieces(array):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def digest_after(before: str, value: Any) -> str:
+    """Return the fingerprint of what one of ``before`` was of, and then a sample or a batch.
+
+    It does not depend on what a model or its tokenizer does with the samples.
+    """
+    digest = hashlib.sha256(before.encode())
+    for kind, content in _contents(value):
+        _add(digest, kind.encode())
+        _add(digest, content)
+    return digest.hexdigest()
+
+
+def _contents(value: Any) -> Iterator[tuple[str, bytes]]:
+    """Yield what is in a sample or a batch: texts, pixels, arrays, and the names of entries."""
+    if isinstance(value, str):
+        yield "text", value.encode("utf-8", "surrogatepass")
+    elif hasattr(value, "shape") and hasattr(value, "dtype"):
+        yield "array", digest_of_arrays([("", value)]).encode()
+    elif hasattr(value, "tobytes") and hasattr(value, "mode"):
+        yield "image", digest_of_images([value]).encode()
+    elif isinstance(value, Mapping) or hasattr(value, "num_nodes"):
+        for key in sorted(value.keys(), key=str):
+            yield "entry", str(key).encode()
+            yield from _contents(value[key])
+    elif isinstance(value, list | tuple):
+        yield "list", str(len(value)).encode()
+        for entry in value:
+            yield from _contents(entry)
+    else:
+        plain = value is None or isinstance(value, int | float)
+        yield "other", (repr(value) if plain else type(value).__name__).encode()
+
+
+def _add(digest: Any, content: bytes) -> None:
+    """Add a content and its length, so that no two lists of contents give the same bytes."""
+    digest.update(len(content).to_bytes(8, "little"))
+    digest.update(content)
+
+
+def _pieces(array: Any) -> Iterable[bytes]:
+    if not array.shape or 0 in array.shape:
+        yield _bytes(array)
+        return
+    row = max(1, int(np.prod(array.shape[1:])) * array.dtype.itemsize)
+    step = max(1, PIECE // row)
+    for start in range(0, array.shape[0], step):
+        yield _bytes(array[start : start + step])
+
+
+def _bytes(array: Any) -> bytes:
+    if hasattr(array, "detach"):  # a tensor, perhaps of a type that NumPy lacks
+        torch = need("torch")
+        flat = array.detach().cpu().contiguous().reshape(-1)
+        array = flat.view(torch.uint8).numpy() if flat.numel() else flat.float().numpy()
+    return np.ascontiguousarray(array).tobytes()

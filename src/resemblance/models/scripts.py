@@ -1,0 +1,174 @@
+"""Models and samples from files that run: of Python, and exported programs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..base.extras import need
+from ..base.user_modules import OwnFileError, load_module, neighbours_of, own_module
+
+PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
+SUFFIXES = (".pt2", *PICKLES)
+CODE = ("aotinductor", "opaque_obj", "custom_obj")  # parts of an export that are libraries, pickles
+# What PyTorch writes of the sizes of tensors, and evaluates as it reads
+ARITHMETIC = (
+    ast.Expression, ast.Constant, ast.Name, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp,
+    ast.BoolOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
+FUNCTIONS = (
+    "Symbol Integer Rational Float Add Mul Pow Max Min Abs And Or Not Equality Unequality "
+    "StrictLessThan LessThan StrictGreaterThan GreaterThan ceiling floor FloorDiv ModularIndexing "
+    "Where PythonMod Mod CleanDiv CeilToInt FloorToInt CeilDiv LShift RShift PowByNatural FloatPow "
+    "FloatTrueDiv IntTrueDiv IsNonOverlappingAndDenseIndicator TruncToFloat TruncToInt RoundToInt "
+    "RoundDecimal ToFloat Identity"
+)
+NAMES = ("name", "as_name", "forward_arg_names")  # that PyTorch writes into the code of forward
+TREES = ("in_spec", "out_spec")
+IMPORTS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports what a tree names
+SHOWN = 60  # letters of a text in a message
+FORCED, FORBIDDEN = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
+SCRIPT = (
+    "is TorchScript, which does not show what its layers return; save the model by "
+    "torch.export.save as .pt2, or"
+)
+PICKLE = "is a pickle, which may run code when it is read, or holds weights without a model"
+BY_CODE = (
+    "write a function that builds the model and loads its weights (torch.load with "
+    "weights_only=True), and name it as file.py:function"
+)
+
+
+def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any]]:
+    """Return the model in a file of ``torch.export.save``, with its modules as they were.
+
+    Raises ``ValueError`` for another file: TorchScript does not show what its layers return, and
+    pickles, of whole models or of weights, would run code or lack the model. An export with
+    compiled libraries, with pickled objects, or with sizes that are more than arithmetic is refused
+    for the same reason.
+    """
+    path = Path(file)
+    if path.suffix != ".pt2":
+        names: list[str] = []
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        is_script = any(Path(name).name == "constants.pkl" for name in names)
+        raise ValueError(f"load_model: {path} {SCRIPT if is_script else PICKLE}; {BY_CODE}")
+    torch = need("torch")
+    try:
+        with warnings.catch_warnings(), _without_code(path):
+            warnings.simplefilter("ignore")  # of PyTorch about its inner parts
+            # The flat module of a program has no layers that can be watched
+            return torch.export.unflatten(torch.export.load(path)), None, {"file": path.name}
+    except Exception as error:  # whatever a damaged file causes
+        reason = str(error).partition(". ")[0]  # then PyTorch recommends to run the pickle
+        raise ValueError(
+            f"load_model: {path} cannot be read by torch.export.load ({reason}); save it by "
+            "torch.export.save, with the same version of PyTorch and tensors only"
+        ) from error
+
+
+@contextmanager
+def _without_code(path: Path) -> Iterator[None]:
+    """Have PyTorch refuse pickles and expressions that may run code, which it would read."""
+    archive = need("torch._C").PyTorchFileReader(str(path))  # two readers may see two contents
+    names = archive.get_all_records()
+    if any(part.startswith(CODE) for name in names for part in Path(name).parts):
+        raise ValueError("it holds compiled libraries or pickled objects, which may run code")
+    for name in names:
+        if name.startswith("models/") or name.lower().endswith(".json"):
+            _check_values(json.loads(archive.get_record(name)))
+    before = {name: os.environ.pop(name, None) for name in (FORCED, FORBIDDEN)}
+    os.environ[FORCED] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[FORCED]
+        os.environ.update({name: value for name, value in before.items() if value is not None})
+
+
+def _check_values(value: Any, key: str = "") -> None:
+    """Raise ``ValueError`` for a text in a program that would become code as PyTorch reads it."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            _check_values(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            _check_values(part, key)
+    elif isinstance(value, str):
+        is_safe = _is_arithmetic(value) if key == "expr_str" else True
+        if key in NAMES:
+            is_safe = value.isidentifier() or not value
+        elif key == "as_operator":
+            is_safe = value.startswith("torch.ops.") and value.count(".") > 2
+        elif key in TREES:
+            is_safe = not any(word in value for word in IMPORTS)
+        if not is_safe:
+            raise ValueError(f"its {key} {value[:SHOWN]!r} may run code")
+
+
+def _is_arithmetic(text: str) -> bool:
+    """Return whether an expression only computes with numbers and symbols."""
+    if not (text.isascii() and text.isprintable()) or set(text) & {"\\", "#"}:
+        return False
+    try:
+        return all(map(_is_plain, ast.walk(ast.parse(text, mode="eval"))))
+    except (SyntaxError, RecursionError, MemoryError):
+        return False
+
+
+def _is_plain(part: ast.AST) -> bool:
+    if isinstance(part, ast.Call):
+        return isinstance(part.func, ast.Name) and part.func.id in FUNCTIONS.split()
+    if isinstance(part, ast.Name):
+        return not part.id.startswith("_")
+    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        return re.fullmatch(r"[\w.+-]+", part.value) is not None  # sympy evaluates texts, too
+    return isinstance(part, ARITHMETIC)
+
+
+PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
+
+
+def is_function(spec: str) -> bool:
+    """Return whether a word has the form ``file.py:function``."""
+    return PYTHON.fullmatch(spec) is not None
+
+
+def call_function(spec: str, caller: str) -> tuple[Any, str]:
+    """Return what ``file.py:function`` returns, and the name of the function.
+
+    Raises ``ValueError`` for a file or function that does not exist, ``OwnFileError`` for one that
+    fails or that ends the program.
+    """
+    match = PYTHON.fullmatch(spec)
+    assert match is not None
+    path, function = Path(match["file"]), match["function"]
+    if not path.is_file():
+        raise ValueError(f"{caller}: {path} does not exist; name the file of {function}")
+    with neighbours_of(str(path)):
+        try:
+            module = load_module(str(path.resolve()), own_module(str(path)))
+        except (Exception, SystemExit) as error:  # which would end the command as if all were well
+            raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
+        if not callable(getattr(module, function, None)):
+            functions = [name for name, value in vars(module).items() if callable(value)]
+            defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
+            raise ValueError(f"{caller}: {path} has no function {function!r}; it has {defined}")
+        try:
+            return getattr(module, function)(), function
+        except (Exception, SystemExit) as error:
+            raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,49 @@
+"""Streams from models: run PyTorch models over batches and add up the sums of their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..base.progress import Progress
+from ..stream.stream import Method, Stream
+from .hooks import layers_by_batch
+
+
+def stream_from_model(
+    models: Any,
+    loader: Iterable[Any],
+    layers: str | Sequence[str] | None = None,
+    *,
+    pool: str | Mapping[str, str] | None = None,
+    method: Method = "gram",
+    pairs: Iterable[tuple[str, str]] | None = None,
+    directions: bool = False,
+    samples: str | None = None,
+    progress: Progress = True,
+) -> Stream:
+    """Run PyTorch models over any number of inputs and return the stream of their layers.
+
+    No activations are kept beyond a batch, and a few thousand rows that wait to be added together.
+    They are pooled, and their products computed in float64, on the device of the model; only the
+    sums leave it, at the end.
+
+    Parameters
+    ----------
+    models : a ``torch.nn.Module``, or several by name, whose layers are then called ``name/layer``.
+        All see each batch, and all must be on one device.
+    loader, layers, pool, samples, progress : as in :func:`resemblance.subject_from_model`.
+    method, pairs, directions : as in :class:`resemblance.Stream`.
+
+    Raises ``ValueError`` as :func:`resemblance.subject_from_model` and ``Stream.update`` do.
+    """
+    stream = Stream(method, pairs=pairs, directions=directions)
+    by_name = models if isinstance(models, Mapping) else {"": models}
+    for batch in layers_by_batch(by_name, loader, layers, pool, samples, progress):
+        stream.update(batch)
+    if not stream.layers:
+        raise ValueError(
+            "the loader gave no batch; an iterator that was used before is empty: pass a list or "
+            "a loader"
+        )
+    return stream

@@ -1,0 +1,299 @@
+"""Tables in files: tab-separated, comma-separated, JSON a line, and Parquet, with errors that name
+the line; and the texts in them, or in the lines of a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.extras import need
+from .samples import Samples, of_texts
+
+LARGEST = 2**31 - 1  # letters of a cell: documents are longer than what the csv module takes
+Rows = tuple[list[str], list[Sequence[Any]], list[int]]  # names of columns, rows, their lines
+
+
+def read_rows(path: Path) -> Rows:
+    """Return the names of the columns of a table, its rows, and the line of each.
+
+    ``.tsv``: UTF-8, tabs without quoting, a header; ``.csv``: UTF-8, commas with quoting, a header;
+    ``.jsonl``: a JSON object, or a text, in each line. Blank lines are blank rows.
+
+    Raises ``ValueError`` that names the file, and the line, for what is none of these.
+    """
+    return _READERS[path.suffix](path)
+
+
+def read_parquet(
+    path: Path, choose: Callable[[Mapping[str, str]], Sequence[str]]
+) -> dict[str, list[Any]]:
+    """Return the values of the columns of a Parquet file by name, empty for those not chosen.
+
+    ``choose``: which to read, given their types by name. Needs the package pyarrow. Raises
+    ``ValueError`` that names the file when it has no row, or cannot be read.
+    """
+    parquet = need("pyarrow.parquet")
+    try:
+        file = parquet.ParquetFile(path)
+        fields = {field.name: str(field.type) for field in file.schema_arrow}
+        wanted = list(choose(fields))
+        table = file.read(columns=wanted)
+    except (OSError, need("pyarrow").ArrowException) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    if not table.num_rows:
+        raise ValueError(f"{path} has no row")
+    return {name: table.column(name).to_pylist() if name in wanted else [] for name in fields}
+
+
+def _decoded(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8 (byte {error.start}); save it in that encoding"
+        ) from error
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines; only line feeds end them, as texts may hold the other separators."""
+    lines = _decoded(path).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _from_tsv(path: Path) -> Rows:
+    lines = lines_of(path)
+    names = lines[0].split("\t") if lines else []
+    rows = [line.split("\t") if line.strip() else [""] * len(names) for line in lines[1:]]
+    for number, row in enumerate(rows, 2):
+        _check_width(path, number, row, names)
+    return names, list(rows), list(range(2, len(rows) + 2))
+
+
+def _from_csv(path: Path) -> Rows:
+    rows, lines = [], []
+    limit = csv.field_size_limit(LARGEST)
+    reader = csv.reader(io.StringIO(_decoded(path), newline=""), strict=True)
+    try:
+        names = next(reader, [])
+        for row in reader:
+            cells = row or [""] * len(names)
+            _check_width(path, reader.line_num, cells, names)
+            rows.append(cells)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        line = reader.line_num
+        raise ValueError(f"line {line} of {path} is no CSV: {error}") from error
+    finally:
+        csv.field_size_limit(limit)
+    return names, list(rows), lines
+
+
+def _check_width(path: Path, line: int, row: Sequence[str], names: Sequence[str]) -> None:
+    if len(row) != len(names):
+        hint = "save it as .csv, where cells may be quoted" if path.suffix == ".tsv" else "mend it"
+        raise ValueError(
+            f"line {line} of {path} has {len(row)} cells, and the header {len(names)}; {hint}"
+        )
+
+
+def _from_jsonl(path: Path) -> Rows:
+    lines = [(number, line) for number, line in enumerate(lines_of(path), 1)]
+    entries = {number: _entry(path, number, line) for number, line in lines if line.strip()}
+    names = list(next(iter(entries.values()), {}))
+    for number, entry in entries.items():
+        if not set(names) <= set(entry):
+            raise ValueError(
+                f"line {number} of {path} lacks the entries "
+                f"{', '.join(sorted(set(names) - set(entry)))} of the first line"
+            )
+    rows: list[Sequence[Any]] = [
+        [entries.get(number, {}).get(name) for name in names] for number, _ in lines
+    ]
+    return names, rows, [number for number, _ in lines]
+
+
+def _entry(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"line {line} of {path} is no JSON: {error}") from error
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"line {line} of {path} must be an object or a text; got {type(value).__name__}"
+        )
+    return value
+
+
+_READERS = {".tsv": _from_tsv, ".csv": _from_csv, ".jsonl": _from_jsonl}
+
+
+TEXTS = ("sentence", "text")
+IMAGES = ("image", "img")
+LABELS = ("label", "labels")
+
+
+def column_of(
+    columns: Mapping[str, Sequence[Any]],
+    column: str | None,
+    where: str,
+    preferred: Sequence[str] = TEXTS,
+) -> str:
+    """Return the column with the samples of a table: the one asked for, or the one with texts.
+
+    ``columns``: the values by name; a column without values holds no texts. Raises ``ValueError``
+    with the names of the columns where it must be chosen.
+    """
+    names = [str(name) for name in columns]
+    listed = ", ".join(map(repr, names)) or "none"
+    if column is not None:
+        if column not in names:
+            raise ValueError(f"load_samples: {where} has no column {column!r}; it has {listed}")
+        return column
+    for name in preferred:
+        if name in names:
+            return name
+    texts = [str(name) for name, values in columns.items() if _are_texts(values)]
+    if len(texts) != 1:
+        raise ValueError(
+            f"load_samples: {where} has {len(texts)} columns of texts; choose one of {listed} by "
+            "column"
+        )
+    return texts[0]
+
+
+def labels_in(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None:
+    """Return the classes in a table by column, if they are whole numbers."""
+    values = next((columns[name] for name in LABELS if name in columns), None)
+    return None if values is None else as_labels(values)
+
+
+def as_labels(values: Any) -> np.ndarray | None:
+    """Return classes as an array of integers, or None for what are not whole numbers."""
+    try:
+        numbers = np.array([int(str(value)) for value in values], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return numbers if numbers.ndim == 1 and len(numbers) else None
+
+
+def is_blank(value: Any) -> bool:
+    """Return whether a cell has nothing to read."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    """Return whether most cells of a column are texts; a text may also be a number."""
+    cells = [value for value in values if not is_blank(value)]
+    return 2 * sum(isinstance(cell, str) and not is_number(cell) for cell in cells) > len(cells)
+
+
+WORDS, ENDS = 5, (".", "!", "?")  # of what looks more like a text than like the name of a column
+SHOWN = 40  # letters of a header in a warning
+USUAL = {*TEXTS, *LABELS}
+TEXT_SUFFIXES = (".txt", ".parquet", ".tsv", ".csv", ".jsonl")
+
+
+def read_texts(path: Path, column: str | None) -> Samples:
+    """Return the texts of a file; see :func:`resemblance.models.load_samples`."""
+    if path.suffix == ".txt":
+        return _of_lines(path, column)
+    if path.suffix == ".parquet":
+        return _of_parquet(path, column)
+    names, rows, lines = read_rows(path)
+    if not rows:
+        raise ValueError(f"load_samples: {path} has no row below its header; add samples")
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    chosen = column_of(columns, column, str(path))
+    if names.count(chosen) > 1:
+        raise ValueError(f"load_samples: {path} has two columns {chosen!r}; rename one")
+    if column is None and path.suffix != ".jsonl":
+        _warn_of_header(path, names, chosen)
+    return _samples(path, columns, chosen, lines)
+
+
+def _samples(
+    path: Path, columns: Mapping[str, Sequence[Any]], chosen: str, lines: Sequence[int]
+) -> Samples:
+    """Return a column as samples with their classes; the blank ones are left out and counted."""
+    texts = columns[chosen]
+    places = [place for place, text in enumerate(texts) if not is_blank(text)]
+    if not places:
+        raise ValueError(f"load_samples: {path} holds no text")
+    for place in places:
+        if not isinstance(texts[place], str):
+            raise ValueError(
+                f"load_samples: line {lines[place]} of {path} holds a "
+                f"{type(texts[place]).__name__}, not a text"
+            )
+    labelled = [name for name in LABELS if name in columns]
+    labels = {name: [columns[name][i] for i in places] for name in labelled}
+    facts: dict[str, Any] = {"file": path.name} | ({"column": chosen} if chosen else {})
+    facts |= {"blank left out": len(texts) - len(places)} if len(places) < len(texts) else {}
+    legible = [texts[place] for place in places]
+    return of_texts(legible, path.stem, labels=labels_in(labels), facts=facts)
+
+
+def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
+    """Warn of a first line that is read as the names of columns and looks like a sample."""
+    is_text = len(chosen.split()) >= WORDS or chosen.rstrip().endswith(ENDS)
+    cause = chosen if is_text else next(filter(is_number, names), "")
+    if cause:
+        warnings.warn(
+            f"load_samples: the first line of {path} names its columns, and looks like a sample "
+            f"({cause[:SHOWN]!r}); write a line such as {TEXTS[0]} above it",
+            stacklevel=2,
+        )
+
+
+def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
+    cells, *rows = (re.split(r"[\t,;]", text) for text in texts)
+    is_header = len(cells) > 1 and bool({cell.strip().lower() for cell in cells} & USUAL)
+    is_header &= 2 * sum(len(row) >= len(cells) for row in rows) > len(rows)
+    tabs = {text.count("\t") for text in texts}
+    if is_header or (len(texts) > 1 and len(tabs) == 1 and tabs != {0}):
+        warnings.warn(
+            f"load_samples: {path} looks like a table, and each of its lines is read as one text, "
+            "header and other columns included; save it as .tsv or .csv",
+            stacklevel=2,
+        )
+
+
+def _of_lines(path: Path, column: str | None) -> Samples:
+    if column is not None:
+        raise ValueError(f"load_samples: {path} has no columns; leave column={column!r} out")
+    lines = lines_of(path)
+    samples = _samples(path, {"": lines}, "", range(1, len(lines) + 1))
+    _warn_of_table(path, samples.batch(0, len(samples)))
+    return samples
+
+
+def _of_parquet(path: Path, column: str | None) -> Samples:
+    def choose(fields: Mapping[str, str]) -> list[str]:
+        known = column or next((name for name in TEXTS if name in fields), None)
+        texts = [known] if known else [name for name, kind in fields.items() if "string" in kind]
+        return [name for name in fields if name in (*texts, *LABELS)]
+
+    values = read_parquet(path, choose)
+    chosen = column_of(values, column, str(path))
+    return _samples(path, values, chosen, range(1, len(values[chosen]) + 1))

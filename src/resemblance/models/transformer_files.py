@@ -1,0 +1,90 @@
+"""Models, configs and tokenizers of transformers, read from folders and the hub."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..base.extras import need
+
+SHOWN = 3  # names of weights in an error
+LONGEST = 300  # letters of a reason that are shown
+
+
+def read(kind: Any, name: str | Path, remedy: str, *, caller: str = "", **keywords: Any) -> Any:
+    """Return what a class of transformers reads from a folder or the hub.
+
+    Raises ``ValueError`` with the name and the remedy for whatever goes wrong: a damaged file, an
+    unknown name, no network.
+    """
+    try:
+        with silent():
+            return kind.from_pretrained(name, **keywords)
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = reason if len(reason) < LONGEST else f"{reason[:LONGEST]} ..."
+        if isinstance(error, pickle.UnpicklingError):
+            reason = reason_of(error)
+        raise ValueError(
+            f"{caller}{name} cannot be read by transformers.{kind.__name__} ({reason}); {remedy}"
+        ) from error
+
+
+def read_model(
+    kind: Any,
+    name: str | Path,
+    remedy: str,
+    is_new: Callable[[str], bool],
+    *,
+    incomplete: str = "",
+    caller: str = "",
+    **keywords: Any,
+) -> tuple[Any, list[str]]:
+    """Return a model of transformers with stored weights, and the names of those drawn at random.
+
+    ``is_new``: whether a weight may be drawn at random where none is stored, such as one of a new
+    head. The library would draw all missing ones. ``incomplete``: the remedy where others are.
+
+    Raises ``ValueError`` as :func:`read` does, and when other weights are missing or have another
+    shape than the model.
+    """
+    options: dict[str, Any] = {"caller": caller, "output_loading_info": True, **keywords}
+    model, report = read(kind, name, remedy, **options)
+    names = {str(key) for key in report["missing_keys"]}
+    names |= {str(entry[0]) for entry in report["mismatched_keys"]}
+    lacking = sorted(key for key in names if not is_new(key))
+    if lacking:
+        shown = ", ".join(lacking[:SHOWN]) + (", ..." if len(lacking) > SHOWN else "")
+        raise ValueError(
+            f"{caller}{name} lacks {len(lacking)} weights of a {type(model).__name__}, or has them "
+            f"in another shape ({shown}); {incomplete or remedy}"
+        )
+    return model, sorted(names)
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be read, in a line.
+
+    PyTorch explains how to read a file that asks for code to be run all the same; that is left out.
+    """
+    if isinstance(error, pickle.UnpicklingError):
+        return "it is damaged, or asks for code to be run"
+    return str(error).split("\n")[0] or type(error).__name__
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Keep transformers from reporting that weights are new or left out, and from drawing bars."""
+    logging = need("transformers").logging
+    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,487 @@
+"""Two models to an answer: their layers for the same samples, extracted and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.progress import Progress
+from ..base.text import did_you_mean, printable
+from ..comparison.comparison import Comparison
+from ..contracts._measure import Measure
+from ..data.inputs import TRANSPOSED
+from ..data.representation import Representation, with_rows
+from ..data.subject import Subject
+from ..engine.arguments import select_measures
+from ..engine.execution import compare_many
+from ..engine.forecast import Forecast, plan
+from ..engine.work import Work
+from ..inference._evidence import check_level, evidence_of
+from ..inference.exact_pairs import can_be_exact
+from ..significance.orders import DRAWS, design_of
+from . import LoadedModel, Samples, first_batch, load_model, load_samples
+from .extraction import BY_LAYER, VARIES, extract
+from .hooks import row_numbers
+from .loading import BLOCKS, untrained
+
+# One of each view of similarity, cheap enough for all layers of large models
+MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
+SCORES = "scores.comparison"
+POOLINGS = {  # in words, by what is pooled
+    "mean": "mean over {}", "max": "maximum over {}", "flatten": "{} flattened",
+    "cls": "first token", "first": "first token", "last": "last token",
+}  # fmt: skip
+UNITS = {"arrays": "rows", "batches": "samples", "graph": "nodes"}
+GENERIC = ("array", "batches", "graph", "images", "texts")  # names of samples that nobody named
+LOSSES = ("blank", "copies", "other files")  # what samples may be without
+CONSTANT = "layers left out"
+PIECE = 2**22  # values that are compared at a time
+REFERENCE = "reference"
+FRESH = re.compile(r"untrained|seed=(\d{1,9})")
+LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of a name that is cut
+
+
+def compare_models(
+    a: Any,
+    b: Any,
+    data: Any,
+    *,
+    more: Sequence[Any] = (),
+    reference: str | None = None,
+    column: str | None = None,
+    limit: int | None = None,
+    unique: bool = False,
+    rows: Any = None,
+    layers: str | Sequence[str] = "blocks",
+    pool: str | Sequence[str] | Mapping[str, str] | None = None,
+    measures: Iterable[str | Measure] | str | Measure | None = None,
+    within: Any = None,
+    blocks: Any = None,
+    draws: int = DRAWS,
+    level: float = 0.95,
+    batch_size: int = 32,
+    device: str | None = None,
+    save: str | Path | None = None,
+    seed: int = 0,
+    executor: Executor | None = None,
+    memory: int | str = "half",
+    progress: Progress = True,
+) -> Comparison:
+    """Run two models, or more, over the same samples and compare all their layers.
+
+    Parameters
+    ----------
+    a, b : models, in any of the forms of :func:`extract_features`; a pair ``("name", model)`` names
+        one. Models of one name are numbered.
+    data : samples, in any of the forms of :func:`extract_features`.
+    more : further models.
+    reference : ``"untrained"``, or ``"seed=N"``: compare also a copy of the first model with
+        weights that are drawn anew, by seed 0 or N. What both share, training did not make.
+    column : of a table, or the name of an array in an archive, with the samples.
+    limit : use only so many samples, drawn by ``seed``, in their order.
+    unique : leave out samples that equal an earlier one, which make unrelated models alike.
+    rows : which samples are compared, of those that the models see: the name of a mask of a graph,
+        such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
+    layers, pool, batch_size, device : as in :func:`extract_features`, of all models. With several
+        poolings, such as ``["mean", "last"]``, a model runs once, and is compared by each of them,
+        as ``"base mean"`` and ``"base last"``.
+    measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
+        neighbours; ``"default"`` are 24.
+    within, blocks, draws, level : as in :func:`evidence`. Labels are of all samples, or of those
+        that are compared, without what ``limit``, ``unique`` and ``rows`` leave out; ``"labels"``
+        are the classes that come with the data.
+    save : folder that keeps the features, in a folder for each model, and the scores. A later call
+        with the same folder computes only what it lacks: after an interruption, for more layers or
+        measures, or for a further model; what was drawn for the evidence is kept, too. Without it
+        the features are temporary files.
+    seed : of what is drawn: samples, and orders of them for chance levels.
+    executor, memory, progress : as in :func:`compare`.
+
+    Returns
+    -------
+    :class:`Comparison` of all pairs of layers, called ``model/layer``. A layer that is the same for
+    all samples is left out. Its ``evidence`` is that of :func:`evidence` for the first measure:
+    chance, p-values and intervals, which the page of the comparison shows. Its ``provenance`` has
+    ``"models"``: what each model is and how its layers were pooled, ``"data"``, ``"reference"``:
+    the name of the untrained copy, and ``"inputs"``: one line of what the models saw, what was
+    pooled, cut and left out, and how many samples are copies of others.
+
+    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for another
+    ``reference``, for weights of the first model that cannot be drawn anew, for ``rows`` that do
+    not exist, and for a model all of whose layers are the same for all samples.
+    """
+    chosen, _ = select_measures(MEASURES if measures is None else measures)
+    number = _seed_of(reference)
+    _check_one_pooling(pool, number)
+    samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
+    numbers = _numbers(rows, samples)
+    check_level("compare_models: level", level)
+    design: Any = {"draws": draws, "seed": seed}
+    for role, labels in (("within", within), ("blocks", blocks)):
+        design[role] = _labels(role, labels, samples, numbers)
+    options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
+    work: Any = {"executor": executor, "memory": memory, "progress": progress}
+    with _features(save) as folder:
+        extracted = [
+            _pooled(extract(loaded, samples, folder / folder_of(loaded.name), **options))
+            for loaded in _loaded_models([a, b, *more], samples, device, number)
+        ]
+        if number is not None:
+            extracted.append(extracted.pop(1))
+        subjects = [
+            _without_constants(_only(s, numbers)) for of_model in extracted for s in of_model
+        ]
+        has_blocks = layers in ("blocks", ["blocks"])
+        about = _about(subjects, samples, has_reference=number is not None, has_blocks=has_blocks)
+        about |= {"mask": rows} if isinstance(rows, str) else {}
+        scores = None if save is None else folder / SCORES
+        (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
+        options = {"executor": executor, "memory": memory, "save": scores}
+        sure = evidence_of(comparison, subjects, chosen[:1], design, level, options, progress)
+    _advise_more_samples(comparison)
+    origin = None if save is None else sure.origin  # temporary files are gone
+    comparison = replace(comparison, evidence=replace(sure, origin=origin))
+    if scores is not None:
+        comparison.save(scores)
+    return comparison
+
+
+def _advise_more_samples(comparison: Comparison) -> None:
+    """Advise more samples where a caveat asks for transposed arrays: nobody passed an array."""
+    more_samples = "; more samples are needed"
+    for of in comparison.matrices.values():
+        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
+
+
+def _check_one_pooling(pool: Any, reference: int | None) -> None:
+    if reference is not None and not isinstance(pool, str | Mapping | None):
+        raise ValueError(
+            f"compare_models: reference is for one pooling; got {list(pool)}: compare by each apart"
+        )
+
+
+def _pooled(subjects: list[Subject]) -> list[Subject]:
+    """Return a model by each of its poolings, with the pooling in its name where there are
+    several."""
+    if len(subjects) == 1:
+        return subjects
+    return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in subjects]
+
+
+def _seed_of(reference: str | None) -> int | None:
+    """Return the seed of an untrained copy of the first model; None without a reference."""
+    if reference is None:
+        return None
+    match = FRESH.fullmatch(str(reference))
+    if match is None:
+        raise ValueError(
+            f"compare_models: reference must be 'untrained' or 'seed=N'; got {reference!r}"
+        )
+    return int(match[1] or 0)
+
+
+@contextmanager
+def _features(save: str | Path | None) -> Iterator[Path]:
+    """Yield the folder for features: one that stays, or a temporary one."""
+    if save is not None:
+        if Path(save).is_file():
+            raise ValueError(f"{save} is a file: features are kept in a folder; name another")
+        yield Path(save)  # made by the first model that runs
+        return
+    with tempfile.TemporaryDirectory(prefix="resemblance-") as folder:
+        yield Path(folder)
+
+
+def _loaded_models(
+    models: Sequence[Any], samples: Samples, device: str | None, reference: int | None
+) -> Iterator[LoadedModel]:
+    """Yield models, and after the first an untrained copy of it if ``reference`` is a seed.
+
+    One model at a time is in memory, unless they come as modules.
+    """
+    if samples.count == 1:
+        raise ValueError(f"{samples.name} has one sample: a comparison needs at least two")
+    title = f"untrained-{reference}" if reference else "untrained"
+    names = [] if reference is None else [title]
+    for k, model in enumerate(models):
+        loaded = _loaded(model, samples, device, names)
+        names.append(loaded.name)
+        yield loaded
+        if k == 0 and reference is not None:
+            yield untrained(loaded, title, reference)
+
+
+def _numbers(rows: Any, samples: Samples) -> np.ndarray | None:
+    """Return the numbers of the rows to compare; None for all."""
+    if rows is None:
+        return None
+    if samples.count is None:
+        raise ValueError(f"compare_models: rows={rows!r} needs samples whose number is known")
+    if not isinstance(rows, str):
+        return row_numbers(rows, samples.count)
+    graph = next(samples.batches()) if samples.kind == "graph" else {}
+    keys = list(graph.keys())
+    if rows not in keys:
+        masks = [key for key in keys if key.endswith("mask")]
+        raise ValueError(
+            f"compare_models: {samples.name} has no mask {rows!r}{did_you_mean(rows, masks)}"
+        )
+    return row_numbers(graph[rows], samples.count)
+
+
+def _labels(role: str, labels: Any, samples: Samples, numbers: np.ndarray | None) -> Any:
+    """Return a label for each sample that is compared: those that were passed, or the classes of
+    the data."""
+    if isinstance(labels, str):
+        if labels != "labels" or samples.labels is None:
+            raise ValueError(
+                f"compare_models: {role} must be a label for each sample, or 'labels' for data "
+                f"that come with classes; got {labels!r}, and {samples.name} comes with "
+                f"{'none' if samples.labels is None else 'classes'}"
+            )
+        return samples.labels if numbers is None else samples.labels[numbers]
+    if labels is None:
+        return None
+    if samples.places is not None and len(labels) == samples.total:
+        labels = np.asarray(labels)[list(samples.places)]
+    if numbers is not None and len(labels) == samples.count:
+        labels = np.asarray(labels)[numbers]
+    count = samples.count if numbers is None else len(numbers)
+    if count not in (None, len(labels)):
+        raise ValueError(
+            f"compare_models: {role} has {len(labels)} labels for {count} samples that are "
+            "compared; pass one for each of them, or of all samples, in their order"
+        )
+    return labels
+
+
+def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
+    """Return a model with some of its samples."""
+    if numbers is None:
+        return subject
+    layers = {k: with_rows(r, r.source[numbers]) for k, r in subject.layers.items()}
+    answers = {"outputs": subject.outputs, "labels": subject.labels}
+    parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
+    return replace(subject, layers=layers, **parts)
+
+
+def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
+    """Estimate what :func:`compare_models` with the same arguments takes, from one batch.
+
+    Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
+    whole of a graph; the comparison follows from the widths of its layers, as by :func:`plan`. All
+    of the work is counted, also what a folder of ``save`` holds already.
+
+    Returns the :class:`Forecast`, with the CPU seconds of running all ``models``, the bytes of
+    their features on ``disk``, and the permuted values of the evidence of the first measure.
+
+    Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
+    is not known; ``TypeError`` for an option that it does not have.
+    """
+    call = signature(compare_models).bind(a, b, data, **options)
+    call.apply_defaults()
+    of = call.arguments
+    measures, _ = select_measures(MEASURES if of["measures"] is None else of["measures"])
+    samples = load_samples(
+        data, column=of["column"], limit=of["limit"], unique=of["unique"], seed=of["seed"]
+    )
+    numbers, number = _numbers(of["rows"], samples), _seed_of(of["reference"])
+    if samples.count is None:
+        raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
+    part, n = first_batch(samples, of["batch_size"], of["seed"]), len(samples)
+    n_rows = n if numbers is None else len(numbers)
+    arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
+    with _features(None) as folder:
+        for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
+            start, place = time.process_time(), folder / folder_of(loaded.name)
+            choices = (of["layers"], of["pool"], of["batch_size"], False)
+            subjects = _pooled(extract(loaded, part, place, *choices))
+            seconds += (time.process_time() - start) * n / subjects[0].last.n_samples
+            rows = [(s.name, *layer) for s in subjects for layer in s.layers.items()]
+            for model, name, layer in rows:
+                row = np.array(layer.source[:1])
+                disk += n * row.nbytes
+                arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
+    work: Any = {"executor": of["executor"], "memory": of["memory"]}
+    forecast = plan(arrays, measures=measures, **work)
+    first, design = measures[0], design_of(n_rows, draws=of["draws"])
+    pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
+    is_free = of["within"] is None and of["blocks"] is None
+    is_exact = is_free and first.product is not None and can_be_exact(design, exact=True)
+    permuted = pairs * design.total
+    usual = 0 if is_exact else permuted
+    return replace(forecast, models=seconds, disk=disk, permutations=usual, permuted=permuted)
+
+
+def _without_constants(subject: Subject) -> Subject:
+    """Return a model without the layers that are the same for all samples; its traits name them.
+
+    Such a layer, as the first token of the embeddings of BERT, has no similarity with any other.
+    """
+    constant = [name for name, layer in subject.layers.items() if _is_constant(layer)]
+    layers = {name: r for name, r in subject.layers.items() if name not in constant}
+    if not layers:
+        raise ValueError(
+            f"compare_models: all layers of {subject.name} are the same for all samples with "
+            f"pool={subject.traits['pooling']!r}; pool otherwise, or name other layers"
+        )
+    return replace(subject, layers=layers, traits={**subject.traits, CONSTANT: constant})
+
+
+def _is_constant(layer: Representation) -> bool:
+    rows = np.asarray(layer.source)
+    step = max(1, PIECE // max(1, rows.shape[1]))
+    starts = range(0, len(rows), step)
+    return len(rows) > 1 and all((rows[i : i + step] == rows[0]).all() for i in starts)
+
+
+def folder_of(name: str) -> str:
+    """Return the name of the folder for a model: its own, or one that can be a folder inside."""
+    plain = re.sub(r"[^\w.+-]+", "-", name)
+    if not plain.startswith(".") and plain != SCORES and 0 < len(plain.encode()) <= LONGEST:
+        return plain
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{plain.strip('.')[:CUT] or 'model'}-{digest}"
+
+
+def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[str]) -> LoadedModel:
+    """Return a model with a name that is not among ``names``."""
+    name = ""
+    if isinstance(model, tuple) and len(model) == 2 and isinstance(model[0], str):
+        name, model = model
+        if name in names:
+            raise ValueError(f"compare_models: two models are called {name!r}")
+    loaded = load_model(model, name=name, device=device, samples=samples)
+    number, title = 1, loaded.name
+    while title in names:
+        number += 1
+        title = f"{loaded.name} {number}"
+    return loaded._replace(name=title)
+
+
+def _about(
+    subjects: Sequence[Subject], samples: Samples, *, has_reference: bool, has_blocks: bool
+) -> dict[str, Any]:
+    """Return what the provenance of a comparison has of models and data."""
+    about = {
+        "models": {s.name: _facts(s) for s in subjects},
+        "data": subjects[0].traits["data"],
+        "inputs": _inputs_line(subjects, samples, has_reference, has_blocks),
+    }
+    return about | ({REFERENCE: subjects[-1].name} if has_reference else {})
+
+
+def _inputs_line(
+    subjects: Sequence[Subject], samples: Samples, has_reference: bool, has_blocks: bool
+) -> str:
+    """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
+    layers = {s.name: len(s.layers) for s in subjects}
+    counts = {name: f"{n} layer{'s' * (n != 1)}" for name, n in layers.items()}
+    several = ", ".join(f"{count} of {name}" for name, count in counts.items())
+    each = f"{counts[subjects[0].name]} each"
+    pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
+    forms = " and ".join(sorted(pooled))
+    pooling = " and ".join(
+        dict.fromkeys(POOLINGS[s.traits["pooling"]].format(forms) for s in subjects)
+    )
+    parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
+    parts.append(each if len(set(layers.values())) == 1 else several)
+    by_layer = [
+        (f"{s.name}/{k}", w, s) for s in subjects for k, w in s.traits.get(BY_LAYER, {}).items()
+    ]
+    notes = [f"{k} by {w}" for k, w, s in by_layer if w != s.traits["pooling"]]
+    notes = [
+        *(_layer_words(subjects) if has_blocks else ()),
+        *notes,
+        *_losses(samples),
+        *_cuts(subjects),
+        *(n for s in subjects for n in _notes(s)),
+    ]
+    if samples.kind == "graph":
+        notes.append(
+            "nodes of a graph depend on each other: intervals and p-values may be too small"
+        )
+    if has_reference:
+        notes.append(f"{subjects[-1].name} is {subjects[0].name} with weights drawn anew")
+    return printable("; ".join([", ".join(filter(None, parts)), *notes]))
+
+
+def _samples_words(samples: Samples, n: int) -> str:
+    """Return how many samples there are, and where they are from."""
+    facts = samples.facts
+    place = facts.get("file") or facts.get("folder")
+    place = samples.name if place is None and samples.name not in GENERIC else place
+    where = [f"column {facts['column'][:CUT]}"] if "column" in facts else []
+    where += [str(place)] if place and place != facts.get("column") else []
+    drawn = f"drawn from {facts['of']}, " if facts.get("of") else ""
+    words = f"{drawn}{' of '.join(where)}".removesuffix(", ")
+    count = f"{n} of {samples.count}" if samples.count not in (None, n) else str(n)
+    return f"{count} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
+
+
+def _layer_words(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield what the default layers leave out, with the models if it is not the same for all."""
+    models = defaultdict[str, list[str]](list)
+    for subject in subjects:
+        models[subject.traits["model"].get(BLOCKS, "")].append(subject.name)
+    for words, names in models.items():
+        if words:
+            yield words if len(names) == len(subjects) else f"{', '.join(names)}: {words}"
+
+
+def _losses(samples: Samples) -> Iterator[str]:
+    """Yield what was left out of samples, and that some are copies of others."""
+    for what in LOSSES:
+        many = samples.facts.get(f"{what} left out", 0)
+        if many:
+            yield f"{many if isinstance(many, int) else len(many)} {what} left out"
+    copies = 0 if samples.distinct is None else len(samples) - len(samples.distinct)
+    if copies:
+        yield f"{copies} of them are copies of others, which unique=True (--unique) leaves out"
+
+
+def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
+    """Yield how many texts were cut, with the models if it was not the same for all."""
+    models = defaultdict[str, list[str]](list)
+    for subject in subjects:
+        facts = subject.traits["model"]
+        if cut := facts.get("texts cut"):
+            n, limit = subject.last.n_samples, facts["max_length"]
+            models[f"{cut} of {n} texts were cut to {limit} tokens"].append(subject.name)
+    for words, names in models.items():
+        yield words if len(names) == len(subjects) else f"{words} for {', '.join(names)}"
+
+
+def _notes(subject: Subject) -> Iterator[str]:
+    """Yield how a model pools by itself, on what else than samples it depends, and by what it
+    is changed, and which of its layers were left out."""
+    facts, pooling = subject.traits["model"], subject.traits["pooling"]
+    if POOLINGS.get(facts.get("its pooling", pooling)) != POOLINGS[pooling]:
+        yield f"{subject.name} itself pools by {facts['its pooling']}"
+    if VARIES in facts:
+        yield f"{subject.name} {VARIES} {facts[VARIES]}"
+    if hooks := facts.get("hooks"):
+        yield f"{subject.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
+    for words in facts.get("context", ()):
+        yield f"{subject.name} runs with {words}"
+    for layer in subject.traits[CONSTANT]:
+        yield f"{subject.name}/{layer} is the same for all samples and left out"
+
+
+def _facts(subject: Subject) -> Mapping[str, Any]:
+    """Return what is recorded of a model and of how its layers were made."""
+    facts, constant = dict(subject.traits["model"]), subject.traits[CONSTANT]
+    facts |= {"pooling": subject.traits["pooling"]} if facts.get("pooled", True) else {}
+    return facts | ({CONSTANT: constant} if constant else {})

@@ -1,0 +1,287 @@
+"""The result of a run, as one value to save and show: tables, figures, claims and scores."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..base.json_files import check_finite, check_types, read_document, write_atomically
+from ..base.rendering import drawn, picture
+from ..base.text import card
+from ..significance import Places, places
+from .claims import VERDICTS, Claim
+from .codec import decode, encode
+from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
+from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
+from .ranks import BY_SCORES, rank_cell
+from .sections import Section, Table
+
+FORMAT = 4
+OPEN = {"drift"}  # suites whose files for programs hold more than a result
+UNGRADED = {"joint", "compare", "evidence"}  # what has measures, but no scores of measures
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Everything that a run found: what tables, pages and joint rankings are made of.
+
+    ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
+    specification, what papers call a measure. ``seconds``: the processor time of every section.
+    ``facts``: by name, the data sets, models and seeds. ``lead``: what a page says first; by
+    default which measure leads; lines after the first become a list. ``remarks``: what a reader
+    must know before the numbers, such as studies that were left out. ``title`` and ``about``: the
+    heading of its page and the paragraph below it. ``counts``: by name, numbers that a page shows
+    large, such as how many models there are. ``tone``: "good", "warning" or "bad" colours the lead;
+    "" is neutral.
+
+    A run of a size that is only for trying out has no verdicts: its claims are "no data".
+
+    Raises ``ValueError`` for sections, tables or figures of one name, a row of a table that does
+    not fit its columns, intervals that do not fit their points, and a verdict that does not exist.
+    """
+
+    suite: str
+    size: str
+    sections: tuple[Section, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    lead: str = ""
+    remarks: tuple[str, ...] = ()
+    title: str = ""
+    about: str = ""
+    counts: Mapping[str, str] = field(default_factory=dict)
+    tone: str = ""
+
+    def __post_init__(self) -> None:
+        if self.is_trial:
+            silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
+            object.__setattr__(self, "sections", silent)
+        _check_names("the result", self.sections)
+        for section in self.sections:
+            _check(section)
+
+    def __repr__(self) -> str:
+        return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        return card("Result", self._facts()) + picture(self)
+
+    def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
+        """Draw where the measures are, "ranks", "box" or "critical_difference", by
+        :mod:`resemblance.plot`; return the axes (extra ``plot``)."""
+        return drawn(self, kind=kind, **options)
+
+    def _facts(self) -> dict[str, str]:
+        verdicts = Counter(claim.verdict for claim in self.claims)
+        words = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        return {
+            "suite": self.suite,
+            "size": self.size,
+            "sections": str(len(self.sections)),
+            "claims": f"{len(self.claims)} ({words})" if words else "0",
+            "measures": str(
+                len({measure for scores in self.scores().values() for measure in scores})
+            ),
+        }
+
+    def __getitem__(self, name: str) -> Section:
+        return {section.name: section for section in self.sections}[name]
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it is a run of a size that is only for trying out."""
+        return is_trial(self.suite, self.size)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of all sections."""
+        return tuple(claim for section in self.sections for claim in section.claims)
+
+    def scores(self) -> dict[tuple[str, str], Mapping[str, float | None]]:
+        """Return the scores of every cell, by test and cell, those included in which measures are
+        not ranked; the test is its section, unless a rule names another."""
+        return {s.key(cell): scores for s in self.sections for cell, scores in s.scores.items()}
+
+    def ranks(
+        self,
+        among: Iterable[str] | None = None,
+        is_in: Callable[[str, str], bool] = lambda test, cell: True,
+    ) -> dict[tuple[str, str], dict[str, float]]:
+        """Return the rank of every measure in every cell, 1 for the best; one without a value is
+        ranked behind all others, unless the rule of the cell says otherwise.
+
+        ``among``: rank these measures only, among each other. ``is_in``: the test and cell that are
+        ranked, by default all. Cells in which no measure has a value are left out, since nothing
+        can be ranked there, and those whose rule says that scores are not ranked.
+        """
+        names = None if among is None else sorted(set(among))
+        ranks = {
+            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            for s in self.sections
+            for cell, scores in s.scores.items()
+            if is_in(*s.key(cell))
+        }
+        return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
+
+    def models(self) -> dict[tuple[str, str], str]:
+        """Return the models that every cell is of, by test and cell; "" where no rule names
+        them."""
+        return {
+            s.key(cell): s.rules.get(cell, BY_SCORES).models
+            for s in self.sections
+            for cell in s.scores
+        }
+
+    def places(self) -> Places:
+        """Return the mean rank of every measure over the cells, best first, and which measures
+        cannot be told apart; cells of the same models are resampled together."""
+        return places({self.suite: self.ranks()}, strata={self.suite: self.models()})
+
+    def headline(self) -> str:
+        """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
+        if self.is_trial:
+            return TRIAL
+        return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
+
+    def idle(self) -> str:
+        """Say which measures play no part in what was run, having no score in any cell; nothing
+        when all do."""
+        scored = {m for scores in self.scores().values() for m in scores}
+        none = [label for spec, label in self.labels.items() if spec not in scored]
+        if not none or self.suite in UNGRADED:
+            return ""
+        if not scored:
+            return (
+                "What was run here scores no measure of similarity, so the measures play no part "
+                "in it."
+            )
+        return (
+            f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON can hold it."""
+        return {**{name: encode(part) for name, part in vars(self).items()}, "format": FORMAT}
+
+    def text(self) -> str:
+        """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
+        document = self.document()
+        for section in document["sections"]:
+            _as_json(section, f"section {section['name']!r}")
+        return _as_json(document, "the result")
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as JSON, atomically.
+
+        Raises ``ValueError`` for a number that is NaN or infinite.
+        """
+        write_atomically(Path(path), self.text())
+
+
+def load_result(path: str | Path) -> Result:
+    """Read a result that was saved. Raises ``ValueError`` for anything else."""
+    remedy = "remove it and run the suite again: what was computed is kept"
+    return read_document(Path(path), _result_of, "a result", remedy)
+
+
+def _result_of(document: dict[str, Any]) -> Result:
+    if document["format"] != FORMAT:
+        raise ValueError("it has another format")
+    names = {f.name for f in fields(Result)}
+    unknown = sorted(set(document) - names - {"format", "trial"})
+    if unknown and document.get("suite") not in OPEN:
+        raise ValueError(f"it has an entry {unknown[0]!r}")
+    entries = {name: entry for name, entry in document.items() if name in names}
+    entries["sections"] = decode(tuple[Section, ...], entries["sections"])
+    entries["remarks"] = tuple(entries.get("remarks", ()))
+    result = Result(**entries)
+    check_types(result, Result)
+    check_finite(result.document())
+    return result
+
+
+def _as_json(value: Any, what: str) -> str:
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{what} contains a value that cannot be saved: {error}") from error
+
+
+def _check(section: Section) -> None:
+    where = f"section {section.name!r}"
+    _check_names(where, (*section.tables, *section.figures))
+    for kind, parts in (("table", section.tables), ("figure", section.figures)):
+        for part in parts:
+            for what in _faults(part):
+                raise ValueError(f"{where}, {kind} {part.name!r}: {what}")
+    for claim in section.claims:
+        if claim.verdict not in VERDICTS:
+            raise ValueError(f"{where}, claim {claim.number}: no verdict {claim.verdict!r}")
+
+
+def _check_names(where: str, parts: Iterable[Any]) -> None:
+    for name, count in Counter(part.name for part in parts).items():
+        if count > 1:
+            raise ValueError(f"{where}: {count} parts are called {name!r}")
+
+
+def _faults(part: Table | Figure) -> Iterator[str]:
+    """Yield what does not fit in a table or a figure."""
+    if isinstance(part, Table):
+        yield from _table_faults(part)
+    elif isinstance(part, Chart):
+        for line in part.lines:
+            for name in ("intervals", "titles"):
+                count, points = len(getattr(line, name)), len(line.points)
+                if count and count != points:
+                    yield f"line {line.name!r}: {count} {name} for {points} points"
+    elif isinstance(part, HeatMap):
+        shape = [len(part.columns)] * len(part.rows)
+        for name, entries in (("values", part.values), ("titles", part.titles or part.values)):
+            if [len(row) for row in entries] != shape:
+                size = f"{len(part.rows)} rows and {len(part.columns)} columns"
+                yield f"{name} do not fit {size}"
+    elif isinstance(part, Choice):
+        for heat in part.maps:
+            yield from _faults(heat)
+        for option in part.options:
+            if len(option.choices) != len(part.selectors):
+                yield f"{len(option.choices)} choices for {len(part.selectors)} selectors"
+            if not all(0 <= i < len(part.maps) for i in option.maps):
+                yield f"an option has no map of {len(part.maps)}"
+    elif isinstance(part, Switch):
+        if len(part.choices) != len(part.figures):
+            yield f"{len(part.choices)} choices for {len(part.figures)} figures"
+        for figure in part.figures:
+            yield from _faults(figure)
+    elif isinstance(part, Dendrogram):
+        count = len(part.leaves)
+        if sorted(part.order) != list(range(count)):
+            yield f"the order is not that of {count} leaves"
+        used = sorted(i for merge in part.merges for i in merge[:2])
+        if len(part.merges) != max(count - 1, 0) or used != list(range(2 * count - 2)):
+            yield f"{len(part.merges)} merges do not join {count} leaves"
+    elif isinstance(part, Diagram):
+        count = len(part.names)
+        if len(part.values) != count or list(part.values) != sorted(part.values):
+            yield f"the values are not those of {count} names, the smallest first"
+        if not all(0 <= first < last < count for first, last in part.groups):
+            yield f"a group is not of two or more of {count} names"
+
+
+def _table_faults(table: Table) -> Iterator[str]:
+    width = len(table.columns)
+    for i, row in enumerate(table.rows):
+        if len(row) != width:
+            yield f"row {i} has {len(row)} entries for {width} columns"
+    for name in ("groups", "hints", "choices"):
+        if (count := len(getattr(table, name))) not in (0, width):
+            yield f"{count} {name} for {width} columns"
+    if table.shades and [len(row) for row in table.shades] != [width] * len(table.rows):
+        yield f"the shades do not fit the {len(table.rows)} rows"

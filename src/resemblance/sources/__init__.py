@@ -1,1 +1,0 @@
-"""Sources: where representations and subjects come from."""

@@ -1,0 +1,140 @@
+"""Transformations of one representation, and what they do to its stability and similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..base.arrays import as_float64
+from ..base.rng import generator
+from ..contracts.claims import argument
+from ..intermediates.points import scaled_rows
+from ..measures import cka
+from ..statistics.splits import basis_split, feature_split
+
+COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
+PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)
+NOISES = (0.05, 0.1, 0.25, 0.5, 1.0)
+FEWEST = 5  # features
+# times as many splits of features as of bases, of which each needs decompositions and says more
+FEWER = 6
+Regime = Literal["compression", "preserving"]
+
+
+class Transformed(NamedTuple):
+    """What a transformation did.
+
+    ``stability``: feature split. ``basis``: basis split. ``similarity``: mean linear CKA with the
+    references, which are the original, its first 100 principal components and its z-scores.
+    ``without_self``: the same without the comparison of a reference with itself, which is 1.
+    ``regime``: "compression" keeps fewer features or directions.
+    """
+
+    name: str
+    regime: Regime
+    features: int
+    stability: float
+    basis: float
+    similarity: float
+    without_self: float
+
+
+def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
+    """Return transformations of a representation (n, d), by name, each (n, k) in float64.
+
+    ``pca_k``: principal components; ``randproj_k``: Gaussian random projections; ``topvar_k``,
+    ``randfeat_k``: the k features of largest variance, or random ones; ``noise_p``: Gaussian noise
+    of p percent of the deviation of all values; ``original``, ``zscore``, ``l2norm``. The numbers k
+    are those of the paper. Where k is more than there are directions (for ``pca_k``, min(n - 1, d))
+    or features, the paper repeats the largest possible under several names; here it is there once,
+    under its own number. A constant feature has z-score 0, a zero row stays zero.
+
+    Raises ``ValueError`` for fewer than 10 samples or 5 features, and for NaN or infinite values.
+
+    Reference: Raju 2026, Table 14. Projections, features and noise are drawn by our own generator.
+    """
+    points = _points(X)
+    n, d = points.shape
+    centred = points - points.mean(axis=0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    versions = {f"pca_{k:03d}": u[:, :k] * s[:k] for k in _clipped(COMPONENTS, min(n - 1, d))}
+    for k in _clipped(PROJECTIONS, d):
+        directions = generator(seed, "projection", k).standard_normal((d, k)) / np.sqrt(k)
+        versions[f"randproj_{k:03d}"] = points @ directions
+    by_variance = np.argsort(points.var(axis=0), kind="stable")
+    versions |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
+    for k in CHOSEN:
+        if k < d:
+            chosen = generator(seed, "features", k).choice(d, k, replace=False)
+            versions[f"randfeat_{k:03d}"] = points[:, chosen]
+    for amount in NOISES:
+        noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
+        versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
+    deviations = centred.std(axis=0)
+    zscore = centred / np.where(deviations > 0, deviations, 1)
+    return versions | {"original": points.copy(), "zscore": zscore, "l2norm": scaled_rows(points)}
+
+
+def regime(name: str) -> Regime:
+    """Return "compression" for fewer features or directions, "preserving" for all of them."""
+    fewer = ("pca", "randproj", "topvar", "randfeat")
+    return "compression" if name.startswith(fewer) else "preserving"
+
+
+def transformation_study(
+    X: Any, *, seed: int = 320, k: int = 30, max_samples: int = 1600
+) -> tuple[Transformed, ...]:
+    """Return the stability and similarity of the transformations of a representation (n, d).
+
+    ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples.
+    Where a transformation leaves a statistic without a value, its ``Undefined`` is raised.
+
+    Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its
+    comparison with itself.
+    """
+    versions = transformations(X, seed=seed)
+    references = {name: versions[name] for name in _references(versions)}
+    return tuple(
+        _transformed(name, points, references, (seed, k, max_samples))
+        for name, points in versions.items()
+    )
+
+
+def _transformed(
+    name: str, points: np.ndarray, references: Mapping[str, np.ndarray], how: tuple[int, int, int]
+) -> Transformed:
+    seed, k, most = how
+    similarities = {other: float(cka(points, reference)) for other, reference in references.items()}
+    others = [value for other, value in similarities.items() if other != name]
+    stability = feature_split(points, k=k, max_samples=most, seed=seed)
+    basis = basis_split(points, k=max(k // FEWER, 1), max_samples=most, seed=seed)
+    means = (float(np.mean(values)) for values in (list(similarities.values()), others))
+    return Transformed(name, regime(name), points.shape[1], stability, basis, *means)
+
+
+def _references(names: Mapping[str, np.ndarray]) -> list[str]:
+    """The original, 100 principal components or the most there are below, and the z-scores."""
+    components = [name for name in names if name.startswith("pca") and int(name[4:]) <= 100]
+    return ["original", *components[-1:], "zscore"]
+
+
+def _clipped(wanted: tuple[int, ...], most: int) -> list[int]:
+    return sorted({min(k, most) for k in wanted if min(k, most) >= FEWEST})
+
+
+def _points(X: Any) -> np.ndarray:
+    points = as_float64(argument(X, "X").array)
+    if points.shape[0] < 10 or points.shape[1] < FEWEST:
+        raise ValueError(
+            f"transformations: X must have at least 10 samples and {FEWEST} features; got "
+            f"{points.shape}"
+        )
+    if not np.isfinite(points).all():
+        bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+        raise ValueError(
+            f"transformations: X {points.shape} has NaN or infinite values in {len(bad)} samples, "
+            f"the first {bad[0]}; leave them out"
+        )
+    return points

@@ -1,0 +1,377 @@
+"""Perturbed samples against controls: do all of them move the same way, and how far? And an encoder
+called on noisy inputs: does its representation stay?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from ..base.arrays import norm, row_blocks, to_numpy
+from ..base.rng import generator
+from ..contracts._statistic import statistic
+from ..contracts.claims import COSINE, RIGID, SHAPE
+from ..data.representation import Representation, Undefined, finite, view
+from ..intermediates.points import scaled_rows
+from .rdm import ROUNDING, agreement, cosine_distances, rows
+
+BY_COSINE = ("neighbours", "cosine")  # controls
+Controls = Literal["mean", "whitened", "neighbours"]
+Neighbours = Literal["euclidean", "cosine"]
+
+
+def _coherence_under(controls: Controls, ridge: float, neighbours: Neighbours) -> dict[str, Any]:
+    """Return the claim that depends on the controls: which maps leave the coherence unchanged."""
+    if controls == "whitened":
+        return {"invariant_to": RIGID if ridge else {"affine"}}
+    return {"invariant_to": COSINE if (controls, neighbours) == BY_COSINE else SHAPE}
+
+
+def _spread_under(controls: Controls, ridge: float, neighbours: Neighbours) -> dict[str, Any]:
+    """Return the claim that depends on the controls: which maps leave the spread unchanged."""
+    if controls == "whitened" and ridge == 0:
+        return {"invariant_to": {"affine"}}
+    return {"invariant_to": {"orthogonal"} if (controls, neighbours) == BY_COSINE else RIGID}
+
+
+@statistic(
+    label="Perturbation coherence", family="perturbation", reference="raju2026geometric", version=2,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE, min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_coherence_under,
+)  # fmt: skip
+def perturbation_coherence(
+    x: Representation,
+    control: Representation,
+    *,
+    controls: Controls = "mean",
+    form: Literal["cosine", "spread"] = "cosine",
+    k: int = 50,
+    neighbours: Neighbours = "euclidean",
+    ridge: float = 1e-6,
+) -> float:
+    r"""Perturbation coherence: do all perturbed samples move in the same direction?
+
+    .. math:: \frac{1}{n} \sum_{j=1}^{n} \cos(v_j, \bar{v}), \qquad v_j = x_j - c_j
+
+    ``controls="mean"``: :math:`c_j` is the mean of all controls. ``"whitened"``: the same after
+    both were whitened by the covariance of the controls, (Σ + ``ridge`` I)^(-1/2).
+    ``"neighbours"``: the mean of the ``k`` controls nearest to :math:`x_j` (all where there are
+    fewer), by ``neighbours``. ``form="spread"`` gives 1 - E‖v - v̄‖² / E‖v‖² instead, the share of
+    the squared shift that is common. X is the (n, d) perturbed samples, ``control`` (m, d). The
+    value is in [-1, 1]; a sample that does not move counts as 0.
+
+    Without a common shift the mean cosine is about n^(-1/2), not 0, since the mean contains the
+    sample. Raises ``Undefined`` when nothing moves on average, or when ``ridge=0`` and the
+    covariance is singular.
+
+    Reference: Raju 2026, Sections 12.1-12.3, and shesha-geometry 0.3.0
+    (``perturbation_coherence``), where the neighbours are by cosine unless called otherwise and at
+    most 1000 perturbed samples are used without saying so; here all are. The author's script leaves
+    out samples that hardly move.
+    """
+    shifts, scale = _shifts(x, control, controls, k, neighbours, ridge)
+    return _coherence(shifts, form, scale)
+
+
+def _shifts(
+    x: Representation, control: Representation, controls: str, k: int, neighbours: str, ridge: float
+) -> tuple[np.ndarray, float]:
+    """How far every sample is from its controls, shape (n, d), and the largest entry they are the
+    difference of."""
+    points, baseline = rows(x), rows(control)
+    offset = baseline.mean(axis=0)
+    if controls == "whitened":
+        whiten, size = _whitening(control, ridge=ridge)
+        with np.errstate(over="ignore", invalid="ignore"):
+            points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
+        if not np.isfinite(points).all():
+            raise Undefined(
+                f"controls='whitened': X {x.shape} is too many deviations of the controls "
+                f"{control.shape} away to count them; give both in one unit, or controls='mean'"
+            )
+    reference = (
+        nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
+    )
+    return points - reference, float(np.abs(points - offset).max())
+
+
+def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
+    common = shifts.mean(axis=0)
+    if norm(common) <= ROUNDING * scale:
+        raise Undefined(
+            "perturbation_coherence: the samples do not move on average, so there is no direction "
+            "to share"
+        )
+    if form == "cosine":
+        return float(np.mean(scaled_rows(shifts) @ scaled_rows(common[None, :])[0]))
+    shifts = shifts / np.abs(shifts).max()
+    return float(np.sum(shifts.mean(axis=0) ** 2) / np.mean(np.sum(shifts**2, axis=1)))
+
+
+def _exponent(*arrays: np.ndarray) -> int:
+    """The power of two just above all magnitudes.
+
+    Dividing by it is exact, and squares are then in range.
+    """
+    return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
+
+
+@view
+def _whitening(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
+    """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
+
+    It is for points divided by a power of two, whose exponent comes with it.
+    """
+    baseline = rows(control)
+    if len(baseline) < 2:
+        raise ValueError("controls='whitened' needs at least 2 controls; use controls='mean'")
+    centred = baseline - baseline.mean(axis=0)
+    size = _exponent(centred, np.sqrt(ridge))
+    centred = np.ldexp(centred, -size)
+    variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
+    variances = np.maximum(variances, 0) + np.ldexp(ridge, -2 * size)
+    if variances[0] <= len(variances) * np.finfo(float).eps * variances[-1]:
+        raise Undefined(
+            "controls='whitened': the covariance of the controls is singular; raise ridge above 0"
+        )
+    whiten: np.ndarray = axes / np.sqrt(variances) @ axes.T
+    return whiten, size
+
+
+def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -> np.ndarray:
+    """Mean of the k controls nearest to every point, shape (n, d), by blocks of rows."""
+    from scipy.spatial.distance import cdist
+
+    size, k, means = _exponent(points, baseline), min(k, len(baseline)), np.empty_like(points)
+    mine, theirs = (
+        scaled_rows(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline)
+    )
+    for start, stop in row_blocks(len(points)):
+        block = mine[start:stop]
+        distances = cosine_distances(block, theirs) if kind == "cosine" else cdist(block, theirs)
+        means[start:stop] = _nearest(distances, k).astype(float) @ baseline / k
+    return means
+
+
+def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
+    """Which k entries of every row are the smallest, shape of ``distances``."""
+    last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    nearer, tied = distances < last, distances == last
+    # Of those that tie for the last place, the first come first.
+    missing = k - nearer.sum(axis=1, keepdims=True)
+    return nearer | (tied & (np.cumsum(tied, axis=1) <= missing))
+
+
+@statistic(
+    label="Perturbation magnitude", family="perturbation", reference="raju2026geometric",
+    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID, min_samples=2,
+    changes=lambda unit: {"invariant_to": SHAPE} if unit == "deviations" else {},
+)  # fmt: skip
+def perturbation_magnitude(
+    x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
+) -> float:
+    r"""Perturbation magnitude: how far the mean of the perturbed samples is from the controls'.
+
+    .. math:: \lVert \bar{x} - \bar{c} \rVert
+
+    ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
+    like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises ``Undefined``
+    when deviations are requested and nothing varies but for rounding, and ``ValueError`` when they
+    are requested for a single control.
+
+    Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
+    """
+    points, baseline = rows(x), rows(control)
+    length = float(norm(points.mean(axis=0) - baseline.mean(axis=0)))
+    if unit == "data":
+        return length
+    if len(baseline) < 2:
+        raise ValueError(
+            "perturbation_magnitude: deviations need at least 2 controls; use unit='data'"
+        )
+    both = np.stack([_deviations(points), _deviations(baseline)])
+    # Each feature by its own size: a large constant one hides none that varies.
+    largest = np.maximum(np.abs(points).max(axis=0), np.abs(baseline).max(axis=0))
+    deviation = norm(np.where(both > ROUNDING * largest, both, 0)) / both.size**0.5
+    if deviation == 0:
+        raise Undefined(
+            "perturbation_magnitude: neither samples nor controls vary; use unit='data'"
+        )
+    return float(length / deviation)
+
+
+def _deviations(points: np.ndarray) -> np.ndarray:
+    """Standard deviation of every feature."""
+    return norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
+
+
+@statistic(
+    label="Perturbation spread", family="perturbation", reference="raju2026geometric",
+    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID, min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_spread_under,
+)  # fmt: skip
+def perturbation_spread(
+    x: Representation,
+    control: Representation,
+    *,
+    controls: Controls = "mean",
+    k: int = 50,
+    neighbours: Neighbours = "euclidean",
+    ridge: float = 1e-6,
+) -> float:
+    r"""Perturbation spread: how far the shifts of the perturbed samples are from their mean shift.
+
+    .. math:: \frac{1}{n} \sum_{j=1}^{n} \lVert v_j - \bar{v} \rVert
+
+    The shifts :math:`v_j` are those of :func:`perturbation_coherence`, with the same parameters;
+    with ``controls="mean"`` it is the mean distance of the samples from their own mean. X is (n,
+    d), ``control`` (m, d). The value is 0 or larger. Magnitude divided by spread is what the author
+    calls the signal-to-noise ratio.
+
+    Reference: Raju 2026, Section 12.10; the author's script leaves out samples that hardly move.
+    """
+    shifts, _ = _shifts(x, control, controls, k, neighbours, ridge)
+    return float(np.mean(norm(shifts - shifts.mean(axis=0), axis=1)))
+
+
+@statistic(
+    label="Perturbation reproducibility", family="perturbation", reference="raju2026geometric",
+    version=2, larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE, min_samples=4,
+    limits={"k": (1, 10_000)},
+)  # fmt: skip
+def perturbation_reproducibility(
+    x: Representation,
+    control: Representation,
+    *,
+    k: int = 50,
+    controls: Literal["shared", "halved"] = "shared",
+    seed: int = 0,
+) -> float:
+    r"""Split-half reproducibility: do two halves of the perturbed samples move the same way?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \cos(\bar{x}(A_s) - c_s, \; \bar{x}(B_s) - c_s')
+
+    :math:`A_s` and :math:`B_s` are disjoint random halves, ⌊n / 2⌋ samples each, of K = ``k``
+    splits. With ``controls="shared"``, as published, c and c' are both the mean of all controls.
+    Its error is then common to both halves and looks like an effect: with as many controls as
+    samples and no effect at all, the value is 1/3 rather than 0. ``"halved"`` compares the halves
+    with disjoint halves of the controls, and is 0 then. X is (n, d), ``control`` (m, d). The value
+    is in [-1, 1].
+
+    Raises ``Undefined`` when a half does not move, and ``ValueError`` for a single control to
+    halve.
+
+    Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not
+    move counts as 0.
+    """
+    points, baseline = rows(x), rows(control)
+    moved = [part - baseline.mean(axis=0) for part in (points, baseline)]
+    one_stratum = (np.zeros(len(part), dtype=int) for part in moved)
+    halved = controls == "halved"
+    return reproducibility(*moved, *one_stratum, k=k, halved=halved, seed=seed)
+
+
+def reproducibility(
+    points: np.ndarray,
+    baseline: np.ndarray,
+    stratum: np.ndarray,
+    control_stratum: np.ndarray,
+    *,
+    k: int,
+    halved: bool,
+    seed: int,
+) -> float:
+    """Return the mean cosine of half shifts of points and controls from which the mean of their
+    controls was taken.
+
+    Strata are numbered from 0. Halves of controls are drawn in each, and weigh as much as the
+    points of the stratum in the half they are compared with.
+    """
+    weights = _half_weights(np.zeros(len(points), dtype=int), k, seed, "samples")
+    shifts = weights @ points
+    if halved:
+        if np.bincount(control_stratum).min() < 2:
+            raise ValueError(
+                "perturbation_reproducibility: controls='halved' needs at least 2 controls"
+            )
+        parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
+        halves = _half_weights(control_stratum, k, seed, "control")
+        shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
+    if (norm(shifts, axis=2) <= ROUNDING * np.abs(points).max()).any():
+        raise Undefined(
+            "perturbation_reproducibility: a half of the samples does not move, so it has no "
+            "direction"
+        )
+    return float(np.mean(np.sum(scaled_rows(shifts[0]) * scaled_rows(shifts[1]), axis=1)))
+
+
+def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
+    """Weights that give the means of both halves of every group in k random splits, (2, k, n)."""
+    members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    weights = np.zeros((2, k, len(groups)))
+    for split in range(k):
+        random = generator(seed, "perturbation_reproducibility", role, split)
+        for group in members:
+            order, half = random.permutation(group), len(group) // 2
+            weights[0, split, order[:half]] = weights[1, split, order[half : 2 * half]] = 1 / half
+    return weights
+
+
+@statistic(
+    label="Input noise", family="perturbation", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, 1), min_samples=3,
+    limits={"k": (1, 10_000), "noise": (0, np.inf)},
+    changes=lambda score: {"range": (-1, 1)} if score == "rdm" else {},
+)  # fmt: skip
+def input_noise_stability(
+    x: Representation,
+    encoder: Callable[[np.ndarray], Any],
+    *,
+    noise: float = 0.1,
+    k: int = 10,
+    score: Literal["distance", "rdm"] = "distance",
+    seed: int = 0,
+) -> float:
+    r"""Input-noise stability: how little noise in the inputs moves a representation.
+
+    .. math:: \frac{1}{1 + \bar{d}}, \qquad \bar{d} = \frac{1}{K n} \sum_{s, i}
+        \lVert f(x_i + \sigma \varepsilon_{s, i}) - f(x_i) \rVert, \quad \varepsilon \sim
+        \mathcal{N}(0, I)
+
+    σ is ``noise`` times the standard deviation of all entries of the inputs. ``score="rdm"`` gives
+    the mean Spearman correlation between the cosine dissimilarities of f(x) and of f(x + σε)
+    instead, which does not depend on the scale of the representation. X is the (n, d) inputs and
+    ``encoder`` a function from such an array to (n, e): an encoder of images reshapes first. The
+    value is in (0, 1], for ``"rdm"`` in [-1, 1].
+
+    Invariances are those of the encoder: none is claimed. Raises ``ValueError`` for an encoder that
+    does not return one row per input and ``Undefined`` for NaN in what it returns.
+
+    Reference: Raju 2026 (latent-space perturbation; no code of the author computes it). The scale
+    of the noise and the score by dissimilarities are ours.
+    """
+    inputs = rows(x)
+    size = int(np.frexp(np.abs(inputs).max())[1])  # whose squares are in range
+    clean = _encoded(encoder, inputs)
+    scale = noise * float(np.ldexp(np.ldexp(inputs, -size).std(), size))
+    draws = (
+        generator(seed, "input_noise_stability", s).standard_normal(inputs.shape) for s in range(k)
+    )
+    noisy = (_encoded(encoder, inputs + scale * drawn) for drawn in draws)
+    if score == "rdm":
+        return float(np.mean([agreement(clean, other, "cosine", "spearman") for other in noisy]))
+    moved = np.mean([norm(other - clean, axis=1).mean() for other in noisy])
+    return float(1 / (1 + moved))
+
+
+def _encoded(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
+    # A copy, because an encoder may write into what it gets.
+    encoded = Representation(encoder(inputs.copy()), "encoder(X)")
+    if encoded.shape[0] != len(inputs):
+        raise ValueError(
+            f"input_noise_stability: the encoder returned {encoded.shape[0]} rows for "
+            f"{len(inputs)} inputs"
+        )
+    finite(encoded)
+    return np.array(to_numpy(encoded.array), dtype=np.float64)

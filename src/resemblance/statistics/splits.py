@@ -1,0 +1,249 @@
+"""Splits of the features: do two halves of them carry the same geometry? And two published splits
+of the samples, withdrawn by their author."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from ..base.rng import generator
+from ..contracts._statistic import statistic
+from ..contracts.claims import COSINE, SHAPE
+from ..data.representation import Representation
+from ..intermediates.digits import resolution
+from ..intermediates.points import scaled_rows
+from .rdm import (
+    Compare,
+    Rdm,
+    by_rdm,
+    centred,
+    correlation,
+    cosine_distances,
+    mean_agreement,
+    ranks,
+    rows,
+    subset,
+)
+
+MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
+
+
+@statistic(
+    label="Shesha-FS", family="splits", reference="raju2026geometric", larger_is_more_stable=True,
+    range=(-1, 1), invariant_to={"isotropic_scaling"}, min_samples=4, min_features=4, limits=MANY,
+    changes=lambda rdm: {"invariant_to": SHAPE - {"orthogonal"}} if rdm == "euclidean" else {},
+)  # fmt: skip
+def feature_split(
+    x: Representation,
+    *,
+    k: int = 30,
+    rdm: Rdm = "cosine",
+    compare: Compare = "spearman",
+    max_samples: int = 1600,
+    seed: int = 0,
+) -> float:
+    r"""Feature-split stability: do two random halves of the features see the same dissimilarities?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X_{:, A_s}),
+        \operatorname{RDM}(X_{:, B_s})\bigr),
+        \qquad A_s \cap B_s = \emptyset, \quad |A_s| = |B_s| = \lfloor d / 2 \rfloor
+
+    The halves are drawn K = ``k`` times; an odd feature is left out, another one in each split.
+    ``rdm`` says how samples are compared and ``compare`` how dissimilarities are. X is (n, d); of
+    more than ``max_samples`` samples that many are drawn. The value is in [-1, 1], near 0 when
+    features share nothing. A row without direction in a half has dissimilarity 1 to all others. O(K
+    n^2 (d + log n)) time, some n x n matrices at a time.
+
+    It speaks of the axes as much as of the geometry: a rotation of the features can bring it from 0
+    to 1 (independent axes of very different variance), and a shift of all samples changes it under
+    cosine. :func:`basis_split` does not depend on the axes. Another order of the features is
+    another draw of the halves.
+
+    Raises ``Undefined`` for fewer than 4 samples or features and when all dissimilarities of a half
+    are equal.
+
+    Reference: Raju 2026, Section 2 and 7.1 (K = 30, cosine, Spearman, at most 1600 samples). The
+    paper claims invariance to rotations, which holds for isotropic data only. The author's scripts
+    also use 10 or 50 splits, correlation distance, an extra column in one half, or distance 2 for
+    rows without direction; the package shesha-geometry 0.3.0 refuses such rows. Given the same
+    halves, values equal those of the package.
+    """
+    points = np.asfortranarray(rows(x)[subset(x.shape[0], max_samples, seed, "feature_split")])
+    draws = (generator(seed, "feature_split", split).permutation(x.shape[1]) for split in range(k))
+    parts = (halves(points, order) for order in draws)
+    return mean_agreement(parts, rdm, compare, resolution(x))
+
+
+def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of the first and of the second half of an order of the features.
+
+    Columns are copied whole where they are contiguous in memory.
+    """
+    half = len(order) // 2
+    return points.T[order[:half]].T, points.T[order[half : 2 * half]].T
+
+
+@statistic(
+    label="Basis split", family="splits", reference="raju2026geometric", larger_is_more_stable=True,
+    range=(-1, 1), invariant_to=COSINE, min_samples=4, min_features=4, limits=MANY, changes=by_rdm,
+)  # fmt: skip
+def basis_split(
+    x: Representation,
+    *,
+    k: int = 30,
+    rdm: Literal["cosine", "euclidean"] = "cosine",
+    compare: Compare = "spearman",
+    max_samples: int = 1600,
+    seed: int = 0,
+) -> float:
+    r"""Feature-split stability in random orthogonal bases: no rotation of the features changes it.
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X Q_s^A), \operatorname{RDM}(X
+        Q_s^B)\bigr)
+
+    where the columns of :math:`(Q_s^A \; Q_s^B)` are a random orthonormal basis, uniform over all
+    of them, of which each half takes ⌊d / 2⌋ vectors. Parameters, shapes, range and errors are
+    those of :func:`feature_split`. A high value says that the variance lies in few directions,
+    wherever they point; features that share nothing and have equal variances stay near 0.
+
+    The bases turn with the data: X = U S Vᵀ is expanded in F = polar(Uᵀ W), with W (n, d) random,
+    instead of Vᵀ, so that X V F is the same, not only the same on average, for every rotation of X.
+    W belongs to positions, so another order of the samples is another draw. O(K n d min(n, d)) time
+    more than :func:`feature_split`.
+
+    Reference: ours, a companion of Raju 2026, whose feature split is not invariant to rotations as
+    claimed in Section 7.1.5 there: on axes of independent features with variances that fall like a
+    power law it is 0, and 0.99 after a random rotation. Not defined for correlation distance, which
+    singles out the axis of equal features.
+    """
+    points = rows(x)[subset(x.shape[0], max_samples, seed, "basis_split")]
+    everything = np.arange(x.shape[1])
+    return mean_agreement(
+        (halves(turned, everything) for turned in _in_random_bases(points, k, rdm, seed)),
+        rdm,
+        compare,
+        resolution(x),
+    )
+
+
+def _in_random_bases(points: np.ndarray, k: int, rdm: str, seed: int) -> Iterator[np.ndarray]:
+    """Yield the points in random orthonormal bases that turn with the points (see
+    :func:`basis_split`)."""
+    points = centred(points) if rdm == "euclidean" else points
+    u, s, _ = np.linalg.svd(points, full_matrices=False)
+    rank = int(np.sum(s > max(points.shape) * np.finfo(float).eps * s[0]))
+    u, s = u[:, :rank], s[:rank]
+    for split in range(k):
+        drawn = u.T @ generator(seed, "basis_split", split).standard_normal(points.shape)
+        left, _, right = np.linalg.svd(drawn, full_matrices=False)
+        yield (u * s) @ (left @ right)
+
+
+# ------------------------------------------------------------------------ withdrawn by their author
+# They correlate entries of different pairs, and are here so that published values can be checked.
+
+
+@statistic(
+    label="Shesha-SS", family="splits", reference="raju2026geometric", larger_is_more_stable=None,
+    range=(-1, 1), invariant_to=COSINE, min_samples=13,
+    limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)}, changes=by_rdm,
+    caution="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
+    "data; use replicate",
+)  # fmt: skip
+def sample_split(
+    x: Representation,
+    *,
+    k: int = 30,
+    fraction: float = 0.4,
+    rdm: Rdm = "cosine",
+    compare: Compare = "spearman",
+    max_samples: int = 1500,
+    seed: int = 0,
+) -> float:
+    r"""Sample-split stability as published, which is 0 on average for any data: do not use it.
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(X_{I_s}),
+        \operatorname{RDM}(X_{J_s})\bigr)
+
+    :math:`I_s, J_s` are independent random subsets of ⌊n · ``fraction``⌋ samples, and entry (1, 2)
+    of one matrix, about two samples, meets entry (1, 2) of the other, about two *other* samples.
+    What it gives is noise around 0, for a perfectly redundant representation as for pure noise. It
+    is here so that published values can be checked;
+    :func:`resemblance.stability.replicate` and :func:`label_conditioned_split` compare what belongs
+    together.
+
+    X is (n, d), the value in [-1, 1]. Raises ``Undefined`` when all dissimilarities of a subset are
+    equal.
+
+    Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. The paper's text wants
+    disjoint subsets and pairs of samples in both of them, which do not exist; this is what its code
+    does.
+    """
+    points = rows(x)[subset(x.shape[0], max_samples, seed, "sample_split")]
+    size = max(int(len(points) * fraction), 5)
+
+    def pair(split: int) -> tuple[np.ndarray, np.ndarray]:
+        draw = generator(seed, "sample_split", split)
+        first, second = (points[draw.choice(len(points), size, replace=False)] for _ in range(2))
+        return first, second
+
+    return mean_agreement(map(pair, range(k)), rdm, compare, resolution(x))
+
+
+@statistic(
+    label="Shesha-Anchor", family="splits", reference="raju2026geometric", version=2,
+    larger_is_more_stable=None, range=(-1, 1), invariant_to=COSINE, min_samples=50,
+    limits=MANY | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)},
+    caution="correlates distances to different probes: 0 on average whatever the data; use "
+    "anchor_profile",
+)  # fmt: skip
+def anchor(
+    x: Representation,
+    *,
+    k: int = 30,
+    anchors: int = 100,
+    probes: int = 200,
+    max_samples: int = 1500,
+    seed: int = 0,
+) -> float:
+    r"""Anchor stability as published, which is 0 on average for any data: do not use it.
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(R(D(A, P_s)), R(D(A, Q_s))\bigr)
+
+    D holds cosine distances between anchors A and probes, R ranks each row, and :math:`P_s, Q_s`
+    are disjoint draws of probes. Column 1 of one matrix is another probe than column 1 of the
+    other, so their correlation is 0 on average. It is here so that published values can be checked;
+    :func:`resemblance.stability.anchor_profile` compares distances to the same probes.
+
+    With fewer than ``anchors`` + 2 ``probes`` samples both numbers shrink in proportion, to 0.9 of
+    what there is, but to no fewer than 10 and 20 unless fewer are requested. X is (n, d) with n >=
+    50, the value in [-1, 1].
+
+    Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. Without the ranks,
+    Euclidean distances give 0.2 to 0.3 on pure noise: anchors far from the middle are far from all
+    probes.
+    """
+    points = scaled_rows(rows(x)[subset(x.shape[0], max_samples, seed, "anchor")])
+    n = len(points)
+    if n < anchors + 2 * probes:
+        shrink = 0.9 * n / (anchors + 2 * probes)
+        anchors = max(min(10, anchors), int(anchors * shrink))
+        probes = min(max(min(20, probes), int(probes * shrink)), (n - anchors) // 2)
+    order = generator(seed, "anchor", "anchors").permutation(n)
+    fixed, others = points[order[:anchors]], order[anchors:]
+    return float(
+        np.mean([_anchor_split(points, fixed, others, probes, seed, split) for split in range(k)])
+    )
+
+
+def _anchor_split(
+    points: np.ndarray, fixed: np.ndarray, others: np.ndarray, probes: int, seed: int, split: int
+) -> float:
+    drawn = generator(seed, "anchor", split).permutation(others)
+    sides = (
+        cosine_distances(fixed, points[drawn[start : start + probes]]) for start in (0, probes)
+    )
+    first, second = (np.concatenate([ranks(row) for row in side]) for side in sides)
+    return correlation(first, second, "pearson")

@@ -1,0 +1,302 @@
+"""Statistics of a representation and labels: is what separates the classes reliable?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from ..base.rng import generator
+from ..contracts._statistic import statistic
+from ..contracts.claims import COLUMNS, COSINE, SHAPE
+from ..data.representation import Representation, Undefined
+from ..intermediates.digits import resolution
+from .rdm import (
+    ROUNDING,
+    Compare,
+    Rdm,
+    by_rdm,
+    centred,
+    correlation,
+    dissimilarities,
+    mean_agreement,
+    rows,
+)
+
+
+def members(labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2) -> list[np.ndarray]:
+    """Return the row numbers of every class.
+
+    Raises ``ValueError`` for too few classes, or too few samples in one.
+    """
+    groups = [np.flatnonzero(labels == c) for c in range(int(labels.max()) + 1)]
+    if len(groups) < classes:
+        raise ValueError(
+            f"{called} needs at least {classes} classes; the labels have {len(groups)}"
+        )
+    smallest = min(map(len, groups))
+    if smallest < fewest:
+        how = f"needs at least {fewest} samples of every class; one has {smallest}"
+        raise ValueError(f"{called} {how}: leave such classes out or join them")
+    return groups
+
+
+def class_means(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+    """Mean row of every class, shape (classes, d)."""
+    return np.stack([points[rows_].mean(axis=0) for rows_ in groups])
+
+
+@statistic(
+    label="Label-conditioned split", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6,
+    limits={"k": (1, 10_000)}, changes=by_rdm,
+)  # fmt: skip
+def label_conditioned_split(
+    x: Representation,
+    labels: np.ndarray,
+    *,
+    k: int = 30,
+    rdm: Rdm = "cosine",
+    compare: Compare = "spearman",
+    seed: int = 0,
+) -> float:
+    r"""Label-conditioned split stability: do halves of every class arrange the classes alike?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \rho\bigl(\operatorname{RDM}(M(A_s)),
+        \operatorname{RDM}(M(B_s))\bigr)
+
+    M(A) is the (C, d) matrix of class means over the samples in A; :math:`A_s` and :math:`B_s` are
+    disjoint and hold half of each class, ⌊n_c / 2⌋ samples. X is (n, d), labels are (n,). The value
+    is in [-1, 1]. Cosines are between class means as they are: a large common offset makes all of
+    them alike.
+
+    Raises ``ValueError`` for fewer than 3 classes (two have one dissimilarity, which nothing
+    correlates with) or a class of one sample, and ``Undefined`` when all class means are equally
+    far apart.
+
+    Reference: Raju 2026, Section 2; no code of the author computes it. His scripts give this name
+    to :func:`supervised_alignment`.
+    """
+    points, groups = rows(x), members(labels, "label_conditioned_split", classes=3)
+    parts = _class_mean_halves(points, groups, k, seed)
+    return mean_agreement(parts, rdm, compare, resolution(x))
+
+
+def _class_mean_halves(
+    points: np.ndarray, groups: list[np.ndarray], k: int, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for split in range(k):
+        draw = generator(seed, "label_conditioned_split", split)
+        orders = [draw.permutation(group) for group in groups]
+        first = [order[: len(order) // 2] for order in orders]
+        second = [order[len(order) // 2 : 2 * (len(order) // 2)] for order in orders]
+        yield class_means(points, first), class_means(points, second)
+
+
+@statistic(
+    label="Supervised alignment", family="supervised", reference="raju2026geometric", version=2,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COLUMNS, min_samples=3,
+    limits={"max_samples": (3, np.inf)},
+    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE},
+)  # fmt: skip
+def supervised_alignment(
+    x: Representation,
+    labels: np.ndarray,
+    *,
+    rdm: Rdm = "correlation",
+    compare: Compare = "spearman",
+    max_samples: int = 300,
+    seed: int = 0,
+) -> float:
+    r"""Supervised alignment: are samples further apart across classes than within one?
+
+    .. math:: \rho\bigl(\operatorname{RDM}(X - \bar{x}),\; [y_i \ne y_j]_{i < j}\bigr)
+
+    The rank correlation of the dissimilarities of the centred points with 1 for pairs of different
+    classes and 0 for others. X is (n, d), labels are (n,); of more than ``max_samples`` samples
+    that many are drawn, of each class in proportion and at least one. The value is in [-1, 1]; ties
+    of the labels keep Spearman's below 1.
+
+    Raises ``ValueError`` for one class only or more classes than ``max_samples``, and ``Undefined``
+    when all dissimilarities are equal.
+
+    Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before it draws the samples,
+    but draws them without regard to their class. The author's transfer script leaves out the
+    centring, takes cosines, and averages over random halves.
+    """
+    groups = members(labels, "supervised_alignment", fewest=1)
+    points = rows(x) - rows(x).mean(axis=0)
+    subset = _in_proportion(groups, max_samples, seed)
+    first, second = np.triu_indices(len(subset), 1)
+    different = labels[subset][first] != labels[subset][second]
+    vector = dissimilarities(points[subset], rdm, resolution(x))
+    return correlation(vector, different.astype(float), compare)
+
+
+def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
+    """Row numbers of ``count`` samples, or all: of every class in proportion, at least one.
+
+    Proportions are rounded by largest remainders.
+    """
+    sizes = np.array([len(group) for group in groups])
+    if sizes.sum() <= count:
+        return np.sort(np.concatenate(groups))
+    if len(groups) > count:
+        raise ValueError(
+            f"supervised_alignment: max_samples={count} is less than one of each of {len(groups)} "
+            "classes"
+        )
+    draw, share = generator(seed, "supervised_alignment", "samples"), sizes - 1
+    share = share * ((count - len(groups)) / share.sum())
+    quota = 1 + share.astype(int)
+    largest = np.argsort(-(share - share.astype(int)), kind="stable")[: count - int(quota.sum())]
+    quota[largest] += 1
+    return np.sort(
+        np.concatenate([draw.choice(group, q, replace=False) for group, q in zip(groups, quota)])
+    )
+
+
+@statistic(
+    label="Variance ratio", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE, min_samples=4,
+)  # fmt: skip
+def variance_ratio(x: Representation, labels: np.ndarray) -> float:
+    r"""Variance ratio: the share of the variance that lies between the classes.
+
+    .. math:: \frac{\sum_c n_c \lVert \mu_c - \mu \rVert^2}{\sum_i \lVert x_i - \mu \rVert^2}
+
+    X is (n, d), labels are (n,). The value is in [0, 1]: 1 when classes are points. For labels that
+    say nothing it is (C - 1) / (n - 1) on average, not 0.
+
+    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for a
+    constant representation.
+
+    Reference: Raju 2026. The author's codes add 1e-12 or 1e-8 to the denominator.
+    """
+    points, groups = rows(x), members(labels, "variance_ratio")
+    between, total = _scatter(points, groups)
+    return min(between / total, 1.0)
+
+
+def _scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
+    """Sum of squares between classes and in total, in unit size.
+
+    Raises :class:`Undefined` when all rows are equal.
+    """
+    points = centred(points)
+    total = float((points**2).sum())
+    if total == 0:
+        raise Undefined(
+            "the representation is constant (all its rows are equal): nothing separates its classes"
+        )
+    sizes = np.array([len(group) for group in groups])
+    return float(sizes @ (class_means(points, groups) ** 2).sum(axis=1)), total
+
+
+@statistic(
+    label="Class separation", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, np.inf), invariant_to=SHAPE, min_samples=4,
+    limits={"k": (1, 10_000), "fraction": (0.01, 1)}, changes=by_rdm,
+)  # fmt: skip
+def class_separation(
+    x: Representation,
+    labels: np.ndarray,
+    *,
+    k: int = 50,
+    fraction: float = 0.5,
+    rdm: Literal["euclidean", "cosine"] = "euclidean",
+    seed: int = 0,
+) -> float:
+    r"""Class separation: how much further apart are samples across classes than within one?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K}
+        \frac{\operatorname{mean}\{D_{ij} : y_i \ne y_j,\; i, j \in S_s\}}
+        {\operatorname{mean}\{D_{ij} : y_i = y_j,\; i < j \in S_s\}}
+
+    over K = ``k`` random subsets of the ``fraction`` of the samples, drawn without replacement from
+    each class in proportion, at least two of each. X is (n, d), labels are (n,). The value is
+    positive: 1 when classes overlap completely.
+
+    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when
+    samples of one class are all equal.
+
+    Reference: Raju 2026, and shesha-geometry 0.3.0, where subsets ignore the classes. The author's
+    transfer script mixes cosine distances within classes with Euclidean ones between them and gives
+    numbers that cannot be compared.
+    """
+    points, groups = rows(x), members(labels, "class_separation")
+    draws = (_part_of_each(groups, fraction, seed, split) for split in range(k))
+    return float(np.mean([_separation(points[part], labels[part], rdm) for part in draws]))
+
+
+def _part_of_each(groups: list[np.ndarray], fraction: float, seed: int, split: int) -> np.ndarray:
+    draw = generator(seed, "class_separation", split)
+    sizes = [max(2, round(len(group) * fraction)) for group in groups]
+    return np.concatenate([draw.choice(g, size, replace=False) for g, size in zip(groups, sizes)])
+
+
+def _separation(points: np.ndarray, labels: np.ndarray, rdm: str) -> float:
+    first, second = np.triu_indices(len(points), 1)
+    distances, same = dissimilarities(points, rdm), labels[first] == labels[second]
+    within = float(distances[same].mean())
+    if within <= 4 * np.finfo(float).eps * float(distances.max()):
+        raise Undefined("class_separation: all samples of a class are equal; their distance is 0")
+    return float(distances[~same].mean()) / within
+
+
+@statistic(
+    label="LDA stability", family="supervised", reference="raju2026geometric",
+    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE, min_samples=4,
+    limits={"k": (1, 10_000), "fraction": (0.01, 1), "ridge": (1e-12, 1e6)},
+)  # fmt: skip
+def lda_stability(
+    x: Representation,
+    labels: np.ndarray,
+    *,
+    k: int = 50,
+    fraction: float = 0.5,
+    ridge: float = 1e-6,
+    seed: int = 0,
+) -> float:
+    r"""LDA stability: does the direction that separates two classes stay when samples are redrawn?
+
+    .. math:: \frac{1}{K} \sum_{s=1}^{K} \lvert \cos(w, w_s) \rvert, \qquad
+        w = (S_W + \lambda I)^{-1} (\mu_1 - \mu_0)
+
+    :math:`S_W` is the pooled covariance within the classes, and λ is ``ridge`` times its mean
+    variance; :math:`w_s` comes from ⌊⌊n · ``fraction``⌋ / 2⌋ samples of each class, drawn with
+    replacement. X is (n, d), labels are (n,). The value is in [0, 1]. O(K d^3) time.
+
+    Raises ``ValueError`` unless there are two classes of at least two samples, and ``Undefined``
+    when the class means coincide or nothing varies within the classes.
+
+    Reference: Raju 2026, and shesha-geometry 0.3.0, where λ is 1e-6 in the units of the data, which
+    makes the value depend on their scale. The author's scripts use another solver and draw without
+    replacement.
+    """
+    points, groups = rows(x), members(labels, "lda_stability")
+    if len(groups) > 2:
+        raise ValueError(
+            f"lda_stability is of two classes; the labels have {len(groups)}: choose two of them"
+        )
+    points = centred(points)
+    whole, size = _direction(points, groups, ridge), max(2, int(len(points) * fraction) // 2)
+    draws = (generator(seed, "lda_stability", split) for split in range(k))
+    again = [_direction(points, [draw.choice(g, size) for g in groups], ridge) for draw in draws]
+    return float(np.mean([min(abs(whole @ direction), 1.0) for direction in again]))
+
+
+def _direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
+    """Unit vector of Fisher's discriminant between two classes."""
+    zero, one = class_means(points, groups)
+    within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
+    covariance = within.T @ within / len(within)
+    variance, apart = np.trace(covariance) / len(covariance), np.linalg.norm(one - zero)
+    if np.trace(covariance) <= ROUNDING**2 or apart <= ROUNDING:
+        raise Undefined(
+            "lda_stability: the classes coincide, or nothing varies within them: no direction "
+            "separates"
+        )
+    direction = np.linalg.solve(covariance + ridge * variance * np.eye(len(covariance)), one - zero)
+    return direction / np.linalg.norm(direction)

@@ -1,0 +1,151 @@
+"""Statistics of trials in the order of recording: reliability within it, drift along it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ..base.arrays import norm
+from ..contracts._statistic import statistic
+from ..contracts.claims import COSINE
+from ..data.representation import Representation, Undefined
+from ..intermediates.digits import resolution
+from ..intermediates.points import scaled_rows
+from .rdm import ROUNDING, Compare, Rdm, agreement, by_rdm, rows
+from .supervised import class_means
+
+PART = {"early": (0.01, 0.99)}
+
+
+class Unfilled(ValueError):
+    """A condition has no trial in one of the parts that are compared: with these trials, or in this
+    order of them."""
+
+
+@statistic(
+    label="Trial split", family="trials", reference="raju2026geometric", version=2,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6, changes=by_rdm,
+    parts="odd and even",
+)  # fmt: skip
+def trial_split(
+    x: Representation,
+    conditions: np.ndarray,
+    *,
+    parity: Literal["condition", "recording"] = "condition",
+    rdm: Rdm = "cosine",
+    compare: Compare = "spearman",
+) -> float:
+    r"""Trial-split stability: do odd and even trials put the conditions in the same arrangement?
+
+    .. math:: \rho\bigl(\operatorname{RDM}(M_{\text{odd}}),
+        \operatorname{RDM}(M_{\text{even}})\bigr)
+
+    M holds the mean response to each condition over its trials 0, 2, 4... and over its trials 1, 3,
+    5... in the order of recording; ``parity="recording"`` numbers the trials of all conditions
+    together, which fails for conditions that take turns if their number is even. X is the (n, d)
+    trials in the order of recording, ``conditions`` are (n,). The value is in [-1, 1].
+
+    Raises ``ValueError`` for fewer than 3 conditions, or one without an odd or an even trial, and
+    ``Undefined`` when all condition means are equally far apart.
+
+    Reference: Raju 2026, Section 13. The author's code numbers all trials together. The responses
+    are not scaled to unit length first, as in that code and unlike the text.
+    """
+    even = (rank_within(conditions) if parity == "condition" else np.arange(x.shape[0])) % 2 == 0
+    return _agreement_of_parts(x, conditions, even, "trial_split", "even and an odd", rdm, compare)
+
+
+def rank_within(conditions: np.ndarray) -> np.ndarray:
+    """Number of every trial among those of its condition, from 0."""
+    order = np.argsort(conditions, kind="stable")
+    counts = np.bincount(conditions)
+    ranks = np.empty(len(conditions), dtype=int)
+    ranks[order] = np.arange(len(conditions)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return ranks
+
+
+@statistic(
+    label="Temporal drift", family="trials", reference="raju2026geometric",
+    larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=6, limits=PART,
+    changes=by_rdm, parts="early and late",
+)  # fmt: skip
+def temporal_drift(
+    x: Representation,
+    conditions: np.ndarray,
+    *,
+    early: float = 0.5,
+    rdm: Rdm = "cosine",
+    compare: Compare = "spearman",
+) -> float:
+    r"""Temporal drift: how much the arrangement of conditions changes from early to late trials.
+
+    .. math:: 1 - \rho\bigl(\operatorname{RDM}(M_{\text{early}}),
+        \operatorname{RDM}(M_{\text{late}})\bigr)
+
+    M holds the mean response to each condition over the first ⌊n · ``early``⌋ trials and over the
+    others. X is the (n, d) trials in the order of recording, ``conditions`` are (n,). The value is
+    in [0, 2]. Noise alone makes it positive: :func:`resemblance.stability.permutation_null` says
+    what it would be in any other order of the trials.
+
+    Raises ``ValueError`` for fewer than 3 conditions, or one without an early or a late trial, and
+    ``Undefined`` when all condition means are equally far apart.
+
+    Reference: Raju 2026, Section 13. The author's script returns the correlation itself.
+    """
+    first = np.arange(x.shape[0]) < int(x.shape[0] * early)
+    return 1 - _agreement_of_parts(
+        x, conditions, first, "temporal_drift", "early and a late", rdm, compare
+    )
+
+
+def _agreement_of_parts(
+    x: Representation,
+    conditions: np.ndarray,
+    first: np.ndarray,
+    called: str,
+    both: str,
+    rdm: Rdm,
+    compare: Compare,
+) -> float:
+    """Agreement of the condition means over two parts of the trials."""
+    count = int(conditions.max()) + 1
+    if count < 3:
+        raise ValueError(f"{called} needs at least 3 conditions; got {count}")
+    groups = [
+        [np.flatnonzero(part & (conditions == c)) for c in range(count)] for part in (first, ~first)
+    ]
+    if any(len(group) == 0 for part in groups for group in part):
+        raise Unfilled(f"{called} needs an {both} trial of every condition; leave the others out")
+    one, other = (class_means(rows(x), part) for part in groups)
+    return agreement(one, other, rdm, compare, (resolution(x), resolution(x)))
+
+
+@statistic(
+    label="Centroid drift", family="trials", reference="raju2026geometric",
+    larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=2, limits=PART,
+    parts="early and late",
+)  # fmt: skip
+def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = True) -> float:
+    r"""Centroid drift: how much the mean response turns from early to late trials.
+
+    .. math:: 1 - \cos(\bar{x}_{\text{early}}, \bar{x}_{\text{late}})
+
+    over the first ⌊n · ``early``⌋ trials and the others, each trial scaled to unit length unless
+    ``unit_rows=False``. X is the (n, d) trials in the order of recording. The value is in [0, 2].
+    Raises ``ValueError`` when one part is empty and ``Undefined`` when a mean is zero.
+
+    Reference: Raju 2026, Section 13.5. The author's script returns the cosine, a similarity, under
+    this name.
+    """
+    points, cut = (scaled_rows(rows(x)) if unit_rows else rows(x)), int(x.shape[0] * early)
+    if cut == 0:
+        raise ValueError(f"centroid_drift: early={early} leaves no early trial of {x.shape[0]}")
+    means = np.stack([points[:cut].mean(axis=0), points[cut:].mean(axis=0)])
+    if (norm(means, axis=1) <= ROUNDING * np.abs(points).max()).any():
+        raise Undefined(
+            "centroid_drift: the mean of the early or of the late trials is zero and has no "
+            "direction"
+        )
+    one, other = scaled_rows(means)
+    return float(1 - min(one @ other, 1.0))

@@ -1,0 +1,24 @@
+"""Drift between two versions of a representation: how much, in what way, and what becomes of an
+index."""
+
+from ._drift import drift
+from ._upgrade import Upgrade, upgrade
+from .facts import Fact
+from .findings import Finding
+from .moved import Moved, MovedClass
+from .result import DriftReport
+from .table import Drift
+from .verdict import Judgement
+
+__all__ = [
+    "Drift",
+    "DriftReport",
+    "Fact",
+    "Finding",
+    "Judgement",
+    "Moved",
+    "MovedClass",
+    "Upgrade",
+    "drift",
+    "upgrade",
+]

@@ -1,0 +1,362 @@
+"""A new embedding model and an old index: keep, map, re-rank or re-embed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.progress import Progress, in_hundredths
+from ..base.rendering import written
+from ..comparison.provenance import environment
+from .advice import OVERSTATED, candidates_line, decide, gain_words, option_line, verdict
+from .facts import Fact, facts_of, has_copies
+from .findings import percent
+from .index_maps import IndexMap
+from .index_options import CODES, TRUTHS, WAYS, Goal, Option, Recall, options_of
+from .index_search import Metric
+from .pooled import pooled
+from .recalls import LEAST_SAMPLE, Recalls, continued, measured
+from .relevance import Gain
+from .stored import NEARLY_ALL, as_given
+from .upgrade_inputs import FEWEST, Task, check_options, check_prices, task_of
+from .ways import Ways, ways_of
+
+NOUNS = ("documents by the old model", "documents by the new model")
+REMEDIES = {  # of facts of the rows, in place of those for two versions
+    "equal rows": "Two models in one index? Embed the other rows by one model.",
+    "other inputs": "Give the same documents in the same order by both models.",
+    "unrelated rows": "Give the same documents in the same order by both models.",
+}
+PAYS = ("orthogonal", "affine")  # options whose break-even is said although another one is chosen
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Upgrade:
+    """What to do with an old index under a new model: what :func:`upgrade` returns.
+
+    ``decision`` is "stay", "keep", "normalise", "cut", "map queries", "map documents", "re-rank",
+    "re-embed a part", "re-embed" or "undecided". ``option`` is the name of the option that is
+    chosen, or None. ``groups`` are those whose documents are to be re-embedded all the same.
+    ``options`` has every option with its recalls and its cost, the cheapest first. ``changed`` is
+    the share of the old answers that re-embedding everything would change anyway, None where it is
+    unknown. ``curve`` (option, documents, recall) is continued to the size of a larger index.
+    ``gain`` says what the new model gains in relevant documents, None without ``relevant``.
+    ``maps`` has the maps of queries and of documents by the name of their option. ``facts`` is what
+    the rows of the documents show: equal rows, zeros, copies, far rows, packed bits.
+    """
+
+    decision: str
+    option: str | None
+    groups: tuple[Hashable, ...]
+    verdict: str
+    lines: tuple[str, ...]
+    options: tuple[Option, ...]
+    changed: float | None
+    curve: tuple[tuple[str, int, float], ...]
+    gain: Gain | None
+    maps: Mapping[str, IndexMap]
+    facts: tuple[Fact, ...]
+    settings: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    cautions: tuple[str, ...] = ()  # what is doubtful about the vectors, such as copies
+
+    def __repr__(self) -> str:
+        lines = (f"  {line}" for line in (*self.cautions, *self.lines))
+        return "\n".join([f"Upgrade: {self.verdict}", *lines])
+
+    @property
+    def code(self) -> int:
+        """The exit code of the command: 0 where no document is re-embedded, 1 for a part or all, 4
+        if the data do not decide."""
+        return CODES[self.decision]
+
+    def map(self, name: str = "") -> IndexMap:
+        """Return the map of the option that is chosen, or of an option by its name.
+
+        ``side`` of the map says of which rows it is: "queries" by the new model, to be asked in the
+        old index, or "documents" of the old index, to be searched by new queries. Call the map with
+        such rows (n, e); ``before``, ``matrix``, ``factor`` and ``after`` are its numbers: ``after
+        + factor * (rows - before) @ matrix``. Normalise mapped documents if the new model does.
+
+        Raises ``ValueError`` for an option without a map.
+        """
+        wanted = name or self.option or self.decision
+        base = next((o.base for o in self.options if o.name == wanted and o.candidates), wanted)
+        if base not in self.maps:
+            names = ", ".join(map(repr, self.maps)) or "none"
+            raise ValueError(f"map: {wanted!r} has no map; fitted: {names}")
+        return self.maps[base]
+
+    def break_even(self, option: str) -> float | None:
+        """Return after how many queries re-embedding all documents costs less than what the option
+        loses; None without prices, without its recall, and for options that embed documents."""
+        price, loss = self.settings["price"], self.settings["loss"]
+        entry = next((o for o in self.options if o.name == option), None)
+        recall = None if entry is None or entry.candidates or entry.embeds else entry.as_new
+        if price is None or recall is None:
+            return None
+        cost = (1 - recall.value) * self.settings["k"] * loss
+        return float(self.settings["index"] * price / cost) if cost > 0 else float("inf")
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one row for each option and truth: recall, interval, worst group, and costs.
+
+        ``embeds``: documents that are re-embedded at once. ``candidates``: documents that the new
+        model re-ranks for each query. ``rebuild``: whether stored vectors change.
+        """
+        rows = []
+        for option in self.options:
+            for truth in TRUTHS if not option.candidates else ("as_new",):
+                recall = getattr(option, truth)
+                worst = None if recall is None else recall.worst
+                facts = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
+                tail = [None] * 3 if worst is None else [worst.group, worst.value, worst.low]
+                rows.append(
+                    {
+                        "option": option.name,
+                        "decision": option.decision,
+                        "numbers": option.numbers,
+                        "candidates": option.candidates,
+                        "embeds": option.embeds,
+                        "rebuild": option.rebuild,
+                        "truth": truth,
+                        **dict(zip(("recall", "low", "high"), facts)),
+                        **dict(zip(("worst_group", "worst_recall", "worst_low"), tail)),
+                        "break_even": self.break_even(option.name) if truth == "as_new" else None,
+                        "reason": option.reason if recall is None else "",
+                    }
+                )
+        return rows
+
+    def to_pandas(self) -> Any:
+        """Return :meth:`records` as a DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.records())
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in (*self.cautions, *self.lines))
+        return f"<p><b>{escape(self.verdict)}</b></p>{lines}"
+
+    def save(self, path: str | Path) -> None:
+        """Write everything but the maps to a file, in the format of its suffix: .json, .csv, .md,
+        .tex, .parquet or .txt."""
+        written(self, "of_upgrade", "upgrade_output", Path(path))
+
+
+def upgrade(
+    old: Any,
+    new: Any,
+    queries: Sequence[Any],
+    *,
+    index: Any = None,
+    embed: Callable[[np.ndarray], Any] | None = None,
+    k: int = 10,
+    groups: Any = None,
+    goal: Goal = "as_new",
+    accept: float = 0.9,
+    maps: Sequence[str] = ("orthogonal", "affine"),
+    metric: Metric = "euclidean",
+    relevant: Mapping[Hashable, Any] | None = None,
+    price: float | None = None,
+    loss: float | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    progress: Progress = True,
+) -> Upgrade:
+    """Say what to do with an index of an old embedding model under a new one.
+
+    The options are, in order of cost: keep the index; normalise or cut its vectors; map new queries
+    to the old vectors; map the old vectors to the new model; re-rank the first 20 to 200 candidates
+    by the new model; re-embed a part of the documents and map the others; re-embed all documents.
+    Maps are a rotation ("orthogonal": the polar factor of the cross-covariance, with a shift and a
+    factor of size) and a ridge regression ("affine"). Maps are fitted to half of the documents; a
+    document that is mapped took no part in the fit of its map. Each option is judged by its recall,
+    the share of the k right documents that a query finds, by two truths: ``as_new``, what the new
+    model would find if all documents were re-embedded, and ``as_before``, what the old query finds
+    in the old index. Neighbours are exact. A document that is as near as the k-th right one is
+    right.
+
+    Parameters
+    ----------
+    old, new : (m, d) and (m, e), vectors of the same m documents by both models: arrays, or
+        ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
+    queries : a pair (q, d) and (q, e), the same queries by the old and by the new model, at least
+        20. A query that is a document needs ids on both sides: its own document is then left out of
+        the search and of the fits.
+    index : (N, d), all old vectors, where the m documents are a sample of them. Without it the m
+        documents are the index.
+    embed : a function of positions in the index, (p,), that returns their new vectors, (p, e). For
+        200 queries (40 for each group, if that is more) it embeds what each way of asking returns
+        at a depth of 5k, less than 5k · (3 + 2 · number of maps) documents a query. Without it
+        recall among m/8, m/4, m/2 and m documents is continued to N as a line of its logit in log
+        size: in nine cases tried that was never too low, and too high by up to 0.043, so it may say
+        "re-embed", never "keep" or "map queries"; m must be at least 1,000.
+    k : documents that a query returns.
+    groups : q labels, such as classes or languages: every group must be served.
+    goal : the truth that decides.
+    accept : the recall that is enough, between 0 and 1.
+    maps : which maps to fit. "affine" needs 2 max(d, e) documents.
+    metric : how the index measures nearness: "euclidean"; "cosine", which ignores lengths; or
+        "inner", the inner product, which prefers long vectors.
+    relevant : ids of queries mapped to ids of relevant documents, one or several each, at least 20
+        queries; positions where there are no ids. The new model is then compared with the old one
+        on these documents. If it is not shown to find more, the decision is "stay".
+    price, loss : what embedding one document costs, and what one lost document of one query costs,
+        in the same unit; both or none.
+    level : confidence of the intervals, over queries: Student's t after one more query of recall 0
+        (lower bound) or of recall 1 (upper bound). The interval of each option is for that option
+        alone.
+    seed : of the halves, the queries with a pool and the documents of the curve.
+    progress : show a bar on standard error if that is a terminal, or call ``progress(done,
+        total)``.
+
+    The decision is the cheapest option whose lower bounds are at least ``accept``, for all queries
+    and for every group of 20 or more (all groups together at ``level``). If an option fails only in
+    groups with less than half of the queries, these are to be re-embedded and put into the index.
+    Re-ranking more than a tenth of the documents is measured, but not chosen. In a pool a right
+    document may be missing: how far recall fell from depth 2k to 5k is taken off the lower bound.
+    ``docs/upgrade.md`` has the exit codes of all decisions.
+
+    Needs O(q (N + m) (d + e)) time for each way, and memory for one block of rows.
+
+    Raises ``ValueError`` for vectors that do not belong together, too few queries, unknown ids in
+    ``relevant``, and more than 5 % of queries without ids that equal a document;
+    :class:`~resemblance.Undefined` for NaN, for documents that are one point, and for documents or
+    cosines that differ by less than rounding.
+
+    Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
+    re-embedding is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.
+    """
+    check_options(goal, accept, level, k, seed, maps, metric)
+    check_prices(price, loss)
+    shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
+    shared |= {"k": int(k), "level": float(level), "seed": int(seed)}
+    task = task_of(old, new, queries, index, **shared)
+    if embed is not None and not callable(embed):
+        raise ValueError(f"upgrade: embed must be a function of positions; got {embed!r}")
+    if embed is not None and index is None:
+        raise ValueError("upgrade: embed needs index, whose positions it is asked for")
+    ways = ways_of(task, maps)
+    with in_hundredths(progress, 1.0, "upgrade") as tick:
+        if index is None:
+            recalls, truth = measured(task, ways, tick), "exact"
+        elif embed is None:
+            recalls, truth = continued(task, ways, tick), "estimate"
+        else:
+            recalls, truth = pooled(task, ways, embed, tick), "pool"
+    settings: dict[str, Any] = {"goal": goal, "accept": accept, "k": task.k, "metric": metric}
+    settings |= {"level": level, "seed": seed, "documents": len(task.old.source)}
+    settings |= {"index": len(task.whole.source), "fitted": len(ways.half)}
+    settings |= {"queries": len(task.a), "widths": [task.old.width, task.new.width]}
+    settings |= {"groups": len(task.names), "truth": truth, "price": price, "loss": loss}
+    return _result(task, ways, recalls, settings)
+
+
+def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) -> Upgrade:
+    """Return the decision with all options and sentences."""
+    options = _options(task, ways, recalls)
+    goal, accept, widths = settings["goal"], settings["accept"], settings["widths"]
+    is_estimate = goal == "as_new" and settings["truth"] == "estimate"
+    decision = decide(options, goal, accept, is_estimate, settings["index"], recalls.gain)
+    words = verdict(decision, options, goal, accept, task.k, widths, recalls.gain)
+    facts = facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed)
+    result = Upgrade(
+        *decision,
+        verdict=words,
+        lines=(),
+        options=options,
+        changed=recalls.changed,
+        curve=recalls.curve,
+        gain=recalls.gain,
+        maps=ways.maps,
+        facts=facts,
+        settings=settings,
+        provenance=environment(),
+        cautions=task.cautions if has_copies(facts) else (*task.cautions, *task.copies),
+    )
+    return replace(result, lines=tuple(_lines(result)))
+
+
+def _options(task: Task, ways: Ways, recalls: Recalls) -> tuple[Option, ...]:
+    """Return all options, the cheapest first."""
+    unknown = f"fewer than {LEAST_SAMPLE:,} documents are known by both models"
+    if task.whole is not task.old and recalls.as_new:
+        unknown = "it is known only where all documents are re-embedded"
+    everything = Recall(1.0, 1.0, 1.0, len(task.a))
+    after = {**recalls.as_new, "re-embed": everything}
+    truths = {"as_new": after, "as_before": recalls.as_before}
+    sizes = (len(task.whole.source), len(task.old.source))
+    return options_of(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Write names in order, the first of many."""
+    names = sorted(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _lines(result: Upgrade) -> Iterator[str]:
+    """Say what each way gives, how that is known, and when embedding everything again pays."""
+    goal, settings = result.settings["goal"], result.settings
+    recalls = [getattr(option, goal) for option in result.options if getattr(option, goal)]
+    yield from (f"{fact.said} {REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
+    ways = [o for o in result.options if o.name in WAYS and (o.as_new or o.as_before)]
+    if result.gain is not None and result.decision != "stay":
+        yield f"On this corpus the new model {gain_words(result.gain)}."
+    yield from (option_line(option, goal) for option in ways)
+    if words := candidates_line(result.options):
+        yield words
+    yield from (option_line(o, goal) for o in result.options if o.decision == "re-embed a part")
+    yield from _of_the_map(result)
+    if settings["truth"] == "pool":
+        hidden = max((o.as_new.hidden for o in result.options if o.as_new), default=0.0)
+        yield (
+            "What the new model would find is its choice from a pool; a deeper pool might lower "
+            f"the recalls by {percent(hidden)} or a little more, which their lower bounds allow "
+            "for."
+        )
+    groups = [group for recall in recalls for group in recall.groups]
+    few = {str(group.group) for group in groups if group.low is None}
+    if few:
+        yield f"Groups of fewer than {FEWEST} queries are not assessed: {listed(few)}."
+    if result.curve:
+        yield (
+            f"What the new model would find is known for {settings['documents']:,} documents and "
+            f"continued to {settings['index']:,}; where it was tried the estimate was too high by "
+            f"up to {percent(OVERSTATED)}."
+        )
+        if settings["groups"] and goal == "as_new":
+            yield "Groups are not assessed by an estimate for a larger index; pass embed."
+    if result.changed is not None:
+        changed = percent(result.changed)
+        yield f"Re-embedding everything would change {changed} of the old answers."
+    if result.changed is not None and result.changed > NEARLY_ALL:
+        yield (
+            "That is nearly all: check that queries and documents are in the same order by both "
+            "models, and that queries are the pair (old, new)."
+        )
+    for option in result.options:
+        queries = result.break_even(option.name)
+        if queries is not None and option.name in (result.option, *PAYS):
+            after = "never pays" if np.isinf(queries) else f"pays after {queries:,.0f} queries"
+            yield f"Re-embedding all documents, in place of {option.name}, {after}."
+
+
+def _of_the_map(result: Upgrade) -> Iterator[str]:
+    """Say for which side the map of the chosen option is."""
+    option = next((o for o in result.options if o.name == result.option), None)
+    name = "" if option is None else option.base if option.candidates else option.name
+    if name in result.maps:
+        side = result.maps[name].side
+        model, space = ("new", "old index") if side == "queries" else ("old", "new model")
+        yield (
+            f"The map is for {side} by the {model} model, to the space of the {space}; it is no "
+            "map for the other direction."
+        )

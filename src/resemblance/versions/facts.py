@@ -1,0 +1,409 @@
+"""Facts about the rows of two versions that no map explains: equal rows, other lengths, zeros,
+copies, far rows, packed bits, other inputs. They are counted before maps are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.rng import generator
+from .findings import percent
+from .relation import FEWEST, LEVEL, is_related
+from .retrieval import Rows, middle
+from .two_samples import energy_test, in_unit
+
+SHARE = 0.01  # of the rows: a smaller one is no fact, but for zeros of one version and far rows
+FAR = 1e6  # times the median distance from the middle
+SAMPLE = 500  # rows by which a middle and the values are known
+ALIKE = 16  # times the rounding of a value: directions that differ by less are equal
+VALUES = 256  # in data so rounded that rows may be equal though the inputs or the model changed
+WORDS = {"uint16": 16, "uint32": 32, "uint64": 64, "int32": 32, "int64": 64}  # bits by type
+EXPLAIN = ("packed bits", "other inputs", "equal rows", "lengths", "leading columns")
+Names = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What rows show before any map is fitted: the kind, how many rows it concerns of how many, a
+    sentence, and what to do about it."""
+
+    kind: str
+    count: int
+    rows: int
+    said: str
+    remedy: str
+
+    @property
+    def explains(self) -> bool:
+        """Whether it takes the place of one map of all rows."""
+        return self.kind in EXPLAIN
+
+    @property
+    def sentences(self) -> str:
+        """The fact and the remedy."""
+        return f"{self.said} {self.remedy}"
+
+
+def has_copies(facts: Sequence[Fact]) -> bool:
+    """Return whether copies of rows are among the facts, which cautions do not repeat."""
+    return any(fact.kind == "copies" for fact in facts)
+
+
+class Side(NamedTuple):
+    """The rows of one version: lengths, distances from the middle, and hashes, (n,) each."""
+
+    name: str
+    lengths: np.ndarray
+    distances: np.ndarray
+    hashes: np.ndarray
+
+
+class Pairs(NamedTuple):
+    """The rows of one version beside those of the other, in the columns that both have."""
+
+    equal: np.ndarray  # (n,), to the last bit of the lower precision
+    parallel: np.ndarray  # (n,), no zeros, and equal but for their lengths
+    factors: np.ndarray  # (n,), the length of the second by that of the first
+    is_some: np.ndarray  # (n,), zero in neither version
+
+
+def facts_of(
+    x: Rows, y: Rows, names: Names = ("reference", "current version"), seed: int = 0
+) -> tuple[Fact, ...]:
+    """Return what rows show of two versions of the same n samples, most important first.
+
+    Equal rows, rows that are equal up to their lengths, zeros and copies are facts if they are 1 %
+    of the rows or more, but not all: one map of all rows explains the rest.
+    """
+    bits = packed_bits(x, y, names)
+    if bits is not None:
+        return (bits,)
+    pairs, sides = _counted(x, y, names)
+    rows = _rows_apart(pairs, x, y, names)
+    others = () if rows else _other_inputs(x, y, seed)
+    return (*others, *rows, *_zeros(sides), *_copies(sides), *_far_rows(sides))
+
+
+# ------------------------------------------------------------------------------ one pass over both
+
+
+def _counted(x: Rows, y: Rows, names: Names) -> tuple[Pairs, tuple[Side, Side]]:
+    """Count in one pass over both versions, block by block."""
+    width, lower = min(x.width, y.width), max((x, y), key=_rounding)
+    scales = [_scale(v) for v in (x, y)]
+    centres = [middle(v.take(_spread(v))) * scale for v, scale in zip((x, y), scales)]
+    parts = []
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for start, a in x.blocks():
+        b = y.part(start, start + len(a))
+        parts.append(_compared(a[:, :width], b[:, :width], scales, lower))
+        for v, scale, centre, side in zip((a, b), scales, centres, sides):
+            hashes, v = _hashes(v), v * scale
+            side.append((_lengths(v), _lengths(v - centre), hashes))
+    one, other = (Side(n, *map(np.concatenate, zip(*s))) for n, s in zip(names, sides))
+    return Pairs(*map(np.concatenate, zip(*parts))), (one, other)
+
+
+def _compared(a: np.ndarray, b: np.ndarray, scales: list[float], lower: Rows) -> tuple[Any, ...]:
+    """Compare rows: equal, parallel, factors of length, zero in neither."""
+    equal = (_cast(a, lower) == _cast(b, lower)).all(axis=1)
+    a, b = a * scales[0], b * scales[1]
+    lengths = _lengths(a), _lengths(b)
+    is_some = (lengths[0] > 0) & (lengths[1] > 0)
+    factors = np.divide(lengths[1], lengths[0], out=np.ones(len(a)), where=is_some)
+    cosines = np.einsum("nd,nd->n", a, b)
+    parallel = is_some & (cosines >= (1 - 1e-3) * lengths[0] * lengths[1])
+    rows = np.flatnonzero(parallel)
+    apart = b[rows] - factors[rows, None] * a[rows]
+    slack = ALIKE * _rounding(lower) * lengths[1][rows]
+    parallel[rows] = np.abs(apart).max(axis=1, initial=0.0) <= slack
+    return equal, parallel, factors * (scales[0] / scales[1]), is_some
+
+
+def _spread(x: Rows) -> np.ndarray:
+    n = len(x.source)
+    return np.linspace(0, n - 1, min(n, SAMPLE)).astype(int)
+
+
+def _scale(x: Rows) -> float:
+    """A power of two that brings typical values near 1."""
+    size = float(np.median(np.abs(x.take(_spread(x))).max(axis=1)))
+    return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
+
+
+def _type(x: Rows) -> str:
+    return str(x.source.dtype).removeprefix("torch.")
+
+
+def _rounding(x: Rows) -> float:
+    digits = {"float32": 23, "float16": 10, "bfloat16": 7}
+    return float(2.0 ** -digits.get(_type(x), 52))
+
+
+def _cast(values: np.ndarray, lower: Rows) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return values.astype(_type(lower)) if _type(lower) in ("float32", "float16") else values
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt(np.einsum("nd,nd->n", rows, rows)))
+
+
+def _hashes(rows: np.ndarray) -> np.ndarray:
+    """A hash of 64 bits of every row: a sum of products of its bits with odd numbers."""
+    odd = generator(0, "hashes of rows").integers(2**63, size=rows.shape[1], dtype=np.uint64)
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
+    bits ^= bits >> np.uint64(32)
+    return np.einsum("nd,d->n", bits, 2 * odd + 1)
+
+
+# --------------------------------------------------------------------------------------- the facts
+
+
+def _is_part(count: int, n: int) -> bool:
+    return SHARE * n <= count < n
+
+
+def _of(count: int, n: int) -> str:
+    if count == n:
+        return f"all {n:,} rows"
+    share = "over 99 %" if count > 0.995 * n else percent(count / n)
+    return f"{count:,} of {n:,} rows ({share})"
+
+
+def _rows_apart(pairs: Pairs, x: Rows, y: Rows, names: Names) -> tuple[Fact, ...]:
+    """Rows that are equal, or equal but for their lengths or in the columns that both have."""
+    n, rounding = len(pairs.equal), 64 * max(_rounding(x), _rounding(y))
+    if x.width != y.width:
+        return _leading_columns(pairs, x, y, names, rounding)
+    equal, parallel = pairs.equal & pairs.is_some, pairs.parallel & ~pairs.equal
+    factors, alike = pairs.factors[pairs.parallel], int(parallel.sum())
+    if (equal | parallel | ~pairs.is_some).all():  # zeros are a fact of their own
+        is_one = not len(factors) or np.ptp(factors) <= rounding * factors.max()
+        return () if is_one else (_other_lengths(alike, n, is_all=True),)
+    facts = (
+        [_equal_rows(int(equal.sum()), n, x)]
+        if _is_part(int(equal.sum()), n) and equal.sum() > 1
+        else []
+    )
+    if alike >= max(2, SHARE * n):
+        facts.append(_other_lengths(alike, n, is_all=False))
+    return tuple(facts)
+
+
+def _equal_rows(count: int, n: int, x: Rows) -> Fact:
+    values = x.take(_spread(x))
+    remedy = (
+        "Two models in one index? Embed the other rows by the same model. Or some inputs changed: "
+        "compare the rows of changed = (reference != current).any(axis=1) alone."
+    )
+    if len(np.unique(values)) <= min(VALUES, values.size // 4):
+        remedy = "The values are few, so rows may be equal by rounding: compare before rounding."
+    return Fact(
+        "equal rows",
+        count,
+        n,
+        f"{_of(count, n)} are equal to the last bit in both versions, the others are not.",
+        remedy,
+    )
+
+
+def _leading_columns(
+    pairs: Pairs, x: Rows, y: Rows, names: Names, rounding: float
+) -> tuple[Fact, ...]:
+    count, n = int(pairs.parallel.sum()), len(pairs.equal)
+    if count < max(2, SHARE * n) or min(x.width, y.width) < 2:
+        return ()
+    factors = pairs.factors[pairs.parallel]
+    longer, shorter = names if x.width > y.width else names[::-1]
+    width, most = sorted((x.width, y.width))
+    how = "" if np.ptp(factors) <= rounding * factors.max() else ", with other lengths"
+    place = f"{width:,} of the {most:,} columns of the {longer}{how}"
+    return (
+        Fact(
+            "leading columns",
+            count,
+            n,
+            f"The {shorter} holds the first {place}, in {_of(count, n)}.",
+            f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to "
+            "be embedded again.",
+        ),
+    )
+
+
+def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
+    only, equal = "Only the lengths of some rows changed", "these rows are"
+    if is_all:
+        only, equal = "Only the lengths changed", "both versions are"
+    return Fact(
+        "lengths",
+        count,
+        n,
+        f"{only}: {_of(count, n)} point where they did, with another length; normalised, {equal} "
+        "equal.",
+        "Normalise all rows of both: x / np.linalg.norm(x, axis=1, keepdims=True).",
+    )
+
+
+def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
+    """Bytes of bits, eight to a number, beside vectors of eight times the width; or wider words of
+    bits, by the type of the numbers."""
+    sides = ((names[0], x, y.width), (names[1], y, x.width))
+    for name, rows, width in sides:
+        if (size := WORDS.get(_type(rows))) and rows.width == -(-width // size) < width:
+            return Fact(
+                "packed bits",
+                len(rows.source),
+                len(rows.source),
+                f"The {name} holds whole numbers of {size} bits, one for each {size} of the "
+                f"{width:,} columns of the other: bits that are packed {size} to a number?",
+                "Unpack them first: np.unpackbits(np.ascontiguousarray(vectors).view(np.uint8), "
+                f"axis=1)[:, :{width}]; and compare bits with bits, such as vectors > 0.",
+            )
+        if rows.width == width or rows.width != -(-width // 8):
+            continue
+        values = rows.take(_spread(rows))
+        low = -128.0 if values.min() < 0 else 0.0
+        is_bytes = (values == np.rint(values)).all() and low <= values.min()
+        if not is_bytes or values.max() > low + 255 or values.max() <= 1:
+            continue
+        array = "vectors" if low == 0 else "(vectors.astype(np.int16) + 128)"
+        return Fact(
+            "packed bits",
+            len(rows.source),
+            len(rows.source),
+            f"The {name} holds bytes, one for each 8 of the {width:,} columns of the other: bits "
+            "that are packed 8 to a byte?",
+            f"Unpack them first: np.unpackbits({array}.astype(np.uint8), axis=1)[:, :{width}]; and "
+            "compare bits with bits, such as vectors > 0.",
+        )
+    return None
+
+
+def _other_inputs(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
+    n = len(x.source)
+    drawn = np.sort(generator(seed, "relation of rows").permutation(n)[:SAMPLE])
+    a, b = x.take(drawn), y.take(drawn)
+    if n < FEWEST or is_related(a, b, seed):
+        return ()
+    nothing = "no row is related to its row in the other version more than to any other row"
+    pooled = in_unit(np.concatenate([a, b])) if a.shape == b.shape else None
+    if pooled is not None and energy_test(pooled, len(a), seed).p > LEVEL:
+        return (
+            Fact(
+                "other inputs",
+                n,
+                n,
+                f"These are not the same inputs? The distributions agree, but {nothing}.",
+                "Give the same inputs in the same order, or compare batches of other samples: "
+                "paired=False, or --unpaired.",
+            ),
+        )
+    return (
+        Fact(
+            "unrelated rows",
+            n,
+            n,
+            f"{nothing[0].upper()}{nothing[1:]}.",
+            "Look whether these are the same inputs in the same order.",
+        ),
+    )
+
+
+def _told(counts: Sequence[int], sides: Sequence[Side]) -> str:
+    parts = [f"{_of(c, len(s.hashes))} of the {s.name}" for c, s in zip(counts, sides) if c]
+    return " and ".join(parts)
+
+
+def _side_fact(
+    kind: str, counts: Sequence[int], sides: Sequence[Side], words: str, remedy: str
+) -> tuple[Fact, ...]:
+    """A fact about the rows of each version by itself, with the larger of the two counts."""
+    most = int(np.argmax(counts))
+    text = f"{_told(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {words}"
+    return (Fact(kind, counts[most], len(sides[most].hashes), text, remedy),)
+
+
+def _are_parts(counts: Sequence[int], sides: Sequence[Side]) -> bool:
+    return any(_is_part(count, len(side.hashes)) for count, side in zip(counts, sides))
+
+
+def _zeros(sides: Sequence[Side]) -> tuple[Fact, ...]:
+    """Rows of zeros, few if only one version has them."""
+    counts = [int((side.lengths == 0).sum()) for side in sides]
+    has_one = min(counts) == 0 < max(counts)
+    if max(counts) == len(sides[int(np.argmax(counts))].hashes):
+        return ()
+    if not has_one and not _are_parts(counts, sides):
+        return ()
+    remedy = (
+        "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows."
+    )
+    words = "a zero vector." if sum(counts) == 1 else "zero vectors."
+    return _side_fact("zeros", counts, sides, words, remedy)
+
+
+def _copies(sides: Sequence[Side]) -> tuple[Fact, ...]:
+    """Rows, no zeros, that occur twice or more in a version."""
+    counts = []
+    for side in sides:
+        _, inverse, times = np.unique(side.hashes, return_inverse=True, return_counts=True)
+        counts.append(int(((times[inverse] > 1) & (side.lengths > 0)).sum()))
+    if not _are_parts(counts, sides):
+        return ()
+    remedy = (
+        "Look for inputs that repeat or for a default vector, and keep one row of each: "
+        "np.unique(x, axis=0, return_index=True)[1]."
+    )
+    return _side_fact("copies", counts, sides, "copies of other rows.", remedy)
+
+
+def _far_rows(sides: Sequence[Side]) -> tuple[Fact, ...]:
+    middles = [float(np.median(side.distances)) for side in sides]
+    far = [(s.distances >= FAR * size) & (size > 0) for s, size in zip(sides, middles)]
+    counts = [int(rows.sum()) for rows in far]
+    if not any(counts):
+        return ()
+    rows = np.unique(np.concatenate([np.flatnonzero(f) for f in far])).tolist()
+    listed = ", ".join(map(str, rows[:5])) + (" and more" if len(rows) > 5 else "")
+    words = (
+        "a million times farther from the middle than half of the rows: outliers, which take all "
+        f"of the variance (row {listed})."
+    )
+    return _side_fact("far rows", counts, sides, words, "Look at their inputs, or leave them out.")
+
+
+# ------------------------------------------------------------------------ batches of other samples
+
+
+def facts_of_batches(
+    x: Rows, y: Rows, names: Names = ("reference", "current batch")
+) -> tuple[Fact, ...]:
+    """Return what rows show of two sets of rows of one width that are not the same samples."""
+    sides = [_one_side(rows, name) for rows, name in zip((x, y), names)]
+    is_there = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
+    both: tuple[Fact, ...] = ()
+    count, m = int(is_there.sum()), len(y.source)
+    if count >= max(1, SHARE * m):
+        both = (
+            Fact(
+                "shared rows",
+                count,
+                m,
+                f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests "
+                "take all rows for other samples.",
+                "Leave them out of one, or compare the same samples in pairs: paired=True.",
+            ),
+        )
+    return (*both, *_zeros(sides), *_copies(sides), *_far_rows(sides))
+
+
+def _one_side(x: Rows, name: str) -> Side:
+    scale = _scale(x)
+    centre = middle(x.take(_spread(x))) * scale
+    parts = [(_lengths(v * scale), _lengths(v * scale - centre), _hashes(v)) for _, v in x.blocks()]
+    return Side(name, *map(np.concatenate, zip(*parts)))

@@ -1,0 +1,142 @@
+"""The inputs of :func:`resemblance.drift`, checked and brought to one unit and width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..base.text import did_you_mean
+from ..contracts._statistic import classes as checked_labels
+from ..contracts.streamed import need_features
+from ..data.joining import columns_in_one_order
+from ..data.representation import Representation, Undefined, as_representation, check_same_samples
+from ..intermediates.digits import check_digits
+from .verdict import PURPOSES
+
+# Versions whose sizes differ by more are in different units, and squares of them overflow.
+UNITS = 1e50
+LEAST = {"draws": 10, "k": 1, "max_samples": 20, "seed": 0}
+
+
+def checked_threshold(threshold: Any) -> float | None:
+    """A number, or None for calibrated thresholds."""
+    if isinstance(threshold, str) and threshold == "calibrated":
+        return None
+    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if is_number and 0 < float(threshold) < 1:
+        return float(threshold)
+    remedy = ""
+    if is_number and 1 <= float(threshold) < math.inf:
+        remedy = (
+            ": it judges shares, which are never above 1, so this would find no drift in anything"
+        )
+        if float(threshold) < 100:
+            remedy += f"; {float(threshold):g} % is {float(threshold) / 100:g}"
+    raise ValueError(
+        f'drift: threshold must be "calibrated" or a number between 0 and 1; got '
+        f"{threshold!r}{remedy}"
+    )
+
+
+def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
+    """Raise ``ValueError`` for what no data could be judged by."""
+    check_share("drift: tolerance", tolerance)
+    if not isinstance(purpose, str) or purpose not in PURPOSES:
+        hint = did_you_mean(purpose, PURPOSES) if isinstance(purpose, str) else ""
+        raise ValueError(
+            f"drift: purpose must be one of {', '.join(map(repr, PURPOSES))}; got {purpose!r}{hint}"
+        )
+    for name, value in counts.items():
+        check_count(f"drift: {name}", value, LEAST[name])
+
+
+def check_flag(role: str, value: Any) -> bool:
+    """Return a flag; raise ``ValueError`` for anything but True and False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{role} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def check_share(role: str, value: Any) -> None:
+    """Raise ``ValueError`` for what is no number between 0 and 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < 1:
+        raise ValueError(f"{role} must be a number between 0 and 1; got {value!r}")
+
+
+def check_count(role: str, value: Any, least: int) -> None:
+    """Raise ``ValueError`` for what is no whole number, or too small."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{role} must be at least {least} and a whole number; got {value!r}")
+
+
+def checked(
+    reference: Any, current: Any, labels: Any
+) -> tuple[Representation, Representation, np.ndarray | None]:
+    """Return both versions, and the classes as integers from 0; raise ``ValueError`` if they cannot
+    be compared."""
+    x, y = as_representation(reference, "reference"), as_representation(current, "current")
+    need_features("drift", x, y)
+    (n, _), (m, _) = x.shape, y.shape
+    if n != m:
+        raise ValueError(
+            f"drift: the reference has {n} samples and the current version {m}; give the same "
+            "inputs, or compare batches of other samples: paired=False, or --unpaired"
+        )
+    check_same_samples("drift", x, y)
+    x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
+    if n < 20:
+        raise Undefined(f"drift needs at least 20 samples; got {n}")
+    check_digits(x)
+    groups = None if labels is None else checked_labels("drift", x, labels)
+    if groups is not None and not groups.any():
+        raise ValueError(
+            "drift: labels name one class only; leave them out, or give at least two classes"
+        )
+    return x, y, groups
+
+
+def columns_by_model(
+    old: Sequence[Representation], new: Sequence[Representation]
+) -> tuple[tuple[Representation, ...], tuple[Representation, ...]]:
+    """Return vectors of an old and of a new model, documents first, those of each model with their
+    columns in one order, that of the old model where names are equal.
+
+    Raises ``ValueError`` for other names within a model, and for names of both of which some are
+    equal and some not.
+    """
+    first = columns_in_one_order("upgrade", (old[0], new[0]))
+    return tuple(
+        columns_in_one_order("upgrade", (documents, *others[1:]), is_one_model=True)
+        for documents, others in zip(first, (old, new))
+    )  # type: ignore[return-value]
+
+
+def unit_of(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the largest value of both; raise ``ValueError`` if the reference is constant or the
+    sizes cannot be compared."""
+    unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
+    before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
+    if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
+        raise Undefined(
+            "drift: the reference is constant (all its rows are equal): there is nothing to lose"
+        )
+    if (after * UNITS < before and np.ptp(y, axis=0).any()) or before * UNITS < after:
+        raise ValueError(
+            "drift: the sizes of both versions differ by more than 1e50: give both in the same unit"
+        )
+    return unit
+
+
+def together(x: np.ndarray, y: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return both in the same dimensions, at most 2n, and in one unit of size, and whether
+    dimensions were left out."""
+    width = max(x.shape[1], y.shape[1])
+    a, b = (np.pad(data / unit, ((0, 0), (0, width - data.shape[1]))) for data in (x, y))
+    if width <= 2 * len(x):
+        return a, b, False
+    basis = np.linalg.qr(np.concatenate([a, b]).T)[0]
+    return a @ basis, b @ basis, True

@@ -1,0 +1,35 @@
+"""Whether rows belong together at all: a test by permutation."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from ..base.rng import generator
+from .two_samples import in_unit
+
+PERMUTATIONS, LEVEL = 199, 0.01
+RELATED = 0.2  # a squared distance correlation, above chance, from which on nothing is permuted
+FEWEST = 50  # rows for a test of their relation
+
+
+def is_related(x: np.ndarray, y: np.ndarray, seed: int) -> bool:
+    """Whether distances between rows of x go with those of y more than in other orders, by the
+    distance covariance (Székely, Rizzo and Bakirov 2007) and permutations of the rows."""
+    a, b = (_centred(cdist(v, v)) for v in (in_unit(x), in_unit(y)))
+    observed, size = float((a * b).sum()), float(np.sqrt((a**2).sum() * (b**2).sum()))
+    if size == 0:
+        return True
+    random, n = generator(seed, "orders of rows"), len(x)
+    drawn = []
+    for count in range(PERMUTATIONS):
+        order = random.permutation(n)
+        drawn.append(float((a * b[order][:, order]).sum()))
+        if count == 9 and (observed - max(drawn)) / size > RELATED:
+            return True
+    return (1 + sum(value >= observed for value in drawn)) / (1 + PERMUTATIONS) <= LEVEL
+
+
+def _centred(distances: np.ndarray) -> np.ndarray:
+    rows = distances.mean(axis=0)
+    return np.asarray(distances - rows - rows[:, None] + rows.mean())

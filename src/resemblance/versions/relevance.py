@@ -1,0 +1,95 @@
+"""Whether a new model finds more of the documents that are known to be relevant."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.representation import Representation
+
+FEWEST = 20  # queries with relevant documents
+
+
+class Gain(NamedTuple):
+    """Recall of relevant documents by the old and by the new model, and their difference, with its
+    interval over queries.
+
+    The recall of a query is the share of its relevant documents among the k that are found, of k
+    where more are relevant.
+    """
+
+    old: float
+    new: float
+    difference: float
+    low: float
+    high: float
+    queries: int
+
+
+def relevant_of(
+    relevant: Any, queries: Representation, documents: Representation
+) -> dict[int, np.ndarray]:
+    """Return the positions of the relevant documents of each query by its position.
+
+    Ids are those of the representations, positions without ids. Raises ``ValueError`` for unknown
+    ids, and for queries without documents.
+    """
+    if not isinstance(relevant, Mapping):
+        raise ValueError(
+            "upgrade: relevant must map ids of queries to ids of documents, such as "
+            f'{{"q1": ["d7", "d9"]}}; got {type(relevant).__name__}'
+        )
+    rows = {name: place for place, name in enumerate(_ids(queries))}
+    columns = {name: place for place, name in enumerate(_ids(documents))}
+    positions: dict[int, np.ndarray] = {}
+    for query, named in relevant.items():
+        documents_of = _several(named)
+        _check_known([query], rows, "queries", queries)
+        _check_known(documents_of, columns, "documents", documents)
+        if not documents_of:
+            raise ValueError(
+                f"upgrade: relevant names no document for query {query!r}; leave that query out"
+            )
+        positions[rows[query]] = np.unique([columns[name] for name in documents_of])
+    if len(positions) < FEWEST:
+        raise ValueError(
+            f"upgrade: relevant documents are needed for at least {FEWEST} queries, for an "
+            f"interval; got {len(positions)}"
+        )
+    return positions
+
+
+def _ids(x: Representation) -> Iterable[Hashable]:
+    return range(x.shape[0]) if x.ids is None else x.ids
+
+
+def _several(named: Any) -> list[Any]:
+    if isinstance(named, str | bytes) or not isinstance(named, Iterable):
+        return [named]
+    return [name.item() if isinstance(name, np.generic) else name for name in named]
+
+
+def _check_known(
+    names: Iterable[Hashable], known: Mapping[Any, int], noun: str, x: Representation
+) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        first = next(iter(known))
+        has = "positions, as they have no ids" if x.ids is None else f"ids such as {first!r}"
+        raise ValueError(
+            f"upgrade: relevant names {unknown[0]!r}, which is none of the {len(known):,} {noun}; "
+            f"the {noun} have {has}"
+        )
+
+
+def shares(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
+    """Return the recall of each query with relevant documents, from the k rows that are found."""
+    k = retrieved.shape[1]
+    return np.array(
+        [
+            np.isin(retrieved[query], documents).sum() / min(k, len(documents))
+            for query, documents in relevant.items()
+        ]
+    )

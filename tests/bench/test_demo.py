@@ -1,0 +1,143 @@
+"""The demonstration: small networks on handwritten digits, the same in every run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+import pytest
+from factories.output import on_terminal
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.bench.training.vision import digits as source
+from resemblance.cli import models as demo
+
+torch = pytest.importorskip("torch")
+
+COMPARE = import_module("resemblance.compare")  # the module, not the function
+compare = rs.compare
+TINY = {"seeds": 2, "shuffled": 1, "epochs": 1, "images": 80}
+LAYERS = {"conv1": 16, "conv2": 32, "conv3": 64, "linear": 10}
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return source.digits(**TINY)
+
+
+def test_every_layer_of_every_network(tiny):
+    networks = ["seed 0", "seed 1", "shuffled 0"]
+    assert list(tiny.representations) == [
+        f"{network}/{layer}" for network in networks for layer in LAYERS
+    ]
+    assert list(tiny.accuracies) == networks
+    for name, representation in tiny.representations.items():
+        assert representation.name == name
+        assert representation.shape == (80, LAYERS[name.split("/")[1]])
+        assert np.isfinite(representation.array).all()
+
+
+def test_two_runs_are_identical(tiny):
+    again = source.digits(**TINY)
+    assert again.accuracies == tiny.accuracies
+    for name, representation in tiny.representations.items():
+        assert np.array_equal(representation.source, again.representations[name].source)
+
+
+def test_a_network_does_not_depend_on_how_many_there_are(tiny):
+    alone = source.digits(**(TINY | {"seeds": 1, "shuffled": 0}))
+    assert np.array_equal(
+        alone.representations["seed 0/linear"].source, tiny.representations["seed 0/linear"].source
+    )
+    different = tiny.representations["seed 1/linear"].source
+    assert not np.array_equal(alone.representations["seed 0/linear"].source, different)
+
+
+def test_the_state_of_pytorch_is_left_alone():
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        source.digits(seeds=1, shuffled=0, epochs=1, images=1700)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_maps_are_averaged_over_positions():
+    split = source.split_digits(40)
+    outputs = source.train_network(split, "seed 0", 1, print)
+    assert outputs["conv1"].shape == (40, 16, 8, 8)
+    found = source.digits(seeds=1, shuffled=0, epochs=1, images=40).representations["seed 0/conv1"]
+    assert np.allclose(found.array, outputs["conv1"].mean(axis=(2, 3)), atol=1e-6)
+
+
+def test_the_split_is_fixed_and_has_no_overlap():
+    split, again = source.split_digits(300), source.split_digits(300)
+    assert np.array_equal(split.test, again.test)
+    assert len(split.train) + len(split.test) == 1797
+    assert split.test.shape == (300, 1, 8, 8)
+    assert (split.train.min(), split.train.max(), split.train.dtype) == (0, 1, np.float32)
+    assert {row.tobytes() for row in split.test}.isdisjoint(row.tobytes() for row in split.train)
+
+
+def test_networks_learn_to_read_unless_their_labels_are_shuffled():
+    found = source.digits(seeds=1, shuffled=1, epochs=10, images=500)
+    assert found.accuracies["seed 0"] > 0.9
+    assert found.accuracies["shuffled 0"] < 0.25
+
+
+@pytest.mark.parametrize("images", [0, 1797, -5])
+def test_some_images_are_needed_on_both_sides(images):
+    with pytest.raises(ValueError, match="images must be between 1 and 1796"):
+        source.digits(images=images)
+
+
+def test_without_pytorch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r'pip install .*\[torch\]"'):
+        source.digits(images=10)
+
+
+def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(source, "digits", partial(source.digits, **(TINY | {"images": 60})))
+    monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
+    assert cli.run(["demo", "--output", str(tmp_path / "demo")]) == 0
+    out = capsys.readouterr().out
+    assert "seed 0: " in out
+    assert "index.html" in out
+    text = (tmp_path / "demo" / "index.html").read_text(encoding="utf-8")
+    assert "How to read the maps" in text
+    sentence = next(line for line in out.splitlines() if "departs from them most" in line)
+    assert sentence in text.replace("&#x27;", "'")
+    assert all(m.label in text for m in rs.preset("default"))
+
+    computed = []
+    monkeypatch.setattr(
+        COMPARE, "compare", lambda *args, **named: watched(computed, *args, **named)
+    )
+    assert cli.run(["demo", "--output", str(tmp_path / "demo"), "--small"]) == 0
+    assert computed == []
+    assert rs.load(tmp_path / "demo" / "comparison.db").rows[0] == "seed 0/conv1"
+
+
+def test_training_shows_its_progress(tmp_path, monkeypatch):
+    told = []
+    small = TINY | {"seeds": 2, "shuffled": 1, "epochs": 2, "images": 60}
+    source.digits(**small, progress=lambda *state: told.append(state))
+    assert told == [("training", done, 6) for done in range(1, 7)]
+    monkeypatch.setattr(source, "digits", partial(source.digits, **small))
+    monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
+    monkeypatch.setattr(
+        COMPARE, "compare", lambda *args, **named: compare(*args, **(named | {"progress": False}))
+    )
+    shown = on_terminal(lambda: cli.run(["demo", "--output", str(tmp_path)]), 80, "stderr")
+    assert re.search(r"training .* 6/6 ", shown)
+
+
+def watched(computed, *args, **named):
+    return compare(*args, **(named | {"progress": lambda done, total: computed.append(total)}))

@@ -1,0 +1,319 @@
+"""One ranking over several suites: ranks that can be worked out by hand, intervals, claims, and
+what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from factories.output import assert_fits
+
+import resemblance as rs
+from papers.resi.claims import CLAIMS
+from resemblance import cli
+from resemblance.bench import load_result as result_of_study
+from resemblance.bench.joint import joint
+from resemblance.bench.manifolds import suite as manifolds
+from resemblance.bench.resi import evaluate
+from resemblance.data.subject import Subject
+from resemblance.sections.claims import NO_DATA, NOT, Claim
+from resemblance.sections.result import Result, load_result
+from resemblance.sections.sections import Section
+from resemblance.significance import places
+
+MEASURES = (
+    "cka",
+    "procrustes",
+    "magnitude_difference",
+    "concentricity_difference",
+    "uniformity_difference",
+)
+LABELS = {"a": "A", "b": "B", "c": "C"}
+
+
+CLAIM = Claim("S1", "it holds", "1", "2", NOT)
+
+
+def study(folder, suite, cells, labels=LABELS, size="default"):
+    """A folder with findings in which measures have these scores."""
+    folder.mkdir()
+    part = Section("part", "Part", "about", scores=cells, claims=(CLAIM,))
+    Result(suite, size, (part,), labels).save(folder / "result.json")
+    return folder
+
+
+@pytest.fixture
+def two(tmp_path):
+    one = study(
+        tmp_path / "one",
+        "stability",
+        {"x/1": {"a": 3.0, "b": 2.0, "c": 1.0}, "x/2": {"a": 1, "b": 2, "c": 0}},
+    )
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 0.5, "b": 0.5, "c": None}})
+    return one, other
+
+
+def table(findings, section, name):
+    (found,) = [t for t in findings[section].tables if t.name == name]
+    return found
+
+
+def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
+    found = {row[0]: row for row in table(joint(two), "standing", "places").rows}
+    # stability: a 1 and 2, b 2 and 1, c 3 and 3; sensitivity: a and b share 1 and 2, c without a
+    # value is last
+    assert [found[m][1] for m in "ABC"] == [1.5, 1.5, 3.0]
+    assert [found[m][2] for m in "ABC"] == ["1 to 3"] * 3
+    assert found["B"][4] == "100%"
+    assert found["C"][4] is None
+    # three cells tell nothing apart, so there are no intervals, and no diagram
+    assert [found[m][3] for m in "ABC"] == ["tied with the leader"] * 3
+    assert [found[m][5] for m in "ABC"] == ["all others"] * 3
+    (bars,) = joint(two)["standing"].figures
+    assert {bar.low for bar in bars.bars} == {None}
+    guess = np.mean([bar.value for bar in bars.bars])
+    assert bars.note == f"A measure that guesses has a mean rank of {guess:g}."
+
+
+def test_cells_in_which_all_are_equal_do_not_count(tmp_path):
+    cells = {"x": {"a": 3, "b": 2, "c": 1}, "tied": {"a": 1, "b": 1, "c": 1 + 1e-12}}
+    one, other = (
+        study(tmp_path / "one", "stability", cells),
+        study(tmp_path / "two", "sensitivity", {"x": cells["x"]}),
+    )
+    found = joint([one, other])
+    assert [row[1] for row in table(found, "standing", "places").rows] == [1.0, 2.0, 3.0]
+    assert (
+        "Cells: 1 (in 1 more all measures are equal). Size of the study: default."
+        in found["stability"].about
+    )
+    with pytest.raises(ValueError, match="no cell of the stability study tells the measures apart"):
+        joint(
+            [study(tmp_path / "flat", "stability", {"x": {"a": None}, "y": cells["tied"]}), other]
+        )
+
+
+def test_equal_measures_have_equal_places_whatever_the_order_of_suites(tmp_path):
+    ranks = [{"a": 3, "b": 3, "c": 1}, {"a": 3, "b": 1, "c": 2}, {"a": 1, "b": 3, "c": 2}]
+    folders = [
+        study(tmp_path / s, s, {"x": r})
+        for s, r in zip(("stability", "sensitivity", "resi"), ranks)
+    ]
+    found = {row[0]: row for row in table(joint(folders), "standing", "places").rows}
+    assert found["A"][1:3] == found["B"][1:3]
+
+
+def test_no_interval_depends_on_the_order_of_cells(tmp_path):
+    rng = np.random.default_rng(0)
+    cells = {f"x/{i}": dict(zip("abc", rng.random(3).tolist())) for i in range(9)}
+    other = study(tmp_path / "other", "sensitivity", cells)
+    turned = dict(reversed(cells.items()))
+    first, second = (
+        joint([study(tmp_path / name, "stability", some), other])
+        for name, some in (("one", cells), ("two", turned))
+    )
+    rows = table(first, "standing", "places").rows
+    assert len({row[3] for row in rows}) > 1 or len({row[4] for row in rows}) > 1
+    assert table(second, "standing", "places").rows == rows
+    assert first["standing"].figures == second["standing"].figures
+
+
+def test_ranks_are_among_the_measures_that_all_suites_have(tmp_path):
+    more = {**LABELS, "d": "D"}
+    one = study(tmp_path / "one", "stability", {"x": {"a": 1, "b": 3, "c": 2, "d": 9}}, more)
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 3, "c": 2}})
+    found = joint([one, other])
+    assert {row[0]: row[1] for row in table(found, "standing", "places").rows} == {
+        "B": 1.0,
+        "C": 2.0,
+        "A": 3.0,
+    }
+    assert found["standing"].reasons == {"D (d)": "takes no part in sensitivity"}
+
+
+def test_a_cell_in_which_nobody_has_a_value_does_not_count(tmp_path):
+    one = study(
+        tmp_path / "one",
+        "stability",
+        {"x": {"a": 2, "b": 1}, "empty": {"a": None}},
+        {"a": "A", "b": "B"},
+    )
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 2, "b": 1}}, {"a": "A", "b": "B"})
+    assert "Cells: 1. Size of the study" in joint([one, other])["stability"].about
+
+
+def test_agreement_of_suites(tmp_path):
+    one = study(tmp_path / "one", "stability", {"x": {"a": 3, "b": 2, "c": 1}})
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1, "b": 2, "c": 3}})
+    rows = table(joint([one, other]), "agreement", "agreement").rows
+    assert [row[1:] for row in rows] == [(1.0, pytest.approx(-1)), (pytest.approx(-1), 1.0)]
+
+
+def test_intervals_hold_the_estimate_and_shrink_with_cells():
+    random = np.random.default_rng(0)
+
+    def width(count):
+        cells = {
+            ("t", str(i)): dict(zip("ab", random.permutation([1.0, 2.0]))) for i in range(count)
+        }
+        found = places({"resi": cells, "stability": cells}).rows
+        assert all(p.low <= p.mean <= p.high for p in found)
+        return found[0].high - found[0].low
+
+    assert width(400) < width(25) / 2
+
+
+def test_labels_are_those_of_the_catalogue_whatever_a_suite_calls_a_measure(tmp_path):
+    labels = {"cka": "CKA", "cka[kernel=rbf]": "CKA", "procrustes": "Procrustes", "mine": "Mine"}
+    cells = {"x": {"cka": 1.0, "cka[kernel=rbf]": 2.0, "procrustes": 3.0, "mine": 4.0}}
+    folders = [study(tmp_path / s, s, cells, labels) for s in ("stability", "sensitivity")]
+    assert {row[0] for row in table(joint(folders), "standing", "places").rows} == {
+        "CKA",
+        "CKA [kernel=rbf]",
+        "OrthProc",
+        "Mine",
+    }
+
+
+SURE = {f"x/{i}": {"a": 3.0, "b": 2.0, "c": 1.0} for i in range(6)}
+
+
+def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path):
+    one = study(tmp_path / "one", "stability", SURE)
+    other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}})
+    third = study(tmp_path / "third", "manifolds", SURE)
+    found = joint([one, other, third])
+    assert found.headline().startswith(
+        "A leads with a mean rank of 1.00 among 3 measures over 12 cells; every other "
+    )
+    assert "The leader without stability: A; without manifolds: A." in found.headline()
+    assert "Not counted, for fewer than 6 cells: sensitivity." in found.headline()
+    assert [row[2] for row in table(found, "standing", "places").rows] == ["1", "2", "3"]
+    assert (
+        "The suites have different leaders: A in stability, C in sensitivity, A in manifolds."
+        in found.headline()
+    )
+    assert (
+        "stability and sensitivity agree the least on the order (correlation −1.00)."
+        in found.headline()
+    )
+    assert found.facts["studies"].startswith("stability, default: small models on data")
+    same = joint([one, third]).headline()
+    assert "The same measure leads in every suite." in same
+
+
+def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
+    one, third = (study(tmp_path / s, s, SURE) for s in ("stability", "manifolds"))
+    trial = study(
+        tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small"
+    )
+    found = joint([one, trial, third])
+    assert found.remarks == (
+        "Left out of the ranking: sensitivity, small: for trying out, which is a trial.",
+    )
+    assert [s.name for s in found.sections] == ["standing", "agreement", "stability", "manifolds"]
+    assert not found.is_trial
+
+
+def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
+    one = study(tmp_path / "one", "stability", SURE)
+    trial = study(tmp_path / "trial", "sensitivity", SURE, size="small")
+    found = joint([one, trial])
+    assert found.is_trial
+    assert found.headline() == "Trial run: the scores mean nothing."
+    (ranks,) = found["standing"].tables
+    assert ranks.columns == ("measure", "mean rank", "stability", "sensitivity")
+    assert [row[0] for row in ranks.rows] == ["A", "B", "C"]
+    assert found["standing"].figures == ()
+    assert {c.verdict for c in found.claims} == {NO_DATA}
+
+
+def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
+    found = joint(two)
+    found.save(tmp_path / "joint.json")
+    assert load_result(tmp_path / "joint.json") == found
+
+
+def subjects(domain):
+    random = np.random.default_rng(len(domain))
+    base, found = random.normal(size=(24, 5)), []
+    for seed in range(5):
+        last = base + 0.2 * (1 + seed) * random.normal(size=base.shape)
+        traits = {"domain": domain, "seed": seed, "accuracy": 0.9 - 0.05 * seed}
+        found.append(
+            Subject(
+                f"{domain}{seed}",
+                {"last": rs.Representation(last, f"{domain}{seed}/last")},
+                last[:, :3],
+                traits,
+            )
+        )
+    return found
+
+
+@pytest.fixture(scope="module")
+def result():
+    models = [*subjects("graphs"), *subjects("vision")]
+    return evaluate(models, measures=MEASURES, claims=CLAIMS)
+
+
+def test_every_kind_of_study_can_be_read(result, tmp_path):
+    (tmp_path / "resi").mkdir()
+    result.save(tmp_path / "resi" / "result.json")
+    manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
+    studies = [result_of_study(tmp_path / name) for name in ("resi", "manifolds")]
+    assert [s.suite for s in studies] == ["resi", "manifolds"]
+    assert set(studies[1].ranks(MEASURES)) == {
+        ("rings", "tau"),
+        ("clusters", "tau"),
+        ("swiss roll", "peak"),
+    }
+    assert set(studies[0].models().values()) == {"graphs/own/model", "vision/own/model"}
+    assert set(studies[1].models().values()) == {"rings", "clusters", "swiss roll"}
+    for study in studies:
+        fewer = study.ranks(MEASURES[:2])
+        assert {rank for ranks in fewer.values() for rank in ranks.values()} <= {1.0, 2.0}
+    result = json.loads((tmp_path / "manifolds" / "result.json").read_text()) | {"size": "default"}
+    (tmp_path / "manifolds" / "result.json").write_text(json.dumps(result))
+    found = joint([tmp_path / "resi", tmp_path / "manifolds"])
+    assert [s.name for s in found.sections] == ["standing", "agreement", "resi", "manifolds"]
+    assert len(found["resi"].claims) == 4
+    assert (
+        "Size of the study: models of your own; domains: graphs, vision; protocol: paper."
+        in found["resi"].about
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", json.dumps({"format": 4, "suite": "other", "sections": []})]
+)
+def test_what_is_no_study_is_refused(tmp_path, text):
+    (tmp_path / "result.json").write_text(text)
+    with pytest.raises(ValueError, match=r"result\.json"):
+        result_of_study(tmp_path)
+
+
+def test_mistakes_are_named(two, tmp_path):
+    with pytest.raises(ValueError, match="at least two suites"):
+        joint(two[:1])
+    with pytest.raises(ValueError, match="one of each suite"):
+        joint([two[0], two[0]])
+    with pytest.raises(ValueError, match="has no results yet"):
+        joint([two[0], tmp_path / "nothing"])
+    lone = study(tmp_path / "lone", "manifolds", {"y": {"z": 0.5}}, {"z": "Z"})
+    with pytest.raises(ValueError, match="common --measures"):
+        joint([two[0], lone])
+
+
+def test_the_table_fits_the_terminal_and_has_no_none(tmp_path, capsys, monkeypatch):
+    labels = {f"measure_{i}": f"A measure {i}" for i in range(9)}
+    cells = {
+        f"cell/{c}": {m: float((7 * c + 3 * i) % 11) for i, m in enumerate(labels)}
+        for c in range(5)
+    }
+    suites = ("stability", "sensitivity")
+    folders = [str(study(tmp_path / s, s, cells, labels)) for s in suites]
+    monkeypatch.chdir(tmp_path)
+    shown = assert_fits(lambda: cli.run(["joint", *folders, "--html", "j.html"]), capsys)
+    assert "None" not in shown

@@ -1,0 +1,711 @@
+"""The result of the ReSi suite: its sections, its page, and the page in a browser."""
+
+from __future__ import annotations
+
+import io
+import re
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.bench.case import Score
+from resemblance.bench.page import failures_section, letter, times_section
+from resemblance.bench.ranks import overview_of
+from resemblance.bench.reliability import LEAST_RELIABILITY
+from resemblance.bench.resi import Evaluation, assess, result_of
+from resemblance.bench.resi.cases import QUALITIES, TESTS, Absence
+from resemblance.bench.resi.groups import ModelGroup
+from resemblance.bench.resi.matrices import brief, common_start, limits
+from resemblance.bench.resi.page import judged
+from resemblance.bench.resi.rules import Options
+from resemblance.bench.scoring import Failed
+from resemblance.bench.study_models import ModelFamily
+from resemblance.comparison.comparison import info_of
+from resemblance.data.representation import Undefined
+from resemblance.data.subject import Subject
+from resemblance.report import write_page
+from resemblance.report.output import show
+from resemblance.report.terminal import result_tables
+from resemblance.sections.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
+from resemblance.significance import places, summarize
+
+HOSTILE = "<script>alert(1)</script>"
+SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
+
+
+@rs.measure(label="Mine", family="statistic", range=(0, np.inf), **SAYS)
+def mine(x, y):
+    """Difference of the norms."""
+    return abs(float(np.linalg.norm(x.array)) - float(np.linalg.norm(y.array)))
+
+
+@rs.measure(label=HOSTILE, family="statistic", range=(0, np.inf), **SAYS)
+def seldom(x, y):
+    """No value but for pairs with the first model."""
+    if "seed0" not in x.name + y.name:
+        raise Undefined(f"no value for {HOSTILE} & others")
+    return abs(float(x.array.sum()) - float(y.array.sum()))
+
+
+NONE = MappingProxyType({})
+MEASURES = [rs.get_measure("cka"), rs.get_measure("procrustes"), mine]
+
+
+def models(
+    domain, architecture, pooling, settings, *, dead=None, name="{setting}-{strength:g}/seed{seed}"
+):
+    """Small subjects: ``settings`` is a list of (setting, strength, how many)."""
+    g = np.random.default_rng(len(domain + architecture + pooling))
+    base, found = g.normal(size=(20, 4)), []
+    for setting, strength, count in settings:
+        shift = 3 * strength * g.normal(size=base.shape)
+        for seed in range(count):
+            last = (
+                np.ones_like(base)
+                if (setting, seed) == dead
+                else base + shift + 0.3 * g.normal(size=base.shape)
+            )
+            layers = {f"l{k}": base + k * g.normal(size=base.shape) for k in (3, 2, 1)} | {
+                "last": last
+            }
+            traits = {
+                "domain": domain, "dataset": "toy", "architecture": architecture,
+                "pooling": pooling,
+                "setting": setting, "strength": strength, "seed": seed,
+                "accuracy": 0.9 - 0.3 * strength - 0.01 * seed,
+            }  # fmt: skip
+            traits["accuracies"] = {"test": traits["accuracy"]}
+            title = f"{domain}/toy/{architecture}/" + name.format(**traits)
+            layers = {k: rs.Representation(v, f"{title}/{k}") for k, v in layers.items()}
+            found.append(Subject(title, layers, last[:, :3] + 0.1 * g.normal(size=(20, 3)), traits))
+    return found
+
+
+@pytest.fixture(scope="module")
+def facts():
+    """Two domains, two poolings, a failure, absent tests, a measure of the user."""
+    settings = [("normal", 0.0, 4), ("labels", 0.5, 3), ("labels", 1.0, 3)]
+    subjects = models("graphs", "sage", "node", settings, dead=("normal", 1))
+    for pooling in ("cls", "mean"):
+        subjects += models("language", "bert", pooling, [("normal", 0.0, 4)])
+    return assess(subjects, measures=MEASURES)
+
+
+@pytest.fixture(scope="module")
+def result(facts):
+    return result_of(facts)
+
+
+@pytest.fixture(scope="module")
+def page(result, tmp_path_factory):
+    return written(result, tmp_path_factory.mktemp("page"))
+
+
+def made_up(
+    values, *, failed=MappingProxyType({}), test="accuracy", quality="spearman_accuracy", **parts
+):
+    """An evaluation with scores by measure: one value per architecture, all in one domain."""
+    infos = tuple(
+        info_of(m)._replace(spec=s, label=s) for m, s in zip([MEASURES[0]] * len(values), values)
+    )
+    scores = [
+        Score(
+            test,
+            (test, quality, "vision", "toy", f"net{i}", "mean"),
+            spec,
+            spec,
+            value,
+            (value,),
+            0.03,
+            6,
+            int((spec, i) in failed),
+            failed.get((spec, i)),
+        )
+        for spec, own in values.items()
+        for i, value in enumerate(own)
+    ]
+    options = {name: parts.pop(name) for name in ("protocol", "failures") if name in parts}
+    return Evaluation(Options(**options), infos, tuple(scores), **parts)
+
+
+def printed(*parts):
+    target = io.StringIO()
+    show(parts, target)
+    return target.getvalue()
+
+
+def written(result, folder, **options):
+    write_page(result, folder / "resi.html", **options)
+    return (folder / "resi.html").read_text(encoding="utf-8")
+
+
+def table(result, section, name=None):
+    return next(t for t in result[section].tables if name in (None, t.name))
+
+
+def figure(result, section, kind):
+    return next((f for f in result[section].figures if isinstance(f, kind)), None)
+
+
+def rows_of(table):
+    """The rows of a table by their first entry, as dictionaries."""
+    return {row[0]: dict(zip(table.columns, row)) for row in table.rows}
+
+
+# -------------------------------------------------------------------------------------------- ranks
+
+
+def test_measures_are_called_by_label_and_those_of_a_user_stand_out(result):
+    assert result.labels == {"cka": "CKA", "procrustes": "OrthProc", "mine": "Mine"}
+    signs = {sign.note.split(":")[0]: sign for sign in table(result, "ranking").signs}
+    assert signs["mine"].text == "added"
+    assert signs["cka"].text == ""
+    assert signs["procrustes"].note.startswith(
+        "procrustes: " + rs.get_measure("procrustes").summary[:20]
+    )
+    twins = result_of(assess([], measures=["cka", "cka[estimator=debiased]"]))
+    assert list(twins.labels.values()) == ["CKA", "CKA [estimator=debiased]"]
+    assert [sign.text for sign in table(twins, "ranking").signs] == ["", "added"]
+
+
+def test_counts_are_of_models_and_of_every_comparison_once(result):
+    graphs = (
+        9 * 8 // 2 + 3
+    ) + 4 * 6  # three groups of three, the fourth normal model with three, layers
+    language = 2 * (6 + 4 * 6)  # two poolings
+    assert result.counts == {
+        "models": str(10 + 4),
+        "measures": "3",
+        "ranked cells": str(len(result.ranks())),
+        "comparisons": str(3 * (graphs + language)),
+    }
+
+
+def test_the_table_of_ranks_is_that_of_the_ranking(facts, result):
+    rows, labels = rows_of(table(result, "ranking")), result.labels
+    strata = {cell: "/".join(cell[2:5]) for cell in facts.ranks()}
+    found = {p.measure: p for p in places({"resi": facts.ranks()}, strata={"resi": strata}).rows}
+    assert tuple(found.values()) == result.places().rows
+    leader = next(iter(found.values()))
+    for expected in summarize(facts.ranks()):
+        row, place = rows[labels[expected.measure]], found[expected.measure]
+        assert row["mean rank"] == expected.mean
+        assert (row["median"], row["cells"]) == (expected.median, len(expected.ranks))
+        low, high = place.simultaneous
+        assert row["behind"] == (None if place is leader else f"{low:.2f} to {high:.2f}")
+        assert (row["tied with"] == "none") == (result.places().tied_with(place.measure) == ())
+    tied = [labels[p.measure] for p in found.values() if p.is_tied]
+    assert [list(rows)[i] for i in table(result, "ranking").marked] == tied
+    for domain in ("graphs", "language"):
+        cells = {cell: ranks for cell, ranks in facts.ranks().items() if cell[2] == domain}
+        for expected in summarize(cells):
+            assert rows[labels[expected.measure]][domain] == expected.mean
+    means = [row["mean rank"] for row in rows.values()]
+    assert means == sorted(means)
+    bars = figure(result, "ranking", Bars)
+    for bar in bars.bars:
+        place = next(p for p in found.values() if labels[p.measure] == bar.name)
+        if place is not leader:
+            ends = [leader.mean + end for end in place.simultaneous]
+            assert [bar.low, bar.high] == [min(max(1, end), len(found)) for end in ends]
+        assert bar.value == pytest.approx(rows[bar.name]["mean rank"])
+
+
+def test_a_measure_without_a_rank_stands_last():
+    found = made_up({"a": [0.1, 0.2], "b": [np.nan, np.nan]}, failures="unranked")
+    rows = rows_of(table(result_of(found), "ranking"))
+    assert [(name, row["mean rank"], row["cells"]) for name, row in rows.items()] == [
+        ("a", 1.0, 2),
+        ("b", None, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "No measure has a rank"),
+        ({"a": [0.5]}, "the only measure with a rank"),
+        ({"a": [0.5], "b": [0.1]}, "1 cell does not settle the order of 2 measures"),
+        (
+            {"a": [0.5] * 5, "b": [0.1] * 5},
+            "5 cells do not settle the order of 2 measures: with fewer than 6, even",
+        ),
+        (
+            {"a": [0.5] * 9, "b": [0.1] * 9, "c": [0.0] * 9},
+            "a leads with a mean rank of 1.00 among 3 measures over 9 cells; every other measure "
+            "is behind it, the next being b 2.00.",
+        ),
+        (
+            {"a": [0.5, 0.1, 0.5] * 4, "b": [0.1, 0.5, 0.1] * 4, "c": [0.0] * 12},
+            "a leads with a mean rank of 1.33 among 3 measures over 12 cells; b cannot be told "
+            "from it.",
+        ),
+        ({"a": [0.5, 0.1, 0.5] * 2, "b": [0.1, 0.5, 0.1] * 2}, "6 cells; b cannot be told from it"),
+        (
+            {"a": [0.5] * 6, "b": [0.5] * 6, "c": [0.1] * 6},
+            "a and b lead together with a mean rank of 1.00",
+        ),
+    ],
+)
+def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
+    assert words in result_of(made_up(values)).headline()
+
+
+def test_intervals_that_overlap_do_not_make_a_tie():
+    """In every cell b is just behind a, and both vary much from cell to cell: only the difference
+    is sure."""
+    others = {key: [0.9, 0.1, 0.1] * 4 for key in "cde"}
+    result = result_of(made_up({"a": [0.5] * 12, "b": [0.4] * 12, **others}))
+    bars = {bar.name: bar for bar in figure(result, "ranking", Bars).bars}
+    (ties,) = [f for f in result["ranking"].figures if isinstance(f, Diagram)]
+    ranks = table(result, "ranking")
+    tied = [ranks.rows[i][0] for i in ranks.marked]
+    assert [name for name in tied if name in "ab"] == ["a"]
+    low, high = map(float, rows_of(ranks)["b"]["behind"].split(" to "))
+    assert 0 < low < 1 < high < 2
+    first = result.places().rows[0].mean
+    assert (bars["b"].low, bars["b"].high) == pytest.approx((first + low, first + high), abs=0.01)
+    assert all("b" not in ties.names[first : last + 1] for first, last in ties.groups if not first)
+    assert "b" not in result.headline().partition("; ")[2].split()
+
+
+def test_few_cells_and_trials_have_no_intervals(tmp_path):
+    few = result_of(made_up({"a": [0.5] * 4, "b": [0.1] * 4}))
+    trial = result_of(made_up({"b": [0.1] * 9, "a": [0.5] * 9}, size="slice"))
+    for found in (few, trial):
+        ranks = table(found, "ranking")
+        assert ranks.columns == ("measure", "mean rank", "median", "cells", "vision")
+        assert ranks.marked == ()
+        assert {(b.low, b.high) for b in figure(found, "ranking", Bars).bars} == {(None, None)}
+        assert "before" not in [section.name for section in found.sections]
+        assert "95 %" not in printed(*result_tables(found))
+    # as they were given, in no order
+    assert [row[0] for row in table(trial, "ranking").rows] == ["b", "a"]
+    assert [bar.name for bar in figure(trial, "ranking", Bars).bars] == ["b", "a"]
+    assert [box.name for box in figure(trial, "distribution", Boxes).boxes] == ["b", "a"]
+    assert table(trial, "scores").framed == ()
+    page = written(trial, tmp_path)
+    assert "Trial run: the scores mean nothing." in page
+    assert "leads" not in page
+
+
+def test_the_page_and_the_terminal_say_what_was_evaluated(facts, result, tmp_path):
+    left_out = {"odd": "no traits.json beside its arrays"}
+    whole = result_of(facts._replace(size="mini", left_out=left_out))
+    page, lines = written(whole, tmp_path), printed(*result_tables(whole))
+    for words in (
+        "mini: small stand-in models; not the paper",
+        "14: sage, bert",
+        "Left out: odd (no traits.json",
+    ):
+        assert words in page
+        assert words in " ".join(lines.split())
+    assert result.remarks[0].startswith("Few models: at most 9 are compared with each other")
+    assert result.size == "models of your own"
+
+
+def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts):
+    noise = {cell for cell, r in facts.reliabilities().items() if r < LEAST_RELIABILITY}
+    assert noise
+    assert not noise & set(facts.ranks())
+    (remark,) = result_of(facts._replace(size="mini")).remarks
+    assert remark.startswith("Shown and not ranked")
+    assert all(" · ".join(family) in remark for _, _, *family in noise)
+    as_code = facts._replace(size="mini", options=Options("resi-code"))
+    assert noise & set(as_code.ranks())
+    assert result_of(as_code).remarks == ()
+
+
+def test_boxes_have_every_rank_and_the_best_median_first():
+    values = {"a": [0.2] * 9, "b": [0.5] * 9, "c": [0.9] * 8 + [0.1]}
+    result = result_of(made_up(values))
+    (boxes,) = result["distribution"].figures
+    assert (boxes.name, boxes.span) == ("vision", (1.0, 3.0))
+    assert [box.name for box in boxes.boxes] == ["c", "b", "a"]
+    assert sorted(boxes.boxes[0].values) == [1.0] * 8 + [3.0]
+
+
+def test_every_point_of_a_box_says_its_test_and_models(facts, result):
+    boxes = next(f for f in result["distribution"].figures if f.name == "language")
+    specs = {label: spec for spec, label in result.labels.items()}
+    for box in boxes.boxes:
+        ranks = {
+            cell: own[specs[box.name]]
+            for cell, own in facts.ranks().items()
+            if cell[2] == "language"
+        }
+        assert list(box.values) == list(ranks.values())
+        assert len(set(box.points)) == len(box.points) == len(ranks)
+        assert all(cell[4] in text and cell[5] in text for cell, text in zip(ranks, box.points))
+
+
+def test_one_before_the_other_in_shares_of_samples_and_in_cells():
+    result = result_of(made_up({"a": [0.9, 0.1, 0.3] * 3, "b": [0.5, 0.5, 0.3] * 3}))
+    heat = figure(result, "before", HeatMap)
+    i, j = heat.rows.index("a"), heat.columns.index("b")
+    assert heat.values[i][j] == pytest.approx(100 - heat.values[j][i])
+    assert heat.values[i][i] is None
+    said = heat.titles[i][j]
+    assert re.fullmatch(
+        r"a before b in \d+% of the samples of the cells; ranked before it in 3 of 9 cells "
+        r"\(3 tied\)",
+        said,
+    )
+    assert said.startswith(f"a before b in {heat.values[i][j]:.0f}%")
+
+
+# ------------------------------------------------------------------------------------------- scores
+
+
+def cells_of(facts, result):
+    """Every cell of the table of scores: score or None, entry, and its signs."""
+    scores = {(*s.cell, s.measure): s for s in facts.scores}
+    specs = {label: spec for spec, label in result.labels.items()}
+    shown = table(result, "scores")
+    signs = {(s.row, s.column): s for s in shown.signs}
+    words = {(TESTS[t], w): (t, q) for t, known in QUALITIES.items() for q, w in known.items()}
+    for r, row in enumerate(shown.rows):
+        for c, entry in list(enumerate(row))[1:]:
+            what, _, family = shown.hints[c].partition(": ")
+            test, quality = words[tuple(what.split(", "))]
+            family = family.partition(";")[0]
+            score = scores.get((test, quality, *family.split(" · "), specs[row[0]]))
+            yield score, entry, signs.get((r, c))
+
+
+def test_the_table_has_every_score_and_a_reason_for_every_empty_cell(facts, result):
+    reasons, seen = result["scores"].terms, 0
+    for score, entry, sign in cells_of(facts, result):
+        if entry is None:
+            assert reasons[sign.text] == f"no score: {sign.note}"
+            assert sign.note
+            assert score is None or np.isnan(score.value)
+        else:
+            seen += 1
+            assert entry == score.value
+            assert ("†" in sign.text if sign else False) == bool(score.failed)
+            assert (sign.note if sign else "") == (score.reason or "" if score.failed else "")
+    assert seen == sum(np.isfinite(s.value) for s in facts.scores)
+    assert "no score: no models of the setting 'shortcut'" in reasons.values()
+    assert table(result, "scores").note.startswith("† some comparisons failed")
+
+
+def test_columns_shown_at_first_are_one_per_test_and_domain(result):
+    shown = table(result, "scores")
+    first = {k: next(c[k] for c in shown.choices if c[k]) for k in range(len(shown.selectors))}
+    columns = [
+        (group, hint.partition(";")[0])
+        for group, hint, choices in list(zip(shown.groups, shown.hints, shown.choices))[1:]
+        if all(choice in ("", first[k]) for k, choice in enumerate(choices))
+    ]
+    assert columns[:3] == [
+        ("Accuracy correlation", "Accuracy correlation, Spearman: graphs · toy · sage · node"),
+        ("Accuracy correlation", "Accuracy correlation, Spearman: language · toy · bert · cls"),
+        ("Output correlation", "Output correlation, JSD: graphs · toy · sage · node"),
+    ]
+    assert len(columns) == 6 * 2
+    assert not any("conformity" in hint or "disagreement" in hint for _, hint in columns)
+
+
+def test_the_best_of_a_column_is_complete_unless_failures_do_not_count():
+    values = {"a": [0.9, 0.3], "b": [0.5, 0.3 - 1e-16], "c": [np.nan, 0.1]}
+    for failures, best in (
+        ("last", {("b", 0), ("a", 1), ("b", 1)}),
+        ("unranked", {("a", 0), ("a", 1), ("b", 1)}),
+    ):
+        result = result_of(
+            made_up(values, failed={("a", 0): "2 comparisons failed"}, failures=failures)
+        )
+        shown = table(result, "scores")
+        assert {(shown.rows[row][0], column - 1) for row, column in shown.framed} == best
+    row = next(i for i, entries in enumerate(shown.rows) if entries[0] == "a")
+    sign = next(s for s in shown.signs if (s.row, s.column) == (row, 1))
+    assert (shown.rows[row][1], sign.text, sign.note) == (0.9, "*†", "2 comparisons failed")
+
+
+def test_empty_cells_share_a_letter_when_they_share_a_reason():
+    reason = "3 comparisons failed; most often: all rows are equal"
+    result = result_of(made_up({"a": [np.nan, 0.1], "b": [np.nan, 0.2]}, failed={("b", 0): reason}))
+    assert set(result["scores"].terms.values()) == {
+        "no score: no value",
+        "no score: all rows are equal",
+    }
+    assert [letter(i) for i in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
+
+
+# ----------------------------------------------------------------------------------------- matrices
+
+
+def maps_of(result, test, **wanted):
+    """The maps and the line of the first option of a test with these choices."""
+    choice = figure(result, test, Choice)
+    for option in choice.options:
+        choices = dict(zip(choice.selectors, option.choices))
+        if all(choices[name] == value for name, value in wanted.items()):
+            return [choice.maps[i] for i in option.maps], option.note
+    raise AssertionError(wanted)
+
+
+def test_maps_are_differences_with_short_labels(facts, result):
+    (given,) = [p for p in facts.parts() if (p.test, p.family.domain) == ("labels", "graphs")]
+    (expected, measured), _ = maps_of(result, "labels", measure="CKA")
+    difference = 1 - given.comparison.values["cka"]
+    shown = np.array(measured.values, float)
+    assert np.allclose(shown, difference, rtol=1e-3, atol=1e-12, equal_nan=True)
+    assert measured.rows[0] == "normal-0/seed0"
+    assert (expected.title, measured.title) == ("expected", "measured by CKA")
+    assert expected.values[0][0] == 0
+    assert expected.is_reversed
+    assert measured.is_reversed  # what is alike is dark
+    assert measured.span == tuple(float(f"{end:.17g}") for end in limits(difference))
+    options = figure(result, "layers", Choice).options
+    bert = [o for o in options if o.choices[0].endswith("bert · cls")]
+    assert list(dict.fromkeys(o.choices[1] for o in bert)) == [
+        f"normal-0/seed{i}" for i in range(4)
+    ]
+    (expected, _), _ = maps_of(result, "layers", quality="Spearman", measure="CKA")
+    assert expected.rows == ("l3", "l2", "l1", "last")
+    assert expected.values[0] == (0, 1, 2, 3)
+
+
+def test_every_case_part_quality_and_measure_can_be_chosen(facts, result):
+    for test in TESTS:
+        maps = [p for p in facts.parts() if p.test == test]
+        if not maps:
+            assert figure(result, test, Choice) is None
+            continue
+        choice = figure(result, test, Choice)
+        assert len(choice.options) == sum(
+            len(p.comparison.measures) * len(p.by_quality) for p in maps
+        )
+        assert len({o.choices for o in choice.options}) == len(choice.options)
+        assert len(choice.maps) < len(choice.options) * 2  # none is there twice
+        assert len(set(choice.maps)) == len(choice.maps)
+
+
+def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts, result):
+    choice = figure(result, "accuracy", Choice)
+    scores = {
+        result.labels[s.measure]: s.value
+        for s in facts.scores
+        if s.cell[:3] == ("accuracy", "spearman_accuracy", "graphs")
+    }
+    option = choice.options[choice.static[0]]
+    assert scores[option.choices[3]] == max(scores.values())
+    note = f"{option.choices[3]}: Spearman {max(scores.values()):.2f}".replace("-", "−")
+    assert option.note == note
+
+
+@pytest.mark.parametrize(
+    ("names", "start"),
+    [
+        (["a/b/x", "a/b/y"], ["a", "b"]),
+        (["a/b", "a"], []),
+        (["x", "y"], []),
+        (["a/b/c"], ["a", "b"]),
+    ],
+)
+def test_common_start(names, start):
+    assert common_start(names) == start
+
+
+def test_the_colours_of_a_map_are_of_different_representations():
+    values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
+    assert limits(values) == (0.2, 0.6)
+    assert limits(np.array([[1.0]])) == (0.0, 1.0)
+    assert [brief(v) for v in (2.00001, 0.12345, np.nan, np.inf)] == [2, 0.1235, None, None]
+
+
+# ------------------------------------------------------------------ groups, failures, times, claims
+
+
+def test_groups_become_strips_and_poolings_with_accuracies_of_their_own_more():
+    def group(name, value, kept=True, note=""):
+        return ModelGroup(
+            "labels", "vision", "toy", "net", name, 0.5, (value,), "clean", kept, note
+        )
+
+    found = made_up(
+        {"a": [0.5]},
+        groups=(
+            group("normal", 1),
+            group("50%", 0.5),
+            group("normal", 0.9),
+            group("50%", 0.4, False, "left out: why"),
+        ),
+    )
+    figures = [f for f in result_of(found)["labels"].figures if isinstance(f, Strips)]
+    assert [[s.values[0] for s in f.strips] for f in figures] == [[1, 0.5], [0.9, 0.4]]
+    assert [f.x for f in figures] == ["accuracy on clean inputs"] * 2
+    assert figures[1].note == "50%: left out: why."
+    assert [s.is_used for s in figures[1].strips] == [True, False]
+    rows = table(result_of(found), "labels", "groups").rows
+    left_out = ("50%", 0.4, 0.4, 0.4, "clean", "left out: why")
+    assert rows[3] == ("Label randomization", "vision net", *left_out)
+
+
+def test_failures_are_grouped_by_measure_and_reason():
+    def failed(measure, test, count, reason="r"):
+        return Failed(measure, TESTS[test], "vision · toy", count, reason)
+
+    some = (
+        failed("a", "accuracy", 2),
+        failed("a", "output", 3),
+        failed("a", "layers", 1, "s"),
+        failed("b", "labels", 9),
+    )
+    (shown,) = failures_section({}, some).tables
+    rows = shown.rows
+    assert [row[:3] for row in rows] == [("b", 9, "r"), ("a", 5, "r"), ("a", 1, "s")]
+    assert rows[1][3] == "vision · toy: Accuracy correlation, Output correlation"
+
+
+def test_times_are_milliseconds_and_the_fastest_comes_first():
+    made = made_up({"a": [1.0], "b": [1.0]})
+    overview = overview_of("resi", made.scores, made.measures, {}, [], is_trial=False)
+    seconds = {"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}}
+    (times,) = times_section(overview, seconds).tables
+    assert times.columns == ("measure", "vision", "graphs")
+    assert times.rows == (("b", 1.0, None), ("a", 2.0, 4.0))
+    (some,) = times_section(overview, {"vision": {"b": 0.001}}).tables
+    assert some.rows == (("b", 1.0), ("a", None))
+    assert times.shades == ((None, 0.0, None), (None, 0.5, 1.0))
+
+
+def test_only_measures_of_the_catalogue_have_claims(result):
+    rows = rows_of(table(result, "measures"))
+    assert (rows["OrthProc"]["symmetric"], rows["OrthProc"]["metric"]) == ("●", "●")
+    assert rows["OrthProc"]["samples"].startswith("≥ ")
+    assert (rows["Mine"]["symmetric"], rows["Mine"]["metric"]) == ("●", "?")
+    assert rows["Mine"]["range"] == "0 to ∞"
+    namesake = made_up({"cka": [1.0]})  # its label is not that of the catalogue
+    assert rows_of(table(result_of(namesake), "measures"))["cka"]["metric"] == "?"
+
+
+def test_inputs_are_listed_with_their_fingerprints(facts, result):
+    inputs = table(result, "inputs")
+    known = {
+        f"{name} ({part.family.pooling})": identity["fingerprint"]
+        for part in facts.parts()
+        for name, identity in part.comparison.provenance["rows"].items()
+    }
+    assert {row[0]: row[5] for row in inputs.rows} == known
+    assert all(str(family) in result["inputs"].about for family in facts.families())
+
+
+def test_an_earlier_claim_is_judged_where_it_is_handed_in(facts):
+    from resemblance.sections.claims import REPRODUCED, Claim
+
+    def judge(evaluation):
+        return [Claim("X1", "it holds", "1", str(len(evaluation.scores)), REPRODUCED)]
+
+    small = facts._replace(size="mini")
+    found = judged(result_of(small), small, {"ranking": judge})
+    assert [c.ours for c in found["ranking"].claims] == [str(len(facts.scores))]
+    assert result_of(facts).claims == ()
+
+
+# --------------------------------------------------------------------------------------------- page
+
+
+def test_numbers_of_the_result_are_on_the_page(result, page):
+    for row in table(result, "scores").rows:
+        for value in filter(None, row[1:]):
+            assert f'data-v="{value!r}"' in page
+    for row in table(result, "ranking").rows:
+        assert f'data-v="{row[1]!r}"' in page
+    for row in table(result, "times").rows:
+        assert f'data-v="{row[1]!r}"' in page
+
+
+def test_names_are_text_and_never_markup(tmp_path):
+    subjects = models(
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        [("normal", 0.0, 3), ("labels", 1.0, 2)],
+        name=HOSTILE + "{setting}-seed{seed}",
+    )
+    found = result_of(assess(subjects, measures=["cka", seldom]))
+    text = written(found, tmp_path, title=HOSTILE)
+    assert HOSTILE not in text
+    assert text.count("<script") == text.count("</script")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_a_result_without_failures_and_absent_tests():
+    result = result_of(made_up({"a": [0.5, 0.2], "b": [0.1, 0.3]}))
+    assert result["failures"].about == "Every comparison has a value."
+    assert result["scores"].terms == {}
+    assert not any(section.reasons for section in result.sections)
+    assert table(result, "scores").note == ""
+
+
+ODD = {
+    "nothing": made_up({}),
+    "one cell": made_up({"a": [0.5]}),
+    "one measure": made_up({"a": [0.5, 0.4]}),
+    "one value": made_up({"a": [0.5], "b": [np.nan]}),
+    "no value": made_up({"a": [np.nan, np.nan], "b": [np.nan, np.nan]}),
+    "unranked": made_up({"a": [0.5], "b": [np.nan]}, failures="unranked"),
+    "code": made_up({"a": [0.5, 0.4], "b": [0.2, 0.6]}, protocol="resi-code"),
+    "unchecked": made_up(
+        {"a": [0.5]},
+        groups=(ModelGroup("labels", "v", "d", "a", "50%", 0.5, (), "none", True, "unknown"),),
+    ),
+    "absent": made_up(
+        {"a": [0.5]},
+        absent=(Absence("layers", ModelFamily("v", "d", "a", "p"), "no model has 3 layers"),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_pages_of_odd_results(name, tmp_path):
+    facts = ODD[name]
+    result = result_of(facts)
+    assert len(table(result, "ranking").rows) == len(facts.measures)
+    assert written(result, tmp_path)
+    for _, entry, sign in cells_of(facts, result):
+        assert entry is not None or sign.note
+
+
+# ------------------------------------------------------------------------------------------ browser
+
+
+def test_the_page_in_a_browser_has_no_errors_and_hides_no_row(result, tmp_path, look):
+    write_page(result, tmp_path / "resi.html")
+    assert look(tmp_path / "resi.html").hidden == []
+    write_page(result_of(made_up({f"m{i}": [0.1 * i] for i in range(60)})), tmp_path / "long.html")
+    assert look(tmp_path / "long.html").hidden == []
+
+
+def test_labels_are_spelled_out(page):
+    assert '<dt id="label-OrthProc">OrthProc</dt><dd>Orthogonal Procrustes distance' in page
+
+
+def test_what_a_notebook_shows(facts, result):
+    text = repr(result)
+    assert len(text) < 1000
+    assert text.startswith("<Result: suite resi, size models of your own, sections ")
+    assert repr(facts) == (
+        f"<Evaluation by the protocol paper: 3 measures, {len(facts.scores)} scores>"
+    )
+    assert "<td style='text-align:left'>resi</td>" in result._repr_html_()
+
+
+def test_a_subject_is_printed_as_what_it_is():
+    (found,) = models("vision", "net", "mean", [("normal", 0.0, 1)])
+    assert "4: l3 (4), l2 (4), l1 (4), last (4); known: outputs; traits: domain vision" in repr(
+        found
+    )
+    deep = {f"<layer{i}>": np.random.default_rng(i).normal(size=(500, 64)) for i in range(200)}
+    large = Subject(
+        "deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999}
+    )
+    assert len(repr(large)) < 1000
+    assert "200: <layer0> (64)" in repr(large)
+    assert "..., <layer199> (64)" in repr(large)
+    assert "&lt;layer0&gt;" in large._repr_html_()

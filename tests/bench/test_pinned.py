@@ -1,0 +1,246 @@
+"""Suites on pinned features: a study becomes a pack, and a run on the pack gives what a run of the
+study gives, without PyTorch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from factories.packs import resi_pack
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.bench import load_result, manifolds, resi
+from resemblance.bench.case import Case, Part
+from resemblance.bench.manifolds.values import ORDER
+from resemblance.bench.packs import Manifest, Pack, open_pack
+from resemblance.bench.pinned import MODELS, Reduction, build_pack, pinned_cells, run_pack
+from resemblance.bench.reliability import LEAST_RELIABILITY
+from resemblance.bench.scoring import score
+from resemblance.bench.stability import weights
+from resemblance.bench.stability.suite import run as run_stability
+from resemblance.bench.study import is_running
+from resemblance.cli.entries import read_resi
+from resemblance.models.model_folder import read_subjects
+from resemblance.sections.result import Result
+
+MEASURES = ("cka", "jaccard")
+
+
+def packed(study: Path, folder: Path, **reduction: object) -> Pack:
+    archive, _ = build_pack(study, folder, **reduction)
+    return open_pack(archive, cache=folder / "cache")
+
+
+def assert_same(scores, expected):
+    """The same cells, and scores that differ by rounding only."""
+    assert list(scores) == list(expected)
+    for cell, of_cell in expected.items():
+        assert scores[cell] == pytest.approx(of_cell)
+
+
+@pytest.fixture(scope="module")
+def clouds(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("clouds")
+    result = manifolds.run(folder / "study", measures=MEASURES, size="small")
+    return packed(folder / "study", folder), result
+
+
+@pytest.fixture(scope="module")
+def disturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disturbed")
+    result = run_stability(folder / "study", measures=MEASURES, size="small")
+    return packed(folder / "study", folder), result
+
+
+@pytest.fixture(scope="module")
+def vision(vision_study, tmp_path_factory):
+    return packed(vision_study, tmp_path_factory.mktemp("vision"))
+
+
+def test_a_pack_gives_the_scores_of_its_study(clouds, disturbed):
+    for pack, result in (clouds, disturbed):
+        again = run_pack(pack, measures=MEASURES)
+        assert_same(again.scores(), result.scores())
+        assert again.size == pack.manifest.identity
+        assert not again.is_trial
+
+
+def test_a_pack_knows_how_far_losses_of_accuracy_repeat(disturbed):
+    pack, result = disturbed
+    again = run_pack(pack, measures=MEASURES)
+    of_study, of_pack = (
+        {row[1]: row[table.columns.index("reliability")] for row in table.rows}
+        for table in (r["canary"].tables[-1] for r in (result, again))
+    )
+    assert of_pack == of_study
+    assert set(pack.manifest.facts["reliability"].values()) == set(of_study.values())
+    assert not again.remarks
+
+
+def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
+    known = vision.manifest.facts["reliability"]
+    assert min(known.values()) < LEAST_RELIABILITY
+    facts = {name: fact for name, fact in vision.manifest.facts.items() if name != "reliability"}
+    older = vision._replace(manifest=vision.manifest._replace(facts=facts))
+    cells = list(run_pack(older, measures=["cka"]).scores())
+    assert cells == list(run_pack(vision, measures=["cka"]).scores())
+
+
+def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
+    result = run_pack(vision, measures=["cka"])
+    expected = resi.evaluate(read_subjects(vision_study / "subjects"), measures=["cka"]).scores()
+    assert_same(result.scores(), expected)
+    facts = vision.manifest.facts
+    assert {s.name for s in read_subjects(vision.folder / MODELS)} == set(facts["recipes"])
+    assert [tuple(c[:2]) for c in pinned_cells(vision)] == list(result.ranks())
+
+
+def test_models_that_make_no_test_of_layers_have_their_last_layer_only(vision):
+    for subject in read_subjects(vision.folder / MODELS):
+        assert (len(subject.layers) > 1) == (subject.traits["setting"] == "normal")
+
+
+def test_weights_are_not_needed(disturbed, monkeypatch):
+    monkeypatch.setattr(weights, "_seen", None)
+    assert run_pack(disturbed[0], measures=["procrustes"]).scores()
+
+
+def test_no_suite_needs_pytorch(clouds, disturbed, vision):
+    folders = [str(pack.folder) for pack in (clouds[0], disturbed[0], vision)]
+    code = (
+        "import sys\n"
+        "from resemblance.bench.packs import open_pack\n"
+        "from resemblance.bench.pinned import run_pack\n"
+        f"for folder in {folders!r}:\n"
+        "    assert run_pack(open_pack(folder), measures=['cka']).scores()\n"
+        "assert not {'torch', 'transformers', 'torch_geometric'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
+    vision_study, tmp_path
+):
+    small = packed(vision_study, tmp_path, samples=40, half=True)
+    whole = {s.name: s for s in read_subjects(vision_study / "subjects")}
+    rows = Reduction(40).rows("digits", len(next(iter(whole.values())).labels))
+    assert len(set(rows.tolist())) == 40
+    for subject in read_subjects(small.folder / MODELS):
+        full = whole[subject.name]
+        assert np.array_equal(subject.labels, full.labels[rows])
+        assert np.array_equal(subject.outputs, full.outputs[rows].astype(np.float16))
+        assert np.array_equal(
+            subject.last.source, np.asarray(full.last.source)[rows].astype(np.float16)
+        )
+        assert subject.traits["accuracy"] == full.traits["accuracy"]
+    assert small.manifest.facts["reduction"] == {"samples": 40, "half": True}
+    assert run_pack(small, measures=["cka"]).scores()
+
+
+def test_the_page_of_clouds_that_rank_has_nothing_of_the_others(tmp_path):
+    result = run_pack(open_pack("manifolds-compact@1", cache=tmp_path), measures=["cka"])
+    assert "seeds" not in result.facts
+    assert [figure.name for figure in result["rings"].figures] == ["clouds", "rings of radius 1"]
+    assert result["grades"].tables[0].columns == (
+        "measure", "τ rings", "in order, rings", "τ clusters", "in order, clusters", "peak r",
+    )  # fmt: skip
+
+
+def test_a_study_on_a_pack_continues_and_is_of_that_pack(clouds, disturbed, tmp_path):
+    first = run_pack(clouds[0], tmp_path / "study", measures=["cka"])
+    assert run_pack(clouds[0], tmp_path / "study", measures=["cka"]).scores() == first.scores()
+    with pytest.raises(ValueError, match="use another folder"):
+        run_pack(disturbed[0], tmp_path / "study", measures=["cka"])
+
+
+def test_a_study_on_a_pack_is_opened_again(clouds, disturbed, tmp_path, monkeypatch, subtests):
+    """Its result is written once, while the study is locked."""
+    writes, save = [], Result.save
+
+    def saved(result, path):
+        assert is_running(Path(path).parent)
+        writes.append((Path(path), result))
+        save(result, path)
+
+    packs = (resi_pack(tmp_path), clouds[0], disturbed[0])
+    studies = [str(tmp_path / pack.manifest.suite) for pack in packs]
+    for pack, study in zip(packs, studies):
+        suite = pack.manifest.suite
+        with subtests.test(suite), monkeypatch.context() as patch:
+            patch.setattr(Result, "save", saved)
+            found = run_pack(pack, Path(study), measures=["cka", "jaccard"])
+            assert writes == [(Path(study) / "result.json", found)]
+            writes.clear()
+            assert load_result(study) == found
+            for command in ("status", "results", "report"):
+                assert cli.run([suite, command, study]) == 0
+    assert cli.run(["joint", *studies, "--html", str(tmp_path / "joint.html")]) == 0
+    fewer = read_resi(Path(studies[0]), ["neighbours"])
+    assert list(fewer.labels) == ["jaccard"]
+    assert fewer.size == packs[0].manifest.identity
+    assert fewer.provenance == load_result(studies[0]).provenance
+
+
+def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
+    with pytest.raises(ValueError, match="not a study"):
+        build_pack(tmp_path, tmp_path)
+    with pytest.raises(ValueError, match="at least 20 samples"):
+        build_pack(vision_study, tmp_path, samples=3)
+    study = tmp_path / "unfinished"
+    study.mkdir()
+    (study / "study.json").write_text((vision_study / "study.json").read_text())
+    with pytest.raises(ValueError, match=r"lacks the model .*: finish the study"):
+        build_pack(study, tmp_path)
+
+
+def test_measures_of_users_run_on_packs(clouds):
+    @rs.measure(
+        label="Mine", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+        symmetric=True, reference="mine2026",
+    )  # fmt: skip
+    def spread(x: rs.Representation, y: rs.Representation) -> float:
+        """Difference of the spreads."""
+        return abs(float(x.array.std()) - float(y.array.std()))
+
+    scores = run_pack(clouds[0], measures=[spread]).scores()
+    assert all(spread.spec in of_cell for of_cell in scores.values())
+
+
+@pytest.mark.parametrize("facts", [{}, {"cells": 3}, {"cells": [["test"]]}, {"cells": [[1, 2]]}])
+def test_a_pack_that_names_no_cells_is_refused(facts):
+    manifest = Manifest("mine", 1, "resi", "about", {}, facts, {}, "machine")
+    with pytest.raises(ValueError, match="mine@1 does not name the cells"):
+        pinned_cells(Pack(Path(), manifest))
+
+
+def test_a_failed_comparison_counts_where_its_pair_is_used_and_nowhere_else():
+    g = np.random.default_rng(0)
+    x = g.standard_normal((30, 4))
+    columns = {f"y{i}": rs.Representation(x + i * g.standard_normal(x.shape)) for i in range(4)}
+    columns["dead"] = rs.Representation(np.ones((30, 4)))
+    rows = {"x": rs.Representation(x)}
+    whole = Part(rows, range(5), columns)
+    living = Part(rows, range(4), {name: y for name, y in columns.items() if name != "dead"})
+    lenient = ORDER._replace(is_complete=False)
+    cases = [
+        Case("test", (name,), rule, parts)
+        for name, rule, parts in (
+            ("living", ORDER, (living,)),
+            ("void", ORDER, (whole,)),
+            ("lenient", lenient, (whole,)),
+            ("both", ORDER, (living, whole)),
+        )
+    ]
+    rows_of = {row.cell[0]: row for row in score(cases, [rs.cka])}
+    assert {name: row.failed for name, row in rows_of.items()} == {
+        "living": 0, "void": 1, "lenient": 1, "both": 1,
+    }  # fmt: skip
+    assert rows_of["living"].value == rows_of["lenient"].value == rows_of["both"].parts[0] > 0.5
+    assert np.isnan([rows_of["void"].value, rows_of["both"].value]).all()
+    assert "1 comparisons failed; most often: " in rows_of["void"].reason
+    left_out = cases[0]._replace(left_out=frozenset(["cka"]))
+    assert score([left_out], [rs.cka]) == ()

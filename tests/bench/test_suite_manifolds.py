@@ -1,0 +1,626 @@
+"""The manifold suite: what it compares, the grades, the claims of the paper, the report and the
+commands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+from factories.output import assert_fits
+
+import resemblance as rs
+from papers.mka.claims import CLAIMS
+from papers.published import compare_published, published, published_ranks
+from resemblance import cli
+from resemblance.bench import manifolds
+from resemblance.bench.grounding import by_reference, concordance, kendall
+from resemblance.bench.manifolds import run
+from resemblance.bench.manifolds.clouds import CloudCase, cases, clouds
+from resemblance.bench.manifolds.page import result_of, styles
+from resemblance.bench.manifolds.suite import MEASURES as USUAL
+from resemblance.bench.manifolds.suite import SIZES, compared_clouds, write_clouds
+from resemblance.bench.manifolds.values import (
+    CLUSTERS,
+    CONFORMITY,
+    Measured,
+    Measurement,
+    curve,
+    grade,
+    grades,
+    tau,
+    taus_over_k,
+)
+from resemblance.bench.pinned import Pinned
+from resemblance.bench.study import with_claims
+from resemblance.catalogue import get_measures
+from resemblance.comparison.comparison import info_of
+from resemblance.data.representation import Undefined
+from resemblance.report.page import write_page
+from resemblance.sections import Result, load_result
+from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
+
+SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
+HOSTILE = "<script>alert(1)</script>"
+MEASURES = [
+    "mka",
+    "mka[k=15]",
+    "kcka[variant=code]",
+    "kcka",
+    "cka",
+    "cka[kernel=rbf]",
+    "cka[kernel=rbf,bandwidth=0.2]",
+]
+OWN = """
+import resemblance as rs
+@rs.measure(label="Centres", family="statistic", larger_is_more_similar=False,
+    range=(0, float("inf")), symmetric=True,
+            reference="none")
+def centres(x, y):
+    '''Distance of the means of the first columns.'''
+    return abs(float(x.array[:, 0].mean() - y.array[:, 0].mean()))
+"""
+
+
+@rs.measure(label=HOSTILE, family="statistic", range=(0, np.inf), **SAYS)
+def seldom(x, y):
+    """A value for rings only."""
+    if len(x.array) != 500:
+        raise Undefined(f"no value for {HOSTILE} & others")
+    return abs(float(np.abs(x.array).sum() - np.abs(y.array).sum()))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def whole(study):
+    """The result of a run, and what it measured."""
+    kept = []
+
+    def keep(*words, **options):
+        kept.append(compared_clouds(*words, **options))
+        return kept[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifolds.suite, "compared_clouds", keep)
+        return run(study, measures=[*MEASURES, seldom], size="small", claims=CLAIMS), kept[0]
+
+
+@pytest.fixture(scope="module")
+def result(whole):
+    return whole[0]
+
+
+@pytest.fixture(scope="module")
+def facts(whole):
+    return whole[1]
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return get_measures(USUAL)
+
+
+@pytest.fixture(scope="module")
+def real(facts, usual):
+    """The same numbers as if they were of a size that is no trial."""
+    large = facts._replace(size="default")
+    return with_claims(result_of(large, usual), CLAIMS, dict.fromkeys(CLAIMS, large))
+
+
+def of_points(points, measures, **more):
+    """What was measured, by its points."""
+    by_key = {}
+    for p in points:
+        by_key.setdefault((p.experiment, p.measure), []).append(p)
+    return Measured("default", {m.spec: m for m in measures}, {}, by_key, **more)
+
+
+def made_up(curves, *, larger_is_more_similar=True, spec="mine"):
+    """What was measured by one measure: by experiment, value by what is compared."""
+
+    def point(experiment, at, value):
+        difference = value
+        if larger_is_more_similar and value is not None:
+            difference = 1 - value
+        place = (experiment, spec, 100, 2, 0, float(at), False)
+        return Measurement(*place, value, difference, None)
+
+    points = [point(e, at, v) for e, curve in curves.items() for at, v in curve.items()]
+    info = info_of(rs.get_measure("cka"))
+    entrant = info._replace(
+        spec=spec, label="Mine", larger_is_more_similar=larger_is_more_similar, parameters={}
+    )
+    return of_points(points, [entrant])
+
+
+def judged(facts):
+    """Every claim of the paper on some facts, by its number."""
+    return {claim.number: claim for judge in CLAIMS.values() for claim in judge(facts)}
+
+
+# ---------------------------------------------------------------------------------------- qualities
+
+
+def test_one_reference_against_others():
+    (block,) = by_reference([0, 1, 2])
+    assert [v.tolist() for v in block] == [[0, 0, 0], [0, 1, 2], [0.0, 1.0, 2.0]]
+    assert np.array([[5.0, 6.0, 7.0]])[block.rows, block.columns].tolist() == [5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("measured", "tau"),
+    [
+        ([0, 1, 2, 3], 1.0),
+        ([3, 2, 1, 0], -1.0),
+        ([0, 2, 1, 3], 2 / 3),
+        ([0, 1, np.nan, 3], 1.0),
+        ([1, 1, 1, 1], np.nan),
+        ([0, 1, 1, 2], 5 / np.sqrt(5 * 6)),
+        ([np.nan] * 3 + [1], np.nan),
+        ([0, np.inf, 1, 2], 1 / 3),
+    ],
+)
+def test_kendall(measured, tau):
+    found = kendall(np.array(measured, float), np.arange(4.0))
+    assert found.value == pytest.approx(tau, nan_ok=True)
+    assert found.weight == 1
+
+
+# -------------------------------------------------------------------------------------------- cases
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_case_is_there_once_and_can_be_made(size):
+    found = cases(SIZES[size])
+    assert len(set(found)) == len(found)
+    assert {c.shape for c in found} == {"swiss_roll", "rings", "clusters", "spots", "cubes"}
+    for case in found if size == "small" else ():
+        reference, shapes = clouds(case)
+        assert reference.shape == (case.n, case.d)
+        assert all(s.array.shape == reference.shape for s in shapes)
+        assert case.shape == "spots" or tuple(s.at for s in shapes) == case.at
+
+
+def test_what_nothing_was_done_to_is_the_reference():
+    reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1,)))
+    assert np.array_equal(reference, shapes[0].array)
+    reference, shapes = clouds(CloudCase("cubes", 40, 3, 0, (0.0, 2.0)))
+    assert np.array_equal(reference, shapes[0].array)
+    assert not np.array_equal(reference, shapes[1].array)
+
+
+# ------------------------------------------------------------------------------------------- grades
+
+
+def test_a_similarity_and_a_distance_in_the_right_order_have_tau_1():
+    falling = {at: 1 - at / 100 for at in range(1, 13)}
+    rings = {"rings": {k: falling[k] for k in range(1, 6)}}
+    orders = ("rings", "clusters", "rings_conformity", "clusters_conformity")
+    found = grade(made_up({**rings, "clusters": falling}), "mine")
+    assert [found[name] for name in orders] == [1] * 4
+    found = grade(made_up(rings, larger_is_more_similar=False), "mine")
+    assert (found["rings"], found["rings_conformity"]) == (-1, 0)
+
+
+def test_an_order_that_lacks_a_value_has_no_tau():
+    assert np.isnan(grade(made_up({"rings": {1: 1.0, 2: 0.5, 3: None}}), "mine")["rings"])
+
+
+def test_only_the_clusters_of_the_original_are_graded():
+    values = {k: 1 - k / 100 if k in CLUSTERS else 0.5 for k in range(2, 13)}
+    facts = made_up({"clusters": values})
+    assert grade(facts, "mine")["clusters"] == 1
+    assert tau(facts, "mine", "clusters") < 1
+
+
+@pytest.mark.parametrize(
+    ("values", "similar", "peak"),
+    [
+        ({0.0: 0.2, 0.5: 0.3, 0.9: 0.8}, True, 0.9),
+        ({0.0: 0.2, 0.4: 1.0, 0.5: 1.0, 0.6: 1.0}, True, 0.5),
+        ({0.0: 0.2, 0.5: 0.3, 0.9: 0.8}, False, 0.0),
+    ],
+)
+def test_peak_is_where_the_similarity_is_largest_and_of_a_plateau_in_the_middle(
+    values, similar, peak
+):
+    facts = made_up({"swiss_roll": values}, larger_is_more_similar=similar)
+    assert grade(facts, "mine")["peak"] == peak
+
+
+def test_the_headline_names_the_measures_that_find_both_orders(facts, subtests):
+    real = facts._replace(size="default")
+
+    def headline(specs, points=lambda p: p):
+        chosen = [points(p) for p in real.of() if p.measure in specs]
+        shown = of_points(chosen, [real.measures[spec] for spec in specs])
+        return shown, result_of(shown, []).headline()
+
+    with subtests.test("the rings are in the right order, and the clusters have no value"):
+        lone, words = headline(
+            ["seldom"], lambda p: p._replace(difference=p.at) if p.experiment == "rings" else p
+        )
+        found = grade(lone, "seldom")
+        assert (found["rings"], np.isnan(found["clusters"])) == (1, True)
+        assert words == "None of 1 measure puts both the rings and the clusters in the right order."
+    for specs, start in (
+        (["mka"], "MKA puts both"),
+        (["mka", "mka[k=15]"], "MKA and MKA (k 15) put both"),
+    ):
+        with subtests.test(specs):
+            assert headline(specs)[1].startswith(start)
+
+
+def test_a_trial_has_no_order_of_measures():
+    good, bad = ({e: {1: 1.0, 2: v, 3: v / 2} for e in ("rings", "clusters")} for v in (0.5, 5.0))
+    better, worse = made_up(good), made_up(bad, spec="worse")
+    both = of_points(
+        [*better.of(), *worse.of()], [*worse.measures.values(), *better.measures.values()]
+    )
+    assert list(grades(both)) == ["mine", "worse"]
+    assert list(grades(both._replace(size="small"))) == ["worse", "mine"]
+
+
+def test_lost_kept_and_stability():
+    moved = {"moved": {0.0: 1.0, 2.0: 0.9, 5.0: 0.75}, "lost": {0.0: 0.3}}
+    found = grade(made_up(moved), "mine")
+    assert (found["kept"], found["lost"]) == (0.75, 0.3)
+    assert np.isnan(grade(made_up(moved, larger_is_more_similar=False), "mine")["kept"])
+    facts = made_up({"perturbed": {0.5: 0.4}})
+    (one,) = facts.of()
+    of_seeds = ((10, 0.5, 0), (10, 0.7, 1), (20, 1.0, 0))
+    points = [one._replace(n=n, value=v, seed=s) for n, v, s in of_seeds]
+    grown = of_points(points, facts.measures.values())
+    assert curve(grown, "mine", "perturbed", "n") == {10: pytest.approx(0.6), 20: 1.0}
+    assert grade(grown, "mine")["over_n"] == pytest.approx(0.2 / 0.8)  # of 0.6 and 1
+    assert np.isnan(grade(grown, "mine")["over_d"])
+
+
+def test_grades_are_those_of_the_values(facts):
+    found = grade(facts, "cka")
+    reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
+    values = np.array([rs.cka(reference, s.array) for s in shapes])
+    assert list(curve(facts, "cka", "rings").values()) == values.tolist()
+    assert found["rings"] == kendall(-values, np.arange(5.0)).value
+    assert found["rings_conformity"] == concordance(-values, np.arange(5.0)).value
+    assert found["rings_conformity"] == tau(facts, "cka", "rings", rule=CONFORMITY)
+    assert grades(facts).keys() == facts.measures.keys()
+    assert np.isnan(grade(facts, "seldom")["clusters"])
+
+
+# -------------------------------------------------------------------------- claims of the MKA paper
+
+
+def test_mka_orders_rings_and_clusters_for_every_number_of_neighbours(facts):
+    """Rows M1 and M6 of what the authors' code gives."""
+    assert taus_over_k(facts, "mka", "rings") == {5: 1, 15: 1, 50: 1}
+    assert taus_over_k(facts, "mka", "clusters", CLUSTERS) == {5: 1, 15: 1, 50: 1}
+
+
+@pytest.mark.parametrize(("k", "tau"), [(15, 1.0), (100, 1.0), (150, 0.8), (450, 0.2)])
+def test_kcka_orders_rings_for_few_neighbours(k, tau):
+    reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
+    differences = np.array([-rs.kcka(reference, s.array, k=k, variant="code") for s in shapes])
+    assert kendall(differences, np.arange(5.0)).value == pytest.approx(tau)
+
+
+def test_cka_does_not_order_rings(facts):
+    assert tau(facts, "cka", "rings") == pytest.approx(0.2)
+    assert tau(facts, "cka[kernel=rbf]", "rings") == pytest.approx(0.2)
+    assert tau(facts, "cka[bandwidth=0.2,kernel=rbf]", "rings") == 1
+
+
+def test_claims_have_a_verdict_and_say_what_is_missing(facts, result, real):
+    claims = {c.number: c for c in real.claims}
+    assert len(claims) == 18
+    assert claims == judged(facts)
+    assert claims["M1"].verdict == claims["M6"].verdict == claims["M12 n"].verdict == REPRODUCED
+    assert claims["M1"].ours == "τ = 1.00 (k\u00a05–50)"
+    assert claims["M12 lost"].verdict == PARTLY  # MKA is not near 0, which kCKA is
+    assert claims["M13 d"].verdict == CONTRADICTED
+    assert "by its authors' code both settle lower" in claims["M13 d"].note
+    assert claims["M5"].verdict == claims["M8"].verdict == NO_DATA  # there is no RTD
+    none = judged(made_up({"rings": {1: 1.0, 2: 0.5}}))
+    assert {c.verdict for c in none.values()} == {NO_DATA}
+    assert {(c.ours, c.verdict) for c in result.claims} == {("–", NO_DATA)}  # a trial
+
+
+def test_claims_are_those_of_their_section_and_only_where_they_are_given(facts, real):
+    assert [c.number for c in real["rings"].claims] == ["M1", "M2", "M3", "M4", "M5"]
+    assert result_of(facts, []).claims == ()
+    with pytest.raises(ValueError, match="there is no section 'ring' for claims; known: swiss rol"):
+        run(measures=["cka"], size="small", claims={"ring": CLAIMS["rings"]})
+
+
+# ------------------------------------------------------------------------------------------ running
+
+
+def test_the_result_is_read_as_it_was_saved(study, result):
+    assert load_result(study / "result.json") == result
+    kept = {"comparisons.db", "log.txt", "result.json", "study.json"}
+    assert {p.name for p in study.iterdir() if not p.name.startswith(".lock")} == kept
+
+
+def cells_of(study):
+    with sqlite3.connect(study / "comparisons.db") as db:
+        return dict(db.execute("SELECT measure, sum(size) FROM scores GROUP BY measure"))
+
+
+def test_a_second_run_computes_only_what_is_new(study, result):
+    saved = (study / "result.json").read_text()
+    before, news = cells_of(study), []
+    measures = [*MEASURES, seldom]
+    again = run(study, measures=measures, size="small", progress=lambda *n: news.append(n))
+    assert cells_of(study) == before
+    assert again.scores() == result.scores()
+    assert len({n[1:] for n in news}) == 1  # all of all, from the beginning
+    run(study, measures=[*measures, "procrustes"], size="small")
+    after = cells_of(study)
+    assert after == {**before, "procrustes": after["procrustes"]}
+    (study / "result.json").write_text(saved)
+
+
+def tiny(monkeypatch, **sizes):
+    """Make the smallest size still smaller, and return it."""
+    few = (
+        SIZES["small"]
+        ._replace(
+            roll=40, rs=(0.0, 0.5), spots=(60,), d_spots=(2,), cubes=(30,), d_cubes=(2,), ks=(5,)
+        )
+        ._replace(**sizes)
+    )
+    monkeypatch.setitem(SIZES, "small", few)
+    return few
+
+
+def left_out(folder, measures, plan):
+    content = Pinned(folder, write_clouds(folder, "small", plan), "")
+    return compared_clouds(content, get_measures(measures)).left_out
+
+
+def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch, tmp_path):
+    few = tiny(monkeypatch, rs=(0.5,), slow=100)
+    result = run(tmp_path, measures=["rtd"], size="small")
+    _, _, scores, comparisons = result["grades"].tables
+    experiments = {row[0] for row in comparisons.rows}
+    assert experiments == {"swiss_roll", "perturbed", "lost", "moved"}
+    words = "left out above 100 samples: it takes too long"
+    assert result["failures"].reasons == {"RTD": words}
+    at = scores.columns.index("reason")
+    assert [row[at] and row[at][: len(words)] for row in scores.rows][1:] == [words, words]
+    small = [case for case in cases(few) if case.n <= 100]
+    assert left_out(tmp_path / "clouds", ["rtd"], small) == {}
+
+
+def test_only_what_was_left_out_is_said_to_be(monkeypatch, tmp_path):
+    """IMD is compared over at most 50 neighbours: all that the smallest size has."""
+    for ks, words in (((5, 10), {}), ((5, 55), {"imd": "above 50 neighbours"})):
+        few = tiny(monkeypatch, roll=60, rs=(), seeds=0, ks=ks)
+        plan = [case for case in cases(few) if case.over_k and case.n == 60]
+        found = left_out(tmp_path / str(ks), ["imd", "mka"], plan)
+        assert {spec: why.partition(":")[0] for spec, why in found.items()} == words
+
+
+def test_a_size_that_does_not_exist():
+    with pytest.raises(ValueError, match="size cannot be 'smal'; did you mean 'small'"):
+        run(size="smal")
+
+
+# ----------------------------------------------------------------------------------------- sections
+
+
+@pytest.fixture(scope="module")
+def page(result, tmp_path_factory):
+    return write_page(result, tmp_path_factory.mktemp("page") / "index.html")
+
+
+def test_figures_hold_every_value(facts, result):
+    assert [s.name for s in result.sections] == [
+        *("swiss roll", "rings", "clusters", "perturbed", "lost", "moved"),
+        *("grades", "times", "failures"),
+    ]
+    _, values, orders = result["rings"].figures
+    lines = {line.name: line for line in values.lines}
+    points = curve(facts, "mka", "rings")
+    assert lines["MKA"].points == tuple(points.items())
+    assert lines["MKA"].titles[1] == f"MKA: {points[2]:.4g} at rings = 2"
+    (line,) = (line for line in orders.lines if line.name == "MKA")
+    assert line.points == ((5, 1), (15, 1), (50, 1))
+    heights = [y for _, y in lines[HOSTILE].points]
+    assert (max(heights), min(heights)) == (1, 0)  # no difference, and the largest of the diagram
+    assert lines[HOSTILE].is_dashed
+    assert [len(s.figures[0].clouds) for s in result.sections[:6]] == [5, 5, 5, 2, 2, 3]
+    assert [len(s.figures) for s in result.sections[:6]] == [3, 3, 3, 5, 5, 6]
+
+
+def test_measures_have_names_and_those_of_a_user_are_shown(facts, usual):
+    specs = [m.spec for m in usual]
+    drawn = styles(facts.measures, specs)
+    assert drawn["mka[k=15]"].name == "MKA (k 15)"
+    assert drawn["seldom"].is_distance
+    assert list(drawn)[:3] == ["mka", "kcka[variant=code]", "kcka"]
+    assert [s for s, style in drawn.items() if not style.is_shown] == []  # they are few
+    many = {spec: info_of(rs.cka)._replace(spec=spec, label=spec) for spec in specs}
+    drawn = styles({"seldom": facts.measures["seldom"], **many}, specs)
+    assert [s for s, style in drawn.items() if style.is_shown][-1] == "seldom"
+    assert sum(style.is_shown for style in drawn.values()) == 10  # of the paper, and the user's
+
+
+def test_scores_are_two_orders_and_one_place_that_repeat_on_any_clouds(facts, result):
+    scores = result.scores()
+    assert set(scores) == {("rings", "tau"), ("clusters", "tau"), ("swiss roll", "peak")}
+    assert set(scores["rings", "tau"]) == set(facts.measures)
+    assert scores["rings", "tau"]["mka"] == grade(facts, "mka")["rings"] == 1
+    assert scores["clusters", "tau"]["seldom"] is None
+    assert scores["swiss roll", "peak"]["cka"] == -abs(grade(facts, "cka")["peak"] - 0.5)
+    assert {s.reliability for s in facts.scores} == {1.0}
+
+
+def test_the_table_of_grades_is_shaded_by_how_good_they_are(real, result):
+    table = real["grades"].tables[0]
+    rows = {row[0]: i for i, row in enumerate(table.rows)}
+    peak = table.columns.index("peak r")
+    assert [row[0] for row in table.rows[:2]] == ["MKA", "MKA (k 15)"]
+    assert table.shades[rows["MKA"]][peak] == 1
+    assert (rows["MKA"], peak) in table.framed
+    assert table.shades[rows[HOSTILE]][table.columns.index("lost")] is None
+    assert result["grades"].tables[0].framed == ()  # the grades of a trial mean nothing
+
+
+def test_failures_are_counted_by_reason(facts, result):
+    (table,) = result["failures"].tables
+    ours = [p for p in facts.of() if p.measure == "seldom" and p.reason]
+    rows = [row for row in table.rows if row[0] == HOSTILE]
+    assert {reason for _, _, reason, _ in rows} == {f"no value for {HOSTILE} & others"}
+    assert sum(count for _, count, _, _ in rows) == len(ours) > 0
+    assert "swiss roll" in rows[0][3]
+
+
+def test_the_page_has_all(result, real, page, tmp_path):
+    text = page.read_text(encoding="utf-8")
+    for claim in result.claims:
+        assert claim.number in text
+    assert "Trial run: the scores mean nothing." in text
+    assert "put both the rings" not in text
+    assert "processor time" not in text  # comparisons are timed by the clock
+    shown = write_page(real, tmp_path / "real.html").read_text(encoding="utf-8")
+    assert (
+        "Of 8 measures, only MKA and MKA (k 15) put both the rings and the clusters in the right "
+        "order" in shown
+    )
+    assert "Trial run" not in shown
+    assert "contradicted by the authors&#39; own numbers" in shown.replace("'", "&#39;")
+    assert "<script>alert" not in text  # the label of a measure is text
+
+
+def test_the_page_in_a_browser(page, open_page):
+    shown = open_page(page, "#sort=1").partition("<head")[0]
+    assert ('data-ready="yes"' in shown, "data-errors" in shown) == (True, False)
+
+
+# ------------------------------------------------------------------------------------- command line
+
+
+def told(capsys, *words):
+    code = cli.run(["manifolds", *map(str, words)])
+    return code, *capsys.readouterr()
+
+
+def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
+    tiny(monkeypatch)
+    (tmp_path / "own.py").write_text(OWN)
+    own = f"{tmp_path / 'own.py'}:centres"
+    words = ["--size", "small", "-m", "cka", "--measure", own, "--jobs", 1]
+    code, out, err = told(capsys, "run", tmp_path / "study", *words)
+    assert code == 0
+    assert f"Open {tmp_path / 'study' / 'index.html'}" in out
+    assert "comparing:" in err
+    assert set(load_result(tmp_path / "study" / "result.json").labels) == {"cka", "centres"}
+    assert "Centres" in (tmp_path / "study" / "index.html").read_text(encoding="utf-8")
+    code, out, err = told(capsys, "run", tmp_path / "study", *words, "--quiet")
+    assert (code, out, err) == (0, "", "")
+
+
+def test_results_in_every_format(study, result, facts, capsys, tmp_path):
+    _, out, _ = told(capsys, "results", study)
+    assert "MKA (k 15)" in out
+    assert "τ clusters" in out
+    assert "Trial run: the scores mean nothing." in out
+    assert "reproduced" not in out
+    _, out, err = told(capsys, "results", study, "--format", "csv")
+    assert err == "Trial run: the scores mean nothing.\n"
+    rows = {row["measure"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert float(rows["mka"]["rings"]) == grade(facts, "mka")["rings"]
+    assert {row["trial"] for row in rows.values()} == {"True"}
+    assert rows["seldom"]["clusters"] == ""
+    code, _, _ = told(capsys, "results", study, "-o", tmp_path / "all.json")
+    assert load_result(tmp_path / "all.json") == result
+    *_, comparisons = result["grades"].tables
+    assert len(comparisons.rows) == len(facts.of())
+    code, _, _ = told(capsys, "results", study, "-o", tmp_path / "points.parquet")
+    frame = pd.read_parquet(tmp_path / "points.parquet")
+    assert (code, list(frame.columns)) == (0, [*Measurement._fields, "trial"])
+    assert frame.value.tolist()[:3] == [p.value for p in facts.of()[:3]]
+    assert len(frame) == len(facts.of())
+    code, out, _ = told(capsys, "report", study, "-o", tmp_path / "page.html")
+    assert (code, out) == (0, f"Open {tmp_path / 'page.html'}\n")
+
+
+def test_a_mistake_is_one_line(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused("""
+        manifolds run --size larg | --size cannot be 'larg'
+        manifolds run -m nka | no measure 'nka'; did you mean
+        manifolds results nowhere | nowhere has no results yet: resemblance manifolds run nowhere
+    """)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -------------------------------------------------------------------------------- published numbers
+
+
+def test_published_numbers_of_the_mka_paper():
+    def cell(table, measure, **facts):
+        cells = [c for c in published(table, paper="mka") if c.measure == measure]
+        for name, fact in facts.items():
+            cells = [c for c in cells if getattr(c, name) == fact]
+        (one,) = cells
+        return one
+
+    assert cell("1", "cka[kernel=rbf]", architecture="RNet18").value == 0.33
+    assert cell("5", "mka", architecture="RNet18", quality="spearman").value == 1.0
+    where = {"architecture": "BERT", "pooling": "cls", "quality": "spearman_jsd"}
+    row = cell("7", "kcka[variant=code]", **where)
+    words = (row.test, row.domain, row.dataset, row.label)
+    assert (row.value, *words) == (0.27, "output", "language", "MNLI", "kCKA (k=100)")
+    where = {"architecture": "GAT", "dataset": "Flickr", "quality": "spearman"}
+    assert cell("17", "jaccard", **where).value == 0.96
+    cells = published(paper="mka")
+    assert len(cells) == 6752
+    of_mka = {f"mka{k}" for k in ("", "[k=15]", "[k=50]", "[k=200]")}
+    assert {c.measure for c in cells} >= {*of_mka, "kcka[variant=code]"}
+    for c in cells:
+        assert rs.get_measure(c.measure).spec == c.measure
+        assert (c.value is None) <= bool(c.reason)
+
+
+def test_ranks_of_the_mka_paper_stand_beside_ours():
+    ranks = published_ranks("vision", paper="mka")
+    assert next(iter(ranks)) == "mka"
+    rows = compare_published({"kcka[variant=code]": 1.5, "mka": 3.0, "mine": 2.0}, paper="mka")
+    assert [(r.label, r.position, r.position_published) for r in rows] == [
+        ("kcka[variant=code]", 1, 2),
+        ("mka", 2, 1),
+    ]
+    assert compare_published({"MKA": 1.0}, paper="mka") == []
+    with pytest.raises(ValueError, match="no paper 'nature'; known: resi, mka"):
+        published(paper="nature")
+
+
+def test_the_tables_fit_the_terminal(study, result, capsys):
+    shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
+    assert "Trial run: the scores mean nothing." in shown
+
+
+def test_what_the_pointer_reads(page, tmp_path, look):
+    marks = {
+        "#section-rings .m:not(.off) .marks": r"\S+.*: [\d.−]+ at rings = \d",
+        "#section-rings .cloud path": "points: 1 of radius 1",
+    }
+    seen = look(page, list(marks))
+    for (mark, expected), said in zip(marks.items(), seen.said, strict=True):
+        assert re.fullmatch(expected, said), (mark, said)
+    assert seen.hidden == []
+
+
+def test_what_a_notebook_shows(result):
+    assert repr(result).startswith("<Result: suite manifolds, size small, sections 9, claims 18 ")
+    assert isinstance(result, Result)

@@ -1,0 +1,177 @@
+"""The commands of packs: what they print, what they refuse, and their exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from factories.archives import Answer, served, ship, write_content, write_mini
+from factories.output import assert_fits
+
+from resemblance import cli
+from resemblance.bench.packs import opening, unpack, verify
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with the archive out/mini@1.tar.xz, an empty cache, and a library without packs."""
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "index.json").write_text('{"format": 1, "packs": []}')
+    monkeypatch.setattr(opening, "SHIPPED", tmp_path / "shipped")
+    write_mini(write_content(tmp_path / "content"), tmp_path / "out")
+    return tmp_path
+
+
+@pytest.fixture
+def archive(folder):
+    return folder / "out" / "mini@1.tar.xz"
+
+
+def test_a_pack_is_fetched_listed_shown_and_verified(call, archive, folder):
+    assert "No packs yet" in call("pack list")[1]
+    code, out, err = call("pack get mini@1 --from out")
+    place = out.removeprefix("mini@1 is in ").strip()
+    assert (code, err, Path(place).is_dir()) == (0, "", True)
+    code, out, _ = call("pack list")
+    assert code == 0
+    assert [word for word in ("mini@1", "resi", "A test.", place) if word not in out] == []
+    code, out, _ = call("pack show mini")
+    assert code == 0
+    assert "3, 2 of them arrays" in out
+    assert verify(archive).sha256 in out
+    code, out, _ = call("pack verify mini@1")
+    assert (code, out.split(":")[0]) == (0, "mini@1 is intact")
+
+
+def test_lists_and_manifests_as_json(call, archive, folder):
+    ship(folder / "content", 2)
+    call("pack get mini@1 --from out -q")
+    code, out, _ = call("pack list --format json")
+    packs = {record["pack"]: record for record in json.loads(out)}
+    assert code == 0
+    assert packs.keys() == {"mini@1", "mini@2"}
+    assert Path(packs["mini@1"]["place"]).is_dir()
+    assert packs["mini@2"]["place"] == str(folder / "shipped" / "mini@2.tar.xz")
+    _, out, _ = call("pack list")
+    assert "ships with the library" in out
+    code, out, _ = call("pack", "show", archive, "--format", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["files"]["subjects/seed0/block1.npy"]["shape"] == [3, 4]
+    assert document["facts"] == {"size": "mini", "seeds": [0, 1]}
+    assert document["sha256"] == verify(archive).sha256
+
+
+def test_a_damaged_pack_in_the_cache_is_listed_as_such(call, folder):
+    call("pack get mini@1 --from out")
+    (manifest,) = (folder / "cache" / "packs").glob("*/MANIFEST.json")
+    manifest.unlink()
+    code, out, _ = call("pack list")
+    assert code == 0
+    assert "damaged: " in out
+
+
+def test_a_tampered_pack_is_one_line_and_exit_1(call, archive, folder):
+    unpacked = unpack(archive, folder / "pack").folder
+    assert call("pack", "verify", unpacked)[0] == 0
+    (unpacked / "traits.json").unlink()
+    code, out, err = call("pack", "verify", unpacked)
+    assert (code, out) == (1, "")
+    assert err == f"error: {unpacked} is refused as a pack: traits.json is missing\n"
+    archive.write_bytes(archive.read_bytes()[:-200])
+    code, out, err = call("pack", "verify", archive)
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert "is refused as a pack" in err
+
+
+def test_mistakes_are_one_line(refused):
+    refused("""
+        pack verify nothing | resemblance pack get nothing
+        pack show nothing@1 | resemblance pack get nothing@1
+        pack verify no/such.tar.xz | neither an archive nor a folder
+        pack show out/mini@1.tar.xz --format csv | --format cannot be 'csv'
+        pack list --format csv | --format cannot be 'csv'
+        pack get mini@1 | no address of mini@1 is known
+        pack get mini@1 --from nowhere | No such file or directory
+        pack get mini@1 --from out --sha256 12 | 64 hexadecimal digits
+        pack get mini@1 --from ftp://a.org | no http or https address
+        pack build resi nowhere | nowhere is not a study
+    """)
+
+
+def test_a_pack_that_ships_needs_no_fetching(call, folder):
+    ship(folder / "content")
+    code, out, err = call("pack get mini@1")
+    assert (code, err) == (0, "")
+    assert "ships with the library; nothing to get" in out
+
+
+def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    with served({"/packs/mini@1.tar.xz": Answer(archive.read_bytes())}) as server:
+        mirrors = ("--from", folder / "none", "--from", f"{server.address}/packs")
+        code, out, err = call("pack", "get", "mini@1", *mirrors, "--sha256", "0" * 64)
+        assert (code, out) == (2, "")
+        assert "is not unpacked" in err
+        options = ("--sha256", digest, "--cache", "here", "--quiet")
+        assert call("pack", "get", "mini@1", *mirrors, *options) == (0, "", "")
+    assert verify(folder / "here" / "packs" / f"mini@1-{digest[:12]}") == verify(archive)
+    assert call("pack verify mini@1 --cache here")[0] == 0
+    assert call("pack verify mini@1")[0] == 2
+
+
+# ------------------------------------------------------------------------------------------- build
+
+
+@pytest.fixture
+def build_calls(folder, monkeypatch):
+    """What the builder of packs is called with; it packs the same content, whatever the study."""
+    calls = []
+
+    def build_pack(study, target, **options):
+        calls.append((study, target, options))
+        version = {"version": options["version"]}
+        path = write_mini(folder / "content", target, **version)
+        return path, verify(path)
+
+    module = SimpleNamespace(build_pack=build_pack)
+    monkeypatch.setitem(sys.modules, "resemblance.bench.pinned", module)
+    (folder / "study").mkdir()
+    (folder / "study" / "study.json").write_text('{"format": 3, "suite": "resi", "size": "mini"}')
+    return calls
+
+
+def test_build_packs_a_study(call, folder, build_calls):
+    code, out, _ = call("pack build resi study")
+    assert (code, (folder / "mini@1.tar.xz").is_file()) == (0, True)
+    assert out.startswith("wrote mini@1.tar.xz: mini@1, 3 files, ")
+    words = "study -o packs --name mine --version 4 --samples 100 --half -q"
+    assert call("pack", "build", "resi", *words.split()) == (0, "", "")
+    usual = {"name": None, "version": 1, "samples": None, "half": False}
+    chosen = {"name": "mine", "version": 4, "samples": 100, "half": True}
+    study = Path("study")
+    assert build_calls == [(study, Path("."), usual), (study, Path("packs"), chosen)]
+
+
+def test_build_needs_a_study_of_the_suite(call, build_calls):
+    code, _, err = call("pack build sensitivity study")
+    assert (code, err) == (2, "error: study is a study of resi, not of sensitivity\n")
+    assert call("pack build resi study --version 0")[0] == 2
+    assert build_calls == []
+
+
+@pytest.mark.parametrize("words", ["pack list", "pack show mini", "pack show out/mini@1.tar.xz"])
+def test_tables_fit_80_columns(call, capsys, monkeypatch, words):
+    call("pack get mini@1 --from out --cache c")
+    monkeypatch.setenv("RESEMBLANCE_CACHE", "c")
+    monkeypatch.delenv("COLUMNS")
+    assert_fits(lambda: cli.run(words.split()), capsys, 80)

@@ -1,0 +1,236 @@
+"""`resemblance rank`, and suites that run on packs from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+
+import pytest
+from factories.output import on_terminal
+from factories.packs import OWN
+
+from resemblance import cli
+from resemblance.bench import run
+from resemblance.bench.ranking import read_scores
+from resemblance.checks import check_measure
+from resemblance.cli.inputs import own_measure
+
+
+@pytest.fixture(scope="module")
+def tiny(tiny_board, tmp_path_factory):
+    """A file of scores on two tiny packs, next to the cache that has the packs."""
+    folder = shutil.copytree(tiny_board, tmp_path_factory.mktemp("tiny") / "board")
+    return folder / "scores.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def folder(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("RESEMBLANCE_CACHE", str(tiny.with_name("cache")))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    return tmp_path
+
+
+def words(tiny, *more):
+    return ("rank", "mine.py:top_share", *among(tiny), *more)
+
+
+def among(tiny):
+    return ("--against", tiny, "--series", "tiny", "-j", 1, "-q")
+
+
+def test_rank_prints_place_neighbours_suites_and_cost(call, tiny):
+    code, out, err = call(*words(tiny))
+    assert (code, err) == (0, "")
+    assert "Place " in out
+    assert "of 5, with a mean rank of" in out
+    for text in ("→", "CKA", "manifolds", "leader", "CPU time: ", "times that of CKA"):
+        assert text in out
+    assert "top_share" not in tiny.read_text()
+
+
+def test_rank_fits_80_columns(tiny, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    shown = on_terminal(lambda: cli.run([str(w) for w in words(tiny)]), 80)
+    assert "TopShare" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_rank_for_programs_and_as_a_page(call, tiny, folder):
+    code, out, _ = call(
+        *words(tiny, "--format", "json", "--html", "p.html", "--save", "kept.jsonl")
+    )
+    (standing,) = json.loads(out)["standings"]
+    assert code == 0
+    assert standing["among"] == 5
+    assert standing["place"]["best"] <= standing["place"]["position"]
+    assert {suite["suite"] for suite in standing["suites"]} == {"resi", "manifolds"}
+    assert "TopShare (top_share): Place " in (folder / "p.html").read_text()
+    assert [s.measure.spec for s in read_scores(folder / "kept.jsonl")] == ["top_share"] * 2
+    call(*words(tiny, "-o", "r.csv"))
+    (record,) = csv.DictReader(io.StringIO((folder / "r.csv").read_text()))
+    assert record["spec"] == "top_share"
+    assert int(record["place"]) == standing["place"]["position"]
+
+
+def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
+    shutil.copy(tiny, folder / "more.jsonl")
+    before = (folder / "more.jsonl").read_text().splitlines()
+    call(*words(tiny, "--save", "more.jsonl"))
+    after = (folder / "more.jsonl").read_text().splitlines()
+    assert [line for line in after if line not in before] == [after[-1]]  # one line for a measure
+    assert len(after) == len(before) + 1
+    code, out, _ = call("rank", "cka", *among(folder / "more.jsonl"), "--format", "json")
+    (standing,) = json.loads(out)["standings"]
+    assert (code, standing["among"]) == (0, 5)
+    code, _, err = call(*words(tiny, "--save", "mine.py"))
+    assert (code, "line 1 of mine.py has no scores" in err) == (2, True)
+
+
+def test_scores_of_one_suite_join_those_of_the_others(call, tiny, folder):
+    for suite in ("resi", "manifolds"):
+        call(*words(tiny, "--only", suite, "--save", "kept.jsonl"))
+    assert [s.suite for s in read_scores("kept.jsonl")] == ["manifolds", "resi"]
+
+
+def test_scores_on_another_pack_of_the_name_are_refused(call, tiny, folder):
+    manifest = read_scores(tiny)[0].manifest
+    (folder / "other.jsonl").write_text(tiny.read_text().replace(manifest, "0" * 64))
+    code, _, err = call(*words(folder / "other.jsonl"))
+    assert code == 2
+    assert "get the pack of the scores" in err
+
+
+def test_a_measure_that_ends_the_process_is_an_error(call, tiny, folder):
+    (folder / "mine.py").write_text(OWN.replace("first,", "raise SystemExit(0)\n    first,", 1))
+    code, _, err = call(*words(tiny))
+    assert code == 3
+    assert "top_share ends the process, with 0" in err
+    faults = [o.detail for o in check_measure(own_measure(folder / "mine.py", "top_share"))]
+    assert faults == ["SystemExit: 0 (mine.py:11)"]
+
+
+def test_one_suite_with_few_cells_gives_no_place(call, tiny):
+    code, out, _ = call(*words(tiny, "--only", "manifolds"))
+    assert code == 0
+    assert re.search(r"It has no place: .* 6 cells of a suite; there are \d cells", out)
+
+
+def test_a_measure_without_values_has_no_place(call, tiny, folder):
+    raising = OWN.replace("first, second =", "raise rs.Undefined('no')\n    first, second =")
+    (folder / "mine.py").write_text(raising)
+    code, out, _ = call(*words(tiny, "--format", "json"))
+    (standing,) = json.loads(out)["standings"]
+    assert (code, standing["place"]) == (0, None)
+    assert sum(standing["missing"].values()) == standing["cells"]
+    code, out, err = call(*words(tiny))
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1].startswith(f"No score in any of {standing['cells']} cells")
+    assert "Place" not in out
+
+
+def test_a_warning_of_a_measure_is_given_once(call, tiny, folder):
+    (folder / "mine.py").write_text(
+        OWN.replace("first, second =", "import warnings; warnings.warn('odd')\n    first, second =")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, _, err = call("rank", "mine.py:top_share", *among(tiny)[:4], "-j", 2)
+    assert (code, err.count("odd")) == (0, 1)
+
+
+def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny, folder):
+    (folder / "again.py").write_text(OWN.replace("top_share", "again").replace("TopShare", "Again"))
+    code, out, err = call("rank", "mine.py:top_share", "again.py:again", *among(tiny))
+    assert (code, err) == (0, "")
+    for label in ("TopShare", "Again"):
+        assert f"It has the same score as {label} in" in out
+    code, out, _ = call(*words(tiny))
+    assert "It has the same score as" not in out
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (("--only", "nothing"), "--only cannot be 'nothing'"),
+        (("--only", "resi", "--html", "p.html"), "leave out --only"),
+        (("--open",), "--open needs a page"),
+        (("--only", "stability"), "the board has no pack of this suite"),
+        (("--format", "parquet"), "--format cannot be 'parquet'"),
+    ],
+)
+def test_mistaken_options_are_one_line(call, tiny, more, problem):
+    code, out, err = call(*words(tiny, *more))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert problem in err
+
+
+def test_an_unknown_series_and_a_file_that_fails(call, tiny, folder):
+    code, _, err = call("rank mine.py:top_share --series nothing -q")
+    assert (code, "no packs of the series 'nothing'" in err) == (2, True)
+    (folder / "broken.py").write_text("import nowhere_at_all\n")
+    code, _, err = call("rank", "broken.py:mine", *among(tiny))
+    assert (code, "nowhere_at_all" in err) == (3, True)
+
+
+def test_rank_needs_no_pytorch(tiny, folder):
+    code = (
+        "import sys\n"
+        "from resemblance.cli import run\n"
+        f"code = run({[str(w) for w in words(tiny)]!r})\n"
+        "sys.exit(code or 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "TopShare" in done.stdout
+
+
+# ------------------------------------------------------------------------------- suites on packs
+
+
+def test_a_suite_runs_on_a_pack(call, tiny, folder):
+    pack = "manifolds-tiny@1"
+    code, out, err = call("manifolds", "run", "s", "--pack", pack, "-m", "cka,rsa", "-j", 1, "-q")
+    assert (code, out, err) == (0, "", "")
+    assert (folder / "s/index.html").exists()
+    _, out, _ = call("manifolds results s --format json")
+    scores = run("manifolds", pack=pack, measures=["cka", "rsa"]).scores()
+    document = json.loads(out)
+    assert document["size"] == pack
+    saved = {s["name"]: s["scores"] for s in document["sections"]}
+    assert saved["rings"]["tau"] == scores["rings", "tau"]
+    (folder / "s/result.json").unlink()
+    code, _, err = call("manifolds results s")
+    assert (code, f"manifolds run s --pack {pack}" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("suite", "more", "problem"),
+    [
+        ("manifolds", ("--size", "small"), "--size and --pack exclude each other"),
+        ("manifolds", ("--claims", "c.py:CLAIMS"), "--claims and --pack exclude each other"),
+        ("resi", ("--domain", "vision"), "--domain and --pack exclude each other"),
+        ("resi", ("--models", "m"), "--models and --pack exclude each other"),
+        ("sensitivity", ("--only", "layers"), "--only and --pack exclude each other"),
+        ("resi", (), "is a pack of manifolds, not of resi"),
+    ],
+)
+def test_what_a_pack_has_settled_cannot_be_chosen(call, folder, suite, more, problem):
+    code, _, err = call(suite, "run", "s", "--pack", "manifolds-tiny@1", *more, "-q")
+    assert code == 2
+    assert problem in err
+    assert not (folder / "s").exists()
+
+
+def test_a_pack_of_another_suite_is_refused(tiny):
+    with pytest.raises(ValueError, match="manifolds-tiny@1 is a pack of manifolds, not of resi"):
+        run("resi", pack="manifolds-tiny@1")
+    with pytest.raises(ValueError, match="neither ships with the library"):
+        run("resi", pack="nothing@1")

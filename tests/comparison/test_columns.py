@@ -1,0 +1,450 @@
+"""Scores as columns: taken in, kept in files by the tile, and put together."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import tracemalloc
+import zlib
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice, product
+from multiprocessing import get_context
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import resemblance as rs
+from resemblance.comparison import scores, store
+from resemblance.comparison.comparison import Comparison, Failure, info_of
+from resemblance.comparison.scores import (
+    NO_MEMORY,
+    PACKED,
+    Column,
+    Matrix,
+    Score,
+    column_of,
+    gathered,
+)
+from resemblance.comparison.store import Store
+from resemblance.engine.work import Work
+from resemblance.report.comparing.stats import failure_groups
+
+DATA = ("a", "b", "c")
+
+
+def column(values, x=(0, 0, 1), y=(0, 1, 1), **more) -> Column:
+    places = np.array(x, np.int32), np.array(y, np.int32)
+    return Column("m", 1, DATA, *places, np.array(values, float), 3.0, **more)
+
+
+@pytest.fixture(scope="module")
+def many() -> dict[str, np.ndarray]:
+    """Enough representations for a tile, two of them of the same data and one without a shape."""
+    rng = np.random.default_rng(0)
+    latent = rng.standard_normal((30, 6))
+    reps = {f"r{i}": np.tanh(latent @ rng.standard_normal((6, 4 + i % 2))) for i in range(40)}
+    return reps | {"again": reps["r3"], "flat": np.ones((30, 3))}
+
+
+@pytest.fixture(scope="module")
+def compared(many):
+    return rs.compare(many, measures=["cka", "procrustes"], progress=False)
+
+
+def fork_pool():
+    return ProcessPoolExecutor(2, get_context("fork"))
+
+
+def spawn_pool():
+    return ProcessPoolExecutor(2, get_context("spawn"))
+
+
+def threads():
+    return ThreadPoolExecutor(2)
+
+
+def test_a_symmetric_matrix_has_each_score_twice():
+    matrix = Matrix("m", 1, True, DATA, DATA)
+    matrix.put(column([1, 2, 3], numbers={"n": np.array([np.nan, 5.0, 6.0])}, caveats={1: "few"}))
+    assert np.array_equal(matrix.values, [[1, 2, np.nan], [2, 3, np.nan], [np.nan] * 3], True)
+    assert matrix.numbers["n"][0, 1] == matrix.numbers["n"][1, 0] == 5
+    assert np.isnan(matrix.numbers["n"][0, 0])
+    assert matrix.caveats == {(0, 1): "few", (1, 0): "few"}
+    assert matrix.seconds == 3.0
+    one_way = Matrix("m", 1, False, DATA, DATA)
+    one_way.put(column([1, 2, 3]))
+    assert np.isnan(one_way.values[1, 0])
+
+
+def test_a_matrix_takes_only_what_is_about_its_data():
+    matrix = Matrix("m", 1, True, ["b"], ["a", "x"])
+    matrix.put(column([1, 2, 3]))
+    assert np.array_equal(matrix.values, [[2, np.nan]], True)
+    assert matrix.seconds == pytest.approx(1.0)
+
+
+def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
+    matrix = Matrix("m", 1, True, DATA, DATA)
+    matrix.put(column([np.nan, np.nan, 3], reasons={0: "constant", 1: f"{NO_MEMORY} for m"}))
+    assert matrix.missing()[0].tolist() == [False, True, True]
+    matrix.put(column([7, 8, 9]))
+    assert np.isnan(matrix.values[0, 0])
+    assert matrix.reasons == {(0, 0): "constant"}
+    assert (matrix.values[0, 1], matrix.values[1, 0], matrix.values[1, 1]) == (8, 8, 3)
+
+
+def test_columns_of_few_entries_are_joined():
+    first = column([1, np.nan, 3], reasons={1: f"{NO_MEMORY} for m"}, numbers={"n": np.arange(3.0)})
+    second = column([8, 2, 9], caveats={1: "few"})._replace(data=("b", "a", "c"))
+    other = column([0, 0, 0])._replace(measure="other")
+    whole, another = gathered([first, second, other])
+    assert another is other
+    assert whole.seconds == 6.0
+    apart, together = (Matrix("m", 1, True, DATA, DATA) for _ in range(2))
+    for part in (first, second):
+        apart.put(part)
+    together.put(whole)
+    for matrix in (apart, together):
+        assert matrix.values[:2, :2].tolist() == [[1, 2], [2, 3]]
+        assert matrix.numbers["n"][1, 1] == 2.0
+        assert matrix.caveats == {(1, 0): "few", (0, 1): "few"}
+        assert not matrix.reasons
+
+
+def test_a_matrix_yields_each_pair_once_and_what_another_lacks():
+    matrix = Matrix("m", 1, True, DATA, DATA)
+    matrix.put(column([1, np.nan, 3], reasons={1: "no"}, numbers={"n": np.arange(3.0)}))
+    (whole,) = matrix.columns_without()
+    assert (whole.size, whole.reasons, whole.seconds) == (3, {1: "no"}, 3.0)
+    again = matrix.emptied()
+    again.put(whole)
+    assert np.array_equal(again.values, matrix.values, equal_nan=True)
+    assert again.reasons == matrix.reasons
+    assert not list(matrix.columns_without(again))
+
+
+def test_large_matrices_are_in_files_that_nobody_sees(monkeypatch, tmp_path):
+    monkeypatch.setattr(scores, "LARGE", 100)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    matrix = scores.empty_matrix(20, 30)
+    assert isinstance(matrix, np.memmap)
+    assert np.isnan(matrix).all()
+    assert os.listdir(tmp_path) == []
+    small = rs.compare(
+        {name: np.random.default_rng(i).standard_normal((9, 3)) for i, name in enumerate("abcde")},
+        measures=["cka", "pwcca"],
+        progress=False,
+    )
+    assert np.isfinite(small["cka"]).all()
+
+
+def test_a_large_matrix_is_in_memory_where_the_disk_is_full(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scores, "LARGE", 100)
+    monkeypatch.setattr(scores.os, "posix_fallocate", full)
+    matrix = scores.empty_matrix(20, 30)
+    assert not isinstance(matrix, np.memmap)
+    assert np.isnan(matrix).all()
+
+
+# ----------------------------------------------------------------------------------------- in files
+
+
+def test_a_tile_is_one_row_and_comes_back(many, compared, tmp_path):
+    path = tmp_path / "run.db"
+    rs.compare(many, measures=["cka"], save=path, progress=False)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT max(size) FROM scores").fetchone()[0] > PACKED
+    back = rs.load(path)
+    assert np.array_equal(back["cka"], compared["cka"], equal_nan=True)
+    failures = tuple(f for f in compared.failures if f.measure == "cka")
+    assert back.failures == failures
+    assert back.diagnostics == compared.diagnostics
+    back.save(tmp_path / "copy.db")
+    again = rs.load(tmp_path / "copy.db")
+    assert again.failures == failures
+    assert again.diagnostics == compared.diagnostics
+    assert again.seconds == pytest.approx(back.seconds)
+
+
+def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
+    path, seen = tmp_path / "run.db", []
+    some = dict(list(many.items())[:35])
+    rs.compare(some, measures="cka", save=path, progress=False)
+    with Store(path) as file:
+        before = file.count()
+    assert before == 35 * 36 // 2
+    found = rs.compare(many, measures="cka", save=path, progress=lambda *done: seen.append(done))
+    distinct = len(many) - 1  # two have the same data
+    assert seen[-1] == (distinct * (distinct + 1) // 2 - before,) * 2
+    assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
+
+
+@pytest.mark.parametrize("executor", [fork_pool, spawn_pool, threads])
+def test_workers_write_a_tile_once_and_leave_one_file(executor, many, compared, tmp_path):
+    path = tmp_path / "run.db"
+    with executor() as pool:
+        found = rs.compare(many, measures="cka", executor=pool, tile=30, save=path, progress=False)
+        assert list(tmp_path.iterdir()) == [path]
+    assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
+    distinct = len(many) - 1
+    with Store(path, read_only=True) as file:
+        assert any(column.size >= PACKED for column in file.columns())
+        assert file.count() == distinct * (distinct + 1) // 2
+
+
+def test_a_column_comes_back_from_a_file(tmp_path, subtests):
+    rng = np.random.default_rng(1)
+    data = tuple(f"d{i}" for i in range(40))
+    pairs = np.array([(i, j) for i in range(40) for j in range(i, 40)], np.int32)
+    for entries in (3, PACKED + 5):
+        values = rng.random(entries)
+        values[1] = np.nan
+        numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
+        words = {1: "constant"}, numbers, {0: "few"}
+        whole = Column("m", 2, data, *pairs[:entries].T, values, 1.5, *words)
+        draws = Column("m", 2, data, *pairs[:2].T, rng.random((2, 7)), kind="draws")
+        path = tmp_path / f"{entries}.db"
+        with Store(path) as file:
+            file.put([whole, draws])
+        with subtests.test(str(entries)), Store(path, read_only=True) as file:
+            (back,), (kept,) = file.columns(data), file.columns(data, by_inference=True)
+            assert not list(file.columns(["elsewhere"]))
+            assert file.count() == entries
+            assert file.count(alone=True) == np.sum(whole.x == whole.y)
+            for one, other in ((whole, back), (draws, kept)):
+                assert [[one.data[k] for k in of] for of in (one.x, one.y)] == [
+                    [other.data[k] for k in of] for of in (other.x, other.y)
+                ]
+                assert np.array_equal(one.values, other.values, equal_nan=True)
+                assert (one.kind, one.seconds) == (other.kind, other.seconds)
+            assert np.array_equal(back.numbers["recall"], numbers["recall"], equal_nan=True)
+            assert (back.reasons, back.caveats) == ({1: "constant"}, {0: "few"})
+
+
+def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path, subtests):
+    """A value that came first stays first, also where a large row lies between."""
+    path, names = tmp_path / "run.db", tuple(map(str, range(40)))
+    x, y = (side.ravel().astype(np.int32) for side in np.indices((40, 40)))
+    few, place = slice(20), np.zeros(1, np.int32)
+    one_by_one = [Column("m", 1, names, x[[k]], y[[k]], np.full(1, k + 0.5)) for k in range(700)]
+    draws = [c._replace(values=np.full((1, 3), c.x[0]), kind="draws") for c in one_by_one]
+    lacking = Column("m", 1, names, place, place + 1, np.array([np.nan]), reasons={0: NO_MEMORY})
+    later = Column("m", 1, names, x, y, np.zeros(x.size))
+    last = Column("m", 1, names, x[few] + 20, y[few], np.full(20, 9.5))
+    for columns in ([lacking, *one_by_one], [later, *draws], [last, *one_by_one[:20]]):
+        with Store(path) as file:
+            for column in columns:
+                file.put([column])
+                file.flush()
+    with Store(path, read_only=True) as file:
+        values, of_draws = (list(file.columns(by_inference=by)) for by in (False, True))
+        rows = file._db.execute("SELECT kind, size FROM scores ORDER BY id").fetchall()
+        assert file.count() == len(set(zip(x.tolist(), y.tolist())))
+        assert file.count(alone=True) == 40
+    with subtests.test("rows"):
+        assert [size for kind, size in rows if kind == "value"] == [512, 189, 1600, 40]
+        assert [size for kind, size in rows if kind == "draws"] == [512, 188]
+    with subtests.test("values"):
+        matrix = Matrix("m", 1, False, names, names)
+        for column in values:
+            matrix.put(column)
+        assert matrix.values.ravel()[2:700].tolist() == (np.arange(2, 700) + 0.5).tolist()
+        assert not matrix.values.ravel()[700:].any()
+        assert not matrix.reasons
+        numbers = [(c.data[c.x[k]], c.values[k, 0]) for c in of_draws for k in range(c.size)]
+        assert [name for name, _ in numbers] == [names[i] for i in x[:700]]
+        assert all(int(name) == number for name, number in numbers)
+
+
+def test_what_cannot_be_joined_stays(tmp_path):
+    path = tmp_path / "run.db"
+    with Store(path) as file:
+        for k in range(30):
+            file.put([Column("m", 1, (str(k),), *np.zeros((2, 1), np.int32), np.ones(1))])
+            file.flush()
+        file._db.execute("UPDATE scores SET pairs = x'00' WHERE id = 7")
+        file._db.commit()
+    with Store(path, read_only=True) as file:
+        assert len(list(file.columns(["3"]))) == 1
+        with pytest.raises(ValueError, match="damaged"):
+            list(file.columns(["6"]))
+
+
+def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
+    path, now = tmp_path / "run.db", [100.0]
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    counts = []
+    with Store(path) as file:
+        for _ in range(30):
+            now[0] += 0.1
+            file.put([column([0.5], x=(0,), y=(1,))])
+            counts.append(_count(path))
+    assert max(put - count for put, count in enumerate(counts, 1)) <= 5
+    assert len(set(counts)) < 15, "transactions for 30 values"
+
+
+def test_a_row_that_unpacks_to_more_than_it_says_is_refused():
+    *row, _, numbers = store._row_of(column([1, 2, 3]))
+    with pytest.raises(ValueError, match=r"reshape|buffer|cannot"):
+        store._column_of(*row, zlib.compress(bytes(10**6)), numbers)
+
+
+def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
+    names = tuple(map(str, range(600)))
+    x, y = (side.ravel().astype(np.int32) for side in np.indices((600, 600)))
+    whole = Column("m", 1, names, x, y, np.ones(x.size))
+    failed = Column("m", 1, names, x[:1], y[:1], np.array([np.nan]), reasons={0: "constant"})
+    seconds = []
+    for first in ([], [failed]):
+        times = []
+        for _ in range(3):
+            matrix = Matrix("m", 1, False, names, names)
+            for each in first:
+                matrix.put(each)
+            start = time.perf_counter()
+            matrix.put(whole)
+            times.append(time.perf_counter() - start)
+        seconds.append(min(times))
+    assert np.isnan(matrix.values[0, 0])
+    assert matrix.reasons == {(0, 0): "constant"}
+    assert seconds[1] < 5 * seconds[0]
+
+
+KILLED = """
+import sys, numpy as np, resemblance as rs
+rng = np.random.default_rng(0)
+latent = rng.standard_normal((60, 10))
+reps = {f"r{i}": np.tanh(latent @ rng.standard_normal((10, 12))) for i in range(600)}
+rs.compare(reps, measures="cka", save=sys.argv[1], progress=False)
+print("finished")
+"""
+
+
+def test_a_killed_run_of_many_goes_on_with_the_tiles_in_its_file(tmp_path):
+    path = tmp_path / "run.db"
+    command = [sys.executable, "-c", KILLED, str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while _count(path) < 20000 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = _count(path)
+    assert before >= 20000
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"finished\n"
+    assert _count(path) == 600 * 601 // 2  # nothing was computed twice
+    assert not rs.load(path).failures
+
+
+def _count(path) -> int:
+    try:
+        with Store(path, read_only=True) as file:
+            return sum(column.size for column in file.columns())
+    except ValueError:
+        return 0
+
+
+def test_failures_are_a_sequence():
+    failures = rs.compare([np.eye(4), np.ones((4, 2))], measures=["cka"]).failures
+    listed = tuple(failures)
+    assert len(listed) > 1
+    assert failures + failures == listed + listed
+    for part in (slice(None, None, -1), slice(-1, None), slice(1), slice(0, 9, 2)):
+        assert failures[part] == listed[part]
+
+
+def test_many_pairs_without_a_value_take_no_memory_each():
+    names = tuple(map(str, range(300)))
+    sides = {name: {"fingerprint": name} for name in names}
+    provenance = {"rows": sides, "columns": sides}
+    infos = info_of(rs.cka), info_of(rs.rtd)
+    tracemalloc.start()
+    absent = {"rtd": "it needs what is not installed"}
+    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, names, names) for m in infos}
+    comparison = Comparison(names, names, infos, matrices, provenance, absent)
+    groups = failure_groups(comparison)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6e6  # six matrices of values, and no object for each pair
+    assert len(comparison.failures) == 2 * 300**2
+    assert comparison.failures[300**2 + 1] == Failure("rtd", "0", "1", absent["rtd"])
+    assert comparison.failures[-1] == Failure("rtd", "299", "299", absent["rtd"])
+    tail = comparison.failures[np.int64(2 * 300**2 - 2) :]
+    assert [failure.y for failure in tail] == ["298", "299"]
+    assert comparison.failures[:3] == tuple(islice(comparison.failures, 3))
+    assert comparison.failures[np.int64(0)] == comparison.failures[-2 * 300**2]
+    for beyond in (2 * 300**2, -2 * 300**2 - 1):
+        with pytest.raises(IndexError):
+            comparison.failures[beyond]
+    assert [group[:3] for group in groups] == [
+        ("not computed", ("cka",), 300**2),
+        (absent["rtd"], ("rtd",), 300**2),
+    ]
+
+
+# -------------------------------------------------------------------------------- work and entries
+
+
+def test_work_is_cut_into_parts_that_have_all_of_it(many):
+    reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
+    measures = [rs.cka, rs.pwcca]
+    for work in (Work.of(reps, measures), Work.of(reps[:4], measures, reps[4:])):
+        todo = work.todo()
+        (task,) = work.tasks(todo, 10**9)
+        seen = {m.spec: set() for m in task.measures}
+        for part in task.parts(3):
+            assert max(len(part.rows), len(part.columns)) <= 3
+            for p, m in enumerate(part.measures):
+                for i, j in np.argwhere(part.forward[p]):
+                    seen[m.spec].add((part.rows[i].name, part.columns[j].name))
+                if part.backward is not None and not part.is_diagonal:
+                    for j, i in np.argwhere(part.backward[p]):
+                        seen[m.spec].add((part.columns[j].name, part.rows[i].name))
+        assert {spec: len(pairs) for spec, pairs in seen.items()} == {
+            spec: np.count_nonzero(of) for spec, of in todo.items()
+        }
+
+
+def test_scores_become_a_column():
+    found = column_of(
+        "m", 1, DATA, [Score(0, 1, 0.5, None, {"recall": 1.0}, "", 2.0), Score(1, 2, None, "no")]
+    )
+    assert found.values[0] == 0.5
+    assert np.isnan(found.values[1])
+    assert found.reasons == {1: "no"}
+    assert np.array_equal(found.numbers["recall"], [1.0, np.nan], equal_nan=True)
+    assert found.seconds == 2.0
+
+
+def test_linear_alignments_of_many_pairs_are_the_single_ones_to_the_last_bit(many, subtests):
+    rng, arrays = np.random.default_rng(5), list(many.values())[:5]
+    arrays += [np.tanh(arrays[0] @ rng.standard_normal((4, d))) for d in (14, 14, 50, 4200)]
+    libraries = {"numpy": np.asarray, "torch": torch.as_tensor}
+    for (library, made), dtype, estimator in product(
+        libraries.items(), ("float64", "float32"), ("biased", "debiased", "lange", "features")
+    ):
+        with subtests.test(library=library, dtype=dtype, estimator=estimator):
+            inputs = [rs.Representation(made(data), dtype=dtype) for data in arrays]
+            cka = rs.cka.where(estimator=estimator)
+            values = cka.all_pairs(list(inputs), list(inputs)).values
+            single = [[float(cka.evaluate(x, y)) for y in inputs] for x in inputs]
+            assert np.array_equal(np.clip(values, *cka.range), single)
+            of_square = cka.all_pairs(inputs, inputs).values
+            assert np.array_equal(np.triu(of_square), np.triu(values))
+            assert np.array_equal(of_square, of_square.T)
+            names = {str(i): x for i, x in enumerate(inputs)}
+            compared, specs = {}, [cka.spec, "procrustes"]  # of which one has no such way
+            for measures in (specs, specs[:1]):
+                compared[len(measures)] = rs.compare(names, measures=measures, progress=False)
+            for result in compared.values():
+                assert np.array_equal(np.triu(result[cka]), np.triu(single))
+            alone, beside = (result.numbers[cka.spec]["chance"] for result in compared.values())
+            assert np.array_equal(alone, beside, equal_nan=True)

@@ -1,0 +1,432 @@
+"""Tokens and maps become samples by features: closed forms, PyTorch's own pooling, and ReSi's
+published conventions."""
+
+from __future__ import annotations
+
+import json
+from functools import cache, partial
+from pathlib import Path
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+
+import resemblance as rs
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+LIBRARIES = {
+    "numpy": np.asarray,
+    "torch": torch.asarray,
+    "array_api_strict": array_api_strict.asarray,
+}
+TOKENS = np.arange(24.0).reshape(2, 3, 4)  # two samples, three tokens, four features
+MAPS = np.random.default_rng(0).standard_normal((3, 2, 7, 5))
+RIGHT = np.array([[1, 1, 0], [1, 1, 1]])  # padding behind
+LEFT = np.array([[0, 1, 1], [1, 1, 1]])  # padding in front
+
+
+@pytest.fixture(params=sorted(LIBRARIES))
+def library(request):
+    return LIBRARIES[request.param]
+
+
+def numbers(representation: rs.Representation) -> np.ndarray:
+    return np.asarray(representation.source)
+
+
+# ------------------------------------------------------------------------------------------- tokens
+
+
+def test_tokens_without_mask(library, subtests):
+    for pool, expected in [
+        ("first", TOKENS[:, 0]),
+        ("last", TOKENS[:, 2]),
+        ("mean", TOKENS[:, 1]),  # tokens are equally spaced
+        ("max", TOKENS[:, 2]),
+        ("flatten", TOKENS.reshape(2, 12)),
+    ]:
+        with subtests.test(f"{pool}"):
+            found = rs.from_tokens(library(TOKENS), pool=pool, name="layer", ids=["a", "b"])
+            assert np.array_equal(numbers(found), expected)
+            assert (found.name, found.ids) == ("layer", ("a", "b"))
+            assert type(found.source) is type(library(TOKENS))
+
+
+def test_only_real_tokens_count(library, subtests):
+    for kind in [bool, np.int64, np.float32]:
+        for mask, pool, expected in [
+            (RIGHT, "first", [TOKENS[0, 0], TOKENS[1, 0]]),
+            (RIGHT, "last", [TOKENS[0, 1], TOKENS[1, 2]]),
+            (RIGHT, "mean", [TOKENS[0, :2].mean(0), TOKENS[1].mean(0)]),
+            (RIGHT, "max", [TOKENS[0, 1], TOKENS[1, 2]]),
+            (LEFT, "first", [TOKENS[0, 1], TOKENS[1, 0]]),
+            (LEFT, "last", [TOKENS[0, 2], TOKENS[1, 2]]),
+            (LEFT, "mean", [TOKENS[0, 1:].mean(0), TOKENS[1].mean(0)]),
+            (LEFT, "max", [TOKENS[0, 2], TOKENS[1, 2]]),
+        ]:
+            with subtests.test(f"{pool}, {kind}"):
+                # Whatever padding holds, it is never read.
+                padded = np.where(mask[:, :, None] == 1, TOKENS, np.nan)
+                found = rs.from_tokens(library(padded), pool=pool, mask=library(mask.astype(kind)))
+                assert np.array_equal(numbers(found), expected)
+
+
+def test_the_largest_of_negative_tokens_is_none_of_the_padding():
+    tokens = -1 - np.abs(TOKENS)
+    found = rs.from_tokens(tokens, pool="max", mask=RIGHT)
+    assert np.array_equal(numbers(found), [tokens[0, :2].max(axis=0), tokens[1].max(axis=0)])
+
+
+def test_holes_in_a_mask_and_masks_of_another_library():
+    mask = np.array([[0, 1, 0], [1, 0, 1]])
+    for given in (mask, mask.tolist(), torch.asarray(mask)):
+        assert np.array_equal(
+            rs.from_tokens(TOKENS, pool="mean", mask=given).source, [TOKENS[0, 1], TOKENS[1, 1]]
+        )
+    assert np.array_equal(
+        rs.from_tokens(TOKENS, pool="last", mask=mask).source, [TOKENS[0, 1], TOKENS[1, 2]]
+    )
+
+
+def test_flatten_takes_a_mask_only_without_padding():
+    assert rs.from_tokens(TOKENS, pool="flatten", mask=np.ones((2, 3))).shape == (2, 12)
+    with pytest.raises(ValueError, match=r'flatten.* 1 of 6 are padding; pool with "first"'):
+        rs.from_tokens(TOKENS, pool="flatten", mask=RIGHT)
+
+
+def test_more_samples_than_one_block():
+    X = np.random.default_rng(1).standard_normal((1100, 3, 2))
+    mask = np.random.default_rng(2).random((1100, 3)) < 0.5
+    mask[:, 1] = True
+    assert np.array_equal(rs.from_tokens(X, pool="max").source, X.max(1))
+    expected = np.where(mask[:, :, None], X, 0).sum(1) / mask.sum(1)[:, None]
+    assert np.allclose(rs.from_tokens(X, pool="mean", mask=mask).source, expected, rtol=1e-14)
+
+
+# --------------------------------------------------------------------------------------------- maps
+
+
+def test_maps_closed_forms(library):
+    X = library(MAPS)
+    assert np.allclose(numbers(rs.from_maps(X, pool="mean")), MAPS.mean((2, 3)), rtol=1e-14)
+    assert np.array_equal(numbers(rs.from_maps(X, pool="max")), MAPS.max((2, 3)))
+    assert np.array_equal(numbers(rs.from_maps(X, pool="flatten")), MAPS.reshape(3, 70))
+
+
+def test_positions_are_samples_in_the_order_of_their_ids(library):
+    found = rs.from_maps(library(MAPS), pool="positions", ids=list("abc"))
+    assert found.shape == (3 * 7 * 5, 2)
+    for (sample, row, column), values in zip(found.ids, numbers(found)):
+        assert np.array_equal(values, MAPS["abc".index(sample), :, row, column])
+    assert found.ids[:6] == (
+        ("a", 0, 0),
+        ("a", 0, 1),
+        ("a", 0, 2),
+        ("a", 0, 3),
+        ("a", 0, 4),
+        ("a", 1, 0),
+    )
+    assert rs.from_maps(MAPS, pool="positions").ids is None
+
+
+@pytest.mark.filterwarnings("ignore:from_maps")  # larger than the maps
+def test_size_is_pytorchs_adaptive_average_pooling(library, subtests):
+    for size in [(1, 1), (2, 3), (3, 2), (4, 4), (7, 5), (6, 5), (7, 1), (9, 11)]:
+        with subtests.test(str(size)):
+            expected = torch.nn.functional.adaptive_avg_pool2d(torch.asarray(MAPS), size).numpy()
+            found = rs.from_maps(library(MAPS), pool="flatten", size=size)
+            assert np.allclose(
+                numbers(found).reshape(expected.shape), expected, rtol=1e-13, atol=1e-15
+            )
+            largest = rs.from_maps(library(MAPS), pool="max", size=size)
+            assert np.allclose(numbers(largest), expected.max((2, 3)), rtol=1e-13)
+
+
+def test_maps_of_different_sizes_can_be_compared_by_position():
+    small = torch.nn.functional.adaptive_avg_pool2d(torch.asarray(MAPS), (3, 2)).numpy()
+    x, y = (rs.from_maps(X, pool="positions", size=(3, 2), ids=range(3)) for X in (MAPS, small))
+    assert rs.procrustes(x, y) == pytest.approx(0, abs=1e-12)
+
+
+# ------------------------------------------------------------------ kinds of numbers, and gradients
+
+
+def test_every_kind_of_number_is_averaged_in_float64(subtests):
+    for dtype in [np.float16, np.float32, np.int8, np.uint8, np.int64, bool]:
+        with subtests.test(str(dtype)):
+            tokens, maps = (np.rint(4 * X).astype(dtype) for X in (TOKENS, MAPS))
+            mean = rs.from_tokens(tokens, pool="mean", mask=RIGHT).source
+            assert mean.dtype == np.float64
+            assert np.array_equal(mean[0], tokens[0, :2].astype(float).mean(0))
+            assert np.array_equal(rs.from_tokens(tokens, pool="max").source, tokens.max(1))
+            assert np.allclose(
+                rs.from_maps(maps, pool="mean").source, maps.astype(float).mean((2, 3)), rtol=1e-14
+            )
+            assert np.array_equal(rs.from_tokens(tokens, pool="first").array, tokens[:, 0])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.uint8, torch.bool])
+def test_every_kind_of_tensor_is_averaged_in_float64(dtype):
+    tokens = torch.asarray(TOKENS).to(dtype)
+    for pool in ("first", "last", "mean", "max", "flatten"):
+        found = rs.from_tokens(tokens, pool=pool).array
+        expected = rs.from_tokens(tokens.double(), pool=pool).array
+        assert found.dtype == torch.float64
+        assert torch.equal(found, expected)
+
+
+def test_gradients_pass_through_tokens(subtests):
+    X = torch.tensor(np.random.default_rng(0).standard_normal((4, 3, 2)), requires_grad=True)
+    real = torch.tensor([[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0]])
+    for pool in ("first", "last", "mean", "max", "flatten"):
+        mask = None if pool == "flatten" else real
+        features = partial(rs.from_tokens, pool=pool, mask=mask)
+        with subtests.test(pool):
+            assert torch.autograd.gradcheck(lambda a, f=features: f(a).array, (X,))
+
+
+@pytest.mark.parametrize("pool", ["mean", "max", "flatten", "positions"])
+def test_gradients_pass_through_maps(pool):
+    X = torch.tensor(np.random.default_rng(0).standard_normal((3, 2, 4, 3)), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a: rs.from_maps(a, pool=pool, size=(3, 2)).array, (X,))
+
+
+def test_files_are_read_in_place(tmp_path):
+    path = tmp_path / "layer4.npy"
+    np.save(path, MAPS.astype(np.float16))
+    found = rs.from_maps(path, pool="flatten")
+    assert found.name == "layer4"
+    assert np.array_equal(found.array, MAPS.astype(np.float16).reshape(3, 70))
+    assert rs.from_maps(str(path), pool="mean", name="mine").name == "mine"
+
+
+def test_input_may_be_read_only_and_strided():
+    X = np.asfortranarray(np.random.default_rng(0).standard_normal((6, 5, 4)))[::-2, ::2, ::-1]
+    X.setflags(write=False)
+    before = X.copy()
+    for pool in ("first", "last", "mean", "max", "flatten"):
+        plain = rs.from_tokens(np.ascontiguousarray(X), pool=pool, mask=np.ones((3, 3)))
+        assert np.array_equal(
+            rs.from_tokens(X, pool=pool, mask=np.ones((3, 3))).source, plain.source
+        )
+    assert np.array_equal(X, before)
+
+
+# ---------------------------------------------------------------------------------------- bad input
+
+
+def test_errors_say_what_to_write(subtests):
+    for call, message in [
+        (
+            lambda: rs.from_tokens(TOKENS, pool="cls"),
+            r"pool must be one of 'first', 'last', 'mean'.*got 'cls'",
+        ),
+        (
+            lambda: rs.from_maps(MAPS, pool="gap"),
+            r"pool must be one of 'mean', 'max', 'flatten', 'positions'",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS[0], pool="mean"),
+            r"tokens, features\); got shape \(3, 4\).*use it as it is",
+        ),
+        (
+            lambda: rs.from_tokens(MAPS, pool="mean"),
+            r"got shape \(3, 2, 7, 5\).*rs\.from_maps\(X, pool=",
+        ),
+        (
+            lambda: rs.from_maps(TOKENS, pool="mean"),
+            r"got shape \(2, 3, 4\).*rs\.from_tokens\(X, pool=",
+        ),
+        (
+            lambda: rs.from_maps(np.ones((1, 2, 3, 4, 5)), pool="mean"),
+            r"got shape \(1, 2, 3, 4, 5\)$",
+        ),
+        (lambda: rs.from_tokens(np.ones((2, 0, 3)), pool="mean"), r"empty: shape \(2, 0, 3\)"),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="mean", mask=RIGHT.T),
+            r"must be \(2, 3\); got \(3, 2\)",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="mean", mask=2 * RIGHT),
+            "1 .* for real tokens and 0 for padding",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS, pool="mean", mask=[[0, 0, 0], [1, 1, 1]]),
+            "row 0 has no real token",
+        ),
+        (
+            lambda: rs.from_tokens(
+                TOKENS, pool="last", mask=[[1, 0, 0], [0, 0, 0]], ids=list("ab")
+            ),
+            r"row 1 \(id 'b'\)",
+        ),
+        (lambda: rs.from_tokens(TOKENS, pool="mean", ids=list("abc")), "2 samples but 3 ids"),
+        (lambda: rs.from_maps(MAPS, pool="positions", ids=list("ab")), "3 samples but 2 ids"),
+        (lambda: rs.from_maps(MAPS, pool="mean", size=3), r"size must be \(height, width\).*got 3"),
+        (
+            lambda: rs.from_maps(MAPS, pool="mean", size=(3, 0)),
+            r"two positive integers; got \(3, 0\)",
+        ),
+        (
+            lambda: rs.from_tokens(TOKENS.astype(complex), pool="mean"),
+            "real numbers; got dtype complex128",
+        ),
+        (lambda: rs.from_tokens(TOKENS.astype(str), pool="mean"), "real numbers"),
+        (lambda: rs.from_maps(np.ma.masked_array(MAPS), pool="mean"), "masked"),
+    ]:
+        with subtests.test(f"{message}"), pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_pooling_has_no_default():
+    with pytest.raises(TypeError, match="pool"):
+        rs.from_tokens(TOKENS)
+    with pytest.raises(TypeError, match="pool"):
+        rs.from_maps(MAPS)
+
+
+@pytest.mark.parametrize(
+    ("X", "remedy"), [(TOKENS, "rs.from_tokens(X, pool="), (MAPS, "rs.from_maps(X, pool=")]
+)
+def test_a_measure_points_to_the_layout(X, remedy):
+    for call in (
+        lambda: rs.as_representation(X),
+        lambda: rs.cka(X, X),
+        lambda: rs.compare({"a": X}, progress=False),
+    ):
+        with pytest.raises(ValueError, match="must be") as error:
+            call()
+        assert remedy in str(error.value)
+        assert str(X.shape) in str(error.value)
+
+
+def test_values_that_are_not_finite_are_named_by_the_measure():
+    X = TOKENS.copy()
+    X[1, 2, 3], X[1, 1, 3] = np.inf, -np.inf
+    with pytest.raises(rs.Undefined, match=r"'deep' has 1 NaN or infinite .* row 1, column 3"):
+        rs.cka(rs.from_tokens(X, pool="mean", name="deep"), TOKENS[:, 0])
+
+
+# --------------------------------------------------------------- what the published numbers rest on
+
+OUTPUTS = json.loads((GOLDEN / "resi_outputs.json").read_text())["measures"]
+INPUTS = np.load(GOLDEN / "resi_inputs.npz")
+SHAPES = sorted(case for case in OUTPUTS if case.startswith("pub_shape_"))
+FOLDED = {
+    "CKA",
+    "DistCorr",
+    "RSA",
+    "RSMDiff",
+    "MagDiff",
+    "ConcDiff",
+}  # the others see positions as samples
+NOT_RUN = {"IMD", "RTD"}  # by the reference, on these shapes
+
+
+@cache
+def as_resi_does(case: str, side: str, folded: bool) -> rs.Representation:
+    """Bring maps to (samples, features) as the ReSi code does, its stride above 5000 rows
+    included."""
+    X, other = INPUTS[f"{case}__{side}"], INPUTS[f"{case}__{'R' if side == 'Rp' else 'Rp'}"]
+    if X.ndim == 3:
+        return rs.Representation(X.reshape(-1, X.shape[2]))
+    if folded:
+        return rs.from_maps(X, pool="flatten")
+    size = tuple(int(s) for s in np.minimum(X.shape[2:], other.shape[2:]))
+    rows = rs.from_maps(X, pool="positions", size=size).array
+    return rs.Representation(rows[:: max(1, len(rows) // 5000)])
+
+
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+@pytest.mark.filterwarnings("ignore:from_maps")  # five channels of 5 x 8
+def test_resi_values_on_tokens_and_maps(subtests):
+    for measure in [m for m in rs.preset("resi") if m.label not in NOT_RUN]:
+        for case in SHAPES:
+            with subtests.test(f"{measure}, {case}"):
+                expected = {
+                    entry["paper_name"]: entry for entry in OUTPUTS[case]["measures"].values()
+                }[measure.label]
+                tolerance = {"rel": expected["suggested_rtol"], "abs": expected["suggested_atol"]}
+                for sides in (("R", "Rp"),) if measure.symmetric else (("R", "Rp"), ("Rp", "R")):
+                    x, y = (as_resi_does(case, side, measure.label in FOLDED) for side in sides)
+                    value = expected["_".join(sides)]["value"]
+                    if value == "nan":
+                        with pytest.raises(rs.Undefined):
+                            measure(x, y)
+                    else:
+                        assert measure(x, y) == pytest.approx(value, **tolerance)
+
+
+# --------------------------------------------------------------------------------- likely mistakes
+
+PADDED = np.random.default_rng(3).standard_normal((6, 5, 4))
+LENGTHS = np.array([5, 3, 4, 5, 2, 1])
+PADDED[np.arange(5) >= LENGTHS[:, None]] = 0
+
+
+@pytest.mark.parametrize("pool", ["mean", "max", "last"])
+def test_zero_tokens_at_the_end_are_named_and_the_remedy_keeps_them_out(library, pool):
+    X = library(PADDED)
+    with pytest.warns(UserWarning, match=r"4 of 6 samples end with tokens that are zero, up to 4"):
+        rs.from_tokens(X, pool=pool)
+    mask = (PADDED != 0).any(-1)  # what the warning says
+    rows = [row[:length] for row, length in zip(PADDED, LENGTHS)]
+    reduce = {"mean": lambda r: r.mean(0), "max": lambda r: r.max(0), "last": lambda r: r[-1]}
+    found = rs.from_tokens(X, pool=pool, mask=library(mask))
+    np.testing.assert_allclose(numbers(found), [reduce[pool](row) for row in rows], rtol=1e-12)
+
+
+def test_zero_tokens_that_are_no_padding(recwarn):
+    with pytest.warns(UserWarning, match="4 of 6 samples begin with tokens that are zero"):
+        rs.from_tokens(np.concatenate([0 * PADDED[:1], PADDED[1:, ::-1]]), pool="first")
+    recwarn.clear()
+    rs.from_tokens(PADDED, pool="flatten")
+    equal = np.ones((6, 5, 4))
+    equal[:, 2:] = 0
+    zeros = TOKENS.copy()
+    zeros[1] = 0
+    inside = TOKENS + 1.0
+    inside[0, 1] = 0
+    for X in (equal, zeros, inside, TOKENS):
+        rs.from_tokens(X, pool="mean")
+    assert not recwarn.list
+
+
+def test_maps_that_may_have_channels_last(recwarn):
+    last = np.moveaxis(np.random.default_rng(0).standard_normal((4, 7, 6, 6)), 1, -1)
+    with pytest.warns(UserWarning, match=r"6 channels of 6 x 7; if its channels are last"):
+        rs.from_maps(last, pool="mean")
+    recwarn.clear()
+    found = rs.from_maps(np.moveaxis(last, -1, 1), pool="mean")
+    np.testing.assert_allclose(numbers(found), last.mean((1, 2)), rtol=1e-12)
+    for shape in [(2, 3, 6, 6), (2, 6, 6, 6), (2, 5, 6, 7)]:
+        rs.from_maps(np.ones(shape), pool="mean")
+    assert not recwarn.list
+
+
+def test_a_size_that_repeats_positions_is_named(recwarn):
+    with pytest.warns(UserWarning, match=r"larger than maps of 7 x 5.*pass size=\(7, 4\)"):
+        rs.from_maps(MAPS, pool="flatten", size=(9, 4))
+    with pytest.warns(UserWarning, match=r"pass size=\(7, 5\)"):
+        rs.from_maps(MAPS, pool="flatten", size=(7, 6))
+    recwarn.clear()
+    assert rs.from_maps(MAPS, pool="flatten", size=(7, 4)).shape == (3, 2 * 7 * 4)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"), [(rs.from_tokens, (5, 3)), (rs.from_maps, (3, 4, 5))]
+)
+def test_a_list_of_samples_is_the_array_of_them(function, shape):
+    X = np.random.default_rng(0).standard_normal((20, *shape))
+    expected = function(X, pool="mean").array
+    assert np.array_equal(function(list(X), pool="mean").array, expected)
+
+
+def test_maps_of_several_shapes_name_a_remedy_that_pools_each():
+    rng = np.random.default_rng(0)
+    X = [rng.standard_normal((3, 4, 5 + i % 2)) for i in range(20)]
+    with pytest.raises(ValueError, match=r"np\.stack\(\[x\.mean\(axis=\(1, 2\)\) for x in X\]\)"):
+        rs.from_maps(X, pool="mean")
+    assert rs.Representation(np.stack([x.mean(axis=(1, 2)) for x in X])).shape == (20, 3)

@@ -1,0 +1,288 @@
+"""What a comparison will take, said before it begins, is what it then does."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from factories.output import assert_fits
+from numpy.lib.format import open_memmap
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.data.representation import fingerprint
+from resemblance.engine import memory
+from resemblance.engine.view_sizes import pair_bytes
+from resemblance.models.files import read_files
+
+FORECAST = importlib.import_module("resemblance.engine.forecast")
+RAISING = '''
+import resemblance as rs
+
+@rs.measure(label="Never", family="statistic", larger_is_more_similar=False,
+    range=(0, float("inf")), symmetric=True, reference="x")
+def never(x, y):
+    """Never: is not called with data."""
+    assert x.shape[0] == 23, "a probe of the shapes of views"
+    return 0.0
+
+@rs.measure(label="Raises", family="statistic", larger_is_more_similar=False,
+    range=(0, float("inf")), symmetric=True, reference="x")
+def raises(x, y):
+    """Raises: always."""
+    raise RuntimeError("it was called")
+'''
+
+
+def made(count, n=60, d=8, seed=0):
+    rng = np.random.default_rng(seed)
+    return {f"r{i}": rng.standard_normal((n, d)) for i in range(count)}
+
+
+def expected(forecast, spec):
+    return next(m for m in forecast.measures if m.measure == spec)
+
+
+def counting(calls):
+    """A measure whose view says for which representation it is computed."""
+
+    @rs.view
+    def squares(x):
+        calls.append(x.name)
+        return x.array**2
+
+    @rs.measure(
+        label="Counted",
+        family="statistic",
+        larger_is_more_similar=False,
+        range=(0, np.inf),
+        symmetric=True,
+        reference="klabunde2025similarity",
+    )
+    def counted(x, y):
+        return abs(float(squares(x).sum() - squares(y).sum()))
+
+    return counted
+
+
+# ----------------------------------------------------------------------------------------- counts
+
+
+@pytest.mark.parametrize("other", [None, made(4, seed=1)])
+def test_values_are_those_that_compare_computes(other):
+    totals = []
+    work = {"measures": ["cka", "linear_regression", "procrustes"]}
+    forecast = rs.plan(made(5), other, **work)
+    rs.compare(made(5), other, progress=lambda done, total: totals.append(total), **work)
+    assert sum(m.values for m in forecast.measures) == totals[0]
+    counts = [m.values for m in forecast.measures]
+    assert counts == ([15, 25, 15] if other is None else [20, 20, 20])
+    assert not any(m.stored for m in forecast.measures)
+
+
+def test_equal_arrays_are_computed_once():
+    reps = made(3)
+    assert expected(rs.plan({**reps, "again": reps["r0"]}, measures="cka"), "cka").values == 6
+
+
+def test_what_a_file_holds_is_done_and_the_file_is_left_alone(tmp_path):
+    path, reps = tmp_path / "run.comparison", made(5)
+    rs.compare(dict(list(reps.items())[:3]), measures="cka", save=path, progress=False)
+    before = path.read_bytes()
+    forecast = rs.plan(reps, measures=["cka", "procrustes"], save=path)
+    cka, procrustes = forecast.measures
+    assert (cka.values, cka.stored) == (9, 6)
+    assert (procrustes.values, procrustes.stored) == (15, 0)
+    assert path.read_bytes() == before
+    rs.compare(reps, measures=["cka", "procrustes"], save=path, progress=False)
+    done = rs.plan(reps, measures=["cka", "procrustes"], save=path)
+    assert [m.values for m in done.measures] == [0, 0]
+    assert (done.values, done.tasks, done.passes) == (0, 0, 0)
+    assert rs.plan(reps, measures="cka", save=tmp_path / "none").measures[0].values == 15
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(("memory", "count"), [("1GB", 6), ("12 kB", 6), ("30 kB", 9)])
+def test_views_are_computed_as_often_as_it_says(memory, count):
+    calls = []
+    counted, reps = counting(calls), made(count)
+    forecast = rs.plan(reps, measures=[counted], memory=memory)
+    calls.clear()  # of the probe
+    rs.compare(reps, measures=[counted], memory=memory, progress=False)
+    assert forecast.passes == pytest.approx(len(calls) / count)
+    assert (forecast.passes > 1) == (memory != "1GB")
+
+
+def test_tasks_are_those_that_an_executor_gets():
+    tasks = []
+
+    class Counted:
+        _max_workers = 3
+
+        def submit(self, function, /, *arguments):
+            tasks.append(function)
+            with ThreadPoolExecutor(1) as pool:
+                return pool.submit(function, *arguments)
+
+    forecast = rs.plan(made(8), measures=["cka", "jaccard"], executor=Counted())
+    assert not tasks
+    rs.compare(made(8), measures=["cka", "jaccard"], executor=Counted(), progress=False)
+    assert (forecast.tasks, forecast.workers) == (len(tasks), 3)
+    assert forecast.tasks >= 6
+    assert "on 3 workers" in forecast.line
+    assert forecast.passes > 1
+
+
+def test_an_asymmetric_measure_of_a_list_takes_twice_the_values():
+    forecast = rs.plan(made(10, 300), measures=["linear_regression"])
+    half = rs.plan(made(10, 300), made(5, 300, seed=1), measures=["linear_regression"])
+    assert forecast.values == 2 * half.values == 100
+
+
+def test_a_measure_of_ones_own_is_planned_like_others():
+    forecast = rs.plan(made(3), measures=[counting([]), "rsa"])
+    assert [(m.measure, m.values, m.note) for m in forecast.measures] == [
+        ("counted", 6, ""),
+        ("rsa", 6, ""),
+    ]
+    assert forecast.values == 12
+
+
+# ------------------------------------------------------------------------------------------ memory
+
+
+def test_memory_is_that_of_views_within_the_budget():
+    reps = made(8, 500)
+    whole = rs.plan(reps, measures="distance_correlation", memory="1GB")
+    small = rs.plan(reps, measures="distance_correlation", memory="4MB")
+    assert whole.memory > 8 * 8 * 500 * 499 // 2 > small.memory
+    assert small.memory < 4e6
+    assert small.passes > whole.passes == 1
+    assert small.budget == 4_000_000
+    with ThreadPoolExecutor(2) as pool:
+        both = rs.plan(reps, measures="distance_correlation", memory="10MB", executor=pool)
+    assert small.memory < both.memory < 20e6
+
+
+def test_no_measure_keeps_a_matrix_of_all_pairs_of_many_samples():
+    more = map(rs.get_measure, ("cka[kernel=rbf]", "rsa[compare=kendall]"))
+    for m in (*rs.list_measures(), *more):
+        assert pair_bytes(m, 50_000, 128, 128) < 1e9, m.spec
+
+
+def test_what_does_not_fit_says_what_would(monkeypatch):
+    readings = iter([4_000_000])
+    with monkeypatch.context() as one:
+        one.setattr(FORECAST, "available_memory", lambda: next(readings))
+        once = rs.plan(made(3, 900), measures="distance_correlation", memory="1GB")
+    assert (once.available, once.budget) == (4_000_000, 10**9)
+    assert "does not fit" in once.measures[0].note
+    monkeypatch.setattr(FORECAST, "available_memory", lambda: 4_000_000)
+    forecast = rs.plan(made(3, 900), measures=["cka", "distance_correlation"])
+    cka, distances = forecast.measures
+    assert (cka.note, cka.values) == ("", 6)
+    assert (distances.values, distances.stored) == (0, 0)
+    samples = int(re.fullmatch(r"does not fit: take at most (\d+) samples", distances.note)[1])
+    assert rs.plan(made(3, samples), measures="distance_correlation").measures[0].note == ""
+    more = rs.plan(made(3, int(1.2 * samples)), measures="distance_correlation")
+    assert "does not fit" in more.measures[0].note
+    monkeypatch.setattr(FORECAST, "available_memory", lambda: 1)
+    assert rs.plan(made(2), measures="cka").measures[0].note == "does not fit: take fewer features"
+
+
+# ---------------------------------------------------------------------- refused, and shown
+
+
+def test_it_refuses_what_compare_refuses():
+    ragged = {"a": np.ones((5, 2)), "b": np.ones((6, 2))}
+    messages = []
+    for function in (rs.plan, rs.compare):
+        with pytest.raises(ValueError, match="samples") as error:
+            function(ragged)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
+def test_it_is_shown_and_exported():
+    forecast = rs.plan(made(3), measures=["cka", "rsa"])
+    assert repr(forecast).startswith("Forecast(2 measures: 12 values, ")
+    records = forecast.records()
+    assert [r["measure"] for r in records] == ["cka", "rsa", "together"]
+    assert records[-1]["values"] == 12
+    assert list(forecast.to_pandas()["measure"]) == ["cka", "rsa", "together"]
+    assert "3 representations of 60 x 8" in forecast._repr_html_()
+
+
+# ------------------------------------------------------------------------------------ command line
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, array in made(3).items():
+        np.save(f"{name}.npy", array)
+    (tmp_path / "own.py").write_text(RAISING)
+    return tmp_path
+
+
+FILES = ("compare", "r0.npy", "r1.npy", "r2.npy")
+
+
+def test_a_plan_computes_nothing(folder, capsys):
+    own = ("-m", "own.py:never,own.py:raises,cka")
+    assert cli.run([*FILES, *own, "--plan", "--save", "run.comparison"]) == 0
+    assert "18 to compute" in capsys.readouterr().out
+    assert sorted(p.name for p in folder.iterdir() if p.is_file()) == [
+        "own.py", "r0.npy", "r1.npy", "r2.npy",
+    ]  # fmt: skip
+
+
+def test_a_plan_as_data(folder, capsys):
+    assert cli.run([*FILES, "-m", "cka,rsa", "--plan", "--format", "json", "--jobs", "2"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["workers"], document["samples"], document["features"]) == (2, 60, [8, 8])
+    assert [m["measure"] for m in document["measures"]] == ["cka", "rsa"]
+    assert document["values"] == 12
+    assert not {"seconds", "views", "pairs", "machine"} & {*document, *document["measures"][0]}
+    assert cli.run([*FILES, "-m", "cka,rsa", "--plan", "-o", "plan.csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO((folder / "plan.csv").read_text())))
+    assert [row["values"] for row in rows] == ["6", "6", "12"]
+
+
+def test_a_plan_fits_a_terminal(folder, capsys, monkeypatch):
+    for module in (FORECAST, memory):
+        monkeypatch.setattr(module, "available_memory", lambda: 8_000_000_000)
+    assert_fits(lambda: cli.run([*FILES, "--plan", "--memory", "2GB"]), capsys, columns=80)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_plan_reads_headers_and_not_files(tmp_path, order):
+    """80 GB of zeros without a block on the disk."""
+    paths = [tmp_path / f"{name}.npy" for name in "ab"]
+    for path in paths:
+        open_memmap(path, "w+", np.float32, (10**6, 10**4), order == "F").flush()
+    start = time.process_time()
+    forecast = rs.plan(dict(read_files(list(map(str, paths)))), measures="cka")
+    assert time.process_time() - start < 10
+    assert (forecast.samples, forecast.features) == (10**6, (10**4, 10**4))
+
+
+def test_a_plan_leaves_the_data_as_they_are(tmp_path):
+    """What a plan knows files by is not what scores are saved under."""
+    for name, seed in (("a", 0), ("b", 1)):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(seed).standard_normal((20, 3)))
+    layers = dict(read_files([str(tmp_path)]))
+    before = rs.plan(layers, measures="cka").measures[0].values
+    after = rs.compare(layers, measures="cka", progress=False, save=tmp_path / "s.comparison")
+    assert before == 3
+    expected = [fingerprint(rs.Representation(np.load(tmp_path / f"{n}.npy"))) for n in "ab"]
+    assert [of["fingerprint"] for of in after.provenance["rows"].values()] == expected
+    known = rs.plan(layers, measures="cka", save=tmp_path / "s.comparison").measures[0]
+    assert (known.values, known.stored) == (0, 3)

@@ -1,0 +1,693 @@
+"""Evidence: the same numbers however they are computed, and numbers that mean what they say."""
+
+from __future__ import annotations
+
+import math
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+import resemblance as rs
+from resemblance.comparison.store import Store
+from resemblance.data.representation import fingerprint
+from resemblance.inference import BiasedDifferenceWarning
+from resemblance.inference.intervals import parts_of
+from resemblance.inference.nulls import EXACT, FIXED, SMALLEST
+from resemblance.report.of_comparison import result_of
+from resemblance.report.output import as_json
+from resemblance.report.terminal import evidence_tables
+from resemblance.significance.multiple_testing import holm
+
+N = 48
+MEASURES = ["cka", "cycle_knn", "mean_cca", "imd", "cka[estimator=debiased]"]
+
+
+def three(n: int = N) -> dict[str, np.ndarray]:
+    """A and B share four dimensions; C is independent of both."""
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((n, 4))
+    A = shared @ rng.standard_normal((4, 9)) + 0.5 * rng.standard_normal((n, 9))
+    B = shared @ rng.standard_normal((4, 7)) + 0.5 * rng.standard_normal((n, 7))
+    return {"A": A, "B": B, "C": rng.standard_normal((n, 8))}
+
+
+def computed(**options) -> rs.Evidence:
+    arrays = three()
+    sides = (arrays,) if options.pop("square", True) else ({"A": arrays.pop("A")}, arrays)
+    settings = {"measures": MEASURES, "draws": 130, "progress": False}
+    return rs.evidence(*sides, **settings | options)
+
+
+@pytest.fixture(scope="module")
+def square() -> rs.Evidence:
+    return computed()
+
+
+def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
+    assert (one.rows, one.columns, one.is_square) == (other.rows, other.columns, other.is_square)
+    assert one.design.key == other.design.key
+    assert one.level == other.level
+    assert [m.spec for m in one.measures] == [m.spec for m in other.measures]
+    for m in one.measures:
+        for name in ("chance", "spread", "p", "adjusted", "fdr", "low", "high", "above_chance"):
+            got, expected = (getattr(e, name)(m.spec) for e in (one, other))
+            np.testing.assert_array_equal(got, expected, err_msg=f"{m.spec} {name}")
+        np.testing.assert_array_equal(one[m.spec], other[m.spec])
+        assert one.how(m.spec) == other.how(m.spec)
+
+
+# ------------------------------------------------------------------------- however it is computed
+
+
+def test_executors_and_memory_give_the_same_bits(square):
+    for pool in (ThreadPoolExecutor, ProcessPoolExecutor):
+        with pool(2) as executor:
+            assert_same(square, computed(executor=executor))
+    for memory in ("1MB", "1GB"):
+        assert_same(square, computed(memory=memory))
+
+
+def test_representations_keep_no_views(rng):
+    x, y = (rs.Representation(rng.standard_normal((40, 4))) for _ in "XY")
+    rs.evidence(x, y, progress=False)
+    assert not any(isinstance(value, np.ndarray) for r in (x, y) for value in r.views.values())
+
+
+def test_the_order_of_the_representations_changes_no_pair(square):
+    arrays = three()
+    turned = rs.evidence(
+        {k: arrays[k] for k in "CBA"}, measures=["cycle_knn"], draws=130, progress=False
+    )
+    at = [turned.rows.index(name) for name in square.rows]
+    np.testing.assert_array_equal(square.p("cycle_knn"), turned.p("cycle_knn")[np.ix_(at, at)])
+
+
+def test_a_saved_result_is_read_and_continued(square, tmp_path):
+    path = tmp_path / "evidence.db"
+    assert_same(square, computed(save=path))
+    assert_same(square, rs.load_evidence(path))
+    with Store(path) as store:
+        before = store.count()
+    assert_same(square, computed(save=path))
+    with Store(path) as store:
+        assert store.count() == before
+    copied = tmp_path / "copy.db"
+    square.save(copied)
+    assert_same(square, rs.load_evidence(copied))
+    assert_same(square, rs.load(copied).evidence)
+    rs.load(copied).save(tmp_path / "again.db")
+    assert_same(square, rs.load_evidence(tmp_path / "again.db"))
+    square.save(tmp_path / "table.tex")
+    assert r"\begin{tabular}" in (tmp_path / "table.tex").read_text()
+
+
+def test_more_draws_continue_those_of_a_file(tmp_path):
+    path = tmp_path / "evidence.db"
+    computed(save=path, draws=100, measures=["cycle_knn"])
+    assert_same(computed(save=path, measures=["cycle_knn"]), computed(measures=["cycle_knn"]))
+
+
+def test_a_comparison_file_becomes_evidence(tmp_path):
+    path = tmp_path / "values.db"
+    rs.compare(three(), measures=["cycle_knn"], progress=False, save=path)
+    with pytest.raises(ValueError, match="no finished evidence"):
+        rs.load_evidence(path)
+    assert_same(computed(save=path, measures=["cycle_knn"]), computed(measures=["cycle_knn"]))
+    assert rs.load(path).rows == ("A", "B", "C")
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_evidence import three
+import resemblance as rs
+rs.evidence(three(), measures=["rtd_lite"], draws=3000, progress=False, save={path!r})
+"""
+
+
+def test_a_killed_run_continues_with_its_draws(tmp_path):
+    path = tmp_path / "evidence.db"
+    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not _draws(path):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = _draws(path)
+    assert kept
+    draws = 100 * (max(start for _, start in kept) // 100 + 1)
+    options = {"measures": ["rtd_lite"], "draws": draws}
+    assert_same(computed(save=path, **options), computed(**options))
+    assert kept <= _draws(path)
+
+
+def _draws(path: Path) -> set[tuple[str, int]]:
+    if not path.exists():
+        return set()
+    names = [fingerprint(rs.Representation(a)) for a in three().values()]
+    try:
+        with Store(path, read_only=True) as store:
+            columns = store.columns(names, by_inference=True)
+            draws = [(c, c.kind.rpartition(" from ")) for c in columns]
+            return {
+                (c.data[x], int(start))
+                for c, (what, _, start) in draws
+                for x in c.x
+                if what.startswith("null")
+            }
+    except ValueError:  # it is being created
+        return set()
+
+
+# -------------------------------------------------------------------------------- what it means
+
+
+def test_a_signal_is_beyond_chance_and_noise_is_not(square):
+    for measure in ("cka", "cka[estimator=debiased]", "mean_cca"):
+        p = square.p(measure)
+        assert p[0, 1] <= 0.01
+        assert min(p[0, 2], p[1, 2]) > 0.01
+        assert square.above_chance(measure)[0, 1] > 0.2
+        assert abs(square.above_chance(measure)[0, 2]) < 0.15
+
+
+def test_the_diagonal_of_a_square_is_not_tested(square):
+    for table in (square.p, square.chance, square.low, square.adjusted, square.fdr):
+        assert np.isnan(np.diag(table("cycle_knn"))).all()
+        count = np.isnan(table("cycle_knn")[~np.eye(3, dtype=bool)]).sum()
+        reasons = [f for f in square.failures if f.measure.startswith("cycle_knn")]
+        assert count == (len(reasons) if table == square.low else 0)
+
+
+def test_a_symmetric_measure_has_symmetric_matrices(square):
+    for table in (square.p, square.chance, square.adjusted, square.low):
+        matrix = table("mean_cca")
+        np.testing.assert_array_equal(matrix, matrix.T)
+    assert (square["cycle_knn"] != square["cycle_knn"].T).any()
+
+
+def test_a_measure_that_ignores_the_pairing_says_so(square):
+    assert square.how("imd") == FIXED
+    for table in (square.chance, square.spread, square.p, square.adjusted, square.above_chance):
+        assert np.isnan(table("imd")).all()
+    of_imd = [f for f in square.failures if f.measure == "imd" and f.reason.startswith("no chance")]
+    assert len(of_imd) == 6
+    assert all("no permutation of the samples changes the value" in f.reason for f in of_imd)
+
+
+def test_all_orders_are_visited_if_they_are_few():
+    X, Y = (np.random.default_rng(s).standard_normal((5, 3)) for s in (1, 2))
+    found = rs.evidence(X, Y, measures=["procrustes", "cka"], draws=999, progress=False)
+    for name, sign in (("procrustes", -1), ("cka", 1)):
+        measure = rs.get_measure(name)
+        every = np.array([measure(X, Y[list(o)]) for o in permutations(range(5))])
+        reached = sign * every >= sign * every[0] - 1e-12
+        assert found.p(name)[0, 0] == pytest.approx(reached.mean())
+        assert found.chance(name)[0, 0] == pytest.approx(every.mean())
+        assert found.adjusted(name)[0, 0] == found.p(name)[0, 0]
+    assert found.attainable == pytest.approx(1 / 120)
+    assert "all 120 orders" in found.how("cka")
+
+
+@pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+def test_orders_inside_groups_ask_what_is_shared_beyond_them():
+    rng = np.random.default_rng(3)
+    labels = np.repeat(np.arange(5), 20)
+    X, Y = (
+        4 * rng.standard_normal((5, d))[labels] + rng.standard_normal((100, d)) for d in (20, 30)
+    )
+    free, inside = (
+        rs.evidence(X, Y, measures=["cka", "procrustes"], within=w, draws=99, progress=False)
+        for w in (None, labels)
+    )
+    for measure in ("cka", "procrustes"):
+        assert free.p(measure)[0, 0] <= 0.01 < 0.05 < inside.p(measure)[0, 0]
+        assert abs(inside.above_chance(measure)[0, 0]) < 0.05
+    assert "inside 5 groups" in inside.how("cka")
+
+
+def test_blocks_move_as_wholes_and_are_left_out_as_wholes():
+    rng = np.random.default_rng(4)
+    blocks = np.repeat(np.arange(20), 5)
+    X, Y = (rng.standard_normal((20, 6))[blocks] + rng.standard_normal((100, 6)) for _ in range(2))
+    options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
+    free, whole = rs.evidence(X, Y, **options), rs.evidence(X, Y, blocks=blocks, **options)
+    assert free.p("cka")[0, 0] < 0.05 < whole.p("cka")[0, 0]
+    assert whole.standard_error("cka")[0, 0] > 1.1 * free.standard_error("cka")[0, 0]
+
+
+def test_a_series_is_compared_with_shifted_windows():
+    rng = np.random.default_rng(5)
+    steps = rng.standard_normal((2, 200, 4))
+    X, Y = steps.copy()
+    for series, noise in zip((X, Y), steps):
+        for step in range(1, 200):
+            series[step] = 0.9 * series[step - 1] + noise[step]
+    options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
+    free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, series=True, **options)
+    related = rs.evidence(X, Y + 2 * X, series=True, **options)
+    assert free.p("cka")[0, 0] < 0.05 < shifted.p("cka")[0, 0]
+    assert related.p("cka")[0, 0] == related.attainable == pytest.approx(1 / 51)
+    assert (related.adjusted("cka") == related.p("cka")).all()
+
+
+def test_adjusted_p_values_are_never_smaller(square):
+    for m in square.measures:
+        tested = ~np.isnan(square.p(m.spec))
+        assert (square.adjusted(m.spec) >= square.p(m.spec))[tested].all()
+        assert (square.fdr(m.spec) >= square.p(m.spec) - 1e-12)[tested].all()
+    assert square.how("cka") == EXACT
+    above = np.triu_indices(3, 1)  # each pair is one test of three
+    expected = np.fmax(holm(square.nulls["cka"].p[above]), SMALLEST)
+    np.testing.assert_allclose(square.adjusted("cka")[above], expected)
+    p = square.p("cycle_knn")[~np.eye(3, dtype=bool)]
+    rates = [min(1, *(q * 6 / (p <= q).sum() for q in p if q >= one)) for one in p]
+    assert square.fdr("cycle_knn")[~np.eye(3, dtype=bool)] == pytest.approx(rates)
+
+
+def test_the_best_pair_pays_for_the_search(square):
+    best = square.best("cka")
+    assert (best.row, best.column) == ("A", "B")
+    assert best.p == square.adjusted("cka")[0, 1]
+
+
+def test_below_chance_the_best_pair_is_still_of_two_representations():
+    """A distance of rounding to itself is at its chance, and so above all others."""
+    x, y = np.random.default_rng(0).standard_normal((2, 40, 5))
+    found = rs.evidence({"x": x, "y": y}, measures=["procrustes"], draws=19, progress=False)
+    assert found["procrustes"][0, 1] > found.chance("procrustes")[0, 1]
+    assert found.best("procrustes")[:2] == ("x", "y")
+    assert "x and y are not beyond chance" in found._repr_html_()
+
+
+def test_exact_moments_agree_with_orders():
+    drawn = computed(exact=False, draws=1999, measures=["cka"])
+    exact = computed(measures=["cka"])
+    off = ~np.eye(3, dtype=bool)
+    assert exact.how("cka") == EXACT
+    assert "1999 orders" in drawn.how("cka")
+    error = drawn.spread("cka")[off] / math.sqrt(1999)
+    assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
+    np.testing.assert_allclose(exact.spread("cka")[off], drawn.spread("cka")[off], rtol=0.1)
+    np.testing.assert_allclose(exact.p("cka")[off], drawn.p("cka")[off], atol=0.04)
+
+
+def test_a_pair_of_equal_data_is_tested_against_other_orders():
+    X = three()["A"]
+    found = rs.evidence([X, X], measures=["procrustes"], draws=49, progress=False)
+    assert found.p("procrustes")[0, 1] == pytest.approx(1 / 50)
+
+
+# ----------------------------------------------------------------------------------- differences
+
+
+def test_a_difference_is_paired_over_samples(square):
+    gap = square.difference("mean_cca", ("A", "B"), ("A", "C"))
+    values = square["mean_cca"]
+    assert gap.value == values[0, 1] - values[0, 2]
+    assert gap.low < gap.value < gap.high
+    same = square.difference("mean_cca", ("A", "B"), ("A", "B"))
+    assert same[:3] == (0, 0, 0)
+    assert same.p == 1
+    back = square.difference("mean_cca", ("A", "C"), ("A", "B"))
+    assert (back.value, back.low, back.p) == (-gap.value, -gap.high, gap.p)
+
+
+def test_a_difference_to_other_samples_adds_both_errors(square):
+    """The degrees of freedom are those of the side of fewer parts."""
+    spec = "cka[estimator=debiased]"
+    other = rs.evidence(three(60), measures=[spec], draws=9, progress=False)
+    assert [e.parts[spec].values.shape[-1] for e in (square, other)] == [N, 60]
+    error = math.hypot(*(e.standard_error(spec)[0, 1] for e in (square, other)))
+    for mine, theirs in ((square, other), (other, square)):
+        one = mine.difference(spec, ("A", "B"), ("A", "B"), of=theirs)
+        assert one.high - one.value == pytest.approx(t.isf(0.025, N - 1) * error)
+        assert one.p == pytest.approx(2 * t.sf(abs(one.value) / error, N - 1))
+
+
+def test_a_difference_of_biased_cka_warns(square):
+    with pytest.warns(BiasedDifferenceWarning, match="estimator=debiased"):
+        square.difference("cka", ("A", "B"), ("A", "C"))
+    square.difference("cka[estimator=debiased]", ("A", "B"), ("A", "C"))
+
+
+def test_a_difference_names_what_does_not_exist(square):
+    with pytest.raises(KeyError, match="no 'D' in this evidence"):
+        square.difference("mean_cca", ("A", "D"), ("A", "B"))
+    with pytest.raises(ValueError, match="no interval for A and A"):
+        square.difference("mean_cca", ("A", "A"), ("A", "B"))
+
+
+# -------------------------------------------------------------------------- what makes it doubtful
+
+
+def test_repeats_of_a_stimulus_are_said_unless_they_move_as_one():
+    rng, stimuli = np.random.default_rng(0), np.repeat(np.arange(20), 5)
+    X, Y = (rs.Representation(rng.standard_normal((100, 6)), ids=stimuli) for _ in range(2))
+    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    apart = rs.evidence({"X": X}, {"Y": Y}, **options)
+    assert "100 samples are of 20 stimuli" in apart.cautions[0]
+    assert "pass the stimulus of each sample as blocks" in repr(apart)
+    assert rs.evidence({"X": X}, {"Y": Y}, blocks=stimuli, **options).cautions == ()
+    ids = [(stimulus, i) for i, stimulus in enumerate(np.repeat([0, 1, 2], [40, 35, 25]))]
+    X, Y = (rs.Representation(r.source, ids=ids) for r in (X, Y))
+    uneven = rs.evidence({"X": X}, {"Y": Y}, **options).cautions[0]
+    assert "100 samples are of 3 stimuli" in uneven
+    assert "blocks" not in uneven  # those of unequal size cannot change places
+
+
+def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y, Z = (rng.standard_normal((n, 30)) for n in (20, 20, 100))
+    items = np.arange(100) % 20
+    np.testing.assert_array_equal(rs.equal_rows(X[items]), items)
+    np.testing.assert_array_equal(rs.equal_rows([[0.0], [1.0], [-0.0]]), [0, 1, 0])
+    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    copies = rs.evidence({"X": X[items]}, {"Y": Y[items]}, **options, save=tmp_path / "e.db")
+    repeats = rs.evidence({"X": X[items]}, {"Z": Z}, **options)
+    blocks = rs.equal_rows(X[items])
+    whole = rs.evidence({"X": X[items]}, {"Y": Y[items]}, blocks=blocks, **options)
+    assert "80 of 100 samples" in copies.cautions[0]
+    assert "20 of X" in repeats.cautions[0]
+    for e in (copies, rs.load_evidence(tmp_path / "e.db"), repeats):
+        for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], as_json(e)):
+            assert "equal_rows" in text
+    assert whole.cautions == ()
+    assert copies.p("cka")[0, 0] < 0.01 < 0.05 < whole.p("cka")[0, 0]
+    assert computed(measures=["cka"]).cautions == ()
+
+
+def test_classes_and_single_copies_are_no_repeats(subtests):
+    g = np.random.default_rng(0)
+    X, labels = g.standard_normal((100, 30)), np.arange(100) % 10
+    once = X.copy()
+    once[1] = once[0]
+    sides = {
+        "one-hot": (np.eye(10)[labels], X),
+        "both": (np.eye(10)[labels], np.eye(4)[labels % 4]),
+        "numbers": (labels[:, None], X),
+        "ratings": (g.integers(1, 6, (100, 2)), g.integers(1, 6, (100, 2))),
+        "one copy": (once, once + 0.0),
+    }
+    options = {"measures": "cka", "draws": 9, "progress": False}
+    for name, (a, b) in sides.items():
+        with subtests.test(name):
+            assert not any("rows" in c for c in rs.evidence({"a": a}, {"b": b}, **options).cautions)
+    unequal = rs.evidence({"a": X[np.r_[:50, :25, :25]]}, {"b": X}, **options).cautions[0]
+    assert "leave out copies" in unequal
+    assert "blocks" not in unequal
+    many = {f"layer {i}": X[labels] + i for i in range(300)}
+    assert "297 more" in rs.evidence({"b": X}, many, **options).cautions[0]
+
+
+def test_a_sample_that_dominates_both_sides_is_named():
+    X, Y, Z = three().values()
+    for side in (X, Y):
+        side[7] *= 30
+    some = rs.evidence({"X": X}, {"Y": Y, "Z": Z}, measures="linear_regression", progress=False)
+    alone = rs.evidence({"X": X}, {"Z": Z}, measures="linear_regression", progress=False)
+    assert "sample 7" in some.cautions[0]
+    assert "1 of 2 pairs" in repr(some)
+    assert alone.cautions[0].startswith("sample 7 has 89 % of the variance of X: leave it out")
+
+
+def test_the_caveats_of_a_comparison_are_printed():
+    A = np.random.default_rng(0).standard_normal((30, 60))
+    some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
+    page = result_of(some.comparison, evidence=some).about
+    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2], as_json(some), page):
+        assert "fixed by the number of samples" in text
+
+
+# ----------------------------------------------------------------------------------- what is wrong
+
+
+def test_a_failed_pair_has_a_reason_and_no_p_value():
+    arrays = three()
+    arrays["C"][0, 0] = np.nan
+    found = rs.evidence(arrays, measures=["cka"], draws=9, progress=False)
+    assert np.isnan(found.p("cka")[0, 2])
+    assert not np.isnan(found.p("cka")[0, 1])
+    assert {(f.x, f.y) for f in found.failures} >= {("A", "C"), ("B", "C")}
+    assert "NaN" in found.failures[0].reason
+    assert found.best("cka").column == "B"
+
+
+def test_an_interval_that_cannot_be_made_has_a_reason():
+    X, Y = (a[:4] for a in list(three().values())[:2])
+    found = rs.evidence(X, Y, measures=["cka[estimator=debiased]"], draws=9, progress=False)
+    assert np.isnan(found.low("cka")[0, 0])
+    assert not np.isnan(found.p("cka")[0, 0])
+    assert "needs at least 4 samples" in found.failures[0].reason
+
+
+def test_values_on_parts_are_those_of_arrays_of_their_samples(subtests):
+    measures = {"jaccard[k=3]": "halves", "riemannian": "groups"}
+    found = rs.evidence(three(), measures=measures, draws=9, progress=False)
+    for spec, kind in measures.items():
+        with subtests.test(spec):
+            m, values = rs.get_measure(spec), found.parts[spec].values
+            assert found.parts[spec].kind == kind
+            for rows, value in zip(parts_of(kind, found.design), values[0, 2], strict=True):
+                assert value == m(three()["A"][rows], three()["C"][rows])
+            assert np.isnan(values[1, 1]).all()
+    arrays = {"A": three()["A"], "D": np.r_[np.zeros((N - 3, 2)), np.eye(3, 2)]}
+    failing = rs.evidence(arrays, measures="jaccard[k=3]", draws=9, progress=False).failures
+    assert [(f.x, f.y) for f in failing] == [("A", "D"), ("D", "A")]
+    assert failing[0].reason.startswith("no interval by halves: representation 'D' is constant")
+
+
+def test_parts_for_which_memory_was_short_are_tried_again(tmp_path):
+    least, known = [N], []
+
+    @rs.measure(
+        label="Short", family="topology", larger_is_more_similar=True, range=(0, 1), reference="own"
+    )
+    def short(x, y):
+        """A correlation that takes too much memory for few samples."""
+        if x.shape[0] < least[0]:
+            raise MemoryError
+        known.append(x.shape[0])
+        return abs(float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1]))
+
+    options = {"draws": 9, "progress": False, "save": tmp_path / "evidence.db"}
+    X, Y = three()["A"][:, :7], three()["B"]
+    first = rs.evidence(X, Y, measures=short, **options)
+    assert first.failures[0].reason.startswith("no interval by halves: not enough memory")
+    least[0] = 0
+    assert np.isfinite(rs.evidence(X, Y, measures=short, **options).low("short")).all()
+    known.clear()
+    rs.evidence(X, Y, measures=short, **options)
+    assert N // 2 not in known  # all are in the file
+
+
+def test_three_samples_have_no_interval():
+    """Any two samples have the same value, so that an interval would have no width."""
+    X, Y = (a[:3] for a in list(three().values())[:2])
+    measures = ["cka", "procrustes", "mean_cca", "mutual_knn[k=1]"]
+    some = rs.evidence(X, Y, measures=measures, draws=9, progress=False)
+    reasons = [f.reason for f in some.failures if f.reason.startswith("no interval")]
+    assert len(reasons) == len(measures)
+    for m in measures:
+        assert np.isfinite(some[m]).all()
+        assert np.isnan(some.low(m)).all()
+    assert all("use more samples" in reason for reason in reasons)
+
+
+def test_intervals_of_neighbours_follow_the_number_of_samples():
+    """In halves of fewer samples than four times the neighbours nearly all are neighbours."""
+    for n, kind in ((40, "halves"), (39, "groups")):
+        A, B, _ = three(n).values()
+        some = rs.evidence(A, B, measures=["mutual_knn"], draws=9, progress=False)
+        assert some.parts["mutual_knn"].kind == kind
+
+
+def test_parts_that_do_not_vary_give_no_interval():
+    """Any two samples, the halves of four, are each other's neighbours."""
+    measures = ["mutual_knn[k=1]", "information_imbalance", "rtd_lite", "imd"]
+    for n, without in ((4, measures[:3]), (12, measures[3:])):
+        g = np.random.default_rng(n)
+        X, Y = g.standard_normal((n, 6)), g.standard_normal((n, 4))
+        some = rs.evidence(X, Y, measures=without, draws=9, progress=False)
+        for m in without:
+            assert np.isnan(some.low(m)).all(), m
+        assert {f.measure for f in some.failures} == set(without)
+    same = rs.evidence(X, 2 * X, measures="cka", draws=9, progress=False)
+    assert same.high("cka")[0, 0] - same.low("cka")[0, 0] == pytest.approx(0)
+
+
+def test_labels_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    X, Y = (pandas.DataFrame(a).add_prefix("c") for a in list(three().values())[:2])
+    X.index = Y.index = [f"s{i}" for i in range(N)]
+    labels = pandas.Series(np.arange(N) // 4, index=X.index)
+    e = rs.evidence(X, Y, measures="cka", blocks=labels, draws=9, progress=False)
+    for design in ({"within": labels[::-1]}, {"blocks": labels[::-1]}):
+        with pytest.raises(ValueError, match="in another order"):
+            rs.evidence(X, Y, measures="cka", draws=9, progress=False, **design)
+    with pytest.raises(ValueError, match="in another order"):
+        e.influence("cka", *e.rows, *e.columns, by=labels[::-1])
+    with pytest.raises(ValueError, match="in another order"):
+        e.contributions("cka", *e.rows, *e.columns, labels[::-1])
+
+
+def test_what_cannot_be_done_is_refused(subtests):
+    refused = [
+        ({"level": 1.0}, "level must be between 0 and 1"),
+        ({"level": "x"}, "level must be between 0 and 1"),
+        ({"exact": "no"}, "exact must be True or False"),
+        ({"draws": 0}, "draws must be a whole number"),
+        ({"within": [1, 2]}, r"shape \(48,\)"),
+        ({"within": range(48)}, "only one order is possible"),
+        ({"blocks": np.arange(48) // 7}, "must be of one size"),
+        ({"series": True, "within": [0] * 48}, "shifted as a whole"),
+        ({"series": 23}, "leave a window of 2"),
+        ({"measures": []}, "measures is empty"),
+    ]
+    for options, message in refused:
+        with subtests.test(str(options)), pytest.raises(ValueError, match=message):
+            computed(**options)
+
+
+def test_one_representation_is_refused():
+    with pytest.raises(ValueError, match="two representations are needed"):
+        rs.evidence(three()["A"], progress=False)
+
+
+def test_records_hold_every_number(square):
+    pytest.importorskip("pandas")
+    records = square.records()
+    assert len(records) == 9 * len(square.measures)
+    one = next(r for r in records if (r["measure"], r["x"], r["y"]) == ("mean_cca", "A", "B"))
+    assert one["p"] == square.p("mean_cca")[0, 1]
+    assert one["how"] == "130 orders"
+    diagonal = next(r for r in records if r["x"] == r["y"])
+    assert diagonal["p"] is None
+    assert diagonal["value"] is not None
+    assert len(square.to_pandas()) == len(records)
+
+
+def test_the_entries_of_measures_name_measures(square):
+    for info in square.measures:
+        np.testing.assert_array_equal(square[info], square[info.spec])
+        np.testing.assert_array_equal(square.comparison[info], square[info.spec])
+        assert square.how(info) == square.how(info.spec)
+    pairs = ("A", "B"), ("A", "C")
+    last = square.measures[-1]
+    assert square.difference(last, *pairs) == square.difference(last.spec, *pairs)
+    assert square.influence(last, "A", "B").of == tuple(range(N))
+
+
+def test_sample_ids_do_not_hinder():
+    arrays = three()
+    named = [rs.Representation(a, k, ids=range(100, 100 + N)) for k, a in arrays.items()]
+    assert_same(
+        rs.evidence(named, measures=["cycle_knn"], draws=130, progress=False),
+        computed(measures=["cycle_knn"]),
+    )
+
+
+def test_progress_ends_at_all():
+    seen: list[tuple[int, int]] = []
+    computed(measures=["cka"], draws=9, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+# --------------------------------------------------------------------------------------- samples
+
+
+def test_the_influence_of_samples_is_the_value_minus_that_without_each(square):
+    arrays = three()
+    for measure in ("cka[estimator=debiased]", "mean_cca"):
+        influence = square.influence(measure, "A", "B")
+        i = 5
+        without = rs.get_measure(measure)(
+            np.delete(arrays["A"], i, 0), np.delete(arrays["B"], i, 0)
+        )
+        assert influence.of == tuple(range(N))
+        assert influence.values[i] == pytest.approx(square[measure][0, 1] - without, abs=1e-10)
+
+
+def test_the_influence_of_groups_is_by_label(square):
+    arrays, labels = three(), np.array(["a", "b", "c"])[np.arange(N) % 3]
+    influence = square.influence("mean_cca", "A", "B", by=labels)
+    keep = labels != "b"
+    without = rs.mean_cca(arrays["A"][keep], arrays["B"][keep])
+    assert influence.of == ("a", "b", "c")
+    assert influence.values[1] == pytest.approx(square["mean_cca"][0, 1] - without)
+
+
+def test_contributions_of_classes_add_up_to_the_value(square):
+    labels = np.arange(N) % 4
+    shares = square.contributions("cka", "A", "B", labels)
+    assert shares.values.shape == (4, 4) == 2 * (len(shares.classes),)
+    assert shares.values.sum() == pytest.approx(square["cka"][0, 1])
+    with pytest.raises(ValueError, match="mean_cca"):
+        square.contributions("mean_cca", "A", "B", labels)
+
+
+def test_a_curve_shows_the_bias_of_few_samples(square):
+    points = square.curve("cka", "A", "C", fractions=(0.25, 1.0), draws=5)
+    assert [point.samples for point in points] == [N // 4, N]
+    assert points[0].value > points[1].value == pytest.approx(square["cka"][0, 2])
+    assert points[0].spread > points[1].spread == 0
+
+
+def test_samples_for_a_width_follow_the_root_of_their_number(square):
+    now = square.high("mean_cca") - square.low("mean_cca")
+    needed = square.samples_for("mean_cca", width=now[0, 1] / 2)
+    assert needed[0, 1] == pytest.approx(4 * N, abs=1)
+    assert np.isnan(needed[0, 0])
+    detected = square.samples_for("cka[estimator=debiased]", detect=0.05)
+    assert detected[0, 1] == rs.samples_for(detect=0.05)
+    with pytest.raises(ValueError, match="was not studied"):
+        square.samples_for("mean_cca", detect=0.05)
+    with pytest.raises(ValueError, match="give width= or detect="):
+        square.samples_for("mean_cca")
+
+
+def test_evidence_from_a_file_says_that_it_has_no_arrays(square, tmp_path):
+    square.save(tmp_path / "evidence.db")
+    read = rs.load_evidence(tmp_path / "evidence.db")
+    with pytest.raises(ValueError, match="no arrays"):
+        read.influence("cka", "A", "B")
+    assert read.difference("mean_cca", ("A", "B"), ("A", "C")) == square.difference(
+        "mean_cca", ("A", "B"), ("A", "C")
+    )
+
+
+def test_small_p_values_of_exact_moments_are_not_said(square):
+    assert square.p("cka")[0, 1] == square.adjusted("cka")[0, 1] == 1e-4
+    assert square.nulls["cka"].p[0, 1] < 1e-4
+
+
+@rs.measure(
+    label="Own",
+    family="alignment",
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    symmetric=True,
+    reference="own",
+)
+def own(x: rs.Representation, y: rs.Representation) -> float:
+    """Correlation of the first columns."""
+    return float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1])
+
+
+def test_a_measure_of_a_user_gets_everything(tmp_path):
+    layers = {name: x[:, :7] for name, x in three().items()}
+    found = rs.evidence(layers, measures=[own], draws=99, progress=False, save=tmp_path / "e.db")
+    assert found.how("own") == "99 orders"
+    assert found.parts["own"].kind == "groups"
+    assert np.isfinite(found.influence("own", "A", "B").values).all()
+    assert_same(found, rs.load_evidence(tmp_path / "e.db"))

@@ -1,0 +1,546 @@
+"""Evidence where orders are few, samples have labels or blocks, and measures behave badly."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+import sys
+import textwrap
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from itertools import product
+
+import numpy as np
+import pytest
+from factories.files import forging
+
+import resemblance as rs
+from resemblance.base.user_modules import load_module
+from resemblance.inference.intervals import parts_of
+from resemblance.inference.nulls import EXACT
+
+N = 24
+
+
+def related(noise: float = 0.3, count: int = 3, n: int = N) -> dict[str, np.ndarray]:
+    """Representations that share three dimensions, called A, B, ..."""
+    rng = np.random.default_rng(1)
+    shared = rng.standard_normal((n, 3))
+    return {
+        "ABCDEF"[i]: np.hstack([shared, np.zeros((n, 4))]) + noise * rng.standard_normal((n, 7))
+        for i in range(count)
+    }
+
+
+def found(*sides, **options) -> rs.Evidence:
+    return rs.evidence(*sides, **{"draws": 99, "progress": False} | options)
+
+
+# ---------------------------------------------------------------------------------- few orders
+
+
+def test_a_square_of_few_orders_tests_pairs_against_each_other():
+    """All orders of both sides at once would leave every pair as it is."""
+    arrays, blocks = related(0.6, n=20), np.repeat(np.arange(5), 4)
+    options = {"measures": ["cka"], "blocks": blocks, "draws": 199}
+    square = found(arrays, **options)
+    rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
+    assert rectangle.how("cka") == "all 120 orders of 5 blocks"
+    assert square.how("cka") == "all 120 orders of 5 blocks"
+    for face in ("p", "chance", "spread"):
+        of_square, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
+        np.testing.assert_allclose(of_square[1:], exact)
+    assert square.attainable == pytest.approx(1 / 120)
+    assert (square.p("cka")[0, 1:] < 0.05).all()
+
+
+def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
+    arrays = {k: a[:5] for k, a in related().items()}
+    options = {"measures": ["cka", "procrustes"], "draws": 150, "save": tmp_path / "e.db"}
+    first = found(arrays, **options)
+    read, again = rs.load_evidence(tmp_path / "e.db"), found(arrays, **options)
+    assert first.how("cka") == "all 120 orders"
+    for other in (read, again):
+        np.testing.assert_array_equal(first.p("cka"), other.p("cka"))
+        np.testing.assert_array_equal(first.adjusted("cka"), other.adjusted("cka"))
+        assert other.attainable == first.attainable == 1 / 120
+
+
+def test_exact_moments_say_no_less_than_one_order_can():
+    X = np.random.default_rng(0).standard_normal((7, 4))
+    some = found([X, X], measures=["cka"])  # whose tail says a fifth of that
+    assert some.how("cka") == EXACT
+    assert some.nulls["cka"].p[0, 1] == 1 / 5040
+
+
+# ------------------------------------------------------------------------------- seeds and files
+
+
+def test_designs_in_one_file_do_not_mix(tmp_path):
+    arrays, path = related(), tmp_path / "e.db"
+    groups = np.repeat([0, 1], N // 2)
+    designs = [
+        {},
+        {"seed": 1},
+        {"within": groups},
+        {"within": 1 - groups},
+        {"within": groups[::2].repeat(2)[::-1]},
+        {"blocks": np.repeat(np.arange(8), 3)},
+        {"series": 3},
+        {"draws": 20},
+        {"exact": False},
+    ]
+    sides = (arrays,), ({"A": arrays["A"]}, {k: arrays[k] for k in "BC"})
+    options = {"measures": ["cka[estimator=debiased]", "procrustes"], "draws": 30}
+    for design in designs:
+        for side in sides:
+            saved, alone = (found(*side, **options | design, save=s) for s in (path, None))
+            for name in options["measures"]:
+                for face in ("p", "adjusted", "chance", "low"):
+                    one, other = (getattr(e, face)(name) for e in (saved, alone))
+                    np.testing.assert_array_equal(one, other, err_msg=f"{design} {face}")
+
+
+@pytest.mark.parametrize("kept", ["AB", "CAB"])
+def test_other_representations_change_no_p_value(kept):
+    arrays = related(2.0)
+    measures = ["procrustes", "cycle_knn", "mutual_knn"]
+    whole = found(arrays, measures=measures)
+    part = found({k: arrays[k] for k in kept}, measures=measures)
+    for name, face in product(measures, ("p", "chance", "low")):
+        values = [getattr(e, face)(name)[e.place("A", "B")] for e in (whole, part)]
+        np.testing.assert_equal(*values)
+
+
+def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
+    """What was raised keeps no statement open: the same process can write the file."""
+    seven = "UPDATE scores SET numbers = x'0000000000001c40' WHERE kind ="
+    entry = "UPDATE header SET description = json_set(description, '$.evidence"
+    damages = {
+        "a p outside 0 to 1": f"{seven} 'p'",
+        "a chance outside 0 to 1": f"{seven} 'chance'",
+        "design of 1000000000": f"{entry}.n', 1000000000)",
+        "level is 3": f"{entry}.level', 3)",
+        "cautions are no list of texts: 'few'": f"{entry}.cautions', 'few')",
+        "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.draws', 5)",
+        "buffer size": "UPDATE scores SET numbers = x'00' WHERE kind = 'parts'",
+    }
+    path, tracebacks = tmp_path / "e.db", []
+    for message, statement in damages.items():
+        found(*related(count=2).values(), measures="cka", save=path)
+        with forging(path) as database:
+            database.execute(statement)
+        with subtests.test(message):
+            with pytest.raises(ValueError, match=f"e.db.*{message}") as error:
+                rs.load_evidence(path)
+            tracebacks.append(error.tb)
+        with closing(sqlite3.connect(path, timeout=0.1)) as database, database:
+            database.execute("DELETE FROM scores")
+
+
+# -------------------------------------------------------------------------------- measures
+
+
+def test_labels_of_samples_go_with_parts_and_windows():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, N)
+    logits = {k: 2 * np.eye(4)[labels] + rng.standard_normal((N, 4)) for k in "AB"}
+    arrays = {k: np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for k, v in logits.items()}
+    measure = rs.get_measure("accuracy_difference").where(labels=tuple(labels.tolist()))
+    for design in ({"blocks": np.repeat(np.arange(8), 3)}, {"series": 4}):
+        some = found(arrays, measures=[measure], **design)
+        assert not some.failures
+        assert some.parts[measure.spec].kind == "groups"
+        correct = [a.argmax(axis=1) == labels for a in arrays.values()]
+        gaps = [
+            abs(np.diff([c[rows].mean() for c in correct]))
+            for rows in parts_of("groups", some.design)
+        ]
+        np.testing.assert_allclose(
+            some.parts[measure.spec].values[0, 1], np.ravel(gaps), atol=1e-12
+        )
+    points = some.curve(measure, "A", "B", fractions=(0.5, 1.0), draws=3)
+    assert points[-1].value == pytest.approx(some[measure][0, 1])
+
+
+OWN = """
+    import numpy as np
+    import resemblance as rs
+
+    def declared(label, **claims):
+        options = {"family": "alignment", "larger_is_more_similar": True, "range": (-1, 1)}
+        facts = {"label": label, "symmetric": True, "reference": "own"}
+        return rs.measure(**options | facts | claims)
+
+    @rs.view
+    def running(x):
+        return np.cumsum(x.array, axis=0)[:, :2]
+
+    @declared("Running sums")
+    def running_sums(x, y):
+        '''A view that depends on the order of the samples.'''
+        return float(np.corrcoef(running(x).ravel(), running(y).ravel())[0, 1])
+
+    @declared("One way", symmetric=False)
+    def one_way(x, y):
+        '''It is not symmetric.'''
+        return float(np.corrcoef(x.array[:, 0], y.array.sum(axis=1))[0, 1])
+
+    @declared("Shy")
+    def shy(x, y):
+        '''It has no value in some orders.'''
+        value = float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1])
+        if -0.1 < value < 0.05:
+            raise rs.Undefined("too near to zero")
+        return value
+"""
+
+
+def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
+    path = tmp_path / "own_measures_of_evidence.py"
+    path.write_text(textwrap.dedent(OWN))
+    module = load_module(str(path), path.stem)
+    measures = [module.running_sums, module.one_way, module.shy]
+    try:
+        here = found(related(), measures=measures, draws=49)
+        with ProcessPoolExecutor(2) as executor:
+            there = found(related(), measures=measures, draws=49, executor=executor)
+    finally:
+        del sys.modules[path.stem]
+    for m, face in product(measures, ("p", "adjusted", "chance", "low")):
+        np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
+    assert here.how("running_sums") == "49 orders, views anew"
+    assert (here.p("one_way") != here.p("one_way").T).any()
+    null = here.nulls["shy"]
+    missing = np.isnan(null.drawn[0, 1]).sum()
+    assert 0 < missing < 49
+    assert null.p[0, 1] == pytest.approx((1 + missing) / 50), "as large as the value"
+    assert f"{missing} without a value" in null.how[0][1]
+
+
+def test_a_pair_of_a_square_is_one_test_though_it_has_two_cells():
+    square = found(related(2.0, count=4), measures=["cka"])
+    assert square.how("cka") == EXACT
+    p = np.sort(square.p("cka")[np.triu_indices(4, 1)])
+    assert 1e-4 < p[0] < p[1] < 1 / 12
+    assert np.nanmin(square.adjusted("cka")) == pytest.approx(6 * p[0])
+
+
+def test_views_that_do_not_move_with_these_samples_are_computed_anew():
+    """Of equal numbers the first comes first: with another order they change places."""
+
+    @rs.view
+    def places(x):
+        return np.argsort(np.argsort(x.array[:, 0], kind="stable"))
+
+    @rs.measure(
+        label="Places",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(-1, 1),
+        symmetric=True,
+        reference="own",
+    )
+    def same_places(x, y):
+        """The correlation of places in the order of the first feature."""
+        return float(np.corrcoef(places(x), places(y))[0, 1])
+
+    a, b = np.random.default_rng(0).integers(0, 2, (2, N, 1)).astype(float)
+    evidence = found({"A": a}, {"B": b}, measures=[same_places])
+    assert evidence.how("same_places").endswith("views anew")
+    orders = (evidence.design.order(draw, "") for draw in range(99))
+    expected = [same_places(a, b[order]) for order in orders]
+    assert evidence.nulls["same_places"].drawn[0, 0] == pytest.approx(expected)
+
+
+def test_a_value_that_seems_fixed_on_other_data_is_drawn_on_these():
+    @rs.view
+    def has_gap(x):
+        return bool(abs(x.array[0, 0]) > 50)
+
+    @rs.measure(
+        label="Gap",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="own",
+    )
+    def similar_with_gaps(x, y):
+        """CKA where one feature is large, otherwise 0."""
+        return rs.cka.evaluate(x, y) if has_gap(x) else 0.0
+
+    a, b = (100 + layer for layer in related(count=2).values())
+    evidence = found({"A": a}, {"B": b}, measures=[similar_with_gaps])
+    assert evidence.p("similar_with_gaps") == pytest.approx(0.01)  # the smallest of 99 draws
+
+
+def sampled(power: int, version: int) -> rs.Measure:
+    """A measure whose algorithm changes with its version."""
+
+    @rs.measure(
+        label="Changing",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="own",
+        version=version,
+    )
+    def changing(x, y):
+        """A power of a correlation."""
+        return float(abs(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1]) ** power)
+
+    return changing
+
+
+def test_a_new_version_of_a_measure_reuses_nothing(tmp_path):
+    first, second = sampled(1, 1), sampled(2, 2)
+    found(related(), measures=[first], save=tmp_path / "e.db")
+    saved = found(related(), measures=[second], save=tmp_path / "e.db")
+    alone = found(related(), measures=[second])
+    for face in ("chance", "spread", "p", "low"):
+        np.testing.assert_array_equal(
+            getattr(saved, face)("changing"), getattr(alone, face)("changing")
+        )
+
+
+def test_a_lack_of_memory_is_no_draw():
+    """A pair without memory for one order has no p-value that a file could keep."""
+    calls = []
+
+    @rs.measure(
+        label="Greedy",
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="own",
+    )
+    def greedy(x, y):
+        """It needs more memory with time."""
+        calls.append(x.array.sum())
+        if len(calls) > 40:
+            raise MemoryError
+        return 0.5
+
+    with pytest.raises(MemoryError):
+        found(related(), measures=[greedy])
+
+
+def test_the_memory_budget_bounds_what_draws_take():
+    """Views of pairs of samples are moved from square matrices of twice their size."""
+    rng = np.random.default_rng(0)
+    arrays = {str(i): rng.standard_normal((600, 4)) for i in range(8)}
+    options = {"measures": ["rsa"], "exact": False, "draws": 1}
+    found({k: a[:40] for k, a in arrays.items()}, **options)  # imports
+    tracemalloc.start()
+    found(arrays, **options, memory="24MB")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 32e6
+
+
+# --------------------------------------------------------------------- intervals and differences
+
+
+def test_few_blocks_are_left_out_one_by_one():
+    arrays = related(1.0, n=200)
+    few, many = np.repeat(np.arange(8), 25), np.repeat(np.arange(50), 4)
+    assert found(arrays, measures=["mutual_knn"], blocks=many).parts["mutual_knn"].kind == "halves"
+    some = found(arrays, measures=["mutual_knn"], blocks=few).parts["mutual_knn"]
+    assert (some.kind, some.values.shape[-1]) == ("groups", 8)
+
+
+def test_a_difference_of_rounding_is_none():
+    arrays = related()
+    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((7, 7)))[0]
+    columns = {"B": arrays["B"], "turned": arrays["B"] @ turn}
+    some = found({"A": arrays["A"]}, columns, measures=["procrustes"], draws=9)
+    assert some.difference("procrustes", ("A", "B"), ("A", "turned")).p == 1
+
+
+@pytest.mark.parametrize("measure", ["cka[estimator=debiased]", "procrustes", "mutual_knn"])
+def test_rows_and_columns_may_share_data_and_names(measure):
+    arrays = related(1.0)
+    one = rs.Representation(arrays["A"], "A")
+    shared = found([one, arrays["B"]], [one, arrays["C"]], measures=[measure])
+    apart = found({"A": arrays["A"]}, {"C": arrays["C"]}, measures=[measure])
+    assert shared.p(measure)[0, 0] <= 0.01
+    assert shared.p(measure)[0, 1] == apart.p(measure)[0, 0]
+    assert shared.chance(measure)[0, 1] == apart.chance(measure)[0, 0]
+
+
+# ------------------------------------------------------- pairs that are permuted beside exact ones
+
+
+DEBIASED = "cka[estimator=debiased]"
+
+
+def with_far_samples(
+    count: int, far: int, n: int = 120, share: float = 0.0
+) -> dict[str, np.ndarray]:
+    """Representations of which the first ``far`` have a sample 9 times as far out as the others,
+    each another one; ``share`` of each is common to all."""
+    rng = np.random.default_rng(7)
+    common = rng.standard_normal((n, 12))
+    arrays = {}
+    for k in range(count):
+        x = share * common + rng.standard_normal((n, 12))
+        x[k if k < far else slice(0, 0)] *= 9
+        arrays[f"h.{k}"] = x
+    return arrays
+
+
+def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
+    arrays = with_far_samples(5, 2)
+    square = found(arrays, measures=[DEBIASED, "rsa"])
+    (null, _) = square.nulls.values()
+    expected = np.ones((5, 5), bool)
+    expected[[0, 1], [1, 0]] = False
+    np.testing.assert_array_equal(null.is_exact | np.eye(5, dtype=bool), expected)
+    assert square.how(DEBIASED) == "99 orders; exact moments"
+    assert square.adjustment(DEBIASED) == "step-down maxT and Holm"
+    without = found({k: arrays[k] for k in ("h.0", "h.2", "h.3", "h.4")}, measures=[DEBIASED])
+    for face in ("p", "chance", "spread", "low"):  # other representations change none of them
+        values = [getattr(e, face)(DEBIASED)[e.place("h.2", "h.0")] for e in (square, without)]
+        assert values[0] == values[1]
+    alone = found({k: arrays[k] for k in ("h.0", "h.1")}, measures=[DEBIASED])
+    assert alone.p(DEBIASED)[0, 1] == square.p(DEBIASED)[0, 1]
+    assert alone.adjustment(DEBIASED) == "step-down maxT"
+
+
+@pytest.mark.parametrize("far", [2, 3, 14])
+def test_permuted_pairs_among_many_can_be_significant(far):
+    """Holm over 105 pairs with 999 permutations gives 0.105 at best."""
+    square = found(with_far_samples(15, far, share=1.5), measures=[DEBIASED], draws=999)
+    (null,) = square.nulls.values()
+    above = np.triu_indices(15, 1)
+    permuted, adjusted = ~null.is_exact[above], square.adjusted(DEBIASED)[above]
+    assert permuted.sum() == far * (far - 1) / 2
+    assert adjusted.max() < 0.05
+    assert (adjusted >= square.p(DEBIASED)[above] * (1 - 1e-12)).all()
+    assert (adjusted[permuted] >= 1 / 1000).all()
+
+
+def test_pairs_of_few_levels_are_permuted_alone():
+    rng = np.random.default_rng(3)
+    arrays = {f"code {k}": np.eye(2)[rng.permutation(30) % 2] for k in range(2)}
+    arrays |= {f"noise {k}": rng.standard_normal((30, 4)) for k in range(2)}
+    (null,) = found(arrays, measures=[DEBIASED]).nulls.values()
+    assert not null.is_exact[0, 1]
+    assert null.is_exact[[0, 0, 1, 1, 2], [2, 3, 2, 3, 3]].all()
+
+
+def test_evidence_of_both_kinds_is_read_and_continued(tmp_path):
+    arrays, path = with_far_samples(5, 2), tmp_path / "e.comparison"
+    first = found(arrays, measures=[DEBIASED], save=path)
+    read, again = rs.load_evidence(path), found(arrays, measures=[DEBIASED], save=path)
+    with ProcessPoolExecutor(2) as executor:
+        there = found(arrays, measures=[DEBIASED], executor=executor)
+    for other, face in product((read, again, there), ("p", "adjusted", "chance", "low", "fdr")):
+        values = [getattr(e, face)(DEBIASED) for e in (first, other)]
+        np.testing.assert_array_equal(*values, err_msg=face)
+    assert read.how(DEBIASED) == first.how(DEBIASED)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "measure", "cause"),
+    [
+        (
+            with_far_samples(5, 2),
+            DEBIASED,
+            r"1 of 10 pairs x 99 permutations: sample 1 holds 64 % of the",
+        ),
+        (
+            with_far_samples(5, 3),
+            "distance_correlation",
+            r"sample \d holds [\d.]+ % of the variance of h.\d; such",
+        ),
+        (
+            {
+                k: np.eye(2)[(np.arange(14) * s % 7 < 3).astype(int)]
+                for k, s in (("a", 1), ("b", 3))
+            },
+            DEBIASED,
+            "the pair x 99 permutations: 1 pair whose value is one of few",
+        ),
+    ],
+)
+def test_permutations_that_the_data_need_are_announced_with_their_cause(
+    arrays, measure, cause, capsys
+):
+    found(arrays, measures=[measure], progress=True)
+    line = capsys.readouterr().err
+    assert re.search(rf"^evidence: {re.escape(measure)}: .*{cause}", line), line
+    found(arrays, measures=[measure], progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_much_work_is_announced_without_a_cause_and_little_is_not(capsys):
+    arrays = related()
+    found(arrays, measures=["procrustes"], draws=1999, progress=True)
+    assert (
+        "procrustes: all 3 pairs x 1,999 permutations = 5,997 values\n" in capsys.readouterr().err
+    )
+    found(arrays, measures=["procrustes", "rsa"], progress=True)
+    assert capsys.readouterr().err == ""
+
+
+# --------------------------------------------------------------- values that no pairing can change
+
+
+@pytest.mark.parametrize("design", [{}, {"series": True}, {"within": np.arange(N) % 2}])
+def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
+    """Two clouds that differ by one standard deviation in all columns."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((N, 6)), rng.standard_normal((N, 6)) + 1
+    measures = ["mmd", "imd", "magnitude_difference", "sliced_wasserstein", "cka"]
+    evidence = found(
+        {"night 0": a}, {"night 1": b}, measures=measures, save=tmp_path / "e", **design
+    )
+    for e in (evidence, rs.load_evidence(tmp_path / "e")):
+        for name in measures:
+            pair = e.pair(name, "night 0", "night 1")
+            missing = [
+                math.isnan(v) for v in (pair.chance, pair.above_chance, pair.p, pair.adjusted)
+            ]
+            assert missing == [name != "cka"] * 4
+            assert ("says nothing about their pairing" in pair.reason) == (name != "cka")
+            assert math.isfinite(pair.value)
+    records = [r for r in evidence.records() if r["measure"] == "mmd"]
+    assert (records[0]["p"], records[0]["chance"]) == (None, None)
+    assert records[0]["how"] == "does not depend on the pairing"
+
+
+def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
+    @rs.measure(
+        label="Mean distance",
+        family="statistic",
+        larger_is_more_similar=False,
+        range=(0, np.inf),
+        symmetric=True,
+        reference="own",
+    )
+    def mean_distance(x, y):
+        """The distance of two means."""
+        return float(np.linalg.norm(x.array.mean(0) - y.array.mean(0)))
+
+    equal = {
+        "A": np.ones((N, 3)) * np.arange(N)[:, None],
+        "B": np.arange(N)[:, None] * np.ones((N, 3)),
+    }
+    for arrays in (related(count=2), equal):  # the second pair has the value 0
+        pair = found(arrays, measures=[mean_distance]).pair(mean_distance, "A", "B")
+        assert math.isnan(pair.p)
+        assert math.isnan(pair.chance)
+        assert "no permutation of the samples changes the value" in pair.reason
+
+
+def test_an_inner_product_that_no_order_changes_has_no_chance_level():
+    constant = {"A": np.ones((9, 2)), "B": np.random.default_rng(0).standard_normal((9, 3))}
+    pair = found(constant, measures=["rsm_norm_difference"]).pair("rsm_norm_difference", "A", "B")
+    assert math.isnan(pair.p)
+    assert pair.how == "does not depend on the pairing"

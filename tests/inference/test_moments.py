@@ -1,0 +1,403 @@
+"""Exact moments: over all orders of the samples, of the measures that claim an inner product."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+from inference_tables import WITHOUT_PRODUCT
+from scipy.sparse import csr_array
+from scipy.stats import pearson3
+
+import resemblance as rs
+from resemblance.contracts._measure import Measure
+from resemblance.data.representation import Representation, Undefined
+from resemblance.inference import graph_sums
+from resemblance.inference import moments as exact_moments
+from resemblance.inference.graph_sums import Factors, Offset
+from resemblance.inference.moments import (
+    ExactNull,
+    Moments,
+    Profile,
+    contributions,
+    exact_null,
+    is_trusted,
+    product_moments,
+    profile,
+    profile_of,
+    upper_tail,
+)
+from resemblance.inference.nulls import EXACT, SMALLEST
+
+VARIANTS = [
+    "cka[estimator=debiased]", "cka[estimator=lange]", "cka[kernel=rbf]", "cka[kernel=laplace]",
+    "cka[kernel=cosine]", "cka[estimator=debiased,kernel=rbf]",
+    "cka[estimator=debiased,kernel=cosine]", "cka[estimator=lange,kernel=laplace,pairs=all]",
+    "distance_correlation[squared=True]", "rsa[compare=pearson]",
+    "rsa[compare=cosine,rdm=euclidean]", "rsa[rdm=sqeuclidean]", "rsa[rdm=cosine]",
+    "mean_cca[aggregation=mean_squared]", "mean_cca[aggregation=mean_squared,divisor=width]",
+    "gulp[ridge=0.1]", "gulp[squared=True]", "linear_regression[predict=first]",
+    "subspace_overlap[k=2]", "mka[k=3]", "mka[k=3,symmetrize=True]", "mka[diagonal=False,k=3]",
+    "mka[baseline=permutation,k=3]", "mka[baseline=permutation,k=3,symmetrize=True]",
+    "mka[baseline=permutation,diagonal=False,k=3]", "mka[k=3,metric=cosine]", "kcka[k=3]",
+    "kcka[k=3,variant=code]", "mutual_knn[k=2]", "mutual_knn[corrected=True,k=2]",
+    "mutual_knn[k=2,metric=euclidean]", "mutual_knn[corrected=True,k=2,metric=inner]",
+    "cknna[estimator=centered,k=2]", "cknna[estimator=centered,k=2,kernel=linear]",
+    "information_imbalance[k=2]", "information_imbalance[corrected=True,k=2]",
+    "information_imbalance[metric=cosine]",
+]  # fmt: skip
+DEFAULTS = [m for m in rs.list_measures() if m.product is not None]
+CLAIMED = [*DEFAULTS, *map(rs.get_measure, VARIANTS)]
+SMALL = [m for m in CLAIMED if m.min_samples <= 5]
+SHAPES = {"tall": (9, 6), "square": (24, 24), "wide": (50, 40), "tied": (4, 3), "dead": (8, 6)}
+
+
+def pair(kind: str, n: int = 24) -> tuple[np.ndarray, np.ndarray]:
+    """Two related representations: of some shape, with many ties, or with dead units."""
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    d, e = SHAPES[kind]
+    x = rng.standard_normal((n, d)) + 0.5
+    y = x[:, :2] @ rng.standard_normal((2, e)) + rng.standard_normal((n, e))
+    if kind == "tied":
+        return np.round(x), np.round(y / 2)
+    if kind == "dead":
+        x[:, :3], y[:, 2] = 0, y[:, 1]
+    return x, y
+
+
+def independent(rng: np.random.Generator, n: int) -> tuple[Representation, Representation]:
+    x, y = rng.standard_normal((n, 5)), rng.standard_normal((n, 8))
+    return Representation(x), Representation(y)
+
+
+def null_of(m: Measure, x: Representation, y: Representation) -> ExactNull:
+    left, right = profile(x, m, "left"), profile(y, m, "right")
+    return exact_null(m, float(m.evaluate(x, y)), left, right, x.shape[0])
+
+
+def moments_of(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
+    """The moments of the inner product of the matrices as they are, not of norm 1."""
+    mean, variance, skewness = product_moments(left, right, n, symmetric)
+    size = np.sqrt(left.square) * np.sqrt(right.square)
+    return Moments(size * mean, size**2 * variance, skewness)
+
+
+# ------------------------------------------------------------------------------------ the moments
+
+
+def test_moments_are_those_over_all_orders(rng, subtests):
+    for n in [2, 3, 4, 5, 6]:
+        for symmetric in [True, False]:
+            with subtests.test(f"{n}, {symmetric}"):
+                a, b = rng.standard_normal((2, n, n)) + 0.3
+                if symmetric:
+                    a, b = a + a.T, b + b.T
+                values = np.array(
+                    [np.vdot(a, b[np.ix_(p, p)]) for p in map(list, permutations(range(n)))]
+                )
+                moments = moments_of(
+                    profile_of(a, symmetric), profile_of(b, symmetric), n, symmetric
+                )
+                assert moments.mean == pytest.approx(values.mean(), rel=1e-10)
+                assert moments.variance == pytest.approx(values.var(), rel=1e-10, abs=1e-12)
+                if n > 2:  # two orders of a symmetric matrix have one value
+                    skewness = ((values - values.mean()) ** 3).mean() / values.std() ** 3
+                    assert moments.skewness == pytest.approx(skewness, rel=1e-10, abs=1e-10)
+
+
+def test_moments_of_symmetric_matrices_do_not_depend_on_the_sums_used(rng, monkeypatch):
+    monkeypatch.setattr(graph_sums, "SMALL", 4)
+    a, b = rng.standard_normal((2, 13, 13))
+    few, many = (
+        moments_of(profile_of(a + a.T, s), profile_of(b + b.T, s), 13, s) for s in (True, False)
+    )
+    assert few == pytest.approx(many, rel=1e-10)
+
+
+def test_a_matrix_has_one_profile_in_all_forms(rng, subtests):
+    n, everything = 30, slice(None)
+    kept = np.where(rng.random((n, n)) < 0.1, rng.standard_normal((n, n)), 0)
+    points, last = rng.standard_normal((n, 4)), np.array([[0.2, 1.5], [1.5, -0.3]])
+    points[:, 2] = 1
+    forms = {
+        "sparse": (Offset(csr_array(kept), 0.3), False),
+        "sparse and symmetric": (Offset(csr_array(kept + kept.T), -0.2), True),
+        "factors": (Factors(points, last, rng.random(n)), True),
+        "factors without a diagonal": (Factors(points[:, :3], np.zeros((1, 1)), np.zeros(n)), True),
+    }
+    for name, (form, symmetric) in forms.items():
+        with subtests.test(name):
+            expected = profile_of(form[everything, everything], symmetric)
+            for actual, number in zip(profile_of(form, symmetric), expected):
+                assert actual == pytest.approx(number, rel=1e-10, abs=1e-12)
+
+
+def test_a_far_sample_costs_no_digits(rng, monkeypatch):
+    m, points = rs.cka.where(estimator="debiased"), rng.standard_normal((150, 6))
+    for far in (1, 1e3, 1e3):  # each time farther
+        points[0] *= far
+        few = profile(rs.Representation(points), m, "left")
+        with monkeypatch.context() as patch:
+            patch.setattr(exact_moments, "NARROW", 10**9)  # all entries
+            whole = profile(rs.Representation(points), m, "left")
+        for actual, expected in zip(few, whole):
+            assert actual == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+def test_blocks_of_rows_do_not_change_the_moments(rng, any_blocks):
+    a = rng.standard_normal((40, 40))
+    for matrix, symmetric in ((a + a.T, True), (a, False)):
+        centred = matrix / np.linalg.norm(matrix)
+        profiled = profile_of(matrix, symmetric)
+        moments = moments_of(profiled, profiled, 40, symmetric)
+        draws = [np.vdot(centred, centred[np.ix_(p, p)]) for p in orders(40, 4000)]
+        skewness = ((draws - np.mean(draws)) ** 3).mean() / np.std(draws) ** 3
+        assert moments.skewness == pytest.approx(skewness, abs=0.25)
+
+
+def orders(n: int, count: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(n)
+    return [rng.permutation(n) for _ in range(count)]
+
+
+def test_a_large_constant_costs_no_digits(rng):
+    """Distances in many dimensions are nearly equal: what varies must not drown in their mean."""
+    a, b = rng.standard_normal((2, 30, 30))
+    a, b = a + a.T, b + b.T
+    plain = moments_of(profile_of(a.copy(), True), profile_of(b.copy(), True), 30, True)
+    moved = moments_of(profile_of(a + 1e5, True), profile_of(b + 1e5, True), 30, True)
+    assert moved.variance == pytest.approx(plain.variance, rel=1e-7)
+    assert moved.skewness == pytest.approx(plain.skewness, rel=1e-6)
+
+
+def test_the_tail_is_that_of_pearson_iii(subtests):
+    for skewness in [-2.5, -0.7, 0.0, 1e-6, 0.01, 0.7, 3.0]:
+        with subtests.test(str(skewness)):
+            for z in (-3.0, -0.5, 0.0, 1.0, 4.0):
+                assert upper_tail(z, skewness) == pytest.approx(pearson3.sf(z, skewness), abs=1e-6)
+
+
+# ------------------------------------------------------------------------------------- the claims
+
+
+def test_the_value_is_a_function_of_the_inner_product(subtests):
+    for m in CLAIMED:
+        for kind in SHAPES:
+            with subtests.test(f"{m}, {kind}"):
+                x, y = map(Representation, pair(kind, n=120 if m.min_samples > 24 else 24))
+                value, product = float(m.evaluate(x, y)), m.product
+                a, b = product.matrix(x, "left"), product.matrix(y, "right")
+                squares = product.square(x, a), product.square(y, b)
+                expected = product.value(float(np.vdot(a, b)), *squares)
+                assert a.dtype == b.dtype == np.float64
+                assert (value**2 if product.root else value) == pytest.approx(
+                    expected, abs=1e-8, rel=1e-8
+                )
+                if product.symmetric:
+                    assert np.allclose(a, a.T, atol=1e-12)
+                    assert np.allclose(b, b.T, atol=1e-12)
+
+
+def test_the_matrix_moves_with_the_samples(subtests):
+    for m in CLAIMED:
+        for kind in ["tall", "wide", "tied"]:
+            with subtests.test(f"{m}, {kind}"):
+                n = 120 if m.min_samples > 24 else 24
+                order = orders(n, 1)[0]
+                for data in pair(kind, n):
+                    for side in ("left", "right"):
+                        still, moved = (
+                            m.product.matrix(Representation(d), side) for d in (data, data[order])
+                        )
+                        assert np.allclose(
+                            moved, still[np.ix_(order, order)], atol=1e-9 * abs(still).max()
+                        )
+
+
+def test_a_larger_product_is_more_similar_and_counts_linearly(subtests):
+    for m in CLAIMED:
+        with subtests.test(str(m)):
+            at = [m.product.value(product, 0.8, 0.9) for product in (0.1, 0.2, 0.3)]
+            assert at[2] - at[1] == pytest.approx(at[1] - at[0])
+            assert (at[2] > at[1]) == m.larger_is_more_similar
+
+
+def test_reasons_are_given_only_where_there_is_no_product():
+    assert all(rs.get_measure(spec).product is None for spec in WITHOUT_PRODUCT)
+
+
+# ----------------------------------------------------------------------------------------- the null
+
+
+def test_chance_and_spread_are_those_over_all_orders(subtests):
+    for m in [m for m in SMALL if not m.product.root]:
+        with subtests.test(str(m)):
+            n = 6 if m.product.symmetric else 5  # the others are slower
+            rng = np.random.default_rng(3)
+            x, y = Representation(rng.standard_normal((n, 2))), rng.standard_normal((n, 3))
+            moved = (Representation(y[list(order)]) for order in permutations(range(n)))
+            values = [float(m.evaluate(x, z)) for z in moved]
+            null = null_of(m, x, Representation(y))
+            assert null.chance == pytest.approx(np.mean(values), abs=1e-9)
+            assert null.spread == pytest.approx(np.std(values), abs=1e-9)
+
+
+def test_chance_and_spread_of_a_root_are_close(subtests):
+    for m in [m for m in CLAIMED if m.product.root]:
+        with subtests.test(str(m)):
+            x, y = pair("tall", 40)
+            fixed, draws = Representation(x), orders(40, 1000)
+            values = [float(m.evaluate(fixed, Representation(y[order]))) for order in draws]
+            null, spread = null_of(m, fixed, Representation(y)), np.std(values)
+            assert abs(null.chance - np.mean(values)) < 4 * spread / math.sqrt(len(draws))
+            assert null.spread == pytest.approx(spread, rel=4 / math.sqrt(2 * len(draws)))
+
+
+def test_the_p_value_is_near_that_of_many_orders(subtests):
+    for spec in ["cka", "rsa", "distance_correlation", "gulp", "mutual_knn"]:
+        with subtests.test(str(spec)):
+            m, rng = rs.get_measure(spec), np.random.default_rng(11)
+            x, y = rng.standard_normal((50, 6)), rng.standard_normal((50, 9))
+            y[:, :1] += 0.5 * x[:, :1]
+            fixed, sign = Representation(x), 1 if m.larger_is_more_similar else -1
+            value = float(m.evaluate(fixed, Representation(y)))
+            draws = [
+                float(m.evaluate(fixed, Representation(y[order]))) for order in orders(50, 500)
+            ]
+            p = np.mean(sign * np.array(draws) >= sign * value)
+            assert null_of(m, fixed, Representation(y)).p == pytest.approx(p, abs=0.06)
+
+
+@pytest.mark.parametrize("spec", ["cka", "cka[estimator=debiased]", "rsa"])
+def test_the_level_of_the_p_values(spec):
+    m, rng = rs.get_measure(spec), np.random.default_rng(5)
+    p = np.array([null_of(m, *independent(rng, 60)).p for _ in range(400)])
+    assert 0.03 <= np.mean(p <= 0.05) <= 0.075
+
+
+def test_the_smallest_p_value(rng):
+    x = Representation(rng.standard_normal((50, 4)))
+    for spec in ("cka", "gulp", "information_imbalance"):
+        assert 0 <= null_of(rs.get_measure(spec), x, x).p < SMALLEST
+
+
+@pytest.mark.parametrize(
+    "spec", ["linear_regression", "mean_cca[aggregation=mean_squared]", "gulp"]
+)
+def test_a_value_that_no_order_changes(spec, rng):
+    """With n - 1 columns one side spans everything, so all orders have the same value."""
+    m = rs.get_measure(spec)
+    x = Representation(rng.standard_normal((9, 8)))
+    y = Representation(rng.standard_normal((9, 3)))
+    assert null_of(m, x, y) == (float(m.evaluate(x, y)), 0.0, 1.0)
+
+
+def test_a_constant_representation_has_no_null(rng):
+    m = rs.get_measure("rsm_norm_difference")
+    x, y = Representation(np.ones((7, 2))), Representation(rng.standard_normal((7, 3)))
+    assert null_of(m, x, y) == (float(m.evaluate(x, y)), 0.0, 1.0)
+
+
+def test_entries_that_cannot_be_squared_are_refused(rng):
+    m = rs.get_measure("rsm_norm_difference")
+    for factor in (1e-200, 1e200):
+        with pytest.raises(Undefined, match="rsm_norm_difference: the entries of representation"):
+            profile(Representation(factor * rng.standard_normal((7, 3)), "tiny"), m, "left")
+
+
+def test_profiles_are_numbers_and_remembered(rng):
+    x, m = Representation(rng.standard_normal((20, 3))), rs.get_measure("linear_regression")
+    first = profile(x, m, "left")
+    assert profile(x, m, "left") is first
+    assert profile(x, m, "right") is not first
+    assert first.sums.size == 32
+    both = rs.get_measure("cka")
+    assert profile(x, both, "left") is profile(x, both, "right")
+
+
+def test_profiles_of_tensors_are_those_of_arrays(rng, subtests):
+    for spec in ["cka", "rsa", "gulp[ridge=0.1]", "mutual_knn", "ensd"]:
+        with subtests.test(str(spec)):
+            data, m = rng.standard_normal((20, 3)), rs.get_measure(spec)
+            tensor = torch.tensor(data, requires_grad=m.differentiable)
+            expected = profile(Representation(data), m, "left")
+            for other in (tensor, array_api_strict.asarray(data)):
+                actual = profile(Representation(other), m, "left")
+                assert actual.sums == pytest.approx(expected.sums, abs=1e-9)
+                assert actual.square == pytest.approx(expected.square)
+
+
+def test_a_measure_without_a_product_has_no_profile(rng):
+    x = Representation(rng.standard_normal((20, 3)))
+    with pytest.raises(ValueError, match="profile: procrustes is no function of an inner product"):
+        profile(x, rs.get_measure("procrustes"), "left")
+
+
+def test_moments_are_not_trusted_where_one_sample_dominates_both_sides(rng):
+    m, (x, y) = rs.get_measure("cka"), rng.standard_normal((2, 400, 20))
+    plain = [profile(Representation(data), m, "left") for data in (x, y)]
+    x[0], y[1] = 8 * x[0], 8 * y[1]
+    large = [profile(Representation(data), m, "left") for data in (x, y)]
+    assert is_trusted(plain[0], plain[1], 400)
+    assert is_trusted(plain[0], large[1], 400)
+    assert not is_trusted(large[0], large[1], 400)
+
+
+# ------------------------------------------------------------------------------------ the classes
+
+
+def test_values_of_few_levels_have_p_values_of_orders(rng, subtests):
+    """P(T >= t) of a discrete value holds all of t's probability, a continuous tail half of it."""
+    specs = ["cka", "cka[estimator=debiased]", "mutual_knn[k=5]", "linear_regression"]
+    small, large = (np.eye(2)[(np.arange(14) < size).astype(int)] for size in (3, 7))
+    tight = [np.eye(2)[rng.permutation(np.arange(30) < 6).astype(int)] for _ in range(2)]
+    tight = [x + 0.01 * rng.standard_normal(x.shape) for x in tight]
+    of_labels = rs.evidence({"X": small}, {"Y": large[::-1].copy()}, measures=specs, progress=False)
+    of_clusters = rs.evidence(*tight, measures=specs[1], progress=False)
+    of_noise = rs.evidence(*rng.standard_normal((2, 100, 9)), measures=specs[:2], progress=False)
+    for spec in specs:
+        with subtests.test(spec):
+            assert of_labels.how(spec) == "999 orders"
+    # all three of one class lie in one of the other in 2 C(7, 3) / C(14, 3) of the orders
+    assert of_labels.p("cka")[0, 0] == pytest.approx(0.192, abs=0.04)
+    assert of_clusters.how(specs[1]) == "999 orders"
+    assert of_noise.how(specs[0]) == of_noise.how(specs[1]) == EXACT
+
+
+@pytest.mark.parametrize("spec", ["cka", "cka[estimator=debiased]", "mutual_knn", "ensd"])
+def test_the_contributions_of_classes_add_up_to_the_value(spec, rng):
+    m, (x, y) = rs.get_measure(spec), pair("tall", 40)
+    labels = np.array(["a", "b", "c", "b"] * 10)
+    shares = contributions(m, x, y, labels)
+    assert shares.shape == (3, 3)
+    assert shares.sum() == pytest.approx(float(m(x, y)), abs=1e-12)
+
+
+def test_each_pair_of_classes_has_its_own_contribution(rng):
+    """Linear CKA: the inner product of both Gram matrices between the samples of two classes."""
+    x, y = pair("tall", 30)
+    labels = np.repeat([0, 1], 15)
+    k, l = ((z - z.mean(0)) @ (z - z.mean(0)).T for z in (x, y))
+    block = (k * l)[:15, 15:].sum() / np.linalg.norm(k) / np.linalg.norm(l)
+    assert contributions(rs.cka, x, y, labels)[0, 1] == pytest.approx(block, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "spec", ["gulp", "distance_correlation", "mutual_knn[corrected=True]", "procrustes"]
+)
+def test_a_value_that_is_no_sum_over_classes_is_refused(spec):
+    m, (x, y) = rs.get_measure(spec), pair("tall")
+    with pytest.raises(ValueError, match=f"contributions: {m.name}"):
+        contributions(m, x, y, np.arange(24) % 3)
+
+
+def test_labels_must_fit():
+    x, y = pair("tall")
+    with pytest.raises(
+        ValueError, match=r"labels must be one for each of the 24 samples; got shape .3,"
+    ):
+        contributions(rs.cka, x, y, [0, 1, 2])

@@ -1,0 +1,527 @@
+"""Views that are carried over to another order of the samples give the values of views anew."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import resemblance as rs
+from resemblance import Representation, Undefined
+from resemblance.base.rng import generator
+from resemblance.catalogue import get_measures
+from resemblance.checks.trial import for_few_samples
+from resemblance.contracts._measure import Measure, measure
+from resemblance.data.representation import finite, view
+from resemblance.inference.reorder import Permutation, read, reorder, reorder_pairs
+from resemblance.inference.reordered_views import (
+    RECOMPUTE,
+    Moves,
+    agrees,
+    merged,
+    moves_of,
+    reordered,
+)
+from resemblance.intermediates.neighbours import nearest
+from resemblance.intermediates.points import unit
+
+N = 40
+VARIANTS = [
+    "mean_cca[aggregation=mean_squared]",
+    "mean_cca[divisor=width]",
+    "pwcca[weights=symmetric]",
+    "pwcca[directions=all]",
+    "hard_correlation_match[matching=greedy]",
+    "procrustes[squared=True]",
+    "soft_matching[units=unit]",
+    "cka[kernel=rbf]",
+    "cka[kernel=laplace]",
+    "cka[kernel=cosine]",
+    "cka[estimator=debiased]",
+    "cka[estimator=lange]",
+    "cka[kernel=rbf,pairs=all,estimator=debiased]",
+    "distance_correlation[squared=True]",
+    "gulp[ridge=0.1]",
+    "kcka[k=10,variant=code]",
+    "mka[k=10,metric=cosine]",
+    "mka[k=10,baseline=permutation]",
+    "mka[k=10,symmetrize=True]",
+    "mka[k=10,diagonal=False]",
+    "rsa[rdm=cosine,compare=pearson]",
+    "rsa[rdm=euclidean,compare=cosine]",
+    "rsa[compare=kendall]",
+    "cknna[kernel=linear]",
+    "cknna[estimator=centered]",
+    "cycle_knn[metric=euclidean]",
+    "cycle_knn[metric=inner,corrected=True]",
+    "edit_distance_knn[k=4]",
+    "information_imbalance[k=3]",
+    "information_imbalance[corrected=True]",
+    "jaccard[metric=euclidean]",
+    "lcs_knn[metric=euclidean,k=5]",
+    "mutual_knn[k=1]",
+    "mutual_knn[metric=euclidean,corrected=True]",
+    "rank_similarity[k=4]",
+    "second_order_cosine[k=4]",
+    "rtd[direction=first]",
+    "uniformity_difference[self_pairs=False]",
+    "jensen_shannon[outputs=probabilities]",
+    "rtd[sample=20,trials=2]",
+    "rtd_lite[sample=20]",
+    "imd[estimator=stochastic,probes=20,repeats=1]",
+]
+# Measures of which no view is carried, each with the reason.
+VIEWS_ANEW = {
+    "sliced_wasserstein": "its projections are sorted",
+    "imd[estimator=stochastic,probes=20,repeats=1]": "its random vectors do not move",
+    "rtd[sample=20,trials=2]": "its subsets are places, not samples",
+    "rtd_lite[sample=20]": "its subset is one of places, not samples",
+    "accuracy_difference": "it needs labels",
+}
+NEEDS_NO_PAIRING = {
+    "imd",
+    "concentricity_difference",
+    "eigenspectrum_similarity",
+    "magnitude_difference",
+    "mmd",
+    "sliced_wasserstein",
+    "uniformity_difference",
+    "uniformity_difference[rows=raw]",
+    "uniformity_difference[self_pairs=False]",
+}
+
+
+def catalogue() -> list[Measure]:
+    listed = [for_few_samples(m) for m in rs.list_measures() if m.name != "accuracy_difference"]
+    listed.append(rs.accuracy_difference.where(labels=tuple(range(3)) * (N // 3) + (0,)))
+    few = [m for m in get_measures(["resi"]) if m not in listed]
+    return list(dict.fromkeys([*listed, *few, *get_measures(VARIANTS)]))
+
+
+def pair_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two related representations of the same samples."""
+    noise = generator(3, kind).standard_normal((3, N, 60))
+    x, y = noise[0] + noise[2], noise[1] + noise[2]
+    binary = (x[:, :6] > 0).astype(float), (y[:, :8] > 0.5).astype(float)
+    relu = np.maximum(x[:, :6], 0), np.maximum(y[:, :7] - 0.3, 0)
+    relu[1][::3] = 0
+    return {
+        "tall": (x[:, :6], y[:, :9]),
+        "square": (x[:, :N], y[:, :N]),
+        "wide": (x[:, :50], y),
+        "tall and wide": (x[:, :6], y),
+        "binary": binary,
+        "duplicates": (np.repeat(x[:10, :6], 4, axis=0), np.repeat(y[:20, :9], 2, axis=0)),
+        "relu": relu,
+    }[kind]
+
+
+CONTINUOUS = ("tall", "square", "wide", "tall and wide")
+TIED = ("binary", "duplicates", "relu")
+
+
+def value_of(m: Measure, x: Representation, y: Representation) -> float:
+    try:
+        return float(m.evaluate(x, y))
+    except Undefined:
+        return math.nan
+
+
+def orders(n: int, *labels: Any) -> list[np.ndarray]:
+    return [generator(5, "order", n, draw, *labels).permutation(n) for draw in range(2)]
+
+
+def assert_carried(m: Measure, x: Representation, y: Representation) -> None:
+    moves = moves_of(m)
+    for own, other in zip(orders(x.shape[0], "x"), orders(y.shape[0], "y")):
+        X, Y = x.source[own], y.source[other]
+        expected = value_of(m, x, Representation(Y))
+        assert value_of(m, x, reordered(y, other, moves)) == close(expected, m)
+        expected = value_of(m, Representation(X), Representation(Y))
+        assert value_of(m, reordered(x, own, moves), reordered(y, other, moves)) == close(
+            expected, m
+        )
+
+
+def close(expected: float, m: Measure) -> Any:
+    span = np.ptp(m.range) if np.isfinite(m.range).all() else 0
+    return pytest.approx(expected, rel=1e-9, abs=1e-12 * span, nan_ok=True)
+
+
+# ------------------------------------------------------------------------------- the catalogue
+
+
+def test_carried_views_give_the_same_value(subtests):
+    for m in catalogue():
+        with subtests.test(str(m)):
+            moves = moves_of(m)
+            name = m.name if m.name == "accuracy_difference" else str(m)  # without its labels
+            assert (moves.of_view is None) == (name in VIEWS_ANEW)
+            assert moves.is_fixed == (name in NEEDS_NO_PAIRING)
+            pairs = [pair_of(kind) for kind in (*CONTINUOUS, *TIED)]
+            if m == rs.jensen_shannon.where(outputs="probabilities"):
+                pairs = [[np.exp(r) / np.exp(r).sum(1, keepdims=True) for r in p] for p in pairs]
+            for pair in pairs:
+                assert_carried(m, *map(Representation, pair))
+            assert not np.isnan([value_of(m, *map(Representation, pair)) for pair in pairs]).all()
+
+
+def test_the_guard_lets_carried_views_pass(subtests):
+    for kind in (*CONTINUOUS, *TIED):
+        x, y = map(Representation, pair_of(kind))
+        with subtests.test(kind):
+            for m in get_measures(["cka", "mutual_knn", "rsa", "mka[k=10]", "procrustes", "imd"]):
+                assert agrees(m, x, y, orders(N), moves_of(m))
+
+
+def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
+    approximate = rs.mutual_knn.where(index="hnsw")
+    for kind in CONTINUOUS:
+        assert_carried(approximate, *map(Representation, pair_of(kind)))
+    x, y = map(Representation, pair_of("relu"))  # a third of its rows are equal
+    assert not agrees(approximate, x, y, orders(N), moves_of(approximate))
+
+
+# ------------------------------------------------------------------------ all kinds of input
+
+SOME = get_measures(["cka", "cka[kernel=rbf]", "rsa", "mutual_knn", "mka[k=10]", "procrustes"])
+
+
+@pytest.mark.parametrize("dtype", [None, "float32"])
+def test_single_precision(dtype):
+    x, y = (Representation(r.astype(np.float32), "a", dtype=dtype) for r in pair_of("tall"))
+    for m in SOME:
+        assert agrees(m, x, y, orders(N), moves_of(m))
+        z = reordered(y, orders(N)[0], moves_of(m))
+        assert (z.name, z.dtype, z.precision) == ("a", dtype, dtype or "float64")
+        anew = Representation(y.source[orders(N)[0]], dtype=dtype)
+        tolerance = 1e-9 if dtype is None else 1e-4
+        assert m.evaluate(x, z) == pytest.approx(m.evaluate(x, anew), rel=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_tensors(dtype):
+    x, y = (Representation(torch.asarray(r, dtype=dtype)) for r in pair_of("relu"))
+    order = orders(N)[0]
+    for m in SOME:
+        value = m.evaluate(x, reordered(y, order, moves_of(m)))
+        expected = m.evaluate(x, Representation(y.source[torch.asarray(order)]))
+        assert isinstance(value, torch.Tensor) == isinstance(expected, torch.Tensor)
+        assert float(value) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_views_of_tensors_stay_tensors():
+    x = Representation(torch.asarray(pair_of("tall")[0]))
+    z = reordered(x, orders(N)[0], moves_of(SOME[1]))
+    assert isinstance(unit(z), torch.Tensor)
+    pairs = torch.arange(N * (N - 1) // 2)
+    to = Permutation(orders(N)[0])
+    carried = reorder(read(pairs, N), pairs, to)
+    assert torch.equal(carried, torch.asarray(to.pairs))
+
+
+def test_gradients_pass_through_the_moved_array():
+    x, y = (torch.asarray(r) for r in pair_of("tall"))
+    y.requires_grad_()
+    order = torch.asarray(orders(N)[0])
+    z = reordered(Representation(y), order.numpy(), moves_of(rs.cka))
+    rs.cka.evaluate(Representation(x), z).backward()
+    gradient, y.grad = y.grad, None
+    rs.cka(x, y[order]).backward()
+    assert torch.allclose(gradient, y.grad, atol=1e-14)
+
+
+def test_files_and_whole_numbers(tmp_path):
+    for name, array in zip("xy", pair_of("tall")):
+        np.save(tmp_path / f"{name}.npy", array)
+    sides = [tmp_path / "x.npy", tmp_path / "y.npy"], [r.astype(int) for r in pair_of("binary")]
+    for m, (x, y) in product(SOME, sides):
+        assert_carried(m, Representation(x), Representation(y))
+
+
+def test_ids_stay_in_their_places():
+    x, y = (Representation(r, ids=range(1, N + 1)) for r in pair_of("tall"))
+    z = reordered(y, orders(N)[0], moves_of(rs.cka))
+    assert z.ids == y.ids
+    rs.cka.evaluate(x, z)  # no complaint about their order
+
+
+@pytest.mark.parametrize(
+    "order", [np.arange(N - 1), np.zeros(N, dtype=int), np.arange(N) - 1, np.arange(N) / 2]
+)
+def test_an_order_holds_each_sample_once(order):
+    with pytest.raises(ValueError, match="order"):
+        reordered(Representation(pair_of("tall")[0]), order, RECOMPUTE)
+
+
+# -------------------------------------------------------------------- what is computed, and kept
+
+
+def test_no_view_is_computed_again(monkeypatch):
+    x, y = map(Representation, pair_of("tall"))
+    for m in SOME:
+        moves = moves_of(m)
+        m.evaluate(x, y)
+        before = set(y.views)
+        m.evaluate(x, z := reordered(y, orders(N)[0], moves))
+        assert {key[0].__name__ for key in set(y.views) - before} <= {"square"}
+        assert z.views
+
+
+def test_the_array_is_copied_only_where_it_is_needed():
+    x, y = map(Representation, pair_of("tall"))
+    knn, soft = rs.mutual_knn, rs.soft_matching
+    for m, is_needed in ((knn, False), (soft, True)):
+        m.evaluate(x, z := reordered(y, orders(N)[0], moves_of(m)))
+        assert ("values" in {key[0].__name__ for key in z.views}) == is_needed
+    assert np.array_equal(z.array, y.source[orders(N)[0]])
+
+
+def test_views_without_an_action_are_those_of_the_moved_array():
+    x, order = Representation(pair_of("tall")[0]), orders(N)[0]
+    z, anew = reordered(x, order, Moves({}, False)), Representation(x.source[order])
+    assert np.array_equal(unit(z), unit(anew))
+    again = reordered(reordered(x, order, moves_of(rs.cka)), order, moves_of(rs.cka))
+    assert np.array_equal(again.array, x.source[order][order])
+
+
+def test_a_moved_representation_is_freed_with_its_last_reference():
+    y = Representation(pair_of("tall")[1])
+    z = reordered(y, orders(N)[0], moves_of(rs.cka))
+    unit(z)
+    gone = weakref.ref(z)
+    gc.disable()
+    try:
+        del z
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_bad_data_are_named_as_before():
+    array = pair_of("tall")[1].copy()
+    array[3, 2] = np.nan
+    y = Representation(array)
+    with pytest.raises(Undefined, match="NaN"):
+        finite(reordered(y, orders(N)[0], moves_of(rs.cka)))
+
+
+# -------------------------------------------------------------------------------- single values
+
+
+def test_neighbours_and_their_ties(subtests):
+    for kind, metric in product((*CONTINUOUS, *TIED), ("cosine", "euclidean", "inner")):
+        x, order = Representation(pair_of(kind)[1]), orders(N)[0]
+        near = nearest(x, k=7, metric=metric)
+        carried = reorder(read(near, N), near, Permutation(order))
+        anew = nearest(Representation(x.source[order]), k=7, metric=metric)
+        with subtests.test(f"{kind}, {metric}"):
+            for part, other in zip((carried.listed, *carried.ties), (anew.listed, *anew.ties)):
+                assert np.array_equal(part, other)
+                assert part.dtype == other.dtype
+
+
+def test_sparse_arrays(subtests):
+    from scipy.sparse import random_array
+
+    to = Permutation(orders(N)[0])
+    for form in ("csr", "csc", "coo"):
+        graph = random_array((N, N), density=0.2, format=form, rng=0)
+        carried = reorder(read(graph, N), graph, to)
+        with subtests.test(form):
+            assert carried.format == form
+            assert np.array_equal(carried.toarray(), graph.toarray()[np.ix_(to.rows, to.rows)])
+
+
+def test_matrices_and_pairs_of_several_blocks():
+    n, to = 150, Permutation(generator(5, "blocks").permutation(150))
+    matrix = generator(5, "matrix").standard_normal((n, n))
+    moved_both = matrix[np.ix_(to.rows, to.rows)]
+    assert np.array_equal(reorder(read(matrix, n), matrix, to), moved_both)
+    x, vector = Representation(matrix), (matrix + matrix.T)[np.triu_indices(n, 1)]
+    expected = (moved_both + moved_both.T)[np.triu_indices(n, 1)]
+    assert np.array_equal(reorder_pairs(x, "of mine", vector, to), expected)
+    assert np.array_equal(reorder(read(vector, n), vector, to), expected)
+    assert reorder_pairs(x, "of mine", vector[1:], to) is None
+
+
+def test_integers_that_are_samples_or_not():
+    to, listed = Permutation(orders(N)[0]), orders(N)[1][:, None]
+    assert np.array_equal(reorder(read(listed, N), listed, to), to.inverse[listed[to.rows]])
+    plain = read(listed, N, has_labels=False)
+    assert np.array_equal(reorder(plain, listed, to), listed[to.rows])
+
+
+def test_parts_of_tuples():
+    numbers, square = np.arange(N * 3.0).reshape(N, 3), np.arange(N * N * 1.0).reshape(N, N)
+    to = Permutation(orders(N)[0])
+    value = (numbers, (square, 5.0, "word"), np.ones((3, 2)))
+    first, (second, *rest), last = reorder(read(value, N), value, to)
+    assert np.array_equal(first, numbers[to.rows])
+    assert np.array_equal(second, square[np.ix_(to.rows, to.rows)])
+    assert rest == [5.0, "word"]
+    assert np.array_equal(last, np.ones((3, 2)))
+
+
+def test_values_of_an_unknown_kind_are_not_carried():
+    assert read({"a": 1}, N) is None
+    assert read(np.empty((0, 3)), N) is None
+    move = read(np.ones((N, 3)), N)
+    assert reorder(move, np.ones((N - 1, 3)), Permutation(orders(N)[0])) is None
+
+
+# ------------------------------------------------------------------------------ joint, and guard
+
+
+def test_measures_that_share_a_moved_representation():
+    x, y = map(Representation, pair_of("tall"))
+    moves = merged(moves_of(m) for m in SOME)
+    assert set(moves.of_view) == set().union(*(moves_of(m).of_view for m in SOME))
+    z = reordered(y, orders(N)[0], moves)
+    for m in SOME:
+        expected = m.evaluate(x, Representation(y.source[orders(N)[0]]))
+        assert m.evaluate(x, z) == pytest.approx(expected, rel=1e-9)
+    assert merged([moves_of(rs.imd), moves_of(rs.mmd)]).is_fixed
+    assert not merged([moves_of(rs.imd), moves_of(rs.cka)]).is_fixed
+
+
+def test_measures_that_disagree_or_carry_nothing():
+    one, other = ({"a": read(np.ones((N, w)), N), "b": read(1.0, N)} for w in (3, N))
+    assert set(merged([Moves(one, False), Moves(other, False)]).of_view) == {"b"}
+    with pytest.raises(ValueError, match="of its own"):
+        merged([moves_of(rs.cka), moves_of(rs.sliced_wasserstein)])
+
+
+def declared(function: Any) -> Measure:
+    return measure(
+        label="mine",
+        invariant_to={"permutation"},
+        family="alignment",
+        larger_is_more_similar=True,
+        range=(-math.inf, math.inf),
+        symmetric=True,
+        reference="",
+        version=1,
+    )(function)
+
+
+def test_measures_of_users_are_carried_without_a_word():
+    calls = []
+
+    @view
+    def strongest(x: Representation, count: int) -> tuple[np.ndarray, np.ndarray]:
+        calls.append(x)
+        sizes = np.abs(x.array)
+        return sizes.argmax(axis=1), np.sort(sizes, axis=1)[:, -count:]
+
+    @declared
+    def mine(x: Representation, y: Representation, *, count: int = 2) -> float:
+        (a, p), (b, q) = strongest(x, count=count), strongest(y, count=count)
+        return float(((a == b)[:, None] * p * q).sum())
+
+    moves, (x, y) = moves_of(mine), map(Representation, pair_of("tall"))
+    assert_carried(mine, x, y)
+    calls.clear()
+    for order in orders(N):
+        mine.evaluate(x, reordered(y, order, moves))
+    assert not calls
+
+
+def test_a_view_with_the_first_sample_as_reference_is_rejected_by_the_probe():
+    @view
+    def differences(x: Representation) -> np.ndarray:
+        return x.array - x.array[:1]
+
+    @declared
+    def mine(x: Representation, y: Representation) -> float:
+        return float(np.linalg.norm(differences(x)) / np.linalg.norm(differences(y)))
+
+    assert moves_of(mine).of_view is None
+    x, y = map(Representation, pair_of("tall"))
+    assert not agrees(mine, x, y, orders(N), moves_of(mine))
+    assert_carried(mine, x, y)
+
+
+def test_ties_that_are_broken_by_the_index_are_rejected_by_the_guard():
+    @view
+    def ranks(x: Representation) -> np.ndarray:
+        return np.argsort(np.argsort(x.array[:, 0], kind="stable"))
+
+    @declared
+    def mine(x: Representation, y: Representation) -> float:
+        return float(np.corrcoef(ranks(x), ranks(y))[0, 1])
+
+    moves = moves_of(mine)
+    assert moves.of_view is not None
+    x, y = map(Representation, pair_of("tall"))
+    assert agrees(mine, x, y, orders(N), moves)
+    assert_carried(mine, x, y)
+    x, y = map(Representation, pair_of("binary"))
+    assert not agrees(mine, x, y, orders(N), moves)
+
+
+def test_a_measure_that_reads_the_source_is_rejected_by_the_probe():
+    @declared
+    def mine(x: Representation, y: Representation) -> float:
+        return float((x.source[:, 0] * y.source[:, 0]).sum())
+
+    assert moves_of(mine).of_view is None
+
+
+def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
+    @declared
+    def mine(x: Representation, y: Representation) -> float:
+        return float(((x.array[:, 0] > 100) & (y.array[:, 0] > 100)).mean())
+
+    moves = moves_of(mine)
+    assert moves.is_fixed
+    x, y = pair_of("tall")
+    assert agrees(mine, Representation(x), Representation(y), orders(N), moves)
+    x[::2, 0] = y[::2, 0] = 200
+    assert not agrees(mine, Representation(x), Representation(y), orders(N), moves)
+
+
+def test_the_guard_without_carried_views_or_values():
+    x, y = map(Representation, pair_of("tall"))
+    assert agrees(rs.cka, x, Representation(np.ones((N, 3))), orders(N), moves_of(rs.cka))
+    assert agrees(rs.sliced_wasserstein, x, y, orders(N), moves_of(rs.sliced_wasserstein))
+    assert not agrees(rs.cka, x, y, orders(N), Moves(None, True))
+    assert not agrees(rs.cka, x, y, orders(N), RECOMPUTE)
+
+
+def test_a_wide_layer_is_rotated_once_in_a_call_and_not_for_distances(monkeypatch):
+    noise = generator(0, "wide").standard_normal((3, 20, 60))
+    rotated, qr = [], np.linalg.qr
+
+    def noting(a, mode):
+        rotated.extend([a.shape] if len(a) == 60 else [])  # not probes
+        return qr(a, mode)
+
+    monkeypatch.setattr(np.linalg, "qr", noting)
+    measures = ["distance_correlation", "rsa", "mutual_knn[k=3]", "gulp"]
+    evidence = rs.evidence(list(noise), measures=measures[:1], progress=False)
+    assert rotated == []
+    inputs = [Representation(layer, name) for layer, name in zip(noise, "abc")]
+    rs.compare(inputs, measures=measures, progress=False, memory="1 MB", tile=1)
+    assert len(rotated) == 3
+    moved_value = rs.rsa(inputs[0], reordered(inputs[1], orders(20)[0], RECOMPUTE))
+    assert len(rotated) == 3
+    assert moved_value == pytest.approx(rs.rsa(noise[0], noise[1][orders(20)[0]]))
+    assert evidence.p("distance_correlation").shape == (3, 3)
+
+
+def test_entries_of_wide_layers_are_multiplied_once_in_a_call(monkeypatch):
+    from resemblance.intermediates import grams
+
+    layers = generator(0, "wide").standard_normal((3, 40, 30))
+    pieces, above = [], grams.above
+    monkeypatch.setattr(grams, "above", lambda block: pieces.append(block.shape) or above(block))
+    specs = ["cka", "cka[estimator=debiased]", "ensd"]
+    rs.compare(list(layers), measures=specs, progress=False, memory="1 MB", tile=1)
+    assert [shape for shape in pieces if shape[1] == 40] == [(40, 40)] * 3  # not of probes

@@ -1,0 +1,300 @@
+"""The exact search of neighbours: what single precision proposes is what double precision finds."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+
+import resemblance as rs
+from resemblance.base.arrays import row_blocks
+from resemblance.inference.jackknife import rows_of
+from resemblance.intermediates import search as searching
+from resemblance.intermediates.neighbours import nearest, nearest_in_part, searching_in_parts
+from resemblance.intermediates.search import nearest_to, pays, search
+from resemblance.intermediates.similarities import Similarity, similarity_of
+from resemblance.intermediates.ties import Nearest, stacked, top
+
+N, D = 600, 24
+AFFINITIES = ["cosine", "euclidean", "inner"]
+
+
+def gaussian(shape=(N, D), seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def clusters(width):
+    return gaussian()[np.arange(N) % 20] + width * gaussian(seed=1)
+
+
+def with_an_outlier(distance):
+    data = gaussian()
+    data[7] *= distance
+    return data
+
+
+def with_zero_rows():
+    data = gaussian()
+    data[::9] = 0
+    return data
+
+
+def scaled_rows(low, high):
+    return gaussian() * np.logspace(low, high, N)[:, None]
+
+
+# Data, and whether single precision leaves rows open: None where that is not the point.
+CASES = {
+    "Gaussian": (gaussian(), False),
+    "wide": (gaussian((N, 2 * N)), False),
+    "one feature": (gaussian((N, 1)), None),
+    "two features": (gaussian((N, 2)), None),
+    "clusters": (clusters(0.1), False),
+    "tight clusters": (clusters(1e-6), True),
+    "clusters of rounding": (clusters(1e-15), True),
+    "duplicates": (np.repeat(gaussian((N // 3, D)), 3, axis=0), True),
+    "one-hot": (np.eye(8)[np.arange(N) % 8], True),
+    "binary": ((gaussian() > 0).astype(float), True),
+    "grid": (np.round(gaussian((N, 3))), True),
+    "ReLU": (np.maximum(gaussian((N, 4)) - 0.5, 0), True),
+    "zero rows": (with_zero_rows(), None),
+    "offset": (gaussian() + 1e8, None),
+    "an outlier": (with_an_outlier(1e6), None),
+    "a distant outlier": (with_an_outlier(1e12), None),
+    "an outlier beyond float32": (with_an_outlier(1e60), None),
+    "rows of all scales": (scaled_rows(-20, 20), None),
+    "rows beyond the squares of float64": (scaled_rows(-150, 150), None),
+    "huge": (1e150 * gaussian(), False),
+    "tiny": (1e-150 * gaussian(), False),
+    "subnormal": (1e-310 * gaussian(), None),
+    "float32": (gaussian().astype(np.float32), False),
+}
+each_case = pytest.mark.parametrize("case", CASES)
+each_affinity = pytest.mark.parametrize("metric", AFFINITIES)
+
+
+def in_full(similarity: Similarity, k: int) -> Nearest:
+    blocks = row_blocks(similarity.points.shape[0])
+    return stacked(nearest_to(np.arange(*block), similarity, k) for block in blocks)
+
+
+def assert_same(a: Nearest, b: Nearest) -> None:
+    assert np.array_equal(a.listed, b.listed)
+    for first, second in zip(a.ties, b.ties):
+        assert np.array_equal(first, second)
+
+
+def test_the_neighbours_are_those_of_double_precision(subtests):
+    for k in [1, 10]:
+        for case in CASES:
+            for metric in AFFINITIES:
+                with subtests.test(f"{k}, {case}, {metric}"):
+                    data, is_open = CASES[case]
+                    similarity = similarity_of(rs.Representation(data), metric)
+                    assert pays(similarity, k) == (similarity.gram is None)
+                    if similarity.gram is not None:
+                        continue
+                    quick = search(similarity, k)
+                    assert_same(quick, in_full(similarity, k))
+                    if is_open is not None and metric == "euclidean" and k == 10:
+                        assert (quick.redone > 0) == is_open
+
+
+def test_those_of_a_part_are_taken_from_the_neighbours_of_all_samples(subtests):
+    half = np.sort(np.random.default_rng(3).choice(N, N // 2, replace=False))
+    for k in [1, 10]:
+        for case, (data, _) in CASES.items():
+            for metric in AFFINITIES:
+                with subtests.test(f"{k}, {case}, {metric}"):
+                    part = rows_of(rs.Representation(data), half)
+                    anew = rs.Representation(data[half])
+                    a, b = (nearest(r, k=k, metric=metric) for r in (part, anew))
+                    assert_same(a, b)
+                    with searching_in_parts(True):
+                        first = nearest(rs.Representation(data), k=k, metric=metric)
+                    assert_same(first, nearest(rs.Representation(data), k=k, metric=metric))
+    whole = rs.Representation(gaussian())
+    assert nearest_in_part(whole, half, 10, "cosine", "exact") is not None
+    with pytest.raises(rs.Undefined, match="k must be"):
+        nearest(rows_of(whole, half[:5]), k=10, metric="cosine")
+
+
+# Samples here differ by about as much as two libraries may in the last digits.
+OF_ROUNDING = {
+    "tight clusters", "clusters of rounding", "offset", "rows of all scales",
+    "rows beyond the squares of float64", "subnormal",
+}  # fmt: skip
+
+
+def test_tensors_have_the_neighbours_of_arrays(subtests):
+    for case in sorted(CASES.keys() - OF_ROUNDING):
+        for metric in AFFINITIES:
+            with subtests.test(f"{case}, {metric}"):
+                data, _ = CASES[case]
+                a, b = (
+                    nearest(rs.Representation(kind(data)), k=10, metric=metric)
+                    for kind in (np.asarray, torch.asarray)
+                )
+                assert type(b.listed) is np.ndarray
+                assert_same(a, b)
+
+
+def test_tensors_in_single_precision_have_the_neighbours_of_arrays(subtests):
+    for case in ["one-hot", "duplicates", "grid"]:
+        for metric in AFFINITIES:
+            with subtests.test(f"{case}, {metric}"):
+                a, b = (
+                    nearest(
+                        rs.Representation(kind(CASES[case][0]), dtype="float32"),
+                        k=10,
+                        metric=metric,
+                    )
+                    for kind in (np.asarray, torch.asarray)
+                )
+                assert a.redone == b.redone == 0
+                assert_same(a, b)
+
+
+def test_the_strict_array_api_has_the_neighbours_of_arrays(subtests):
+    for case in ["Gaussian", "duplicates", "zero rows", "clusters"]:
+        for metric in AFFINITIES:
+            with subtests.test(f"{case}, {metric}"):
+                data = CASES[case][0]
+                a, b = (
+                    nearest(rs.Representation(kind(data)), k=10, metric=metric)
+                    for kind in (np.asarray, array_api_strict.asarray)
+                )
+                assert_same(a, b)
+
+
+def test_rows_that_are_open_are_counted():
+    data = gaussian()
+    data[1] = data[0]  # as near to all others
+    near = nearest(rs.Representation(data), k=10, metric="euclidean")
+    both = [row for row in range(N) if {0, 1} & set(near.listed[row])]
+    assert 2 <= len(near.ties.rows) <= near.redone <= len(both) + 2 < N
+
+
+def test_no_row_is_left_open_by_an_outlier():
+    near = nearest(rs.Representation(with_an_outlier(1e4)), k=10, metric="euclidean")
+    assert near.redone <= 1  # itself
+
+
+def test_many_open_rows_end_the_proposals(monkeypatch):
+    blocks = []
+    monkeypatch.setattr(searching, "_proposed", counted(searching._proposed, blocks))
+    near = nearest(rs.Representation(CASES["one-hot"][0]), k=10, metric="euclidean")
+    assert (len(blocks), near.redone) == (1, N)
+    nearest(rs.Representation(gaussian()), k=10, metric="euclidean")
+    assert len(blocks) == 4
+
+
+def counted(function, calls):
+    def call(*args):
+        calls.append(args)
+        return function(*args)
+
+    return call
+
+
+@each_affinity
+@pytest.mark.parametrize(
+    "data",
+    [gaussian((40, 5)), gaussian((40, 700)), scaled_rows(-25, 0)[::15], with_an_outlier(1e30)[:40]],
+)
+def test_the_error_of_single_precision_is_bounded(data, metric):
+    """No score falls short of the similarity by more than is added to the smallest that is
+    proposed, computed in fractions."""
+    similarity = similarity_of(rs.Representation(data), metric)
+    if similarity.gram is not None:  # wide data are compared by their products in double precision
+        assert not searching.is_bounded(similarity)
+        return
+    points, squares, terms, *_ = similarity
+    scores = searching._in_single(similarity).to_others(np.arange(len(points)))
+    c, d = searching._relative_error(points.shape[1]), points.shape[1]
+    rows = [[Fraction(v) for v in row] for row in points]
+    for i, j in np.random.default_rng(0).integers(len(points), size=(60, 2)):
+        if i == j:
+            continue
+        exact = sum(a * b for a, b in zip(rows[i], rows[j]))
+        if squares is not None:
+            exact = 2 * exact - Fraction(squares[j])
+        allowed = c * terms[i] + 16 * (d + 1) * float(np.finfo(np.float32).tiny)
+        assert float(exact - Fraction(float(scores[i, j]))) <= allowed
+        beyond = allowed if squares is None else allowed + 2 * c * squares[j]
+        assert float(Fraction(float(scores[i, j])) - exact) <= beyond
+
+
+def test_the_largest_entries_are_the_largest(subtests):
+    for k in [1, 7, 19]:
+        for n in [20, 100, 1000, 1001, 5003]:
+            for dtype in ["float32", "float64"]:
+                with subtests.test(f"{k}, {n}, {dtype}"):
+                    block = gaussian((30, n)).astype(dtype)
+                    block[::3] = np.round(block[::3])
+                    block[4, : n // 2] = -np.inf
+                    expected = np.sort(block, axis=1)[:, -k:]
+                    for columns in (top(block, k), top(torch.asarray(block), k).numpy()):
+                        assert np.array_equal(
+                            np.sort(np.take_along_axis(block, columns, 1), axis=1), expected
+                        )
+                        assert (np.diff(np.sort(columns, axis=1), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize(("n", "k"), [(512, 10), (511, 10), (4000, 120)])
+def test_few_samples_for_every_neighbour_are_compared_in_double_precision(n, k):
+    similarity = similarity_of(rs.Representation(gaussian((n, 3))), "euclidean")
+    assert pays(similarity, k) == (n >= 32 * (k + 6))
+    single = similarity_of(rs.Representation(gaussian((n, 3)), dtype="float32"), "euclidean")
+    assert not pays(single, k)
+
+
+def test_arrays_may_be_read_only_and_are_not_changed():
+    data = gaussian()
+    data.flags.writeable = False
+    nearest(rs.Representation(data), k=10, metric="inner")
+    tensor = torch.asarray(gaussian())
+    nearest(rs.Representation(tensor), k=10, metric="inner")
+    assert np.array_equal(tensor.numpy(), data)
+
+
+# ---------------------------------------------------------------------------- what leaves a device
+
+
+def leaving(monkeypatch) -> list[tuple[int, ...]]:
+    """The shapes of all that is copied from tensors to NumPy."""
+    from resemblance.base import arrays
+
+    shapes, original = [], arrays.to_numpy
+
+    def watched(array):
+        if not isinstance(array, np.ndarray):
+            shapes.append(tuple(array.shape))
+        return original(array)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("resemblance") and getattr(module, "to_numpy", None) is original:
+            monkeypatch.setattr(module, "to_numpy", watched)
+    return shapes
+
+
+@each_affinity
+@pytest.mark.parametrize("n", [300, 600])
+def test_only_neighbours_leave_the_device(n, metric, monkeypatch):
+    x = rs.Representation(torch.asarray(gaussian((n, 40))))
+    shapes = leaving(monkeypatch)
+    near = nearest(x, k=10, metric=metric)
+    assert near.redone == 0
+    assert max(int(np.prod(shape)) for shape in shapes) == 256 * 16  # k + 6 of a block of rows
+
+
+def test_of_tied_samples_those_that_tie_leave_the_device(monkeypatch):
+    x = rs.Representation(torch.asarray(np.eye(50)[np.arange(N) % 50]))
+    shapes = leaving(monkeypatch)
+    nearest(x, k=5, metric="cosine")
+    widest = max(shape[1] for shape in shapes if len(shape) == 2)
+    assert widest == N // 50 - 1

@@ -1,0 +1,646 @@
+"""Equally near neighbours share their places: tables by hand, plain definitions, chance levels, no
+order of samples."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations, permutations
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+from scipy.stats import rankdata
+
+import resemblance as rs
+from resemblance.intermediates import shared_neighbours
+from resemblance.intermediates.heat import (
+    TEMPERATURES,
+    chebyshev_traces,
+    heat_trace,
+    neighbour_operator,
+)
+from resemblance.intermediates.neighbour_kernels import fuzzy_kernel, graph, local_rbf_kernel
+from resemblance.intermediates.neighbours import NeighbourSearch, nearest
+from resemblance.intermediates.shared_neighbours import mean_product
+from resemblance.intermediates.ties import largest
+from resemblance.measures.topology import WEIGHT
+
+LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
+SETS = ["mutual_knn", "jaccard"]
+MEASURES = [
+    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")),
+    *SETS,
+    *LISTS,
+    "mutual_knn[corrected=True]",
+    "mutual_knn[metric=inner]",
+    "cycle_knn[corrected=True]",
+    "cknna",
+    "cknna[estimator=centered,kernel=linear]",
+    "second_order_cosine",
+    "second_order_cosine[of=distance]",
+    "information_imbalance",
+    "information_imbalance[k=10,metric=cosine]",
+    "mka[k=10]",
+    "mka[k=10,metric=cosine]",
+    "mka[k=10,symmetrize=True]",
+    "mka[baseline=permutation,k=10]",
+    "kcka[k=100]",
+    "kcka[k=100,variant=code]",
+    "imd",
+]
+
+
+def relu(seed: int, n: int = 300) -> np.ndarray:
+    """Rectified codes of which half of the rows are zero."""
+    rng = np.random.default_rng(seed)
+    codes = np.maximum(rng.standard_normal((n, 16)), 0)
+    codes[rng.random(n) < 0.5] = 0
+    return codes
+
+
+def binary(seed: int, n: int = 300) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 2, (n, 3)).astype(float)
+
+
+def one_hot(seed: int, n: int = 300) -> np.ndarray:
+    return np.eye(8)[np.random.default_rng(seed).integers(0, 8, n)]
+
+
+def sparse(seed: int, n: int = 300) -> np.ndarray:
+    """Rectified codes with one unit in twenty active."""
+    return np.maximum(np.random.default_rng(seed).standard_normal((n, 64)) - 1.64, 0)
+
+
+KINDS = {"relu": relu, "binary": binary, "one-hot": one_hot, "sparse": sparse}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+means_little = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
+# ----------------------------------------------------------------------------------- tables by hand
+
+# The first sample is as far from the second as from the third.
+X = np.array([[0.0], [1.0], [-1.0], [5.0]])
+Y = np.array([[0.0], [1.0], [3.0], [3.5]])  # no ties
+
+
+def test_entries_at_the_edge_of_rounding_are_tied():
+    """The sum of level and tolerance is rounded, so an entry that equals it may be farther from
+    the level than the tolerance: it belongs to the tie all the same."""
+    terms = 1.1
+    tolerance = 16 * np.finfo(float).eps * terms
+    levels = np.random.default_rng(0).uniform(0.1, 0.9, 1000)
+    edges = levels + tolerance
+    at_edge = edges - levels > tolerance
+    assert at_edge.any()
+    for level, edge in zip(levels[at_edge], edges[at_edge]):
+        listed, ties, _ = largest(np.array([[edge, level, level]]), 2, terms)
+        assert listed.tolist() == [[0, 1]]
+        assert ties.members.tolist() == [0, 1, 2]
+
+
+def test_the_weights_of_a_table_by_hand():
+    first = graph(rs.Representation(X), NeighbourSearch(1, "euclidean")).toarray()
+    assert first.tolist() == [[0, 0.5, 0.5, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
+    second = graph(rs.Representation(X), NeighbourSearch(2, "euclidean")).toarray()
+    assert second.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
+
+
+def test_one_neighbour_by_hand(subtests):
+    for spec, expected in [
+        ("mutual_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
+        ("mutual_knn[corrected=True]", ((0.5 + 1) / 4 - 1 / 3) / (sqrt(3.5 / 4) - 1 / 3)),
+        ("jaccard", (0.5 / 1.5 + 1) / 4 / sqrt((0.5 / 1.5 + 3) / 4)),
+        ("rank_similarity", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
+        ("lcs_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
+        ("edit_distance_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
+        ("cycle_knn", (1 + 0.5) / 4),
+    ]:
+        with subtests.test(f"{spec}"):
+            measure = rs.get_measure(spec).where(k=1, metric="euclidean")
+            assert measure(X, Y) == pytest.approx(expected, rel=1e-12)
+            assert measure(Y, X) == pytest.approx(expected, rel=1e-12)
+
+
+def test_ranks_by_hand():
+    assert rs.information_imbalance(X, Y) == pytest.approx(2 / 4 * (1.5 + 1 + 3 + 2) / 4)
+    assert rs.information_imbalance(Y, X) == pytest.approx(2 / 4 * (1.5 + 1 + 3 + 3) / 4)
+    assert rs.information_imbalance(X, X) == pytest.approx(2 / 4 * (1.5 + 1 + 1 + 1) / 4)
+
+
+def test_tied_samples_share_the_weights_of_a_kernel():
+    """One sample is at distance 1, and three at 2 share two places."""
+    points = rs.Representation(np.array([[0.0], [1.0], [2.0], [-2.0], [2.0], [50.0]]))
+    unit = float(np.sqrt(((points.array - points.array.mean()) ** 2).sum()))
+    fuzzy = fuzzy_kernel(
+        points, NeighbourSearch(3, "euclidean"), symmetrize=False, diagonal=False
+    ).toarray()
+    assert fuzzy[0, 1] == 1
+    assert fuzzy[0, 2:5] == pytest.approx(np.full(3, (np.log2(3) - 1) / 3), rel=1e-12)
+    rbf = local_rbf_kernel(
+        points, NeighbourSearch(3, "euclidean"), squared=False, diagonal=True
+    ).toarray()
+    distances = (
+        np.array([[1, 2, 2], [1, 1, 1], [0, 1, 2], [2, 3, 4], [0, 1, 2], [48, 48, 49]]) / unit
+    )
+    expected = np.exp(-distances / 2 / np.median(distances))
+    assert rbf[0] == pytest.approx(np.array([1, expected[0, 0], *[expected[0, 1] * 2 / 3] * 3, 0]))
+    assert rbf[1] == pytest.approx(
+        np.array([*expected[1, :1], 1, expected[1, 1], 0, expected[1, 1], 0])
+    )
+
+
+# -------------------------------------------------------------------------------- plain definitions
+
+
+def weights(apart: np.ndarray, k: int) -> np.ndarray:
+    """Membership in the k nearest of every row, dense."""
+    result = np.zeros(apart.shape)
+    for i, row in enumerate(apart):
+        others = np.delete(np.arange(len(row)), i)
+        level = np.sort(row[others])[k - 1]
+        nearer, tied = others[row[others] < level], others[row[others] == level]
+        result[i, nearer], result[i, tied] = 1, (k - len(nearer)) / len(tied)
+    return result
+
+
+def places(apart: np.ndarray, i: int, k: int) -> list[list[int]]:
+    """The samples that may hold each of the k places of a row."""
+    others = [j for j in range(len(apart)) if j != i]
+    ordered = sorted(apart[i, others])[:k]
+    return [[j for j in others if apart[i, j] == level] for level in ordered]
+
+
+def mean_ranks(held: list[list[int]]) -> dict[int, float]:
+    samples = {j for group in held for j in group}
+    return {
+        j: float(np.mean([1 + p for p, group in enumerate(held) if j in group])) for j in samples
+    }
+
+
+def largest_sum(held: list[list[int]], weight: float) -> float:
+    """Weights over ranks of the first places that make up this weight."""
+    ranks = [mean_ranks(held)[group[0]] for group in held]
+    return sum(min(1.0, max(0.0, weight - p)) / rank for p, rank in enumerate(ranks))
+
+
+def ranked(w: np.ndarray, a: list[list[int]], b: list[list[int]]) -> float:
+    r, s = mean_ranks(a), mean_ranks(b)
+    both = {j: w[j] for j in r.keys() & s.keys()}
+    total = sum(both[j] * 2 / ((1 + abs(r[j] - s[j])) * (r[j] + s[j])) for j in both)
+    weight = max(1.0, sum(both.values()))
+    return total / sqrt(largest_sum(a, weight) * largest_sum(b, weight))
+
+
+def in_order(w: np.ndarray, a: list[list[int]], b: list[list[int]]) -> float:
+    """Largest weight of a set of which no two are in opposite orders, by trying all sets."""
+    r, s = mean_ranks(a), mean_ranks(b)
+    both = sorted(r.keys() & s.keys())
+    best = 0.0
+    for size in range(1, len(both) + 1):
+        for chosen in combinations(both, size):
+            if all((r[i] - r[j]) * (s[i] - s[j]) >= 0 for i, j in combinations(chosen, 2)):
+                best = max(best, sum(w[j] for j in chosen))
+    return best / len(a)
+
+
+def unedited(w: np.ndarray, a: list[list[int]], b: list[list[int]]) -> float:
+    @cache
+    def edits(i: int, j: int) -> float:
+        if i == len(a) or j == len(b):
+            return float(len(a) - i + len(b) - j)
+        same = len({*a[i]} & {*b[j]}) / len(a[i]) / len(b[j])
+        return min(1 + edits(i + 1, j), 1 + edits(i, j + 1), 1 - same + edits(i + 1, j + 1))
+
+    return 1 - edits(0, 0) / len(a)
+
+
+def overlap(w: np.ndarray, a: list[list[int]], b: list[list[int]]) -> float:
+    return float(w.sum() / (2 * len(a) - w.sum()))
+
+
+def share(w: np.ndarray, a: list[list[int]], b: list[list[int]]) -> float:
+    return float(w.sum() / len(a))
+
+
+DEFINITIONS = {
+    "mutual_knn": share, "jaccard": overlap, "rank_similarity": ranked, "lcs_knn": in_order,
+    "edit_distance_knn": unedited,
+}  # fmt: skip
+
+
+def test_values_over_those_of_both_with_themselves(subtests):
+    for name in DEFINITIONS:
+        for k in [1, 3, 5]:
+            with subtests.test(f"{name}, {k}"):
+                for seed in range(6):
+                    rng = np.random.default_rng(seed)
+                    x = rng.integers(0, 3, (14, 2)).astype(float)
+                    y = (
+                        x + rng.integers(0, 2, (14, 2))
+                        if seed % 2
+                        else rng.standard_normal((14, 2))
+                    )
+                    apart = [cdist(z, z, "sqeuclidean") for z in (x, y)]
+
+                    def score(first, second, k=k, name=name):
+                        both = weights(first, k) * weights(second, k)
+                        rows = range(len(first))
+                        return np.mean(
+                            [
+                                DEFINITIONS[name](
+                                    both[i], places(first, i, k), places(second, i, k)
+                                )
+                                for i in rows
+                            ]
+                        )
+
+                    expected = score(*apart) / sqrt(
+                        score(apart[0], apart[0]) * score(apart[1], apart[1])
+                    )
+                    measure = rs.get_measure(name).where(k=k, metric="euclidean")
+                    assert measure(x, y) == pytest.approx(expected, rel=1e-12)
+                    assert measure(x, x) == pytest.approx(1, rel=1e-12)
+
+
+def returning(x: np.ndarray, y: np.ndarray, k: int) -> float:
+    """Cycle consistency by trying all ways to break the ties of every sample."""
+    w, apart = weights(cdist(x, x, "sqeuclidean"), k), cdist(y, y, "sqeuclidean")
+    chances = []
+    for i in range(len(x)):
+        v = weights(apart, k)[i]
+        certain, tied = np.flatnonzero(v == 1), np.flatnonzero((v > 0) & (v < 1))
+        ways = list(combinations(tied, k - len(certain)))
+        chances.append(np.mean([1 - np.prod(1 - w[[*certain, *chosen], i]) for chosen in ways]))
+    return float(np.mean(chances))
+
+
+@means_little
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_a_way_back_is_the_mean_over_all_ways_to_break_ties(k):
+    for seed in range(6):
+        x, y = np.random.default_rng(seed).integers(0, 3, (2, 12, 2)).astype(float)
+        assert rs.cycle_knn(x, y, k=k, metric="euclidean") == pytest.approx(
+            returning(x, y, k), rel=1e-12
+        )
+
+
+def test_the_mean_product_of_numbers_drawn_without_replacement():
+    rng = np.random.default_rng(0)
+    for total, drawn in ((1, 1), (5, 2), (7, 7), (8, 3), (6, 0)):
+        numbers = np.where(
+            rng.random((20, total)) < 0.4, rng.random((20, total)), rng.integers(0, 2, (20, total))
+        )
+        expected = [
+            np.mean([np.prod(chosen) for chosen in combinations(row, drawn)]) for row in numbers
+        ]
+        rows, columns = np.nonzero(numbers != 1)
+        found = mean_product(numbers[rows, columns], rows, np.full(20, total), np.full(20, drawn))
+        assert found == pytest.approx(np.array(expected), rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_information_imbalance_by_average_ranks(k):
+    for seed in range(4):
+        x, y = (kind(seed) for kind in (binary, relu))  # more samples than one block of rows
+        for first, second in ((x, y), (y, x), (x, x)):
+            w = weights(cdist(first, first, "sqeuclidean").round(9), k)
+            apart = cdist(second, second, "sqeuclidean").round(9) - 1e-3 * np.eye(300)
+            ranks = rankdata(apart, axis=1) - 1  # itself is the first
+            expected = 2 / 300 * (w * ranks).sum() / (300 * k)
+            assert rs.information_imbalance(first, second, k=k) == pytest.approx(
+                expected, rel=1e-12
+            )
+
+
+def cosines(z: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(z, axis=1, keepdims=True)
+    rows = np.divide(z, lengths, out=np.zeros_like(z), where=lengths > 0)
+    return rows @ rows.T
+
+
+@pytest.mark.parametrize("of", ["similarity", "distance"])
+def test_second_order_cosine_of_weighted_profiles(of):
+    x, y = (binary(seed, 40) for seed in range(2))
+    (p, q), total = (cosines(z) for z in (x, y)), 0.0
+    w, v = (weights(-part.round(9), 10) for part in (p, q))
+    a, b = (part if of == "similarity" else 1 - part.round(9) for part in (p, q))
+    for i in range(40):
+        union = w[i] + v[i] - w[i] * v[i]
+        lengths = sqrt((union * a[i] ** 2).sum() * (union * b[i] ** 2).sum())
+        total += (union * a[i] * b[i]).sum() / lengths if lengths > 0 else 0
+    assert rs.second_order_cosine(x, y, of=of) == pytest.approx(total / 40, rel=1e-9)
+
+
+@pytest.mark.parametrize("estimator", ["centered", "unbiased"])
+def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
+    x, y = (one_hot(seed, 60) + binary(seed, 60) @ np.eye(3, 8) for seed in range(2))
+    kernels = [z @ z.T for z in (x, y)]
+    masks = [weights(-kernel.round(9), 10) for kernel in kernels]
+
+    def product(k: int, l: int) -> float:
+        mask = np.sqrt(masks[k] * masks[l])
+        if estimator == "centered":
+            centred = [kernels[i] - kernels[i].mean(axis=1, keepdims=True) for i in (k, l)]
+            return float((mask * centred[0] * mask * centred[1]).sum())
+        a, b, n = mask * kernels[k], mask * kernels[l], len(x)
+        total = a.sum() * b.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (
+            a.sum(axis=0) @ b.sum(axis=1)
+        )
+        return float((a * b.T).sum() + total)
+
+    expected = product(0, 1) / sqrt(product(0, 0) * product(1, 1))
+    assert rs.cknna(x, y, kernel="linear", estimator=estimator) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
+    for x in (one_hot(0), binary(1), relu(2)):
+        w = weights(cdist(x, x, "sqeuclidean").round(9), 5)
+        edges = np.maximum(w, w.T)
+        degrees = edges.sum(axis=1)
+        expected = edges / np.sqrt(degrees[:, None] * degrees)
+        found = neighbour_operator(rs.Representation(x), 5)
+        assert found.toarray() == pytest.approx(expected, abs=1e-12)
+        exact = np.exp(-TEMPERATURES[:, None] * (1 - np.linalg.eigvalsh(expected))).mean(axis=1)
+        assert np.max(WEIGHT * np.abs(heat_trace(rs.Representation(x), k=5) - exact)) < 1e-15
+        assert chebyshev_traces(found)[2] == pytest.approx(
+            (2 * np.linalg.eigvalsh(expected) ** 2 - 1).sum()
+        )
+
+
+# ------------------------------------------------------------------------------------------- chance
+
+
+FEW = np.random.default_rng(4).integers(0, 2, (2, 6, 2)).astype(float)
+
+
+def test_chance_is_the_mean_over_all_permutations_of_tied_samples(subtests):
+    for spec, mean in [
+        ("mutual_knn[corrected=True]", 0),
+        ("mutual_knn[corrected=True,metric=euclidean]", 0),
+        ("cycle_knn[corrected=True,metric=euclidean]", 0),
+        ("cycle_knn[corrected=True,metric=inner]", 0),
+        ("information_imbalance", 1),
+        ("information_imbalance[corrected=True]", 1),
+        ("mka[baseline=permutation]", 0),
+        ("mka[baseline=permutation,symmetrize=True]", 0),
+    ]:
+        with subtests.test(f"{spec}"):
+            measure, (x, y) = rs.get_measure(spec).where(k=2), FEW
+            assert len(nearest(rs.Representation(x), k=2, metric="euclidean").ties.rows) > 3
+            values = [measure(x, y[list(order)]) for order in permutations(range(6))]
+            assert np.mean(values) == pytest.approx(mean, abs=1e-10)
+            assert np.std(values) > 0.05
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
+def test_the_chance_of_sharing_neighbours_is_the_one_that_is_documented(metric):
+    x, y = FEW
+    own = 1.0
+    for z in FEW:
+        w = graph(rs.Representation(z), NeighbourSearch(2, metric)).toarray()
+        own *= (w * w).sum() / 12
+    values = [
+        rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))
+    ]
+    assert np.mean(values) == pytest.approx(2 / 5 / sqrt(own), rel=1e-10)
+
+
+def test_unrelated_samples_with_ties_are_at_chance(subtests):
+    for spec, mean in [
+        ("mutual_knn[corrected=True]", 0),
+        ("mutual_knn[corrected=True,metric=euclidean]", 0),
+        ("cycle_knn[corrected=True]", 0),
+        ("information_imbalance[k=10,metric=cosine]", 1),
+        ("mka[baseline=permutation,k=10]", 0),
+    ]:
+        for kind in KINDS:
+            with subtests.test(f"{spec}, {kind}"):
+                measure, x, y = (
+                    rs.get_measure(spec),
+                    rs.Representation(KINDS[kind](1)),
+                    KINDS[kind](2),
+                )
+                orders = [np.random.default_rng(seed).permutation(300) for seed in range(20)]
+                values = np.array([measure(x, rs.Representation(y[order])) for order in orders])
+                assert abs(values.mean() - mean) < 4 * values.std(ddof=1) / sqrt(20)
+
+
+def test_constant_distances_leave_nothing_above_chance():
+    x = np.eye(30)  # all samples are equally far apart
+    assert rs.mutual_knn(x, x) == pytest.approx(1)
+    with pytest.raises(rs.Undefined, match="nothing is left above chance"):
+        rs.mutual_knn(x, x, corrected=True)
+
+
+# ------------------------------------------------------------------------------- order and identity
+
+
+@means_little
+def test_the_order_of_the_samples_makes_no_difference(subtests):
+    for spec in MEASURES:
+        for kind in KINDS:
+            with subtests.test(f"{spec}, {kind}"):
+                measure, x, y = rs.get_measure(spec), KINDS[kind](3), KINDS[kind](4)
+                order = np.random.default_rng(0).permutation(300)
+                try:
+                    expected = measure(x, y)
+                except rs.Undefined:
+                    with pytest.raises(rs.Undefined):
+                        measure(x[order], y[order])
+                    continue
+                assert measure(x[order], y[order]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_a_representation_with_ties_has_its_own_neighbours(subtests):
+    for name in [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"]:
+        for kind in KINDS:
+            with subtests.test(f"{name}, {kind}"):
+                x = KINDS[kind](5)
+                rotated = (
+                    3
+                    * x
+                    @ np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1],) * 2))[0]
+                )
+                assert rs.get_measure(name)(x, rotated) == pytest.approx(1, rel=1e-9)
+
+
+def test_a_copy_is_exactly_one(subtests):
+    for name in [*SETS, *LISTS]:
+        for kind in KINDS:
+            with subtests.test(f"{name}, {kind}"):
+                x = KINDS[kind](8)
+                assert rs.get_measure(name)(x, x.copy()) == 1
+
+
+@means_little
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(8, 14), st.integers(1, 3)),
+        elements=st.integers(-1, 2).map(float),
+    ),
+    st.integers(0, 10**6),
+    st.integers(1, 7),
+)
+@settings(max_examples=60, deadline=None)
+def test_integers(x, seed, k):
+    """Nothing depends on the order of the samples; identity is 1; lists share no more than sets."""
+    rng = np.random.default_rng(seed)
+    y, order = rng.integers(0, 3, (len(x), 2)).astype(float), rng.permutation(len(x))
+    if (x == x[0]).all() or (y == y[0]).all():
+        return
+    values = {}
+    for name in (*SETS, *LISTS, "cycle_knn"):
+        measure = rs.get_measure(name).where(k=k, metric="euclidean")
+        values[name] = measure(x, y)
+        assert 0 <= values[name] <= 1 + 1e-12
+        assert measure(x[order], y[order]) == pytest.approx(values[name], abs=1e-9)
+        assert name == "cycle_knn" or measure(x, x) == pytest.approx(1, abs=1e-9)
+    assert values["lcs_knn"] <= values["mutual_knn"] + 1e-12
+    imbalance = rs.information_imbalance(x, y, k=k)
+    assert (k + 1) / len(x) - 1e-12 <= imbalance <= 2
+    assert rs.information_imbalance(x[order], y[order], k=k) == pytest.approx(imbalance, abs=1e-9)
+
+
+# ----------------------------------------------------------------------------- where they are found
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
+def test_ties_across_blocks_of_rows(metric):
+    """The members of a row are all samples of its class, in whatever block they are."""
+    labels = np.arange(600) % 8
+    near = nearest(rs.Representation(np.eye(8)[labels]), k=10, metric=metric)
+    assert near.ties.rows.tolist() == list(range(600))
+    for row in (0, 255, 256, 511, 512, 599):
+        members = near.ties.members[near.ties.starts[row] : near.ties.starts[row + 1]]
+        same = np.flatnonzero(labels == labels[row])
+        assert members.tolist() == same[same != row].tolist()
+        assert near.listed[row].tolist() == members[:10].tolist()
+    assert near.ties.weights == pytest.approx(10 / 74)
+
+
+@pytest.mark.parametrize("name", [*SETS, *LISTS])
+def test_how_many_rows_are_compared_at_a_time_makes_no_difference(name, monkeypatch):
+    measure, x, y = rs.get_measure(name), relu(0), relu(1)
+    expected = measure(x, y)
+    monkeypatch.setattr(shared_neighbours, "ENTRIES", 2000)
+    assert measure(x, y) == pytest.approx(expected, rel=1e-12)
+
+
+def test_distances_that_differ_by_rounding_tie():
+    x = np.random.default_rng(0).integers(0, 3, (300, 12)).astype(float)
+    turned = 0.1 * x @ np.linalg.qr(np.random.default_rng(1).standard_normal((12, 12)))[0]
+    for metric in ("euclidean", "cosine", "inner"):
+        first, second = (
+            graph(rs.Representation(z), NeighbourSearch(7, metric)).toarray() for z in (x, turned)
+        )
+        assert np.array_equal(first, second)
+
+
+def test_no_ties_take_no_memory():
+    near = nearest(
+        rs.Representation(np.random.default_rng(0).standard_normal((300, 5))),
+        k=10,
+        metric="euclidean",
+    )
+    assert [part.size for part in near.ties] == [0, 0, 1, 0]
+
+
+def test_any_of_the_samples_that_tie_counts_as_found():
+    x = one_hot(0)
+    assert rs.neighbour_recall(x, k=10) == rs.neighbour_recall(x, k=10, metric="cosine") == 1
+
+
+def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
+    x = np.repeat(np.random.default_rng(0).standard_normal((100, 8)), 4, axis=0)
+    y = np.repeat(np.random.default_rng(1).standard_normal((100, 8)), 4, axis=0)
+    for spec in ("mutual_knn[k=2]", "jaccard[k=2]", "mka[k=2]", "lcs_knn[k=2]", "cycle_knn[k=2]"):
+        measure = rs.get_measure(spec)
+        assert measure(x, y, index="hnsw") == pytest.approx(measure(x, y), rel=1e-12)
+
+
+# -------------------------------------------------------------------------- wide data with ties
+
+WIDE = [
+    *(f"{name}[metric=euclidean]" for name in (*SETS, *LISTS, "cycle_knn")),
+    "information_imbalance", "mka", "kcka", "imd", "rsa[rdm=sqeuclidean]",
+    "rsa[compare=kendall,rdm=euclidean]", "cka[kernel=rbf]", "distance_correlation",
+]  # fmt: skip
+
+
+def wide(kind: str, n: int = 200) -> np.ndarray:
+    """Tied data with more columns than samples."""
+    rng = np.random.default_rng(3)
+    if kind == "one-hot":
+        return np.eye(300)[rng.integers(0, 150, n)]
+    if kind == "bags of words":
+        return np.array([np.bincount(rng.zipf(1.6, 5).clip(1, 2000) - 1, minlength=2000)
+                         for _ in range(n)], dtype=float)  # fmt: skip
+    if kind == "fingerprints":
+        bits = np.eye(1024)[rng.integers(0, 1024, n)] + np.eye(1024)[rng.integers(0, 1024, n)]
+        return (bits > 0).astype(float)
+    if kind == "many zero rows":
+        return (rng.random((n, 400)) < 1 / 400).astype(float)
+    if kind == "bits far away":
+        return rng.integers(0, 2, (n, 3)).astype(float)[:, rng.integers(0, 3, 300)] + 1e6
+    return 0.1 * (rng.integers(-1, 2, (n, 4)) @ rng.integers(-1, 2, (4, 500)))  # steps of 0.1
+
+
+WIDE_KINDS = (
+    "one-hot", "bags of words", "fingerprints", "many zero rows", "bits far away", "steps of 0.1"
+)  # fmt: skip
+
+
+def value_of(m: rs.Measure, x: np.ndarray, y: np.ndarray) -> float:
+    """The value, or NaN where the data have none."""
+    try:
+        return float(m(x, y))
+    except rs.Undefined:
+        return np.nan
+
+
+@pytest.mark.parametrize("kind", WIDE_KINDS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_no_rotation_breaks_the_ties_of_wide_data(kind, dtype):
+    """Neither constant columns nor the order of the samples change what is near."""
+    y = wide(kind).astype(dtype)
+    varying = y[:, np.ptp(y, axis=0) > 0]
+    x = np.random.default_rng(4).standard_normal((len(y), 3))
+    order = np.random.default_rng(5).permutation(len(y))
+    for spec in WIDE if dtype == "float64" else ("mka", "mutual_knn[metric=euclidean]"):
+        m = rs.get_measure(spec)
+        m = m.where(k=10) if "k" in m.defaults else m
+        value = value_of(m, x, y)
+        for other in (value_of(m, x, varying), value_of(m, x[order], y[order])):
+            assert other == pytest.approx(value, rel=1e-8, abs=1e-12, nan_ok=True), spec
+    for spec in ("mutual_knn[metric=euclidean]", "jaccard[metric=euclidean]", "mka[k=10]"):
+        assert float(rs.get_measure(spec)(y, varying)) == pytest.approx(1, rel=1e-9), spec
+
+
+@pytest.mark.parametrize("kind", WIDE_KINDS)
+def test_equal_distances_of_wide_data_are_equal_to_the_last_digit(kind):
+    y = wide(kind)
+    step = 0.1 if kind == "steps of 0.1" else 1.0
+    whole = np.round((y - y[0]) / step)
+    lengths = (whole**2).sum(axis=1)
+    exact = np.round(lengths[:, None] + lengths - 2 * whole @ whole.T).astype(int)
+    found = rs.rdm(y, "sqeuclidean")
+    assert np.allclose(found, step**2 * exact, rtol=1e-12, atol=1e-12)
+    if step == 1:
+        above = np.triu_indices(len(y), 1)
+        for value in np.unique(exact):
+            assert len(np.unique(found[above][exact[above] == value])) <= 1
+
+
+def test_permutations_carry_the_products_of_wide_data():
+    """Evidence of wide tied data is that of the same data without their empty columns."""
+    y = wide("one-hot", 60)
+    x = np.random.default_rng(4).standard_normal((60, 3))
+    narrow = y[:, y.any(axis=0)]
+    for spec in ("information_imbalance", "mutual_knn[metric=euclidean]"):
+        p = [rs.evidence(x, z, measures=spec, draws=19, progress=False).p(spec)[0, 0]
+             for z in (y, narrow)]  # fmt: skip
+        assert p[0] == p[1]

@@ -1,0 +1,451 @@
+"""Measures of many pairs in blocks of samples: equal to the plain functions, without their
+matrices."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+
+import resemblance as rs
+from resemblance.base import arrays
+from resemblance.contracts._measure import Measure
+from resemblance.contracts.claims import AllPairs, Scores
+from resemblance.data.representation import Representation, Undefined, comparing
+from resemblance.intermediates import grams, rank_bins, rectangles
+from resemblance.intermediates.rectangles import grid_of
+from resemblance.measures import distances, kernel_alignment
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """Any number of samples counts as many."""
+    monkeypatch.setattr(rectangles, "ABOVE", 0)
+
+
+def variants() -> list[Measure]:
+    """Every measure of the catalogue, with all values of its choices, that is computed in blocks
+    for many samples."""
+    blocked = []
+    for m in rs.list_measures():
+        choices = m.choices | ({"squared": (False, True)} if "squared" in m.defaults else {})
+        for values in itertools.product(*choices.values()):
+            variant = m.where(**dict(zip(choices, values)))
+            if variant.all_pairs and variant.all_pairs.above is not None:
+                blocked.append(variant)
+    return blocked
+
+
+BLOCKED = variants()
+
+
+def latent(n: int, *widths: int, noise: float = 0.1) -> list[np.ndarray]:
+    """Non-linear views of one latent space."""
+    rng = np.random.default_rng(n)
+    points = rng.standard_normal((n, 4))
+    return [
+        np.tanh(points @ rng.standard_normal((4, d))) + noise * rng.standard_normal((n, d))
+        for d in widths
+    ]
+
+
+def data(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two representations of a kind."""
+    rng = np.random.default_rng(1)
+    x, y = latent(45, 6, 9)
+    match kind:
+        case "wide":
+            return tuple(latent(20, 50, 70))  # type: ignore[return-value]
+        case "ties":
+            return rng.integers(2, size=(45, 5)) + 0.0, rng.integers(2, size=(45, 7)) + 0.0
+        case "duplicates":
+            return x[np.arange(45) // 3], y[np.arange(45) // 3]
+        case "nearly equal":
+            return x, x * (1 + 1e-6 * rng.standard_normal(x.shape))
+        case "turned":
+            (x,) = latent(300, 6)
+            return x, x @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
+        case "outlier":
+            return np.concatenate([x[:-1], 1e4 * x[-1:]]), y
+        case "offset":
+            return x + 100, y - 50
+        case "huge and tiny":
+            return 1e100 * x, 1e-100 * y
+        case "few":
+            return x[:5], y[:5]
+        case "one column":
+            return x[:, :1], y
+        case "constant":
+            return np.ones((45, 3)), y
+        case "both constant":
+            return np.ones((45, 3)), np.ones((45, 3))
+        case "one cluster":
+            return np.repeat(x[:2], [40, 5], axis=0), y
+    return x, y
+
+
+KINDS = (
+    "usual", "wide", "ties", "duplicates", "nearly equal", "outlier", "offset", "huge and tiny",
+    "few", "one column", "constant", "both constant", "one cluster", "turned",
+)  # fmt: skip
+
+
+def plain(m: Measure, x: Representation, y: Representation) -> float:
+    """The value of the plain function, which takes any number of samples for few."""
+    with pytest.MonkeyPatch.context() as few, comparing(x, y):
+        few.setattr(rectangles, "ABOVE", 4096)
+        return float(m.function(x, y, **dict(m.parameters)))
+
+
+def outcome(function, *args) -> tuple[object, str]:
+    """What a function returns, and the reason where it is undefined."""
+    try:
+        return function(*args), ""
+    except Undefined as error:
+        return None, str(error)
+
+
+def pair(kind: str) -> tuple[Representation, Representation]:
+    x, y = data(kind)
+    return Representation(x, "X"), Representation(y, "Y")
+
+
+def test_the_measures_with_matrices_of_all_pairs_are_here():
+    names = {m.name for m in BLOCKED}
+    assert {"distance_correlation", "rsm_norm_difference", "rsa", "cka"} <= names
+    assert len(BLOCKED) == 2 + 2 + 16 + 12
+    assert all(m.all_pairs.above == 4096 for m in BLOCKED)
+    assert not rs.cka.where(kernel="cosine").is_in_blocks(Representation(np.ones((5000, 1))))
+
+
+def test_values_are_those_of_the_plain_function(small_blocks, monkeypatch, subtests):
+    cases = list(itertools.product(BLOCKED, KINDS))
+    plainly = {(m, kind): outcome(plain, m, *pair(kind)) for m, kind in cases}
+    small_blocks()
+    for m, kind in cases:
+        with subtests.test(f"{m} {kind}"):
+            expected, reason = plainly[m, kind]
+            scores, blocked_reason = outcome(m.all_pairs, *([r] for r in pair(kind)))
+            assert blocked_reason == reason
+            if not reason:
+                (value,) = scores.values.ravel()
+                bound = m.diagnostics(*pair(kind)).get("rank_error", 0)
+                assert value == pytest.approx(expected, rel=1e-10, abs=1e-10 + bound)
+                is_coarse = kind in ("few", "one cluster", "outlier") or "kendall" in m.spec
+                assert bound < 0.01 or is_coarse
+
+
+def test_values_do_not_depend_on_other_pairs(monkeypatch, subtests):
+    for m in BLOCKED:
+        with subtests.test(str(m)):
+            monkeypatch.setattr(rank_bins, "WIDE", 64)
+            x, y, z, w = (Representation(a) for a in latent(40, 6, 9, 50, 6))
+            table = m.all_pairs([x, y, z], [y, w])
+            square = m.all_pairs([x, y, z, w], [x, y, z, w])
+            assert (square.values == square.values.T).all()
+            for (i, a), (j, b) in itertools.product(enumerate([x, y, z]), enumerate([y, w])):
+                alone = m.all_pairs([Representation(a.source)], [Representation(b.source)])
+                if a is not b:  # one array, or two that are equal
+                    assert alone.values[0, 0] == table.values[i, j]
+                assert table.values[i, j] == square.values[i, [1, 3][j]]
+
+
+def test_a_representation_is_most_similar_to_itself(subtests):
+    for m in BLOCKED:
+        with subtests.test(str(m)):
+            x = Representation(latent(40, 6)[0])
+            most_similar = 1.0 if m.larger_is_more_similar else 0.0
+            assert m.all_pairs([x], [x]).values[0, 0] == pytest.approx(most_similar, abs=1e-12)
+
+
+def test_tensors_and_single_precision(monkeypatch, subtests):
+    monkeypatch.setattr(rank_bins, "WIDE", 64)
+    x, y = latent(40, 6, 9)
+    for m in BLOCKED:
+        expected = m.all_pairs([Representation(x)], [Representation(y)]).values
+        tensors = [[Representation(torch.tensor(a))] for a in (x, y)]
+        single = [[Representation(a.astype("float32"), dtype="float32")] for a in (x, y)]
+        with subtests.test(str(m)):
+            assert m.all_pairs(*tensors).values == pytest.approx(expected, abs=1e-10, rel=1e-10)
+            assert m.all_pairs(*single).values == pytest.approx(expected, rel=2e-4)
+
+
+def test_arrays_of_other_libraries(monkeypatch, subtests):
+    def read_only(array):
+        copied = arrays.to_numpy(array).copy()
+        copied.flags.writeable = False
+        return copied
+
+    monkeypatch.setattr(rank_bins, "WIDE", 64)
+    x, y = latent(40, 6, 9)
+    plainly = {m: m.all_pairs([Representation(x)], [Representation(y)]).values for m in BLOCKED}
+    for module in (rectangles, rank_bins, distances):
+        monkeypatch.setattr(module, "to_numpy", read_only)
+    for m, expected in plainly.items():
+        strict = [[Representation(array_api_strict.asarray(a))] for a in (x, y)]
+        with subtests.test(str(m)):
+            assert m.all_pairs(*strict).values == pytest.approx(expected, rel=1e-12)
+
+
+def test_inputs_are_not_changed(monkeypatch):
+    monkeypatch.setattr(rank_bins, "WIDE", 64)
+    x, y = latent(40, 6, 9)
+    for a in (x, y):
+        a.flags.writeable = False
+    for m in BLOCKED:
+        m.all_pairs([Representation(x)], [Representation(y)])
+
+
+# ------------------------------------------------------------------------------------ many samples
+
+MANY = 4200
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["distance_correlation", "rsm_norm_difference", "rsa[compare=pearson]", "cka[kernel=rbf]"],
+)
+def test_many_samples_need_no_matrix_of_all_pairs(spec):
+    x, y = latent(MANY, 3, 4)
+    m = rs.get_measure(spec)
+    rs.compare({"x": x[:50]}, {"y": y[:50]}, measures=[m], progress=False)
+    tracemalloc.start()
+    result = rs.compare({"x": x}, {"y": y}, measures=[m], progress=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * MANY**2 / 4
+    value = result[m].item()
+    assert value == m.evaluate(Representation(x), Representation(y))
+    assert value == pytest.approx(plain(m, Representation(x), Representation(y)), rel=1e-10)
+
+
+def test_the_bound_of_ranks_is_recorded_of_many_samples(monkeypatch):
+    monkeypatch.setattr(rectangles, "ABOVE", 4096)
+    x, y = latent(MANY, 3, 4)
+    (record,) = rs.compare({"x": x}, {"y": y}, measures=["rsa"], progress=False).records()
+    assert 0 < record["rank_error"] < 1e-4
+    (few,) = rs.compare({"x": x[:99]}, {"y": y[:99]}, measures=["rsa"], progress=False).records()
+    assert "rank_error" not in few
+
+
+def test_caveats_and_chance_of_many_samples_need_no_matrix(monkeypatch):
+    monkeypatch.setattr(rectangles, "ABOVE", 4096)
+    x, y = (Representation(a) for a in latent(200, 60, 70))
+    measures = [rs.get_measure(s) for s in ("distance_correlation", "rsa[compare=cosine]")]
+    measures += [rs.cka.where(kernel="rbf"), rs.cka.where(kernel="laplace", estimator="lange")]
+    measures.append(rs.distance_correlation.where(squared=True))
+    expected = [(m.caveat(x, y), m.chance and m.chance(x, y)) for m in measures]
+    assert any(caveat for caveat, _ in expected)
+    monkeypatch.setattr(rectangles, "ABOVE", 100)
+    x, y = (Representation(r.source) for r in (x, y))
+    for m, (caveat, chance) in zip(measures, expected):
+        assert m.caveat(x, y) == caveat
+        if m.chance:
+            assert m.chance(x, y) == pytest.approx(chance, rel=1e-10)
+    assert max(np.size(part) for part in leaves(x) + leaves(y)) <= 200 * 70
+
+
+def leaves(x: Representation) -> list[np.ndarray]:
+    """The arrays of all views."""
+    values = [v if isinstance(v, tuple) else (v,) for v in x.views.values()]
+    return [np.asarray(part) for parts in values for part in parts if not isinstance(part, str)]
+
+
+# --------------------------------------------------------------------------------- selected places
+
+
+@pytest.mark.parametrize("count", [1, 2, 999, 1000])
+@pytest.mark.parametrize("kind", ["normal", "ties", "zeros", "equal", "clusters", "outlier"])
+def test_the_middle_is_selected_in_passes(count, kind, monkeypatch):
+    rng = np.random.default_rng(count)
+    values = {
+        "normal": np.abs(rng.standard_normal(count)),
+        "ties": rng.integers(3, size=count) / 3,
+        "zeros": rng.standard_normal(count).clip(0.5) - 0.5,
+        "equal": np.full(count, 0.1),
+        "clusters": rng.integers(2, size=count) + 1e-12 * rng.random(count),
+        "outlier": np.append(rng.random(count - 1), 1e9),
+    }[kind]
+    monkeypatch.setattr(rectangles, "COLLECTED", 20)
+    monkeypatch.setattr(rectangles, "PARTS", 8)
+    middle = (count - 1) // 2, count // 2
+    selected = rectangles.at_places(
+        lambda: iter(np.split(values, [count // 3])), count, middle, 2e9
+    )
+    scale = 4 * np.finfo(float).eps * 2e9  # equal but for rounding
+    assert selected.mean() == pytest.approx(np.median(values), abs=scale)
+    top = values.max() or 1.0
+    selected = rectangles.at_places(lambda: iter([values]), count, middle, top)
+    assert selected.mean() == pytest.approx(np.median(values), abs=4 * np.finfo(float).eps * top)
+
+
+@pytest.mark.parametrize("pairs", ["distinct", "all"])
+@pytest.mark.parametrize("n", [2, 3, 4, 40])
+def test_the_median_distance_is_that_of_all(n, pairs, monkeypatch):
+    from resemblance.intermediates.grams import median_distance
+
+    x = latent(n, 5)[0]
+    expected = median_distance(Representation(x), pairs)
+    monkeypatch.setattr(rectangles, "COLLECTED", 20)
+    selected = grams.middle_distance(Representation(x), pairs)
+    assert selected == pytest.approx(float(expected), rel=1e-14)
+
+
+# ------------------------------------------------------------------------------------------- ranks
+
+
+@pytest.mark.parametrize("shape", ["normal", "heavy tails", "two clusters", "integers"])
+def test_few_bins_have_a_bound_that_holds(shape, monkeypatch):
+    for name, number in (("BINS", 64), ("CELLS", 16), ("SAMPLE", 10)):
+        monkeypatch.setattr(rank_bins, name, number)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((30, 4))
+        if shape == "heavy tails":
+            x = rng.standard_cauchy((30, 4))
+        elif shape == "two clusters":
+            x[:15] += 100
+        elif shape == "integers":
+            x = rng.integers(3, size=(30, 4)) + 0.0
+        y = x + 0.3 * rng.standard_normal(x.shape)
+        for kind in ("euclidean", "cosine"):
+            m = rs.rsa.where(rdm=kind)
+            sides = Representation(x), Representation(y)
+            scores = m.all_pairs(*([side] for side in sides))
+            bound = m.diagnostics(*sides)["rank_error"]
+            error = abs(scores.values[0, 0] - plain(m, Representation(x), Representation(y)))
+            assert 0 < error <= bound
+            assert bound < 1.5
+
+
+def test_ranks_of_ties_are_exact():
+    x, y = pair("ties")
+    for kind in ("euclidean", "cosine"):
+        m = rs.rsa.where(rdm=kind)
+        scores = m.all_pairs([x], [y])
+        assert scores.values[0, 0] == pytest.approx(plain(m, x, y), abs=1e-12)
+        assert m.diagnostics(x, y)["rank_error"] == 0
+
+
+# --------------------------------------------------------------------------------- eigenvalues, MMD
+
+
+@pytest.mark.parametrize("kind", ["random", "positive", "opposite", "low rank", "zero"])
+def test_the_largest_eigenvalue_is_that_of_the_matrix(kind):
+    rng = np.random.default_rng(0)
+    n = 60
+    q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    spectrum = {
+        "random": rng.standard_normal(n),
+        "positive": np.linspace(0, 1, n),
+        "opposite": np.append(np.linspace(-0.5, 0.5, n - 2), [-1, 1]),
+        "low rank": np.append(np.zeros(n - 2), [-3, 2]),
+        "zero": np.zeros(n),
+    }[kind]
+    matrix = (q * spectrum) @ q.T
+    matrix = (matrix + matrix.T) / 2
+    none = np.zeros((n, n))
+    x, y = (Representation(np.ones((n, 1))) for _ in range(2))
+    entries = [lambda at, m=m: m[at.rows, at.columns].copy() for m in (matrix, none)]
+    values = distances.largest_eigenvalues(entries, grid_of([x], [y]), np.ones(1), np.ones(1))
+    assert values == pytest.approx([np.abs(spectrum).max()], rel=1e-12)
+
+
+def mmd_of_matrix(x: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
+    """The formula, from the matrix of all distances."""
+    width = max(x.shape[1], y.shape[1])
+    both = np.concatenate([np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (x, y)])
+    distances = np.linalg.norm(both[:, None] - both[None], axis=2)
+    n = len(x)
+    sigma = bandwidth * np.median(distances[np.triu_indices(2 * n, 1)])
+    kernel = np.exp(-((distances / sigma) ** 2) / 2)
+    within = kernel[:n, :n].sum() + kernel[n:, n:].sum() - 2 * n
+    return float(np.sqrt(max(0, within / (n * (n - 1)) - 2 * kernel[:n, n:].mean())))
+
+
+@pytest.mark.parametrize("kind", ["usual", "wide", "ties", "duplicates", "outlier", "few"])
+def test_mmd_is_that_of_the_matrix(kind, monkeypatch):
+    monkeypatch.setattr(rectangles, "COLLECTED", 100)
+    x, y = data(kind)
+    y = y[:, : x.shape[1]] + 0.5
+    assert rs.mmd(x, y, bandwidth=0.7) == pytest.approx(mmd_of_matrix(x, y, 0.7), abs=1e-8)
+    tensors = torch.tensor(x), torch.tensor(y)
+    of_tensors = float(rs.mmd(*tensors, bandwidth=0.7))
+    assert of_tensors == pytest.approx(rs.mmd(x, y, bandwidth=0.7), rel=1e-12)
+
+
+def test_mmd_needs_a_median():
+    x = np.zeros((20, 2))
+    with pytest.raises(Undefined, match="the kernel has no width"):
+        rs.mmd(x, x + np.eye(20, 2))
+
+
+# -------------------------------------------------------------------------------- without a value
+
+
+SIZES: list[tuple[int, int]] = []
+
+
+def means_apart(xs, ys) -> Scores:
+    SIZES.append((len(xs), len(ys)))
+    if any(np.ptp(r.array) == 0 for r in (*xs, *ys)):
+        raise Undefined("it is constant")
+    means = [np.array([float(np.mean(r.array)) for r in side]) for side in (xs, ys)]
+    apart = np.abs(means[0][:, None] - means[1])
+    return Scores(apart, {"twice": 2 * apart})
+
+
+@rs.measure(
+    label="Apart",
+    family="statistic",
+    invariant_to={"permutation"},
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="klabunde2025similarity",
+    all_pairs=AllPairs(means_apart, above=10),
+)
+def apart(x, y) -> float:
+    """Apart: the difference of two means."""
+    raise AssertionError("the blocks serve all of these pairs")
+
+
+def test_pairs_without_a_value_are_computed_alone_and_the_others_together_once(subtests):
+    reps = dict(zip("abcdef", latent(20, 3, 4, 5, 6, 7, 8)))
+    plain = rs.compare(reps, measures=apart, progress=False)
+    bad = {
+        "nan": np.where(np.arange(20)[:, None] == 3, np.nan, reps["a"]),
+        "flat": np.ones((20, 2)),
+    }
+    for sides in ((bad | reps,), (reps | bad, reps), (reps, bad | reps)):
+        with subtests.test(rows=len(sides[0]), columns=len(sides[-1])):
+            SIZES.clear()
+            compared = rs.compare(*sides, measures=apart, progress=False)
+            pairs = np.ix_(
+                *([side.index(n) for n in reps] for side in (compared.rows, compared.columns))
+            )
+            assert np.array_equal(compared["apart"][pairs], plain["apart"])
+            assert np.array_equal(compared.numbers["apart"]["twice"][pairs], 2 * plain["apart"])
+            assert len(compared.failures) == compared["apart"].size - 36
+            for failure in compared.failures:
+                assert ("NaN" if "nan" in failure[1:3] else "constant") in failure.reason
+            assert SIZES.count((6, 6)) == 1
+            assert sum(rows * columns for rows, columns in SIZES if rows * columns != 36) < 80
+
+
+def test_linear_kernels_are_compared_by_entries_as_by_features(monkeypatch, subtests):
+    arrays = latent(40, 6, 14, 30, 39, 60, 3)
+    specs = ["ensd", "cka", "cka[estimator=debiased]", "cka[estimator=lange]"]
+    by_entries = rs.compare(arrays, measures=specs, progress=False)
+    monkeypatch.setattr(grams, "is_by_pairs", lambda x, y: False)
+    monkeypatch.setattr(kernel_alignment, "is_by_pairs", lambda x, y: False)
+    for spec, i, j in itertools.product(specs, range(6), range(6)):
+        with subtests.test(f"{spec} {i} {j}"):
+            by_features = rs.get_measure(spec).evaluate(
+                *map(Representation, (arrays[i], arrays[j]))
+            )
+            assert by_entries[spec][i, j] == pytest.approx(by_features, rel=1e-12)

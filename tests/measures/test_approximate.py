@@ -1,0 +1,427 @@
+"""Approximate nearest neighbours: what is found, what is missed and recorded, and files of older
+formats."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import faiss
+import numpy as np
+import pytest
+from factories.output import emitted
+
+import resemblance as rs
+from resemblance import cli
+from resemblance.comparison.comparison import Diagnostic
+from resemblance.comparison.store import FORMAT
+from resemblance.intermediates import approximate
+from resemblance.intermediates.neighbours import neighbours
+from resemblance.intermediates.recall import SAMPLE
+from resemblance.report import terminal, write_page
+from resemblance.report.output import as_json
+
+MEASURES = [
+    "mka[k=15]", "mka[k=15,metric=cosine]", "kcka[k=15]", "jaccard",
+    "rank_similarity[metric=euclidean]", "second_order_cosine", "mutual_knn",
+    "mutual_knn[metric=inner]", "cycle_knn[corrected=True]", "lcs_knn",
+    "edit_distance_knn[metric=euclidean]", "cknna", "cknna[kernel=linear]",
+]  # fmt: skip
+
+
+def clusters(n: int = 600, d: int = 8, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)) + 4 * rng.standard_normal((10, d))[rng.integers(10, size=n)]
+
+
+def isotropic(n: int = 600, d: int = 40, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """How many entries each row of a has in common with that of b."""
+    return np.array([len(np.intersect1d(p, q)) for p, q in zip(a, b)])
+
+
+@pytest.fixture
+def poor(monkeypatch):
+    """A graph with hardly any links, searched with hardly any effort."""
+    for name, value in {"LINKS": 4, "BUILD": 5, "SEARCH": 1}.items():
+        monkeypatch.setattr(approximate, name, value)
+
+
+# ------------------------------------------------------------------------------------ what is found
+
+
+def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
+    for spec in MEASURES:
+        with subtests.test(str(spec)):
+            x = clusters()
+            y = x + 0.5 * clusters(seed=1)
+            m = rs.get_measure(spec)
+            assert m(x, y, index="hnsw") == m(x, y)
+            assert m.where(index="exact") == m
+            assert (m.extra, m.where(index="hnsw").extra) == (None, "neighbours")
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
+def test_found_in_the_order_of_the_exact_search(metric):
+    """Also where single precision does not tell samples apart; all samples have cosine 0 with a
+    zero row."""
+    x = clusters()
+    x[::3] = x[1::3] + 1e-9 * isotropic(200, 8)
+    x[5] = 0
+    r = rs.Representation(x)
+    exact, found = (neighbours(r, k=10, metric=metric, index=index) for index in ("exact", "hnsw"))
+    some = np.arange(600) != 5 if metric != "euclidean" else slice(None)
+    assert np.array_equal(exact[some], found[some])
+    assert 5 not in found[5]
+
+
+def test_duplicates_of_a_sample_are_its_neighbours_and_itself_is_not():
+    x = np.tile(clusters(200), (3, 1))
+    found = neighbours(rs.Representation(x), k=2, metric="euclidean", index="hnsw")
+    rows = np.arange(600)
+    assert not (found == rows[:, None]).any()
+    assert np.array_equal(found, neighbours(rs.Representation(x), k=2, metric="euclidean"))
+    assert (found % 200 == (rows % 200)[:, None]).all()
+
+
+def test_as_many_neighbours_as_there_are_others():
+    r = rs.Representation(clusters(40))
+    assert np.array_equal(
+        neighbours(r, k=39, metric="euclidean", index="hnsw"),
+        neighbours(r, k=39, metric="euclidean"),
+    )
+
+
+def test_too_few_found_has_a_remedy(monkeypatch):
+    monkeypatch.setattr(approximate, "LINKS", 2)
+    x = np.repeat(clusters(20), 100, axis=0)  # twenty points, each a hundred times
+    with pytest.raises(rs.Undefined, match=r'of 300 neighbours of a sample; take index="exact"'):
+        rs.mka(x, x[::-1].copy(), k=300, index="hnsw")
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (np.ones((50, 3)), "no sample has nearest neighbours"),
+        (clusters(10), "k must be from 1 to 9"),
+    ],
+)
+def test_the_errors_are_those_of_the_exact_search(x, message):
+    for index in ("exact", "hnsw"):
+        with pytest.raises(rs.Undefined, match=message):
+            neighbours(rs.Representation(x), k=10, metric="euclidean", index=index)
+
+
+def test_the_same_in_another_process_with_other_threads(poor):
+    code = (
+        "import sys, numpy as np, resemblance as rs; from resemblance.intermediates import "
+        "approximate, neighbours as n;"
+        "approximate.LINKS, approximate.BUILD, approximate.SEARCH = 4, 5, 1;x = "
+        "rs.Representation(np.random.default_rng(0).standard_normal((600, "
+        "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "
+        "index='hnsw').tobytes())"
+    )
+    here = neighbours(rs.Representation(isotropic()), k=10, metric="euclidean", index="hnsw")
+    threads = os.environ | {"OMP_NUM_THREADS": "3"}
+    there = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, env=threads
+    )
+    assert there.stdout == here.tobytes()
+
+
+def test_the_number_of_threads_is_restored():
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(3)
+    try:
+        rs.neighbour_recall(clusters(100), k=5)
+        assert faiss.omp_get_max_threads() == 3
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+# ----------------------------------------------------------------------------------- what is missed
+
+
+def test_recall_is_the_share_of_the_exact_neighbours(poor):
+    r = rs.Representation(isotropic())
+    exact, found = (
+        neighbours(r, k=10, metric="cosine", index=index) for index in ("exact", "hnsw")
+    )
+    recall = rs.neighbour_recall(r, k=10, metric="cosine")
+    assert recall == shared(exact, found).sum() / exact.size
+    assert 0 < recall < 0.9
+    assert rs.neighbour_recall(r, k=10, metric="cosine", index="exact") == 1
+    assert rs.neighbour_recall(clusters(), k=10) > recall
+
+
+def test_recall_of_many_samples_is_estimated(poor):
+    r = rs.Representation(isotropic(3000))
+    exact, found = (
+        neighbours(r, k=10, metric="euclidean", index=index) for index in ("exact", "hnsw")
+    )
+    shares = shared(exact, found) / 10
+    recall = rs.neighbour_recall(r, k=10)
+    assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / SAMPLE**0.5)
+    assert recall != shares.mean()
+    r.forget()
+    kept = [value for value in r.views.values() if type(value) is float]
+    assert recall in kept  # is not computed again
+    assert rs.neighbour_recall(r, k=10) == recall
+
+
+def test_mistakes_are_named(subtests):
+    for x, parameters, message in [
+        (clusters(30), {"k": 30}, "k must be from 1 to 29"),
+        (
+            clusters(30),
+            {"k": 5, "metric": "manhattan"},
+            "metric must be one of 'cosine', 'euclidean', 'inner'",
+        ),
+        (clusters(30), {"k": 5, "index": "ivf"}, "index must be one of 'exact', 'hnsw'"),
+        (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
+        (np.ones((30, 2)), {"k": 5}, "is constant"),
+    ]:
+        with subtests.test(f"{message}"), pytest.raises(ValueError, match=message):
+            rs.neighbour_recall(x, **parameters)
+
+
+def test_a_missing_package_names_its_extra(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *a: None if name == "faiss" else found(name, *a)
+    )
+    x = clusters(100)
+    assert rs.mka(x, x, k=5) == pytest.approx(1)
+    calls = (
+        lambda: rs.mka(x, x, k=5, index="hnsw"),
+        lambda: rs.compare([x, x], measures="jaccard[index=hnsw]", progress=False),
+        lambda: rs.neighbour_recall(x, k=5),
+    )
+    for call in calls:
+        with pytest.raises(
+            ImportError, match=r'faiss is not installed: pip install .*\[neighbours\]"'
+        ):
+            call()
+
+
+# --------------------------------------------------------------------------------- what is recorded
+
+POOR = [
+    "mka[k=15,index=hnsw]",
+    "cycle_knn[index=hnsw]",
+    "cknna[index=hnsw,kernel=linear]",
+    "second_order_cosine",
+]
+
+
+@pytest.fixture
+def reps() -> dict[str, np.ndarray]:
+    return {"a": isotropic(), "b": isotropic() + 0.5 * isotropic(seed=1), "c": clusters()}
+
+
+@pytest.fixture
+def compared(reps, poor) -> rs.Comparison:
+    return rs.compare(reps, measures=POOR, progress=False)
+
+
+def of(comparison: rs.Comparison, spec: str) -> np.ndarray:
+    """The recalls of a measure as a matrix."""
+    spec = comparison.info(spec).spec
+    found = {
+        (r.x, r.y): r.value
+        for r in comparison.diagnostics
+        if (r.measure, r.name) == (spec, "neighbour_recall")
+    }
+    return np.array([[found[x, y] for y in comparison.columns] for x in comparison.rows])
+
+
+def test_the_lower_recall_of_a_pair_is_recorded(reps, compared):
+    for spec, parameters in {
+        "mka": {"k": 15},
+        "cycle_knn": {"k": 10, "metric": "cosine"},
+        "cknna": {"k": 10, "metric": "inner"},
+    }.items():
+        own = [rs.neighbour_recall(x, **parameters) for x in reps.values()]
+        assert np.array_equal(of(compared, spec), np.minimum.outer(own, own))
+        assert own[0] < 0.9
+    assert {r.measure.split("[")[0] for r in compared.diagnostics} == {"mka", "cycle_knn", "cknna"}
+
+
+def test_an_exact_search_leaves_every_output_as_it_was(reps):
+    result = rs.compare(reps, measures=["mka[k=15]", "jaccard"], progress=False)
+    assert {diagnostic.name for diagnostic in result.diagnostics} == {"chance"}
+    assert list(result.records()[0]) == ["measure", "label", "x", "y", "value", "reason", "chance"]
+    assert emitted(result, "csv").startswith("measure,label,x,y,value,reason,chance\n")
+    assert "recall" not in emitted(result, "table") + repr(result) + as_json(result)
+
+
+@pytest.mark.parametrize("workers", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_recorded_by_workers(reps, compared, workers):
+    context = {"mp_context": get_context("fork")} if workers is ProcessPoolExecutor else {}
+    with workers(2, **context) as executor:
+        result = rs.compare(reps, measures=POOR, executor=executor, progress=False)
+    assert result.diagnostics == compared.diagnostics
+    assert all(np.array_equal(result[m.spec], compared[m.spec]) for m in compared.measures)
+
+
+def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
+    path, done = tmp_path / "run.db", []
+    first = dict(list(reps.items())[:2])
+    rs.compare(first, measures=POOR, save=path, progress=False)
+    result = rs.compare(
+        reps, measures=POOR, save=path, progress=lambda count, total: done.append(total)
+    )
+    assert done[-1] == 3 * 4 + 2 * 2  # the pairs with c, two measures of two of them in both orders
+    assert result.diagnostics == rs.load(path).diagnostics == compared.diagnostics
+    done.clear()
+    assert (
+        rs.compare(reps, measures=POOR, save=path, progress=lambda *_: done.append(1)).diagnostics
+        == compared.diagnostics
+    )
+    assert not done
+    compared.save(tmp_path / "other.db")
+    assert rs.load(tmp_path / "other.db").diagnostics == compared.diagnostics
+
+
+@pytest.mark.parametrize(
+    "spec", ["mka[k=15,index=hnsw]", "mka[index=hnsw,k=15]", " MKA[ index=hnsw, k=15 ]"]
+)
+def test_found_with_the_parameters_in_any_order(spec, compared):
+    assert compared.info(spec).spec == "mka[index=hnsw,k=15]"
+    assert np.array_equal(compared[spec], compared["mka"])
+    for other in (
+        "mka[k=16,index=hnsw]",
+        "mka[k=15]",
+        "mka[index=hnsw,k=15",
+        "mka[k=15)(,index=hnsw]",
+    ):
+        with pytest.raises(KeyError, match="no measure"):
+            compared[other]
+
+
+@pytest.mark.parametrize("k", [5.0, "5", True, None])
+def test_recall_needs_a_whole_number_of_neighbours(k):
+    with pytest.raises(ValueError, match=r"neighbour_recall: k must be an integer; got"):
+        rs.neighbour_recall(isotropic(), k=k)
+
+
+def test_written_wherever_results_are(compared, tmp_path):
+    note = "mka[index=hnsw,k=15]: neighbour recall 0."
+    assert note in emitted(compared, "table")
+    assert "neighbour recall 0." in repr(compared)
+    assert "neighbour recall 0." in compared._repr_html_()
+    name, _, value = note.partition(": ")
+    text = write_page(compared, tmp_path / "p.html").read_text()
+    assert f"<dt>{name}</dt><dd>{value}" in text
+    records = json.loads(as_json(compared))["records"]
+    assert records == compared.records()
+    assert {
+        r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"
+    } == {True}
+    assert [r["neighbour_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
+    assert emitted(compared, "csv").splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
+    assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
+    assert (
+        compared.to_xarray()["mka[index=hnsw,k=15]"]
+        .attrs["diagnostics"]
+        .startswith("neighbour recall 0.")
+    )
+    assert "diagnostics" not in compared.to_xarray()["second_order_cosine"].attrs
+    many = rs.compare(
+        {str(i): x for i in range(9) for x in [isotropic(60, seed=i)]},
+        measures=POOR,
+        progress=False,
+    )
+    assert any(
+        str(part).startswith("mka[index=hnsw,k=15]: neighbour")
+        for part in terminal.comparison_tables(many)
+    )
+
+
+def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", isotropic())
+    np.save("b.npy", isotropic(seed=1))
+    assert (
+        cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]", "--format", "json"]) == 0
+    )
+    value = json.loads(capsys.readouterr().out)["records"][1]["neighbour_recall"]
+    recalls = [rs.neighbour_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
+    assert value == min(recalls) < 1
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]"]) == 0
+    assert "jaccard[index=hnsw]: neighbour recall 0." in capsys.readouterr().out
+
+
+# ----------------------------------------------------------------- diagnostics of one's own measure
+
+
+@rs.measure(
+    label="Trimmed",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    symmetric=True,
+    reference="klabunde2025similarity",
+    diagnostics=lambda x, y, share, **_: {"left_out": round(share * x.shape[0])} if share else {},
+)
+def trimmed(x, y, *, share: float = 0.1) -> float:
+    """Trimmed: a difference that leaves out samples."""
+    return float(share + abs(np.median(x.array) - np.median(y.array)))
+
+
+@rs.measure(
+    label="Taken",
+    family="statistic",
+    larger_is_more_similar=False,
+    range=(0, 1),
+    symmetric=True,
+    reference="klabunde2025similarity",
+    diagnostics=lambda x, y: {"value": 1.0},
+)
+def taken(x, y) -> float:
+    """Taken: a measure whose diagnostic has the name of a column."""
+    return 0.0
+
+
+def test_diagnostics_depend_on_the_parameters():
+    x, y = clusters(50), isotropic(50)
+    result = rs.compare(
+        {"x": x}, {"y": y}, measures=[trimmed, trimmed.where(share=0.5)], progress=False
+    )
+    assert result.diagnostics == (
+        Diagnostic("trimmed", "x", "y", "left_out", 5.0),
+        Diagnostic("trimmed[share=0.5]", "x", "y", "left_out", 25.0),
+    )
+    assert "left out 25" in repr(result)
+    assert trimmed.where(share=0.0).diagnostics(*map(rs.Representation, (x, y))) == {}
+    with pytest.raises(ValueError, match="a diagnostic cannot be called 'value'"):
+        rs.compare([x, y], measures=[taken], progress=False)
+
+
+# --------------------------------------------------------------------------- files of other formats
+
+
+def test_a_file_of_another_format_is_refused_in_one_line(reps, tmp_path, subtests):
+    path = tmp_path / "other.db"
+    rs.compare(reps, measures="cka", progress=False).save(path)
+    for version in (*range(1, FORMAT), FORMAT + 1):
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.close()
+        before = path.read_bytes()
+        for use in (rs.load, lambda file: rs.compare(reps, save=file, progress=False)):
+            with subtests.test(version=version):
+                with pytest.raises(ValueError, match=f"format {version}.*compare again") as error:
+                    use(path)
+                assert str(error.value).startswith(str(path))
+                assert "\n" not in str(error.value)
+                assert path.read_bytes() == before

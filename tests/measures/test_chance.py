@@ -1,0 +1,273 @@
+"""What unrelated representations score: exactly the mean over all orders of the samples."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.data.representation import Representation
+from resemblance.measures.inner_products import above_chance
+from resemblance.measures.neighbour_lists import _longest_increasing
+from resemblance.report.comparing.figures import heat_map
+from resemblance.report.maps import page_data
+from resemblance.report.of_comparison import result_of
+from resemblance.report.terminal import comparison_tables
+
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
+N = 5
+ORDERS = [list(order) for order in itertools.permutations(range(N))]
+KNOWN = [
+    "cka", "cka[kernel=cosine]", "cka[kernel=rbf]", "cka[bandwidth=0.7,kernel=laplace]",
+    "cka[estimator=debiased]", "cka[estimator=lange]", "cka[estimator=lange,kernel=rbf]",
+    "cka[estimator=debiased,kernel=cosine]", "cka[estimator=features]",
+    "rsa", "rsa[compare=pearson]", "rsa[compare=kendall]", "rsa[compare=cosine]",
+    "rsa[compare=cosine,rdm=euclidean]",
+    "distance_correlation[squared=True]",
+    "mean_cca[aggregation=mean_squared]", "mean_cca[aggregation=mean_squared,divisor=width]",
+    "linear_regression", "linear_regression[predict=first]",
+    "subspace_overlap[k=2]", "eigenspace_overlap", "ensd", "pwcka", "pwcka[explained_variance=0.6]",
+    "gulp[squared=True]", "gulp[ridge=0.1,squared=True]",
+    "mka[k=3]", "mka[k=3,symmetrize=True]", "mka[diagonal=False,k=3]", "mka[k=2,metric=cosine]",
+    "mka[baseline=permutation,k=3]", "kcka[k=3]", "kcka[k=3,variant=code]",
+    "mutual_knn[k=2]", "mutual_knn[corrected=True,k=3]", "mutual_knn[k=2,metric=inner]",
+    "cycle_knn[k=2]", "cycle_knn[corrected=True,k=2]", "cknna[estimator=centered,k=3]",
+    "cknna[estimator=centered,k=2,kernel=linear]",
+    "information_imbalance", "information_imbalance[corrected=True,k=2]",
+    "jaccard[k=2]", "jaccard[k=3]", "rank_similarity[k=3]", "lcs_knn[k=2]", "lcs_knn[k=3]",
+    "disagreement",
+]  # fmt: skip
+UNKNOWN = [
+    "distance_correlation", "mean_cca", "svcca", "pwcca", "gulp", "procrustes", "nbs",
+    "edit_distance_knn", "cknna", "second_order_cosine", "mmd", "sliced_wasserstein",
+    "linear_predictivity",
+]  # fmt: skip
+ORDERED = {"jaccard", "rank_similarity", "lcs_knn"}  # without a closed form where samples tie
+KINDS = {"tall": (3, 3), "wide": (8, 9), "tied": (3, 3)}
+
+
+def pair(kind: str, seed: int = 0) -> tuple[Representation, Representation]:
+    rng = np.random.default_rng([seed, N])
+    x, y = (
+        0.5 + rng.standard_normal((N, width)) + 4 * rng.standard_normal((N, 1))
+        for width in KINDS[kind]
+    )
+    if kind == "tied":  # values of few kinds, and equal rows
+        x, y = np.round(x), np.round(y)
+        x[1], y[4] = x[0], y[3]
+    return Representation(x), Representation(y)
+
+
+def with_classes(spec: str, pair: tuple[Representation, Representation]) -> rs.Measure:
+    """The measure, or for outputs of different widths one that takes them."""
+    x, y = pair
+    return rs.get_measure("rsa" if spec == "disagreement" and x.shape != y.shape else spec)
+
+
+def mean_over_orders(measure: rs.Measure, x: Representation, y: Representation) -> float:
+    values = [measure.evaluate(x, Representation(y.source[order])) for order in ORDERS]
+    return float(np.mean(values))
+
+
+def test_chance_is_the_mean_over_all_orders(subtests):
+    for spec in KNOWN:
+        for kind in KINDS:
+            with subtests.test(f"{spec}, {kind}"):
+                x, y = pair(kind)
+                measure = with_classes(spec, (x, y))
+                if kind == "tied" and measure.name in ORDERED:
+                    with pytest.raises(rs.Undefined, match="no closed form of chance where"):
+                        measure.chance(x, y)
+                    continue
+                assert measure.chance(x, y) == pytest.approx(
+                    mean_over_orders(measure, x, y), rel=1e-9, abs=1e-9
+                )
+
+
+def test_chance_is_claimed_exactly_where_it_is_known():
+    assert all(rs.get_measure(spec).chance for spec in KNOWN)
+    assert not any(rs.get_measure(spec).chance for spec in UNKNOWN)
+    names = {spec.partition("[")[0] for spec in KNOWN}
+    assert {m.name for m in rs.list_measures() if m.chance} <= names
+
+
+def test_chance_of_biased_cka_follows_from_the_dimensions():
+    rng = np.random.default_rng(0)
+    arrays = rng.standard_normal((60, 20)), rng.standard_normal((60, 90)) * np.arange(1, 91)
+    ratios = []
+    for values in arrays:
+        spectrum = np.linalg.svd(values - values.mean(axis=0), compute_uv=False) ** 2
+        ratios.append(spectrum.sum() ** 2 / (spectrum**2).sum())
+    x, y = map(Representation, arrays)
+    assert rs.cka.chance(x, y) == pytest.approx(np.sqrt(ratios[0] * ratios[1]) / 59, rel=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["jaccard", "rank_similarity", "lcs_knn", "mutual_knn"])
+def test_chance_of_ten_neighbours_is_the_mean_over_independent_data(spec):
+    rng, measure = np.random.default_rng(1), rs.get_measure(spec)
+    x = Representation(rng.standard_normal((40, 6)))
+    others = [Representation(rng.standard_normal((40, 6))) for _ in range(150)]
+    values = [measure.evaluate(x, y) for y in others]
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    assert abs(np.mean(values) - measure.chance(x, others[0])) < 4 * error
+
+
+def test_the_mean_longest_increasing_subsequence_is_that_of_all_orders():
+    def longest(order):
+        best = []
+        for i, number in enumerate(order):
+            best.append(1 + max((best[j] for j in range(i) if order[j] < number), default=0))
+        return max(best, default=0)
+
+    for m in range(7):
+        mean = np.mean([longest(order) for order in itertools.permutations(range(m))])
+        assert _longest_increasing(m) == pytest.approx(mean, rel=1e-12)
+
+
+def test_lists_of_most_samples_have_no_chance_that_is_cheap():
+    x, y = (Representation(a) for a in np.random.default_rng(2).standard_normal((2, 60, 5)))
+    with pytest.raises(rs.Undefined, match="not computed where k=50 of 60"):
+        rs.lcs_knn.where(k=50).chance(x, y)
+    assert 0 < rs.lcs_knn.where(k=20).chance(x, y) < 20 / 59
+
+
+# ------------------------------------------------------------------------------------ above chance
+
+
+def test_corrected_values_are_those_above_chance(subtests):
+    for kind in KINDS:
+        for spec, corrected in [
+            ("mutual_knn[k=3]", {"corrected": True}),
+            ("cycle_knn[k=2]", {"corrected": True}),
+            ("mka[k=3]", {"baseline": "permutation"}),
+            ("mka[k=3,symmetrize=True]", {"baseline": "permutation"}),
+        ]:
+            with subtests.test(f"{spec}, {kind}"):
+                x, y = pair(kind)
+                measure = rs.get_measure(spec)
+                value, chance = measure.evaluate(x, y), measure.chance(x, y)
+                above = (value - chance) / (1 - chance)
+                assert measure.where(**corrected).evaluate(x, y) == pytest.approx(
+                    above, rel=1e-12, abs=1e-12
+                )
+
+
+def test_corrected_imbalance_is_one_minus_what_is_above_chance():
+    """Of the way from chance to the smallest value that there is for n samples, not to 0."""
+    x, y = pair("tall")
+    measure = rs.information_imbalance.where(k=2)
+    smallest = (2 + 1) / N
+    above = (measure.evaluate(x, y) - 1) / (smallest - 1)
+    assert measure.where(corrected=True).evaluate(x, y) == pytest.approx(1 - above, rel=1e-12)
+    assert measure.where(corrected=True).evaluate(x, x) == 0
+
+
+def test_nothing_is_above_chance_where_that_is_the_best_value():
+    with pytest.raises(rs.Undefined, match="nothing is left above chance"):
+        above_chance(1.0, 1.0)
+    assert above_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
+
+
+# ---------------------------------------------------------------------------------- in a comparison
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    rng = np.random.default_rng(3)
+    arrays = {name: rng.standard_normal((30, 5 + i)) for i, name in enumerate("abc")}
+    arrays["tied"] = np.round(rng.standard_normal((30, 2)))
+    measures = ["cka", "mutual_knn", "linear_regression", "jaccard", "procrustes"]
+    return rs.compare(arrays, measures=measures, progress=False)
+
+
+def test_a_comparison_records_the_chance_of_each_pair(comparison):
+    records = {(r["measure"], r["x"], r["y"]): r["chance"] for r in comparison.records()}
+    assert records["mutual_knn", "a", "b"] == pytest.approx(10 / 29)
+    assert records["linear_regression", "a", "c"] == pytest.approx(5 / 29)
+    assert records["linear_regression", "c", "a"] == pytest.approx(7 / 29)
+    assert records["cka", "a", "b"] == records["cka", "b", "a"] > 0
+    # nothing is tested against itself, and without a closed form nothing is recorded
+    for without in [("cka", "a", "a"), ("procrustes", "a", "b"), ("jaccard", "a", "tied")]:
+        assert records[without] is None
+    assert records["jaccard", "a", "b"] is not None
+    assert comparison["jaccard"][0, 3] > 0
+    assert not comparison.failures
+
+
+def test_a_comparison_shows_chance_once(comparison):
+    assert repr(comparison).count("chance") == 4
+    assert "chance 0.069 to 0.24" in repr(comparison)
+    printed = "\n".join(map(str, comparison_tables(comparison)))
+    assert printed.count("chance") == 4
+    assert "LinReg  linear_regression  (larger is more similar; chance 0.069 to 0.24)" in printed
+
+
+def test_tables_of_a_pair_and_of_many_have_a_column_of_chance(comparison):
+    rng = np.random.default_rng(4)
+    arrays = {f"m{i}": rng.standard_normal((20, 4)) for i in range(9)}
+    for some in (dict(list(arrays.items())[:2]), arrays):
+        compared = rs.compare(some, measures=["subspace_overlap[k=2]", "nbs"], progress=False)
+        table, *rest = comparison_tables(compared)
+        column = table.header.index("chance")
+        assert [row[column] for row in table.rows] == ["0.11", "–"]
+        assert not any("chance" in str(line) for line in rest)
+    plain = rs.compare(arrays, measures="nbs", progress=False)
+    assert "chance" not in comparison_tables(plain)[0].header
+
+
+def test_a_page_shows_chance_in_the_table_the_head_of_a_map_and_its_cells(comparison):
+    (table,) = result_of(comparison)["measures"].tables
+    chances = [row[table.columns.index("chance")] for row in table.rows]
+    assert chances[1:3] == ["0.34 to 0.39", "0.069 to 0.24"]
+    assert chances[4] is None
+    assert not result_of(comparison)["measures"].terms
+    heat = heat_map(comparison, comparison.info("linear_regression"))
+    assert heat.note.endswith("Larger is more similar; chance is 0.069 to 0.24.")
+    assert heat.chance[0][0] is None
+    assert heat.chance[0][2] == pytest.approx(5 / 29)
+    data = page_data([("map", heat)]).document["maps"]["map"]
+    assert data["chance"][2] == 0.17
+    without = heat_map(comparison, comparison.info("procrustes"))
+    assert "chance" not in page_data([("map", without)]).document["maps"]["map"]
+
+
+def test_a_claim_may_be_an_object_without_a_hash():
+    @dataclass
+    class Level:
+        level: float
+
+        def __call__(self, x, y):
+            return self.level
+
+    @rs.measure(
+        label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
+        reference="kornblith2019similarity", chance=Level(0.5),
+    )  # fmt: skip
+    def mine(x, y):
+        return 0.75
+
+    x, y = map(rs.Representation, np.random.default_rng(5).standard_normal((2, 5, 2)))
+    assert mine.chance(x, y) == 0.5
+
+
+def test_a_measure_cannot_record_another_chance_beside_its_claim():
+    @rs.measure(
+        label="Mine",
+        family="statistic",
+        larger_is_more_similar=True,
+        range=(0, 1),
+        symmetric=True,
+        reference="kornblith2019similarity",
+        diagnostics=lambda x, y: {"chance": 0.5},
+        chance=lambda x, y: 0.5,
+    )
+    def mine(x, y):
+        return 0.5
+
+    arrays = np.random.default_rng(5).standard_normal((2, 5, 2))
+    with pytest.raises(ValueError, match="a diagnostic cannot be called 'chance'"):
+        rs.compare(list(arrays), measures=mine, progress=False)

@@ -1,0 +1,211 @@
+"""Every check of every measure, at the precision of the catalogue: claims in both directions,
+invariant where claimed and variant where not."""
+
+from __future__ import annotations
+
+import itertools
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+from resemblance.checks.checking import checks_of, outcomes_of
+from resemblance.checks.claims import claims
+from resemblance.checks.data import generic_pair, many_kinds
+from resemblance.checks.groups import transformed
+from resemblance.checks.trial import Trial, for_few_samples, trial_of
+from resemblance.contracts._measure import Measure
+
+# Claims hold where values mean little, too.
+pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
+
+NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.5, 1.0)}  # on which claims depend
+SMALL = {"k": 3, "probes": 64, "repeats": 2}
+
+
+def tried(m: Measure, samples: int = 60) -> Trial:
+    """A trial in which rounding may move a value by 1e-9; by more where squared distances are near
+    the rank tolerance, or roots are of cancellations."""
+    return trial_of(m, samples, 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9)
+
+
+def values_of(m: Measure) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield the parameters whose values can be counted, with these."""
+    kinds = typing.get_type_hints(m.function)
+    yield from m.choices.items()
+    for name in m.defaults:
+        if kinds[name] is bool or name in NUMBERS:
+            yield name, (False, True) if kinds[name] is bool else NUMBERS[name]
+
+
+def variants(m: Measure) -> Iterator[Measure]:
+    """Yield the measure with one parameter at another value: all choices, half of a number."""
+    small = {name: SMALL[name] for name in ("probes", "repeats") if name in m.defaults}
+    for name, values in values_of(m):
+        others = (v for v in values if v not in (m.defaults[name], "probabilities"))  # other data
+        yield from (m.where(**small, **{name: v}) for v in others)
+    for name, default in {**m.defaults, **dict(m.parameters)}.items():
+        if type(default) in (int, float) and default > 0 and name not in {*NUMBERS, *small}:
+            yield m.where(
+                **{name: 2 if default == 1 and type(default) is int else type(default)(default / 2)}
+            )
+
+
+def members() -> list[Measure]:
+    """Measures of the catalogue, those of the ReSi list, and variants of each one."""
+    listed = rs.list_measures()
+    everything = [
+        *listed,
+        *rs.preset("resi"),
+        *itertools.chain(*map(variants, map(for_few_samples, listed))),
+    ]
+    return list(dict.fromkeys(trial_of(m).entry for m in everything))
+
+
+MEMBERS = members()
+SAME_CLASSES = ("disagreement", "jensen_shannon")  # features of outputs are classes
+
+
+def undecided(m: Measure) -> set[str]:
+    """The checks that may decide nothing, as few as there are."""
+    checks = {"variants"} if not m.defaults.keys() - {"labels"} else set()
+    if not m.differentiable:
+        checks |= {"gradient", "finite gradient"}
+    if ("estimator", "stochastic") in m.parameters:  # random vectors belong to positions
+        checks.add("order of samples")
+    if ("estimator", "features") in m.parameters:  # what other features give has no extreme
+        checks |= {"X is most similar to X", "direction"}
+    if "whitened" in m.spec and ("rdm", "sqeuclidean") in m.parameters:  # as CKA, but of samples
+        checks.add("invariant to sample rotation")
+    if ("index", "hnsw") in m.parameters or ("estimator", "stochastic") in m.parameters:
+        checks.add("ties in wide data")  # an approximate index, and random vectors of positions
+    return checks
+
+
+FOLLOWS_THE_OFFSET = {
+    "lost digits"
+}  # of what claims no translation: its value may follow an offset
+
+
+# There is a value but no gradient, and that is said: where singular vectors are ambiguous, PWCCA
+# also where correlations tie, and where the best rotation may turn dead units anywhere.
+AMBIGUOUS = {"a circle", "four categories", "one category a sample"}
+TIED = AMBIGUOUS | {f"{kind} (X = Y)" for kind in AMBIGUOUS} | {"whitened", "both whitened"}
+EQUAL = {f"{kind} (X = Y)" for kind, _ in many_kinds()} - {"one column (X = Y)"}
+DEAD = {"a dead unit", "columns twice", "of rank 2", *AMBIGUOUS}
+NO_GRADIENT = {
+    "aligned_cosine": {f"{kind} (X = Y)" for kind in DEAD}
+    | {"of rank 2", "dead units on each side"},
+    **dict.fromkeys(("svcca", "subspace_overlap", "pwcka", "shape"), TIED),
+    **dict.fromkeys(("svcca[truncation=resi]", "svcca[explained_variance=0.495]"), TIED),
+    **dict.fromkeys(
+        ("subspace_overlap[k=2]", "pwcka[explained_variance=0.495]", "gulp[ridge=0.01]"), TIED
+    ),
+    **dict.fromkeys(
+        ("pwcca", "pwcca[weights=second]", "pwcca[weights=symmetric]"),
+        TIED | EQUAL | {"n < d", "rotated and scaled"},
+    ),
+}
+FAMILIES = sorted({m.family for m in MEMBERS})
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_check_holds(family, subtests):
+    for m in [m for m in MEMBERS if m.family == family]:
+        with subtests.test(str(m)):
+            outcomes = list(outcomes_of(tried(m), checks_of(m)))
+            assert [o for o in outcomes if o.holds is False] == []
+            open_checks = {o.check for o in outcomes if o.holds is None}
+            if "translation" not in m.invariant_to:
+                open_checks -= FOLLOWS_THE_OFFSET
+            assert open_checks == undecided(m)
+            details = {o.check: o.detail for o in outcomes}
+            assert set(details) == set(checks_of(m))
+            is_narrow = m.name in SAME_CLASSES or m.spec == "pwcca[directions=resi]"
+            is_narrow |= m.needs_equal_columns
+            assert bool(details["different widths"]) == is_narrow
+            if m.differentiable:
+                refused = details["finite gradient"].removeprefix("no gradient: ").split(", ")
+                assert set(refused) - {""} == NO_GRADIENT.get(m.spec, set())
+
+
+REFUSED = {"pwcca[directions=resi,weights=second]", "pwcca[directions=resi,weights=symmetric]"} | {
+    f"cka[estimator=features,kernel={kernel}{pairs}]"
+    for kernel in ("rbf", "laplace", "cosine")
+    for pairs in ("", ",pairs=all")
+}
+
+
+def combinations() -> list[Measure]:
+    """Every combination of what parameters can be that is no member: a claim made for a part can be
+    false of it."""
+    found = []
+    for m in rs.list_measures():
+        values = dict(values_of(m))
+        small = m.where(**{name: number for name, number in SMALL.items() if name in m.defaults})
+        found += [
+            small.where(**dict(zip(values, chosen)))
+            for chosen in itertools.product(*values.values())
+        ]
+    known = {m.spec for m in MEMBERS}
+    return [m for m in found if m.spec not in known and m.name != "accuracy_difference"]
+
+
+COMBINATIONS = combinations()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_claims_hold_for_every_combination_of_choices(family, subtests):
+    why = "directions='resi' takes its weights from X|estimator='features' takes kernel='linear'"
+    for m in [m for m in COMBINATIONS if m.family == family]:
+        trial = tried(m, samples=30)
+        with subtests.test(str(m)):
+            if m.spec in REFUSED:
+                with pytest.raises(ValueError, match=f"{m.name}: ({why})"):
+                    m(*trial.inputs())
+                continue
+            outcomes = list(outcomes_of(trial, claims(m)))
+            assert [o for o in outcomes if o.holds is False] == []
+            open_ = {o.check for o in outcomes if o.holds is None}
+            assert open_ <= undecided(m) | {"triangle inequality"}
+
+
+def test_equal_singular_values_are_kept_or_cut_together(subtests):
+    """Balanced classes, one-hot: all singular values are equal, and which components lead is up to
+    rounding."""
+    for invariance in ["permutation", "orthogonal", "isotropic_scaling", "translation"]:
+        for spec in [
+            "svcca[explained_variance=0.5]",
+            "pwcka",
+            "pwcka[explained_variance=0.3]",
+            "subspace_overlap[k=2]",
+        ]:
+            with subtests.test(f"{invariance}, {spec}"):
+                m, rng = rs.get_measure(spec), np.random.default_rng(0)
+                x, y = np.eye(4)[np.arange(40) % 4], rng.standard_normal((40, 2))
+                white = np.linalg.qr(y - y.mean(axis=0))[0]
+                for a, b in ((x, y), (y, x), (x, white), (np.c_[x, y], np.c_[white, y**2])):
+                    value = m(a, b)
+                    for _ in range(5):
+                        assert m(
+                            transformed(a, invariance, rng), transformed(b, invariance, rng)
+                        ) == pytest.approx(value, abs=1e-9)
+
+
+def test_columns_are_classes_of_outputs():
+    for name in SAME_CLASSES:
+        with pytest.raises(ValueError, match=r"\(60, 4\) and Y \(60, 7\) must have the same cl"):
+            rs.get_measure(name)(*generic_pair(d=4, e=7))
+
+
+def test_zero_columns_change_nothing_for_rotation_invariant_measures(subtests):
+    """But for the eigenspace overlap, which divides by the width."""
+    x, y = map(rs.Representation, generic_pair())
+    padded = rs.Representation(np.pad(x.array, ((0, 0), (0, 3))))
+    for m in MEMBERS:
+        if "orthogonal" in m.invariant_to and m.name != "eigenspace_overlap":
+            with subtests.test(str(m)):
+                assert m(padded, y) == pytest.approx(m(x, y), rel=1e-7, abs=1e-7)

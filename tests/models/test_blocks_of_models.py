@@ -1,0 +1,231 @@
+"""The blocks of models return what their architectures call the hidden states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch import nn
+from torch_geometric.nn import GCNConv
+
+import resemblance as rs
+from resemblance.models.modules import block_names
+
+SIZES = {
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+}
+WORDS = {"vocab_size": 30, **SIZES}
+FEW = {"num_key_value_heads": 1}
+GPT = {"vocab_size": 30, "n_embd": 8, "n_layer": 2, "n_head": 2}
+PIXELS = {"image_size": 16, "patch_size": 8}
+STAGES = {"hidden_sizes": [8, 16], "depths": [2, 1]}
+DISTIL = {"vocab_size": 30, "dim": 8, "n_layers": 2, "n_heads": 2, "hidden_dim": 12}
+# The config, its sizes, the blocks, and whether the last hidden state is normalised after them
+TEXTS = {
+    "Bert": (WORDS, ["embeddings", "encoder.layer.0", "encoder.layer.1"], False),
+    "Roberta": (WORDS, ["embeddings", "encoder.layer.0", "encoder.layer.1"], False),
+    "DistilBert": (DISTIL, ["embeddings", "transformer.layer.0", "transformer.layer.1"], False),
+    "Electra": (
+        {**WORDS, "embedding_size": 4},
+        ["embeddings_project", "encoder.layer.0", "encoder.layer.1"],
+        False,
+    ),
+    "DebertaV2": (WORDS, ["embeddings", "encoder.layer.0", "encoder.layer.1"], False),
+    "ModernBert": (
+        {**WORDS, "pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2},
+        ["embeddings", "layers.0", "layers.1"],
+        True,
+    ),
+    "GPT2": (GPT, ["drop", "h.0", "h.1"], True),
+    "GPTNeoX": (WORDS, ["emb_dropout", "layers.0", "layers.1"], True),
+    "Bloom": (
+        {"vocab_size": 30, "hidden_size": 8, "n_layer": 2, "n_head": 2},
+        ["word_embeddings_layernorm", "h.0", "h.1"],
+        True,
+    ),
+    "Llama": ({**WORDS, **FEW}, ["embed_tokens", "layers.0", "layers.1"], True),
+    "Qwen2": ({**WORDS, **FEW}, ["embed_tokens", "layers.0", "layers.1"], True),
+    "Mistral": ({**WORDS, **FEW}, ["embed_tokens", "layers.0", "layers.1"], True),
+    "Phi": (WORDS, ["embed_dropout", "layers.0", "layers.1"], True),
+}
+IMAGES = {
+    "ViT": ({**SIZES, **PIXELS}, 3, False),
+    "Dinov2": (
+        {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, **PIXELS},
+        3,
+        False,
+    ),
+    "CLIPVision": ({**SIZES, **PIXELS}, 3, False),
+    "ResNet": ({"embedding_size": 8, "layer_type": "basic", **STAGES}, 3, False),
+    "ConvNextV2": ({**STAGES, "num_stages": 2}, 3, False),
+    "Swin": (
+        {
+            "image_size": 32,
+            "patch_size": 4,
+            "embed_dim": 8,
+            "depths": [2, 1],
+            "num_heads": [2, 2],
+            "window_size": 4,
+        },
+        3,
+        False,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+def tiny(architecture, sizes):
+    config = getattr(transformers, f"{architecture}Config")(**sizes)
+    return transformers.AutoModel.from_config(config).eval()
+
+
+def check_hidden_states(model, batch, names, is_normalised):
+    """Each block returns the hidden state of its depth; a final norm only changes the last."""
+    with torch.no_grad():
+        hidden = model(**batch, output_hidden_states=True).hidden_states
+    subject = rs.subject_from_model(model, [batch], "blocks", pool="flatten", outputs=False)
+    assert list(subject.layers) == list(names)
+    assert len(hidden) == len(names)
+    for i, (name, state) in enumerate(zip(names, hidden)):
+        returned = np.asarray(subject.layers[name].source)
+        assert returned.shape == (len(state), state[0].numel())
+        if i < len(names) - 1 or not is_normalised:
+            np.testing.assert_allclose(returned, state.flatten(1), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("architecture", TEXTS)
+def test_models_of_texts(architecture):
+    sizes, names, is_normalised = TEXTS[architecture]
+    model = tiny(architecture, sizes)
+    assert block_names(model) == tuple(names)
+    words = torch.arange(10).reshape(2, 5) % 20 + 5
+    check_hidden_states(model, {"input_ids": words}, names, is_normalised)
+
+
+@pytest.mark.parametrize("architecture", IMAGES)
+def test_models_of_images(architecture):
+    sizes, count, is_normalised = IMAGES[architecture]
+    model = tiny(architecture, sizes)
+    names = block_names(model)
+    assert len(names) == count
+    images = torch.randn(2, 3, 32, 32) if "image_size" not in sizes else None
+    size = sizes.get("image_size", 32)
+    images = torch.randn(2, 3, size, size) if images is None else images
+    check_hidden_states(model, {"pixel_values": images}, names, is_normalised)
+
+
+def test_a_shared_block_is_called_once_for_each_layer():
+    model = tiny("Albert", {**WORDS, "embedding_size": 4})
+    shared = "encoder.albert_layer_groups.0"
+    assert block_names(model) == ("encoder.embedding_hidden_mapping_in", shared)
+    words = {"input_ids": torch.arange(10).reshape(2, 5)}
+    subject = rs.subject_from_model(model, [words], "blocks", pool="flatten", outputs=False)
+    assert list(subject.layers)[1:] == [f"{shared}#1", f"{shared}#2"]
+    with torch.no_grad():
+        hidden = model(**words, output_hidden_states=True).hidden_states
+    for layer, state in zip(subject.layers.values(), hidden):
+        np.testing.assert_allclose(layer.source, state.flatten(1), rtol=1e-4, atol=1e-5)
+
+
+def test_blocks_inside_a_classifier_have_its_prefix():
+    config = transformers.BertConfig(**WORDS)
+    model = transformers.BertForSequenceClassification(config)
+    names = block_names(model)
+    assert names == ("bert.embeddings", "bert.encoder.layer.0", "bert.encoder.layer.1")
+
+
+def test_positions_added_after_the_embeddings_leave_them_out():
+    model = tiny("OPT", {**{k: v for k, v in WORDS.items() if k[0] != "i"}, "ffn_dim": 12})
+    assert block_names(model) == ("decoder.layers.0", "decoder.layers.1")
+
+
+def test_an_encoder_and_a_decoder():
+    sizes = {"vocab_size": 30, "d_model": 8, "num_layers": 2, "num_heads": 2, "d_kv": 4, "d_ff": 12}
+    model = tiny("T5", sizes)
+    blocks = [f"{part}.block.{i}" for part in ("encoder", "decoder") for i in range(2)]
+    assert [name for name in block_names(model) if "block" in name] == blocks
+    names = ("embed_tokens", "block.0", "block.1")
+    words = {"input_ids": torch.arange(10).reshape(2, 5)}
+    check_hidden_states(model.get_encoder(), words, names, True)
+
+
+# ------------------------------------------------------------------------------------ other models
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        return x + self.norm(self.conv(x))
+
+
+class Stem(nn.Sequential):
+    """A convolution and its activation."""
+
+
+class Network(nn.Module):
+    """A network as those of torchvision: stages that are sequences of blocks."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.head = Stem(nn.Conv2d(3, 4, 3), nn.ReLU()), nn.Linear(4, 2)
+        self.layer1 = nn.Sequential(Residual(), Residual())
+        self.layer2 = nn.Sequential(Residual())
+
+    def forward(self, x):
+        return self.head(self.layer2(self.layer1(self.stem(x))).mean((2, 3)))
+
+
+class Graphs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.ModuleList([GCNConv(4, 3), GCNConv(3, 3)])
+        self.head = nn.Linear(3, 2)
+
+
+class Dense(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.relu, self.fc2 = nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2)
+
+
+def test_stages_of_residual_blocks():
+    model = Network()
+    assert block_names(model) == ("layer1.0", "layer1.1", "layer2.0")
+    subject = rs.subject_from_model(model, [torch.ones(2, 3, 6, 6)], "blocks")
+    assert list(subject.layers) == ["layer1.0", "layer1.1", "layer2.0"]
+    assert subject.outputs.shape == (2, 2)
+
+
+def test_a_list_called_blocks_is_opened():
+    """As that of vision transformers in timm."""
+    model = nn.Module()
+    model.patch_embed, model.norm = nn.Conv2d(3, 4, 3), nn.LayerNorm(4)
+    model.blocks = nn.Sequential(Residual(), Residual())
+    model.forward = lambda x: model.blocks(model.patch_embed(x))
+    subject = rs.subject_from_model(model, [torch.ones(2, 3, 6, 6)], "blocks", outputs=False)
+    assert list(subject.layers) == ["blocks.0", "blocks.1"]
+
+
+def test_convolutions_of_graphs():
+    assert block_names(Graphs()) == ("convs.0", "convs.1")
+
+
+def test_plain_models():
+    assert block_names(Dense()) == ("fc1", "relu", "fc2")
+    assert block_names(nn.Sequential(nn.Linear(3, 3), nn.ReLU())) == ("0", "1")
+    layers = [nn.Sequential(nn.Linear(3, 3), nn.ReLU()) for _ in range(3)]
+    assert block_names(nn.Sequential(*layers, nn.Linear(3, 2))) == ("0", "1", "2")
+    assert block_names(nn.Linear(3, 2)) == ("model",)

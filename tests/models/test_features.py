@@ -1,0 +1,654 @@
+"""Stores of features: what is run, resumed, added and refused, and what every command reads."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import resemblance as rs
+from resemblance.cli import run
+from resemblance.comparison.store import Store
+from resemblance.models import load_samples
+from resemblance.models.variation import AGAIN
+from resemblance.report import write_page
+
+SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
+
+
+class Counting(nn.Module):
+    """A network of three blocks that counts its calls, and may fail at one of them."""
+
+    def __init__(self, seed=0, fail_at=None):
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.blocks = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+            self.head = nn.Linear(6, 2)
+        self.calls = 0
+        self.left = -1 if fail_at is None else fail_at
+
+    def forward(self, x):
+        if len(x) > AGAIN:  # not some of the samples once more
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            self.calls += 1
+        for block in self.blocks:
+            x = torch.relu(block(x))
+        return self.head(x)
+
+
+def extract(model, folder, data=SAMPLES, **options):
+    return rs.extract_features(model, data, folder, batch_size=5, progress=False, **options)
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in sorted(folder.glob("*.npy"))}
+
+
+def test_features_are_those_of_hooks(tmp_path):
+    model = Counting()
+    subject = extract(model, tmp_path / "store", layers="blocks.*", name="net")
+    loader = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
+    direct = rs.subject_from_model(model, loader, [f"blocks.{i}" for i in range(3)])
+    assert list(subject.layers) == list(direct.layers)
+    for layer, r in direct.layers.items():
+        assert (np.asarray(subject.layers[layer].source) == r.source).all()
+        assert isinstance(subject.layers[layer].source, np.memmap)
+    assert (subject.outputs == direct.outputs).all()
+    again = rs.open_features(tmp_path / "store")
+    assert again.name == "net"
+    assert again.traits["model"]["class"].endswith("Counting")
+    assert again.traits["data"]["n_samples"] == 23
+    assert set(again.traits) == {"architecture", "pooling", "model", "data"}  # no seed, no setting
+    assert rs.compare([subject, again], measures="cka")["cka"].shape == (6, 6)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3, 4])
+@pytest.mark.parametrize("as_loader", [False, True])
+def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(tmp_path, stop, as_loader):
+    data = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 23, 5)] if as_loader else SAMPLES
+    whole = extract(Counting(), tmp_path / "whole", data)
+    with pytest.raises(KeyboardInterrupt):
+        extract(Counting(fail_at=stop), tmp_path / "store", data)
+    if stop:
+        with pytest.raises(ValueError, match="interrupted"):
+            rs.open_features(tmp_path / "store")
+    model = Counting()
+    subject = extract(model, tmp_path / "store", data)
+    assert model.calls == 5 - stop
+    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    assert subject.last.ids == whole.last.ids
+    assert not list((tmp_path / "store").glob(".pass-*"))
+
+
+def test_nothing_is_run_twice(tmp_path):
+    model = Counting()
+    extract(model, tmp_path, layers="blocks.0", name="net")
+    before = contents(tmp_path)
+    assert model.calls == 5
+    extract(model, tmp_path, layers="blocks.0", name="net")
+    assert model.calls == 5
+    subject = extract(model, tmp_path, layers="blocks.*", name="net")
+    assert model.calls == 10
+    assert list(subject.layers) == ["blocks.0", "blocks.1", "blocks.2"]
+    assert before.items() <= contents(tmp_path).items()
+
+
+def test_several_poolings_in_one_run(tmp_path):
+    class Tokens(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.block, self.calls = nn.Identity(), 0
+
+        def forward(self, x):
+            self.calls += len(x) > AGAIN
+            return {"tokens": self.block(x.reshape(-1, 3, 2))}
+
+    model = Tokens()
+    extract(model, tmp_path, layers="block", pool=["mean", "last"])
+    assert model.calls == 5
+    mean, last = (rs.open_features(tmp_path, pool=pool) for pool in ("mean", "last"))
+    tokens = SAMPLES.reshape(-1, 3, 2)
+    np.testing.assert_allclose(mean.last.source, tokens.mean(1), atol=1e-7)
+    assert (np.asarray(last.last.source) == tokens[:, -1]).all()
+    with pytest.raises(ValueError, match="several poolings"):
+        rs.open_features(tmp_path)
+
+
+class Dropping(Counting):
+    """A network whose dropout does not end with training."""
+
+    def forward(self, x):
+        return super().forward(nn.functional.dropout(x, 0.3))
+
+
+def test_what_a_model_depends_on_besides_its_samples_stays_known(tmp_path):
+    torch.manual_seed(0)
+    models = ("drop", Dropping()), ("plain", Counting(1))
+    options = {"measures": "cka", "draws": 19, "progress": False, "save": tmp_path}
+    with pytest.warns(UserWarning, match="drop: its layer 'blocks.0' depends on chance"):
+        first = rs.compare_models(*models, SAMPLES, **options)
+    again = rs.compare_models(*models, SAMPLES, **options)  # of the features that are kept
+    for result in (first, again):
+        assert result.provenance["inputs"].endswith("; drop depends on chance")
+
+
+def test_another_model_other_data_and_other_batches_are_refused(tmp_path):
+    extract(Counting(), tmp_path, name="net")
+    with pytest.raises(ValueError, match=r"another model .*choose another name"):
+        extract(Counting(seed=1), tmp_path)
+    with pytest.raises(ValueError, match="another data"):
+        extract(Counting(), tmp_path, SAMPLES[::-1].copy())
+    with pytest.raises(ValueError, match="batch_size=5"):
+        rs.extract_features(Counting(), SAMPLES, tmp_path, batch_size=7, progress=False)
+    with pytest.raises(ValueError, match="at least 1"):
+        rs.extract_features(Counting(), SAMPLES, tmp_path, batch_size=0, progress=False)
+
+
+def test_a_loader_that_gives_other_batches_is_noticed(tmp_path):
+    batches = [torch.from_numpy(SAMPLES[i : i + 5]) for i in range(0, 20, 5)]
+    with pytest.raises(KeyboardInterrupt):
+        extract(Counting(fail_at=2), tmp_path, batches)
+    with pytest.raises(ValueError, match="the first 2 batches are not those"):
+        extract(Counting(), tmp_path, batches[::-1])
+
+
+def test_where_there_are_no_features(tmp_path):
+    with pytest.raises(ValueError, match="holds no features"):
+        rs.open_features(tmp_path)
+    (tmp_path / "traits.json").write_text('{"modules": {}}')
+    with pytest.raises(ValueError, match="no entry 'format'"):
+        rs.open_features(tmp_path)
+
+
+def test_models_are_compared_in_one_call(tmp_path):
+    a, b = Counting(), Counting(seed=1)
+    scores = rs.compare_models(
+        ("a", a), ("b", b), SAMPLES, layers="blocks.*", measures=["cka", "procrustes"],
+        batch_size=5, save=tmp_path, progress=False,
+    )  # fmt: skip
+    assert scores.rows == tuple(f"{m}/blocks.{i}" for m in "ab" for i in range(3))
+    assert "pooling" not in scores.provenance["models"]["a"]  # vectors need none
+    assert scores.provenance["data"]["n_samples"] == 23
+    assert rs.load(tmp_path / "scores.comparison").provenance == scores.provenance
+    again = rs.compare_models(
+        ("a", a), ("b", b), SAMPLES, more=[("c", Counting(seed=2))], layers="blocks.*",
+        measures=["cka"], batch_size=5, save=tmp_path, progress=False,
+    )  # fmt: skip
+    assert a.calls == b.calls == 5
+    assert (again["cka"][:6, :6] == scores["cka"]).all()
+    assert len(again.rows) == 9
+    twice = rs.compare_models(a, b, SAMPLES, measures="cka", batch_size=5, progress=False)
+    assert twice.rows[4] == "Counting 2/blocks.0"
+    with pytest.raises(ValueError, match="two models are called 'a'"):
+        rs.compare_models(("a", a), ("a", b), SAMPLES, progress=False)
+
+
+def test_models_take_the_design_of_evidence(tmp_path):
+    labels = np.arange(23) % 3
+    options = {"measures": "rsa", "layers": "blocks.*", "progress": False}
+    design = {"within": labels, "draws": 49, "level": 0.9}
+    models = ("a", Counting()), ("b", Counting(seed=1))
+    sure = rs.compare_models(*models, SAMPLES, save=tmp_path, **design, **options).evidence
+    same = rs.evidence(
+        {
+            f"{m}/{name}": layer.source
+            for m in "ab"
+            for name, layer in rs.open_features(tmp_path / m).layers.items()
+        },
+        measures="rsa",
+        progress=False,
+        **design,
+    )
+    assert sure.design.words == same.design.words
+    assert sure.level == 0.9
+    np.testing.assert_array_equal(sure.p("rsa"), same.p("rsa"))
+    np.testing.assert_array_equal(sure.low("rsa"), same.low("rsa"))
+    limited = {"limit": 12, "seed": 3}
+    drawn = list(load_samples(SAMPLES, **limited).places)
+    rows = [0, 2, 3, 5, 6, 7, 8, 9, 10, 11]
+    same = [
+        rs.compare_models(*models, SAMPLES, **limited, **options, rows=rows, within=of, draws=49)
+        for of in (labels, labels[drawn], labels[drawn][rows])
+    ]
+    assert len({str(one.evidence.p("rsa")) for one in same}) == 1
+    for wrong, words in (
+        ({"within": "labels"}, "comes with none"),
+        ({"blocks": labels[1:]}, "22 labels for 23 samples"),
+        ({"level": 95}, "level must be between 0 and 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            rs.compare_models(*models, SAMPLES, **wrong, **options)
+
+
+def test_a_plan_runs_one_batch_of_each_model():
+    models = Counting(), Counting(seed=1)
+    options = {"layers": "blocks.*", "batch_size": 5, "reference": "untrained"}
+    planned = rs.plan_models(*models, SAMPLES, measures=["cka", "rsa"], **options)
+    assert [model.calls for model in models] == [1, 1]
+    assert (planned.samples, planned.features, planned.representations) == (23, (6, 6), 9)
+    assert planned.disk == 9 * 23 * 6 * 4
+    assert planned.models > 0
+    assert (planned.permutations, planned.permuted) == (0, 36 * 999)
+    assert "exact moments; 35,964 permuted values" in planned.facts()["evidence"]
+    drawn = rs.plan_models(*models, SAMPLES, measures=["procrustes"], draws=9999, **options)
+    assert drawn.permutations == drawn.permuted == 36 * 9999
+    assert drawn.facts()["evidence"] == "359,964 permuted values"
+    within = rs.plan_models(*models, SAMPLES, measures=["cka"], within=[0, 1] * 11 + [0], **options)
+    assert within.permutations == within.permuted
+    whole = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
+    assert rs.plan_models(*models, whole, measures="cka").samples == 23
+    with pytest.raises(ValueError, match="number of samples"):
+        rs.plan_models(*models, [torch.from_numpy(SAMPLES)], measures="cka")
+
+
+def test_an_untrained_copy_of_the_first_model(tmp_path):
+    models = ("a", Counting()), ("b", Counting(seed=1))
+    options = {"measures": "cka", "save": tmp_path, "progress": False}
+    scores = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
+    assert scores.provenance["reference"] == "untrained-3"
+    assert scores.rows[-1].startswith("untrained-3/")
+    assert "untrained-3 is a with weights drawn anew" in scores.provenance["inputs"]
+    assert scores.provenance["models"]["untrained-3"]["weights"] == "untrained, seed=3"
+    again = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
+    assert (again["cka"] == scores["cka"]).all()
+    assert np.diag(again["cka"], 2 * len(again.rows) // 3).max() < 1
+    for wrong in ("random", "seed=", "seed=-1", 3, True):
+        with pytest.raises(ValueError, match="reference must be 'untrained' or 'seed=N'"):
+            rs.compare_models(*models, SAMPLES, reference=wrong, **options)
+
+
+def test_models_come_with_evidence(tmp_path):
+    models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
+    options = {"measures": names, "progress": False}
+    scores = rs.compare_models(*models, SAMPLES, save=tmp_path / "run", **options)
+    sure = scores.evidence
+    assert [m.spec for m in sure.measures] == names[:1]
+    assert sure.rows == scores.rows
+    assert (sure["procrustes"] == scores["procrustes"]).all()
+    page = write_page(scores, tmp_path / "page.html").read_text()
+    assert "beyond chance" in page
+    pairs = [(sure.rows[0], sure.rows[k]) for k in (3, 4)]
+    assert 0 < sure.difference("procrustes", *pairs).p <= 1
+    assert rs.compare_models(*models, SAMPLES, **options).evidence.origin is None
+
+
+def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
+    models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
+    options = {"measures": names, "progress": False, "save": tmp_path, "draws": 99}
+    scores = rs.compare_models(*models, SAMPLES, **options)
+    read = rs.load(tmp_path / "scores.comparison")
+    assert [m.spec for m in read.measures] == names
+    assert (read["cka"] == scores["cka"]).all()
+    for sure in (read.evidence, rs.load_evidence(tmp_path / "scores.comparison")):
+        assert [m.spec for m in sure.measures] == names[:1]
+        assert (sure["procrustes"] == scores["procrustes"]).all()
+        for face in ("p", "adjusted", "chance", "low"):
+            expected = getattr(scores.evidence, face)("procrustes")
+            np.testing.assert_array_equal(getattr(sure, face)("procrustes"), expected)
+    assert "beyond chance" in write_page(read, tmp_path / "page.html").read_text()
+    read.save(tmp_path / "copy.comparison")
+    assert rs.load(tmp_path / "copy.comparison").evidence.design.draws == 99
+    assert rs.load(tmp_path / "copy.comparison").evidence.failures == scores.evidence.failures
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {tests!r})
+from test_features import SAMPLES, Counting
+import resemblance as rs
+models = ("a", Counting()), ("b", Counting(seed=1))
+rs.compare_models(*models, SAMPLES, measures=["rtd_lite", "cka"], draws=3000, progress=False,
+                  save={path!r})
+"""
+
+
+def draws_in(path):
+    """The first draws of the chunks that a file has."""
+    try:
+        with Store(path, read_only=True) as store:
+            kinds = [c.kind for c in store.columns(by_inference=True) if c.kind.startswith("null")]
+            return {int(kind.rpartition(" from ")[2]) for kind in kinds}
+    except ValueError:  # it is being created
+        return set()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_killed_models_continue_with_the_draws_of_their_evidence(tmp_path):
+    code = KILLED.format(tests=str(Path(__file__).parent), path=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", code])
+    scores, deadline = tmp_path / "scores.comparison", time.monotonic() + 90
+    while time.monotonic() < deadline and not (scores.exists() and draws_in(scores)):
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = draws_in(scores)
+    assert kept
+    read = rs.load(scores)
+    assert [m.spec for m in read.measures] == ["rtd_lite", "cka"], "all scores are there"
+    assert read.evidence is None
+    models = ("a", Counting()), ("b", Counting(seed=1))
+    options = {"measures": ["rtd_lite", "cka"], "progress": False, "draws": max(kept) + 20}
+    again = rs.compare_models(*models, SAMPLES, save=tmp_path, **options)
+    alone = rs.compare_models(*models, SAMPLES, **options)
+    np.testing.assert_array_equal(again.evidence.p("rtd_lite"), alone.evidence.p("rtd_lite"))
+    assert kept <= draws_in(scores)
+    assert rs.load(scores).evidence.design.draws == max(kept) + 20
+
+
+def test_every_command_reads_a_folder_of_features(tmp_path, capsys):
+    for name, seed in (("a", 0), ("b", 1)):
+        extract(Counting(seed), tmp_path / name, layers="blocks.*", name=name)
+    assert run(["compare", str(tmp_path), "-m", "cka", "--format", "json"]) == 0
+    names = json.loads(capsys.readouterr().out)["rows"]
+    assert names == [f"{m}/blocks.{i}" for m in "ab" for i in range(3)]
+    folders = [str(tmp_path / "a"), "--against", str(tmp_path / "b")]
+    assert run(["evidence", *folders, "-m", "cka", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1 + 9
+    assert len(rs.read_subjects(tmp_path)) == 2
+
+
+MODELS = """
+import numpy as np, torch
+from torch import nn
+
+def net(seed):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4))
+
+def one(): return net(0)
+def other(): return net(1)
+"""
+
+
+def test_two_models_one_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS)
+    np.save("inputs.npy", SAMPLES)
+    call = ["models", "mine.py:one", "two=mine.py:other", "--data", "inputs.npy"]
+    assert run([*call, "--save", "run", "--html", "page.html"]) == 0
+    printed, line = capsys.readouterr(), "23 rows (inputs.npy), 3 layers each"
+    assert "wrote page.html, run" in printed.err
+    assert printed.out.splitlines()[0] == line
+    page = Path("page.html").read_text()
+    assert page.index(line) < page.index('id="headline"')
+    assert "two/0" in page
+    assert rs.open_features("run/one").layers["2"].shape == (23, 4)
+    assert rs.open_features("run/two").traits["model"]["source"] == "mine.py:other"
+    assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 1 + 4
+    assert "20 rows (drawn from 23, inputs.npy), 1 layer each" in printed.err
+    both = [*call, "-m", "cka", "--layers", "0", "--pool", "mean, max", "--format", "csv"]
+    assert run(both) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 1 + 16
+    assert "two mean/0" in printed
+    assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
+    assert not Path("no").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mine.py:one", "--data", "inputs.npy"], "two models are needed"),
+        (["mine.py:one", "mine.py:none", "--data", "inputs.npy"], "no function 'none'"),
+        (["mine.py:one", "nowhere", "--data", "inputs.npy"], "nowhere"),
+        (["mine.py:one", "mine.py:other", "--data", "one.npy"], "has one sample"),
+        (["mine.py:one", "mine.py:other", "--data", "one.npy", "--save", "mine.py"], "a folder"),
+        (["mine.py:one", "mine.py:other", "--data", "nothing.npy"], "nothing.npy"),
+        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "x*"], "no layer"),
+        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--layers", "["], "no layer '['"),
+        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--layers", "[]"], "no layer '[]'"),
+        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--device", "foo"], "device='foo'"),
+        (["mine.py:one", "mine.py:one", "--data", "inputs.npy", "--device", "cuda:99"], "cuda:99"),
+        (["mine.py:one", "mine.py:other", "--data", "inputs.npy", "--pool", "best"], "pool must"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS)
+    np.save("inputs.npy", SAMPLES)
+    np.save("one.npy", SAMPLES[:1])
+    assert run(["models", *arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert words in lines[0]
+    for of_python in ("load_model", "load_samples", "compare_models", "torch.nn", "of Python"):
+        assert of_python not in lines[0]
+
+
+def test_a_model_of_ones_own_is_saved_and_read(tmp_path):
+    g = np.random.default_rng(0)
+    ids = [f"s{i}" for i in range(12)]
+    layers = {f"l{i}": rs.Representation(g.standard_normal((12, 3)), ids=ids) for i in range(2)}
+    labels = np.arange(12) % 2
+    traits = {"seed": 3, "dataset": "mine"}
+    mine = rs.Subject("net one", layers, g.standard_normal((12, 2)), traits, labels)
+    folder = rs.save_subject(mine, tmp_path / "models" / "one")
+    (same,) = rs.read_subjects(tmp_path / "models")
+    assert (same.name, list(same.layers)) == ("net one", ["l0", "l1"])
+    assert (same.traits["seed"], same.traits["dataset"]) == (3, "mine")
+    assert same.last.ids == tuple(ids)
+    for layer, r in layers.items():
+        assert (np.asarray(same.layers[layer].source) == r.source).all()
+    assert (same.outputs == mine.outputs).all()
+    assert (same.labels == labels).all()
+    with pytest.raises(ValueError, match="exists"):
+        rs.save_subject(mine, folder)
+
+
+def test_every_model_that_is_saved_reads_back_as_it_is(tmp_path, subtests):
+    values, logits, labels = SAMPLES[:12], SAMPLES[:12, :2], np.arange(12) % 2
+    layer = rs.Representation(values, ids=range(100, 112))
+    names = ["outputs", "labels", "samples", "traits", "features", "weights", "a.b", "..", "é", " "]
+    names += ["", "a/b", "a\\b", "a\nb", "x" * 199, "x" * 200, "x" * 220, "日" * 80, 1]
+    poolings = ["", "mean", "a/b", "a.b", "y" * 60, "y" * 199, "y" * 250, "outputs", 5, None, "\0"]
+    traits = [
+        {"setting": "sparse"}, {"setting": "labels", "strength": 0.5}, {"strength": 2},
+        {"seed": "a"}, {"domain": "a\nb"}, {"accuracy": float("nan")}, {"accuracies": {"": 1}},
+        {"accuracy": 0.25}, {"name": "b"}, {"layers": ["b"]}, {"maps": {}}, {"mine": (1, 2)},
+        {"mine": {1: 2}}, {"mine": [1, {"a": None}]}, {"mine": print}, {1: 2},
+        {"pretrain": 3, "dataset": "own data"},
+    ]  # fmt: skip
+    others = [
+        rs.Subject("", {"a": layer}),
+        rs.Subject("m\n", {"a": layer}, logits, {}, labels, {"a": (3, 2, 1)}),
+        rs.Subject("m", {"a": layer, "b": rs.Representation(values)}),
+        rs.Subject("m", {"a": rs.Representation(values, ids=[0.5] * 12)}),
+        rs.Subject("m", {"a": layer}, labels=np.array(["cat"] * 12)),
+        rs.Subject("m", {"a": layer}, labels=labels - 1),
+        rs.Subject("m", {"a": layer}, logits, labels=labels + 1),
+        rs.Subject("m", {"a": layer}, logits * np.nan),
+        rs.Subject("m", {"a": layer}, logits[:, 0]),
+        rs.Subject("m", {"a": layer}, np.array([None] * 12)[:, None]),
+        rs.Subject(
+            "m", {"a": rs.Representation(torch.from_numpy(values), ids=list("abcdefghijkl"))}
+        ),
+    ]
+    subjects = [rs.Subject("m", {"first": layer, name: layer}, logits) for name in names]
+    subjects += [
+        rs.Subject("m", {name: layer}, logits, {"pooling": pooling})
+        for pooling in poolings for name in ("outputs", "z" * 150)
+    ]  # fmt: skip
+    subjects += [rs.Subject("m", {"a": layer}, traits=of) for of in traits]
+    saved = 0
+    for k, subject in enumerate([*subjects, *others]):
+        with subtests.test(f"{subject.name} {list(subject.layers)} {subject.traits}"):
+            place = tmp_path / str(k)
+            place.mkdir()
+            try:
+                rs.save_subject(subject, place / "m")
+            except ValueError:
+                assert not list(place.iterdir())
+                continue
+            (same,) = rs.read_subjects(place)
+            check_same(subject, same)
+            saved += 1
+    assert saved == 25
+
+
+def check_same(subject, same):
+    """Two subjects are the same, but for the traits that reading adds."""
+    assert (same.name, list(same.layers)) == (subject.name, list(subject.layers))
+    assert dict(same.maps) == dict(subject.maps)
+    assert {name: same.traits[name] for name in subject.traits} == dict(subject.traits)
+    for layer, r in subject.layers.items():
+        assert same.layers[layer].ids == r.ids
+        assert (np.asarray(same.layers[layer].source) == np.asarray(r.source)).all()
+    for answer in ("outputs", "labels"):
+        a, b = getattr(subject, answer), getattr(same, answer)
+        assert (a is None) == (b is None)
+        assert a is None or (a == b).all()
+
+
+def test_an_error_in_a_users_model_is_theirs(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(f"{MODELS}\ndef broken(): return 1 / 0\n")
+    np.save("inputs.npy", SAMPLES)
+    assert run(["models", "mine.py:one", "mine.py:broken", "--data", "inputs.npy"]) == 3
+    assert "mine.py:broken failed: ZeroDivisionError" in capsys.readouterr().err
+
+
+class Tokens(nn.Module):
+    """A model of three tokens, of which the first embedding is the same for all samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.block = nn.Identity(), nn.Linear(2, 2)
+
+    def forward(self, x):
+        x = x.reshape(len(x), -1, 2).clone()
+        x[:, 0] = 1
+        x = self.embed(x)
+        return self.block(x + x.mean(1, keepdim=True))
+
+
+def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
+    data = np.concatenate([SAMPLES, SAMPLES[:4]])
+    models = ("a", Tokens()), ("b", Tokens())
+    options = {"layers": ["embed", "block"], "measures": "cka", "progress": False}
+    mean = rs.compare_models(*models, data, save=tmp_path / "run", **options)
+    line = "27 rows, mean over tokens, 2 layers each; 4 of them are copies of others"
+    assert mean.provenance["inputs"].startswith(line)
+    again = rs.compare_models(*models, data, save=tmp_path / "run", **options)
+    assert again.provenance["inputs"] == mean.provenance["inputs"]
+    first = rs.compare_models(*models, data, pool="cls", unique=True, **options)
+    assert first.rows == ("a/block", "b/block")
+    words = ("23 rows, first token, 1 layer each; 4 copies left out", "a/embed is the same for")
+    assert all(word in first.provenance["inputs"] for word in words)
+    assert first.provenance["models"]["a"]["layers left out"] == ["embed"]
+    with pytest.raises(ValueError, match="all layers of a are the same for all samples"):
+        rs.compare_models(*models, data, pool="cls", **{**options, "layers": "embed"})
+
+
+def test_nodes_are_said_to_depend_on_each_other():
+    data = pytest.importorskip("torch_geometric.data")
+    graph = data.Data(x=torch.from_numpy(SAMPLES), edge_index=torch.zeros(2, 0, dtype=torch.long))
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(6, 4)
+
+        def forward(self, x, edge_index):
+            return self.first(x)
+
+    models = ("a", Network()), ("b", Network())
+    scores = rs.compare_models(*models, graph, layers="first", measures="cka", progress=False)
+    assert scores.provenance["inputs"].startswith("23 nodes")
+    assert "nodes of a graph depend on each other" in scores.provenance["inputs"]
+    graph.test_mask = torch.arange(23) < 9
+    some = rs.compare_models(
+        *models, graph, rows="test_mask", layers="first", measures="cka", progress=False
+    )
+    arrays = [model(torch.from_numpy(SAMPLES), None).detach()[:9] for _, model in models]
+    direct = rs.compare(arrays, measures="cka")["cka"]
+    assert some["cka"] == pytest.approx(direct, abs=1e-12)
+    assert some.provenance["inputs"].startswith("9 of 23 nodes")
+    assert some.provenance["mask"] == "test_mask"
+    for rows, remedy in (("train_mask", "test_mask"), ([23], "rows must be")):
+        with pytest.raises(ValueError, match=remedy):
+            rs.compare_models(*models, graph, rows=rows, layers="first", progress=False)
+    planned = rs.plan_models(*models, graph, rows="test_mask", layers="first", measures="cka")
+    assert (planned.samples, planned.features, planned.disk) == (9, (4, 4), 2 * 23 * 4 * 4)
+
+
+def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
+    models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
+    scores = rs.compare_models(*models, SAMPLES, layers="1", measures="mean_cca", progress=False)
+    reasons = [str(caveat.value) for caveat in scores.caveats]
+    assert reasons
+    assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
+
+
+def test_the_names_of_columns_do_not_steer_a_terminal():
+    texts = load_samples(pd.DataFrame({"\x1b[2Jreview": ["a film", "a good film", "no"]}))
+    model = (
+        nn.Linear(3, 2),
+        lambda batch: torch.tensor([[len(t), t.count("o"), 1.0] for t in batch]),
+    )
+    line = rs.compare_models(model, model, texts, measures="cka", progress=False).provenance[
+        "inputs"
+    ]
+    assert line.startswith("3 texts (column \\x1b[2Jreview)")
+
+
+OTHERS = """
+import functools
+import sys
+import numpy as np
+
+class Fails(nn.Module):
+    def forward(self, x): sys.exit(0)
+
+class Maps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+    def forward(self, x): return self.conv(x.reshape(-1, 1, 2, 3).repeat(1, 1, 3, 3))
+
+def narrow(): return nn.Linear(3, 2)
+def leaves(): return Fails()
+def maps(): return Maps()
+def joins(): return nn.Linear(6, 2), functools.partial(np.concatenate, axis=5)
+def batches():
+    yield torch.ones(4, 6)
+    sys.exit(0)
+"""
+
+
+def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, subtests):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MODELS + OTHERS)
+    np.save("inputs.npy", SAMPLES)
+    mistakes = {
+        ("mine.py:narrow", "inputs.npy", "mean"): (2, "narrow: the forward pass of Linear fails"),
+        ("mine.py:leaves", "inputs.npy", "mean"): (3, "the forward pass of Fails fails"),
+        ("mine.py:joins", "inputs.npy", "mean"): (2, "joins: the preparation of a batch of"),
+        ("mine.py:one", "mine.py:batches", "mean"): (3, "SystemExit"),
+        ("mine.py:maps", "inputs.npy", "cls"): (2, "maps: layer 'conv'"),
+    }
+    for (model, data, pool), (code, words) in mistakes.items():
+        with subtests.test(model):
+            assert run(["models", model, model, "--data", data, "--pool", pool]) == code
+            assert words in capsys.readouterr().err
+
+
+def test_traits_in_the_repr_of_a_model_are_whole(tmp_path):
+    text = repr(extract(Counting(), tmp_path))
+    assert "model (source, class, parameters" in text
+    assert all(text.count(a) == text.count(b) for a, b in ("()", "[]", "{}"))
+    assert text.count("'") % 2 == 0

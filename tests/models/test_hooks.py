@@ -1,0 +1,674 @@
+"""What the layers of a PyTorch model give for fixed inputs, compared with calling the layers by
+hand."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, TensorDataset
+from torch_geometric.data import Data
+from torch_geometric.loader import DataLoader as GraphLoader
+from torch_geometric.nn import GATConv, GCNConv, global_mean_pool
+from torch_geometric.nn import Sequential as GraphSequential
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
+
+import resemblance as rs
+from resemblance.models.batches import batch_of, inputs_of
+from resemblance.models.hooks import evaluating, rows_of_batch, subject_from_model, titled
+from resemblance.models.modules import watched_modules
+
+IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
+WORDS = torch.arange(30).reshape(5, 6) % 19
+MASK = torch.tensor([[1] * 6, [1, 1, 0, 0, 0, 0], [1] * 6, [1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1]])
+BATCHES = [
+    {"input_ids": WORDS[i : i + 2], "attention_mask": MASK[i : i + 2], "labels": WORDS[:2, 0]}
+    for i in (0, 2)
+]
+BATCHES.append({"input_ids": WORDS[4:], "attention_mask": MASK[4:]})
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        yield
+
+
+@pytest.fixture
+def images():
+    """A small convolutional network: a map, its normalisation, a map again, and features."""
+    parts = {"conv": nn.Conv2d(3, 4, 3), "norm": nn.BatchNorm2d(4), "act": nn.ReLU(inplace=True)}
+    parts |= {
+        "pool": nn.AdaptiveAvgPool2d(2),
+        "flat": nn.Flatten(),
+        "drop": nn.Dropout(0.5),
+        "head": nn.Linear(16, 3),
+    }
+    model = nn.Sequential()
+    for name, part in parts.items():
+        model.add_module(name, part)
+    return model.train()
+
+
+@pytest.fixture
+def config():
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
+    return BertConfig(vocab_size=20, max_position_embeddings=8, num_labels=3, **sizes)
+
+
+def numbers(subject, layer):
+    return np.asarray(subject.layers[layer].source)
+
+
+class Shared(nn.Module):
+    """Calls one layer twice, never calls another, and returns a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.again, self.unused = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+        self.alias = self.first
+        self.lstm = nn.LSTM(3, 2, batch_first=True)
+
+    def forward(self, x):
+        y = self.again(self.again(self.first(x)))
+        return y, self.lstm(x[:, None])[0]
+
+
+class Sometimes(nn.Module):
+    """Calls a layer only for batches of two, and breaks when asked to."""
+
+    def __init__(self, fails=False):
+        super().__init__()
+        self.always, self.pairs, self.fails = nn.Linear(3, 2), nn.Linear(2, 2), fails
+
+    def forward(self, x):
+        x = self.always(x)
+        if self.fails:
+            raise RuntimeError("broken")
+        if len(x) == 2:
+            self.pairs(x)
+        return x
+
+
+# ------------------------------------------------------------------------------------------- layers
+
+
+def test_all_layers_in_the_order_of_execution(images):
+    subject = subject_from_model(images, IMAGES.split(3), name="small", traits={"seed": 4})
+    assert list(subject.layers) == ["conv", "norm", "act", "pool", "flat", "drop", "head"]
+    assert (subject.name, dict(subject.traits)) == ("small", {"seed": 4})
+    assert all(
+        isinstance(r, rs.Representation) and r.name == layer for layer, r in subject.layers.items()
+    )
+    with torch.no_grad():
+        maps = images.eval().conv(IMAGES)
+        normed = images.norm(maps)
+        logits = images(IMAGES)
+    np.testing.assert_allclose(numbers(subject, "conv"), maps.mean((2, 3)), rtol=1e-5, atol=1e-6)
+    # The ReLU after it works in place: what the layer itself returned has negative numbers
+    np.testing.assert_allclose(numbers(subject, "norm"), normed.mean((2, 3)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(numbers(subject, "head"), logits, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(subject.outputs, numbers(subject, "head"))
+
+
+def test_features_are_copied_before_the_next_layer_works_in_place():
+    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True))
+    x = IMAGES[:, 0, 0, :4]
+    found = numbers(subject_from_model(model, [x]), "0")
+    np.testing.assert_allclose(found, model[0](x).detach(), rtol=1e-6)
+    assert found.min() < 0
+
+
+def test_patterns_and_names_come_in_the_order_of_execution(images):
+    assert list(subject_from_model(images, [IMAGES], ["head", "c*", "flat"]).layers) == [
+        "conv",
+        "flat",
+        "head",
+    ]
+    assert list(subject_from_model(images, [IMAGES], "head").layers) == ["head"]
+
+
+def test_a_star_stays_between_dots_and_two_do_not(config):
+    model = BertModel(config)
+    layers = ["encoder.layer.0", "encoder.layer.1"]
+    assert list(watched_modules(model, ["encoder.layer.*"])) == layers
+    assert list(watched_modules(model, ["encoder.layer.[1-9]"])) == layers[1:]
+    assert list(watched_modules(model, ["encoder.layer.[!0]"])) == layers[1:]
+    assert list(watched_modules(model, ["*.layer.?"])) == layers
+    assert list(watched_modules(model, ["e*"])) == ["embeddings", "encoder"]
+    below = [name for name, _ in model.named_modules() if name.startswith("encoder.")]
+    assert list(watched_modules(model, ["encoder.**"])) == below
+    dense = [*(name for name in below if name.endswith(".dense")), "pooler.dense"]
+    assert list(watched_modules(model, ["**.dense"])) == dense
+    with pytest.raises(ValueError, match=r"'\[9-0\]' is no pattern: bad character range"):
+        watched_modules(model, ["[9-0]"])
+
+
+def test_the_blocks_of_a_model(config):
+    model = BertModel(config)
+    subject = subject_from_model(model, BATCHES, "blocks")
+    names = ["embeddings", "encoder.layer.0", "encoder.layer.1"]
+    assert list(subject.layers) == names
+    both = subject_from_model(model, BATCHES, ["pooler", "blocks"])
+    assert list(both.layers) == [*names, "pooler"]
+    np.testing.assert_array_equal(numbers(both, names[1]), numbers(subject, names[1]))
+
+
+def test_several_poolings_of_one_run(config):
+    model, runs = BertModel(config), []
+    model.register_forward_hook(lambda *call: runs.append(1))
+    pools = {"mean": "mean", "cls": "cls", "mixed": {"embeddings": "max"}}
+    modules = watched_modules(model, ["embeddings", "encoder.layer.1"])
+    batch = batch_of(torch, BATCHES[0], torch.device("cpu"), inputs_of(model), None)
+    with evaluating(torch, model):
+        rows, logits, pooled, _ = rows_of_batch(model, batch, modules, pools)
+    assert len(runs) == 1
+    assert (logits, pooled) == (None, {"tokens"})
+    assert list(rows) == list(pools)
+    for name, pool in pools.items():
+        once = subject_from_model(model, BATCHES[:1], list(modules), pool=pool)
+        for layer, array in titled(rows[name]).items():
+            np.testing.assert_array_equal(array, numbers(once, layer))
+
+
+def test_a_model_without_parts():
+    subject = subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)])
+    assert list(subject.layers) == ["model"]
+    assert subject.name == "Linear"
+
+
+def test_a_layer_called_twice_and_a_tuple():
+    model, x = Shared(), torch.eye(3)
+    subject = subject_from_model(model, [x, 2 * x], ["alias", "again", "lstm"])
+    assert list(subject.layers) == ["alias", "again#1", "again#2", "lstm"]
+    once = model.again(model.first(torch.cat([x, 2 * x])))
+    np.testing.assert_allclose(numbers(subject, "again#1"), once.detach(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        numbers(subject, "again#2"), model.again(once).detach(), rtol=1e-5, atol=1e-6
+    )
+    assert subject.layers["lstm"].shape == (6, 2)
+    np.testing.assert_array_equal(subject.outputs, numbers(subject, "again#2"))
+    assert list(subject_from_model(model, [x]).layers) == ["first", "again#1", "again#2", "lstm"]
+
+
+def test_batches_may_be_anything_that_begins_with_the_input(images):
+    expected = subject_from_model(images, [IMAGES]).outputs
+    labels = torch.arange(7)
+    loaders = [
+        DataLoader(TensorDataset(IMAGES, labels), batch_size=3),
+        [(IMAGES, labels)],
+        [[IMAGES[:6]], [IMAGES[6:]]],
+    ]
+    for loader in (*loaders, [{"input": IMAGES, "label": labels}]):
+        np.testing.assert_allclose(
+            subject_from_model(images, loader).outputs, expected, rtol=1e-5, atol=1e-6
+        )
+
+
+# ------------------------------------------------------------------------------------------ pooling
+
+
+@pytest.mark.parametrize(
+    ("pool", "expected"), [("mean", lambda m: m.mean((2, 3))), ("max", lambda m: m.amax((2, 3)))]
+)
+def test_maps(images, pool, expected):
+    with torch.no_grad():
+        maps = images.eval().conv(IMAGES)
+    found = numbers(subject_from_model(images, IMAGES.split(2), "conv", pool=pool), "conv")
+    np.testing.assert_allclose(found, expected(maps), rtol=1e-5, atol=1e-6)
+
+
+def test_a_pooling_per_layer(images):
+    subject = subject_from_model(
+        images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"}
+    )
+    assert [r.shape[1] for r in subject.layers.values()] == [4 * 6 * 6, 4, 3]
+    for pool in ("cls", "first", "last"):  # maps have no such token
+        with pytest.raises(ValueError, match=rf"'conv'.*\(7, 4, 6, 6\).*{pool}.*'mean', 'max'"):
+            subject_from_model(images, [IMAGES], ["conv", "head"], pool=pool)
+    assert subject_from_model(images, [IMAGES], "head", pool="cls").last.shape == (7, 3)
+    twice = subject_from_model(Shared(), [torch.ones(2, 3)], "again", pool={"again#2": "max"})
+    assert list(twice.layers) == ["again#1", "again#2"]
+
+
+def test_other_shapes_need_flatten():
+    model = nn.Sequential(nn.Unflatten(1, (2, 2, 2, 2)))
+    with pytest.raises(
+        ValueError, match=r"layer '0': shape \(3, 2, 2, 2, 2\) is neither tokens nor maps"
+    ):
+        subject_from_model(model, [torch.ones(3, 16)], "0", outputs=False)
+    assert subject_from_model(
+        model, [torch.ones(3, 16)], "0", pool="flatten", outputs=False
+    ).last.shape == (3, 16)
+    single = subject_from_model(nn.Flatten(0), [torch.ones(3, 1)], outputs=False)
+    assert single.last.shape == (3, 1)
+
+
+@pytest.mark.parametrize("pool", ["cls", "last", "mean", "max"])
+def test_tokens_of_a_language_model(config, pool):
+    model = BertModel(config).eval()
+    with torch.no_grad():
+        hidden = model(input_ids=WORDS, attention_mask=MASK).last_hidden_state
+    rows = [h[m.bool()] for h, m in zip(hidden, MASK)]
+    reduce = {
+        "cls": lambda r: r[0],
+        "last": lambda r: r[-1],
+        "mean": lambda r: r.mean(0),
+        "max": lambda r: r.amax(0),
+    }
+    expected = torch.stack([reduce[pool](r) for r in rows])
+    subject = subject_from_model(model, BATCHES, "encoder.layer.1.output", pool=pool, outputs=False)
+    np.testing.assert_allclose(
+        numbers(subject, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_tokens_without_a_mask_and_flattened(config):
+    model = BertModel(config)
+    subject = subject_from_model(
+        model, [WORDS[:3], WORDS[3:]], "encoder", pool="flatten", outputs=False
+    )
+    with torch.no_grad():
+        hidden = model.eval()(WORDS).last_hidden_state
+    np.testing.assert_allclose(numbers(subject, "encoder"), hidden.flatten(1), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=r"layer 'encoder': from_tokens: pool=\"flatten\""):
+        subject_from_model(model, BATCHES, "encoder", pool="flatten", outputs=False)
+    with pytest.raises(ValueError, match="encoder gives 64 to 96 values per row"):
+        subject_from_model(model, [WORDS, WORDS[:, :4]], "encoder", pool="flatten", outputs=False)
+
+
+def test_a_classifier_of_transformers(config):
+    model = BertForSequenceClassification(config)
+    subject = subject_from_model(model, BATCHES)
+    assert subject.outputs.shape == (5, 3)
+    np.testing.assert_array_equal(subject.outputs, numbers(subject, "classifier"))
+    assert "bert.embeddings.word_embeddings" in subject.layers
+    assert "bert.encoder.layer.1.output.dense" in subject.layers
+    assert all(r.shape[0] == 5 for r in subject.layers.values())
+    whole = subject_from_model(model, [{"input_ids": WORDS, "attention_mask": MASK}])
+    np.testing.assert_allclose(whole.outputs, subject.outputs, rtol=1e-4, atol=1e-5)
+    # One embedding per position, and none per sample: with two samples per batch it is not a layer
+    assert "bert.embeddings.position_embeddings" not in subject.layers
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_precisions(dtype):
+    model, x = nn.Sequential(nn.Linear(3, 2)).to(dtype), torch.ones(4, 3, dtype=dtype)
+    subject = subject_from_model(model, [x])
+    assert (
+        subject.outputs.dtype
+        == numbers(subject, "0").dtype
+        == (np.float64 if dtype == torch.float64 else np.float32)
+    )
+    np.testing.assert_array_equal(subject.outputs, model(x).detach().to(torch.float64))
+
+
+# -------------------------------------------------------------------------- the model is left alone
+
+
+def test_modes_hooks_and_random_state_are_put_back(images):
+    images.norm.eval()
+    modes = [module.training for module in images.modules()]
+    state = torch.random.get_rng_state()
+    subject_from_model(images, DataLoader(TensorDataset(IMAGES), batch_size=4))
+    assert [module.training for module in images.modules()] == modes
+    assert not any(module._forward_hooks for module in images.modules())
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert int(images.norm.num_batches_tracked) == 0
+
+
+def test_they_are_put_back_after_an_error():
+    model = Sometimes(fails=True)
+    with pytest.raises(ValueError, match=r"the forward pass of Sometimes fails .*broken"):
+        subject_from_model(model, [torch.ones(2, 3)])
+    assert all(module.training for module in model.modules())
+    assert not any(module._forward_hooks for module in model.modules())
+    assert torch.is_grad_enabled()
+
+
+def test_the_same_numbers_every_time(images):
+    first, second = (subject_from_model(images, IMAGES.split(3)) for _ in range(2))
+    for layer in first.layers:
+        np.testing.assert_array_equal(numbers(first, layer), numbers(second, layer))
+
+
+# ------------------------------------------------------------ rows that depend on more than samples
+
+
+class Made(nn.Module):
+    """A network whose one block is followed by a function of it and of the module."""
+
+    def __init__(self, function, block=None):
+        super().__init__()
+        self.function, self.state = function, None
+        self.block = nn.Linear(6, 8) if block is None else block
+        self.after = nn.Identity()
+
+    def forward(self, x):
+        return self.after(self.function(self, self.block(x)))
+
+
+def kept(module, x):
+    """Add what was there before, as a recurrent network that keeps its state."""
+    module.state = 1 + (module.state or 0)
+    return x + module.state
+
+
+OTHERS = "the other samples of a batch"
+STEPS = torch.linspace(-2, 2, 12 * 4 * 6).reshape(12, 4, 6).mul(7).sin()
+SHIFTED = {
+    "dropout": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS[:, 0], "chance"),
+    "dropout in tokens": (Made(lambda _, x: nn.functional.dropout(x, 0.5)), STEPS, "chance"),
+    "one sample": (Made(lambda _, x: x + torch.rand(8)), STEPS[:1, 0], "chance"),
+    "a state": (Made(kept), STEPS[:, 0], "chance"),
+    "no running statistics": (
+        nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8, track_running_stats=False)),
+        STEPS[:, 0], OTHERS,
+    ),
+    "centred": (Made(lambda _, x: x - x.mean(0)), STEPS[:, 0], OTHERS),
+    "steps first": (Made(lambda _, x: x[0], nn.LSTM(6, 8)), STEPS, OTHERS),
+    "attention": (nn.Sequential(nn.TransformerEncoderLayer(6, 2, 8)), STEPS, OTHERS),
+}  # fmt: skip
+
+
+def test_layers_that_depend_on_chance_or_on_other_samples_are_named(subtests):
+    for name, (model, batch, what) in SHIFTED.items():
+        with subtests.test(name), pytest.warns(UserWarning, match=f"' depends on {what}: "):
+            subject_from_model(model, [batch])
+
+
+def test_nothing_is_said_of_rounding(images, config, subtests):
+    steps = STEPS.bfloat16()
+    lstm = Made(lambda _, x: x[0], nn.LSTM(6, 8, batch_first=True))
+    whole = Made(lambda _, x: x, nn.Identity())
+    whole.function = lambda _, x: x[:, :, 0] @ torch.ones(4, 6) if len(x) == 12 else 1 / 0
+    graph = Data(x=STEPS[:, 0], edge_index=torch.tensor([[*range(11)], [*range(1, 12)]]))
+    cases = {
+        "maps": (images, [IMAGES]),
+        "padding": (BertModel(config), BATCHES),
+        "half precision": (BertModel(config).bfloat16(), BATCHES),
+        "float16": (nn.Sequential(nn.Linear(6, 8), nn.ReLU()).half(), [STEPS[:, 0].half()]),
+        "bfloat16": (nn.TransformerEncoderLayer(6, 2, 8, batch_first=True).bfloat16(), [steps]),
+        "samples first": (lstm, [STEPS]),
+        "batches of one size": (whole, [STEPS]),
+        "a graph": (GCNConv(6, 4), [graph]),
+        "zeros": (nn.Linear(6, 8, bias=False), [torch.zeros(5, 6)]),
+        "NaN": (nn.Linear(6, 8), [torch.full((5, 6), torch.nan)]),
+        "in place": (Scaling(), [STEPS[:, 0].clone()]),
+        "a set": (Pooling(), [{"x": STEPS[:, 0], "batch": torch.arange(12) // 4}]),
+    }
+    for name, (model, batches) in cases.items():
+        with subtests.test(name):
+            subject_from_model(model, batches)
+    given = STEPS[:, 0].clone()
+    subject_from_model(Scaling(), [given])
+    assert torch.equal(given, STEPS[:, 0] - 0.5)  # the model ran once on the rows of the user
+
+
+class Scaling(nn.Module):
+    """A network that works in place on its input."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Linear(6, 8)
+
+    def forward(self, x):
+        return self.block(x.sub_(0.5))
+
+
+class Pooling(nn.Module):
+    """A network of sets, each row with the mean of its set."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = nn.Linear(6, 8)
+
+    def forward(self, x, batch):
+        sums = torch.zeros(int(batch.max()) + 1, 6).index_add(0, batch, x)
+        return self.block(sums[batch])
+
+
+class ChannelsLast(nn.Module):
+    """A block that works on the last axis of maps, as those of Swin."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 5, 2), nn.LayerNorm(5)
+
+    def forward(self, x):
+        return self.norm(self.conv(x).permute(0, 2, 3, 1))
+
+
+def test_maps_with_channels_last_are_named():
+    with pytest.warns(UserWarning, match=r"'norm' returns maps with channels last.*flatten"):
+        subject_from_model(ChannelsLast(), [IMAGES], "norm")
+    flat = subject_from_model(ChannelsLast(), [IMAGES], "norm", pool="flatten")
+    assert flat.last.shape == (7, 5 * 49)
+
+
+def test_that_it_is_noticed_changes_no_batch():
+    model = Made(lambda _, x: nn.functional.dropout(x, 0.5))
+    batches = STEPS[:, 0].split(4)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        alone = torch.cat([model(batch) for batch in batches])
+    with pytest.warns(UserWarning, match="chance"):
+        subject = subject_from_model(model, batches, "after")
+    np.testing.assert_array_equal(numbers(subject, "after"), alone)
+
+
+# ---------------------------------------------------------------------------------------- bad input
+
+
+def test_layers_near_one_that_does_not_exist_come_first(config):
+    for word, layer in (("encoder.layers.*", "encoder.layer.*"), ("1", "encoder.layer.1")):
+        with pytest.raises(ValueError, match=re.escape(f"did you mean '{layer}'?")):
+            subject_from_model(BertModel(config), BATCHES, word)
+
+
+def test_layers_that_do_not_exist(images):
+    with pytest.raises(
+        ValueError, match="no layer 'haed', did you mean 'head'\\? it has head, conv"
+    ):
+        subject_from_model(images, [IMAGES], ["conv", "haed"])
+    with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):
+        subject_from_model(images, [IMAGES], "z*")
+    with pytest.raises(ValueError, match="layers is empty"):
+        subject_from_model(images, [IMAGES], [])
+
+
+def test_layers_that_give_no_rows():
+    x = torch.ones(2, 3)
+    with pytest.raises(ValueError, match="layer 'unused' was never called"):
+        subject_from_model(Shared(), [x], ["first", "unused"])
+    whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
+    with pytest.raises(ValueError, match=r"layer '0' returns \(6,\), not one row for each of 2"):
+        subject_from_model(whole, [x], "0")
+    assert list(subject_from_model(whole, [x]).layers) == ["1"]
+    with pytest.raises(ValueError, match="layer '0' returns Tensor, not a floating tensor"):
+        subject_from_model(nn.Sequential(nn.Flatten()), [x.long()], "0", outputs=False)
+    with pytest.raises(ValueError, match="no module of the model returns one floating tensor"):
+        subject_from_model(nn.Sequential(nn.Flatten()), [x.long()], outputs=False)
+
+
+def test_a_layer_that_some_batches_do_not_reach():
+    batches = [torch.ones(2, 3), torch.ones(3, 3)]
+    with pytest.raises(ValueError, match="layer 'pairs' is called less often for some batches"):
+        subject_from_model(Sometimes(), batches, ["always", "pairs"])
+    assert list(subject_from_model(Sometimes(), batches).layers) == ["always"]
+
+
+def test_loaders(images):
+    data = TensorDataset(IMAGES)
+    batches = BatchSampler(RandomSampler(data), 2, drop_last=False)
+    for loader in (DataLoader(data, shuffle=True), DataLoader(data, batch_sampler=batches)):
+        with pytest.raises(ValueError, match="make it with shuffle=False"):
+            subject_from_model(images, loader)
+    with pytest.raises(ValueError, match="the loader gave no batch"):
+        subject_from_model(images, iter([]))
+    with pytest.raises(ValueError, match=r"pass \[batch\]"):
+        subject_from_model(images, IMAGES)
+    with pytest.raises(ValueError, match="batches must be tensors"):
+        subject_from_model(images, ["word"])
+
+
+def test_pools(images):
+    with pytest.raises(
+        ValueError, match="pool must be one of mean, max, flatten, cls, first, last; got 'median'"
+    ):
+        subject_from_model(images, [IMAGES], pool="median")
+    with pytest.raises(ValueError, match="pool must be one of"):
+        subject_from_model(images, [IMAGES], pool={"conv": "token"})
+    with pytest.raises(
+        ValueError, match="pool names 'cnov', which is not among the layers conv, head"
+    ):
+        subject_from_model(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
+
+
+def test_logits_are_kept_if_there_are_any(config):
+    assert subject_from_model(BertModel(config), BATCHES, "encoder").outputs is None
+    causal = GPT2LMHeadModel(
+        GPT2Config(vocab_size=20, n_positions=8, n_embd=16, n_layer=1, n_head=2)
+    )
+    assert subject_from_model(causal, [WORDS], "transformer.h.0").outputs is None
+    assert subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES]).outputs is None
+    assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
+    assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)]).outputs.shape == (4, 2)
+    with pytest.raises(ValueError, match=r"for some batches only; pass outputs=False"):
+        subject_from_model(Moody(), [torch.ones(2, 3), torch.ones(3, 3)])
+
+
+class Moody(nn.Module):
+    """Returns logits for batches of two, and maps for others."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x):
+        logits = self.head(x)
+        return logits if len(x) == 2 else logits[:, :, None, None]
+
+
+def test_progress_is_reported_after_every_batch(images):
+    told = []
+    subject_from_model(images, IMAGES.split(3), progress=lambda *state: told.append(state))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    told.clear()
+    subject_from_model(images, iter(IMAGES.split(3)), progress=lambda *state: told.append(state))
+    assert told == [(1, 0), (2, 0), (3, 0)]
+
+
+# ------------------------------------------------------------------------------------------- graphs
+
+
+class Graphs(nn.Module):
+    """Two convolutions and a head for nodes; ``pooled`` has one row per graph."""
+
+    def __init__(self, whole=False, pooled=False):
+        super().__init__()
+        self.convs = nn.ModuleList([GATConv(4, 3, heads=2), GCNConv(6, 5)])
+        self.head, self.whole, self.pooled = nn.Linear(5, 2), whole, pooled
+
+    def forward(self, x, edge_index, batch=None):
+        for conv in self.convs:
+            x = conv(x, edge_index).relu()
+        return self.head(global_mean_pool(x, batch) if self.pooled else x)
+
+
+class OfGraphs(nn.Module):
+    """The same, called with a graph."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, data):
+        return self.model(data.x, data.edge_index, data.batch)
+
+
+def graph(seed=0, nodes=9):
+    g = torch.Generator().manual_seed(seed)
+    links = torch.randint(0, nodes, (2, 20), generator=g)
+    return Data(x=torch.randn(nodes, 4, generator=g), edge_index=links, y=torch.zeros(1).long())
+
+
+def test_a_graph_in_any_form():
+    model, data = Graphs().eval(), graph()
+    expected = model(data.x, data.edge_index).detach()
+    loaders = {
+        "graphs": [data],
+        "a loader": GraphLoader([data]),
+        "tuples": [(data.x, data.edge_index)],
+        "dicts": [{"x": data.x, "edge_index": data.edge_index}],
+        "turned": [{"edge_index": data.edge_index, "x": data.x}],
+        "named": [{"edge_index": data.edge_index, "x": data.x, "batch": torch.zeros(9).long()}],
+    }
+    for name, loader in loaders.items():
+        for own in (model, OfGraphs(model)) if name in ("graphs", "a loader") else (model,):
+            subject = subject_from_model(own, loader)
+            np.testing.assert_allclose(subject.outputs, expected, rtol=1e-5, atol=1e-6)
+            assert [layer.removeprefix("model.") for layer in subject.layers] == [
+                "convs.0",
+                "convs.1",
+                "head",
+            ]
+
+
+def test_convolutions_and_not_their_parts_are_layers():
+    data = graph()
+    assert list(subject_from_model(GCNConv(4, 3), [data]).layers) == ["model"]
+    # It can be named, though.
+    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]
+    own = GraphSequential(
+        "x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)]
+    )
+    for loader in ([data], [(data.x, data.edge_index)]):
+        assert list(subject_from_model(own, loader).layers) == ["module_0", "module_1", "module_2"]
+
+
+def test_several_graphs_with_a_label_each():
+    model = Graphs(pooled=True).eval()
+    loader = GraphLoader([graph(seed) for seed in range(5)], batch_size=2)
+    subject = subject_from_model(model, loader, samples="y")
+    assert subject.outputs.shape == (5, 2)
+    assert list(subject.layers) == ["head"]
+    with pytest.raises(
+        ValueError, match=r"'head' returns \(2, 2\), not one row for each of 18; .*samples=\"y\""
+    ):
+        subject_from_model(model, loader, "head")
+    with pytest.raises(
+        ValueError, match="samples names 'label', which no batch has; it has batch, edge_index"
+    ):
+        subject_from_model(model, loader, samples="label")
+
+
+@pytest.mark.parametrize("form", [torch.as_tensor, np.asarray, list])
+def test_some_nodes_only(form):
+    model, data = Graphs().eval(), graph()
+    mask = np.arange(9) % 3 == 0
+    whole = subject_from_model(model, [data])
+    for rows in (mask, np.flatnonzero(mask)):
+        subject = subject_from_model(model, [data], rows=form(rows))
+        assert {r.shape[0] for r in subject.layers.values()} == {3}
+        np.testing.assert_array_equal(subject.outputs, whole.outputs[mask])
+        np.testing.assert_array_equal(numbers(subject, "convs.1"), numbers(whole, "convs.1")[mask])
+    for bad in (mask[:5], [0, 9], [-1], [0.5], [[0]], []):
+        with pytest.raises(
+            ValueError, match="rows must be 9 booleans or numbers of rows from 0 to 8"
+        ):
+            subject_from_model(model, [data], rows=bad)

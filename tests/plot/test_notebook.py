@@ -1,0 +1,172 @@
+"""What notebooks show: pictures that need nothing else, in the colours of the notebook."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from factories.evidence import arrays, compared, made_evidence
+
+import resemblance as rs
+from resemblance.base.rendering import picture
+from resemblance.base.text import table
+from resemblance.data.subject import Subject
+from resemblance.plot._style import COLOURS
+from resemblance.report.comparing.stats import chance_words
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section
+
+HOSTILE = ["<script>alert(1)</script>", "b\"&'", "c/</svg>"]
+
+
+def drawings(page):
+    """The SVG elements of a page, each well formed by itself."""
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+
+
+def cells(svg):
+    """The paths of the cells of a map that have values, a path for each colour."""
+    group = next(g for g in svg.iter("g") if g.get("transform", "").startswith("translate"))
+    return [path for path in group.iter("path") if re.fullmatch("#.{6}", path.get("fill", ""))]
+
+
+def covered(svg):
+    """How many cells the paths of a map cover."""
+    widths = re.findall(r"h(\d+)", " ".join(path.get("d") for path in cells(svg)))
+    return sum(map(int, widths))
+
+
+def result(count=14, size="mini"):
+    scores = {
+        f"cell {i}": {f"measure {k:02d}": k + (i * k) % 5 for k in range(count)} for i in range(8)
+    }
+    return Result("resi", size, (Section("all", "All", "", scores=scores),))
+
+
+def test_a_comparison_shows_a_map_of_each_measure_with_its_chance():
+    comparison = compared(arrays([f"{m}/{i}" for m in ("one", "two") for i in range(3)]))
+    page = comparison._repr_html_()
+    maps = drawings(page)
+    assert [svg.get("aria-label") for svg in maps] == ["Heat map: CKA", "Heat map: OrthProc"]
+    assert [covered(svg) for svg in maps] == [36, 36]
+    assert [t.text for t in maps[0].iter("text")].count("one") == 2
+    assert f"chance is {chance_words(comparison, comparison.info('cka'))}" in page
+
+
+def test_maps_have_no_cell_where_there_is_no_value():
+    (svg,) = drawings(compared({"a": np.eye(6), "dead": np.zeros((6, 2))}, None, ["cka"]).
+                      _repr_html_())  # fmt: skip
+    assert covered(svg) == 1
+
+
+def test_at_most_four_maps_are_shown_and_the_rest_is_named():
+    measures = ["cka", "rsa", "gulp", "procrustes", "svcca", "pwcca"]
+    page = compared(arrays(["a", "b"]), None, measures)._repr_html_()
+    assert len(drawings(page)) == 4
+    assert ".plot(&#x27;svcca&#x27;) draws the map of a measure; 2 not here." in page
+
+
+def test_what_a_notebook_keeps_is_small():
+    fifty = compared(arrays([f"{m}/layer {i}" for m in "ab" for i in range(25)], d=2), None)
+    page = fifty._repr_html_()
+    assert len(page) < 60_000
+    (svg,) = drawings(page)
+    (image,) = svg.iter("image")
+    assert (image.get("width"), image.get("height")) == ("50", "50")
+    many = compared(arrays([str(i) for i in range(65)], n=12, d=1), None, ["rsa"])
+    assert not drawings(many._repr_html_())
+    assert "1 not here" in many._repr_html_()
+
+
+def test_large_evidence_shows_maps_with_lines_across_what_is_not_beyond_chance():
+    evidence = made_evidence(compared(arrays([f"m/{i}" for i in range(21)], related=3), None))
+    page = evidence._repr_html_()
+    assert "Lines across: not beyond chance (adjusted p &gt; 0.05)." in page
+    unsure = int((evidence.adjusted("cka") > 0.05).sum())
+    lines = (p.get("d", "") for p in drawings(page)[0].iter("path"))
+    assert sum(d.count("l1 -1") for d in lines) == unsure
+
+
+def test_pictures_need_no_style_sheet():
+    """What is filled or drawn says so itself, and the pointer reads the cells of evidence."""
+    x = np.random.default_rng(0).standard_normal((40, 4))
+    things = (made_evidence(compared(arrays(["a", "b", "c"]), None)), result(), rs.drift(x, x + 1))
+    for thing in things:
+        page = thing._repr_html_()
+        assert "class=" not in page
+        for svg in drawings(page):
+            assert {path.get("fill", "none") for path in svg.iter("circle")} <= {*COLOURS}
+            assert all(rect.get("fill") for rect in svg.iter("rect"))
+    first = drawings(things[0]._repr_html_())[0]
+    assert len(list(first.iter("title"))) == 9
+
+
+@pytest.mark.parametrize("side", [1, 21])
+def test_names_are_escaped(side):
+    names = HOSTILE + [f"x{i}" for i in range(side)]
+    comparison = compared(arrays(names, d=2), None, ["cka"])
+    for shown in (comparison, made_evidence(comparison)):
+        page = shown._repr_html_()
+        assert "<script>" not in page
+        assert drawings(page) or side == 1
+
+
+def test_a_result_shows_its_headline_and_the_first_ten_ranks():
+    page = result()._repr_html_()
+    assert "measure 13 leads" in page
+    (svg,) = drawings(page)
+    assert len(list(svg.iter("circle"))) == 10
+    assert "4 more: .plot() draws all." in page
+    assert "more:" not in result(3)._repr_html_()
+    assert not drawings(Result("resi", "mini", ())._repr_html_())
+    assert "the scores mean nothing" in result(size="slice")._repr_html_()
+
+
+def test_a_report_of_drift_shows_its_drifts_on_one_axis():
+    x = np.random.default_rng(0).standard_normal((40, 4))
+    report = rs.drift(x, x + 1, progress=False, draws=10)
+    (svg,) = drawings(report._repr_html_())
+    judged = [d for d in report.drifts if d.value is not None and d.threshold]
+    assert len(list(svg.iter("circle"))) == len(judged)
+    assert "<td style='text-align:left'>coordinates</td>" in report.drifts[8]._repr_html_()
+
+
+def test_subjects_show_their_layers_and_measures_their_claims():
+    layers = {f"<l{i}>": rs.Representation(np.eye(4)[:, : i % 4 + 1]) for i in range(70)}
+    page = Subject("net", layers)._repr_html_()
+    assert "70 layers, the first 60" in page
+    assert page.count("&lt;l") == 60
+    shown = rs.cka.where(estimator="debiased")._repr_html_()
+    for fact in ("kornblith2019similarity", "similarity matrix", "debiased"):
+        assert f">{fact}</td>" in shown
+    assert "raju2026geometric" in rs.list_statistics()[0]._repr_html_()
+
+
+def test_tables_and_pictures_of_other_things():
+    assert "&lt;b&gt;" in table("t", ["<b>"], [["<i>"]])
+    with pytest.raises(ValueError, match="no picture of a int"):
+        picture(3)
+
+
+def test_notebooks_need_no_other_package():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['matplotlib', 'jinja2']));"
+        "import numpy, resemblance as rs; x = numpy.eye(5);"
+        "c = rs.compare({'a': x, 'b': x[::-1]}, measures='cka', progress=False);"
+        "assert '<svg' in c._repr_html_()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_maps_of_one_label_are_named_with_their_parameters():
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.standard_normal((20, 3)) for name in "abc"}
+    measures = ["cka", "cka[estimator=debiased]", "rsa"]
+    page = rs.compare(arrays, measures=measures)._repr_html_()
+    assert "<b>CKA</b>" in page
+    assert "<b>CKA (debiased)</b>" in page
+    assert "<b>RSA</b>" in page

@@ -1,0 +1,623 @@
+"""Figures by matplotlib: what is written on them, how many marks they have, and what they leave
+alone."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from factories.evidence import arrays, compared, made_evidence
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.colors import to_rgb
+
+import resemblance as rs
+from resemblance import plot
+from resemblance.comparison import arrangements
+from resemblance.plot._style import COLOURS, DASHES, MARKS, colour_map, look
+from resemblance.plot.maps import model_runs, side_names
+from resemblance.report.diagrams import bar_levels
+from resemblance.report.evidence_words import ALPHA
+from resemblance.report.svg import distinct_names
+from resemblance.sections.result import Result
+from resemblance.sections.sections import Section
+from resemblance.significance import places
+
+HOSTILE = ["a_b/$x$", "a_b/50%", "_c/<script>", "_c/\\frac{1", "_c/{x}^2"]
+LAYERS = [f"{model}/{layer}" for model in ("one", "two", "three") for layer in ("in", "mid", "out")]
+
+
+@pytest.fixture(autouse=True)
+def settings_stay():
+    """All figures are drawn without a window, and no setting changes."""
+    backend = plt.get_backend()
+    plt.switch_backend("agg")
+    before = dict(matplotlib.rcParams)
+    yield
+    assert dict(matplotlib.rcParams) == before
+    plt.close("all")
+    plt.switch_backend(backend)
+
+
+@pytest.fixture(scope="module")
+def layered():
+    return compared(arrays(LAYERS))
+
+
+@pytest.fixture(scope="module")
+def evidence(layered):
+    return made_evidence(layered)
+
+
+@pytest.fixture(scope="module")
+def rectangle():
+    return compared(arrays(["a/0", "a/1"]), arrays(["b/0", "b/1", "b/2"], seed=1))
+
+
+@pytest.fixture(scope="module")
+def report():
+    x = np.random.default_rng(0).standard_normal((60, 5)) * [3, 2, 1, 1, 0.5]
+    return rs.drift(x, x + 1, progress=False, draws=10)
+
+
+def result(size="mini", cells=8):
+    g = np.random.default_rng(0)
+    merits = {"cka": 2.0, "procrustes": 1.9, "rsa": 0.0, "_mine$": -1.0}
+    scores = {
+        f"cell {i}": {m: v + 0.3 * g.standard_normal() for m, v in merits.items()}
+        for i in range(cells)
+    }
+    labels = {"cka": "CKA", "procrustes": "Procrustes", "rsa": "RSA", "_mine$": "_mine$"}
+    return Result("resi", size, (Section("all", "All", "", scores=scores),), labels)
+
+
+def written(ax, kind="svg"):
+    """What a figure is as a file."""
+    file = io.BytesIO()
+    with plot.style():
+        ax.figure.savefig(file, format=kind)
+    return file.getvalue().decode() if kind == "svg" else file.getvalue()
+
+
+def names(axis, which="both"):
+    kinds = ("minor", "major") if which == "both" else (which,)
+    return [text.get_text() for kind in kinds for text in axis.get_ticklabels(which=kind)]
+
+
+def mesh(ax):
+    return next(c for c in ax.collections if isinstance(c, QuadMesh))
+
+
+FIGURES = {
+    "heatmap": lambda of: plot.heatmap(of["layered"], "cka"),
+    "heatmap of evidence": lambda of: plot.heatmap(of["evidence"], "procrustes"),
+    "rectangle": lambda of: plot.heatmap(of["rectangle"], "cka"),
+    "layers": lambda of: plot.layers(of["layered"], "cka"),
+    "best": lambda of: plot.layers(of["evidence"], "cka", against="two", match="best"),
+    "mds": lambda of: plot.mds(of["layered"], "procrustes"),
+    "tree": lambda of: plot.tree(of["layered"], "cka"),
+    "intervals": lambda of: plot.intervals(of["evidence"], "cka"),
+    "ranks": lambda of: plot.ranks(result()),
+    "box": lambda of: plot.box(result()),
+    "ties": lambda of: plot.critical_difference(result()),
+    "drift": lambda of: plot.drift(of["report"]),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_can_be_written(name, layered, evidence, rectangle, report):
+    parts = {"layered": layered, "evidence": evidence, "rectangle": rectangle, "report": report}
+    page = written(FIGURES[name](parts))
+    assert "<svg" in page
+    assert "<text" in page  # letters stay letters
+
+
+def test_figures_are_written_as_pdf_and_png(evidence):
+    ax = plot.heatmap(evidence, "procrustes")
+    assert written(ax, "pdf").startswith(b"%PDF")
+    assert written(ax, "png").startswith(b"\x89PNG")
+
+
+# --------------------------------------------------------------------------------------------- axes
+
+
+def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, report):
+    figure, all_axes = plt.subplots(2, 5)
+    calls = [
+        lambda ax: plot.heatmap(layered, "cka", ax=ax),
+        lambda ax: plot.layers(layered, "cka", ax=ax),
+        lambda ax: plot.mds(layered, "cka", ax=ax),
+        lambda ax: plot.tree(layered, "cka", ax=ax),
+        lambda ax: plot.intervals(evidence, "cka", ax=ax),
+        lambda ax: plot.ranks(result(), ax=ax),
+        lambda ax: plot.box(result(), ax=ax),
+        lambda ax: plot.critical_difference(result(), ax=ax),
+        lambda ax: plot.drift(report, ax=ax),
+    ]
+    for call, ax in zip(calls, all_axes.flat):
+        assert call(ax) is ax
+        assert ax.has_data()
+    assert plt.get_fignums() == [figure.number]
+    assert all_axes[0, 1].spines["top"].get_visible()  # the style of the user's axes stays
+
+
+def test_a_new_figure_each_time_and_none_after_an_error(layered):
+    current = plt.figure()
+    ax = plot.heatmap(layered, "cka")
+    assert ax.figure is not current
+    assert not current.axes
+    count = len(plt.get_fignums())
+    with pytest.raises(ValueError, match=r"several layers.*layers here: one: 1"):
+        plot.layers(compared(arrays(["one/a", "two/b"])), "cka")
+    with pytest.raises(ValueError, match=r"must be axes of matplotlib.*got Figure"):
+        plot.heatmap(layered, "cka", ax=current)
+    assert len(plt.get_fignums()) == count
+
+
+def test_the_package_imports_its_figures_when_they_are_asked_for():
+    assert rs.plot is plot
+    code = (
+        "import sys, resemblance as rs; assert 'resemblance.plot' not in sys.modules;"
+        "assert rs.plot.heatmap and 'matplotlib' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="module 'resemblance' has no attribute 'plots'"):
+        _ = rs.plots
+
+
+# --------------------------------------------------------------------------------------------- maps
+
+
+def test_a_map_has_every_value_and_the_range_of_the_measure(layered):
+    ax = plot.heatmap(layered, "cka")
+    np.testing.assert_allclose(mesh(ax).get_array(), layered["cka"], atol=1e-12)
+    assert mesh(ax).get_clim() == (0, 1)
+    assert len(ax.texts) == 81
+    assert ax.texts[0].get_text() == "1"
+    stretched = plot.heatmap(layered, "cka", stretch=True, values=False)
+    assert mesh(stretched).get_clim()[0] == pytest.approx(layered["cka"].min())
+    assert not stretched.texts
+    assert "colours span the values only" in written(stretched)
+
+
+def test_dark_is_similar_in_either_direction(layered):
+    for measure in ("cka", "procrustes"):
+        drawn = mesh(plot.heatmap(layered, measure))
+        self, worst = layered[measure][0, 0], layered.difference(measure).argmax()
+        ends = [drawn.cmap(drawn.norm(v)) for v in (self, layered[measure].flat[worst])]
+        assert sum(ends[0][:3]) < sum(ends[1][:3])
+
+
+def test_colours_fall_in_lightness_and_negative_values_are_brown():
+    def lightness(table):
+        return np.array([0.2126, 0.7152, 0.0722]) @ np.asarray(table)[:, :3].T
+
+    plain = colour_map(is_diverging=False, is_reversed=False)(np.linspace(0, 1, 256))
+    assert (np.diff(lightness(plain)) < 0).all()
+    both = colour_map(is_diverging=True, is_reversed=False)(np.linspace(0, 1, 512))
+    assert (np.diff(lightness(both)[:256]) >= 0).all()
+    assert both[0, 0] > both[0, 2]  # more red than blue
+
+
+def test_models_are_named_once_and_separated_by_lines(layered):
+    ax = plot.heatmap(layered, "cka")
+    assert names(ax.yaxis, "major") == ["one", "two", "three"]
+    assert names(ax.xaxis, "minor") == ["in", "mid", "out"] * 3
+    white = [line for line in ax.lines if line.get_color() == "white"]
+    assert len(white) == 4
+    assert model_runs(["a", "b"]) == model_runs(["m/1", "n/1"]) == ()
+    assert model_runs(["m/1", "n/1", "m/2"]) == ()  # no blocks
+
+
+def test_layers_that_do_not_fit_are_left_to_their_models():
+    many = [f"{m}/{i}" for m in "ab" for i in range(30)]
+    assert side_names(many, 3, 7, is_below=True).cells == ()
+    assert [run.name for run in side_names(many, 3, 7, is_below=True).models] == ["a", "b"]
+    plain = side_names([f"x{i}" for i in range(60)], 3, 7, is_below=False).cells
+    assert [place for place, _ in plain][:3] == [0, 2, 4]
+
+
+def test_values_that_do_not_exist_are_hatched():
+    data = arrays(["a", "b"]) | {"dead": np.zeros((40, 3))}
+    ax = plot.heatmap(compared(data), "cka")
+    assert ax.patch.get_hatch()
+    assert mesh(ax).get_array().mask.sum() == 5
+    assert len(ax.texts) == 4
+    assert not plot.heatmap(compared(arrays(["a", "b"])), "cka").patch.get_hatch()
+
+
+def test_pairs_that_are_not_beyond_chance_have_lines_across(layered, evidence):
+    unsure = int((evidence.adjusted("procrustes") > ALPHA).sum())
+    assert unsure
+    for ax in (
+        plot.heatmap(evidence, "procrustes"),
+        plot.heatmap(layered, "procrustes", evidence=evidence),
+    ):
+        (lines,) = [c for c in ax.collections if isinstance(c, LineCollection)]
+        assert len(lines.get_segments()) == 4 * unsure
+        assert "not beyond chance" in ax.get_xlabel()
+
+
+def test_a_tree_orders_the_map_and_what_has_no_value_comes_last():
+    near, far, dead = arrays(["a", "c"]), arrays(["b", "d"], seed=7), {"dead": np.zeros((40, 3))}
+    mixed = {k: (near | far | dead)[k] for k in ("dead", "a", "b", "c", "d")}
+    ax = plot.heatmap(compared(mixed), "cka", order="tree")
+    order = names(ax.yaxis, "minor")
+    assert order[-1] == "dead"
+    assert {frozenset(order[:2]), frozenset(order[2:4])} == {frozenset("ac"), frozenset("bd")}
+
+
+def test_dissimilarities_are_drawn_in_groups_and_below_0(subtests):
+    x = rs.Representation(arrays(["a"])["a"][:9], ids=[f"image{i}" for i in range(9)])
+    labels = ["tool", "face", "tool"] * 3
+    ax = plot.rdm(x, "euclidean", groups=labels)
+    (mesh,) = [c for c in ax.collections if isinstance(c, QuadMesh)]
+    order = [0, 2, 3, 5, 6, 8, 1, 4, 7]
+    assert names(ax.yaxis, "minor") == [f"image{i}" for i in order]
+    drawn = np.asarray(mesh.get_array()).reshape(9, 9)
+    np.testing.assert_array_equal(drawn, rs.rdm(x, "euclidean")[np.ix_(order, order)])
+    assert len(ax.lines) == 2  # one border along each side
+    with subtests.test("below 0"):
+        given = rs.from_dissimilarities(np.array([[0, -1, 2], [-1, 0, 3], [2, 3, 0.0]]))
+        (mesh,) = [c for c in plot.rdm(given).collections if isinstance(c, QuadMesh)]
+        assert mesh.get_clim() == pytest.approx((-1, 3))
+    for options, words in (({"groups": ["a"]}, "1 groups for 9 samples"), ({"kind": "x"}, "kind")):
+        with subtests.test(words), pytest.raises(ValueError, match=words):
+            plot.rdm(x, **options)
+
+
+def test_maps_of_one_row_and_of_sixty_layers():
+    wide = compared(arrays(["a"]), arrays([f"m/{i}" for i in range(60)], seed=1), ["cka"])
+    ax = plot.heatmap(wide)
+    assert mesh(ax).get_array().shape == (1, 60)
+    assert written(ax)
+    deep = compared(arrays([f"{m}/block.{i}" for m in "ab" for i in range(30)], d=2), None, ["cka"])
+    ax = plot.heatmap(deep)
+    assert max(ax.figure.get_size_inches()) < 7
+    assert names(ax.yaxis, "major") == ["a", "b"]
+
+
+# -------------------------------------------------------------------------------- layers, mds, tree
+
+
+def test_layers_by_depth_against_one_model(layered):
+    ax = plot.layers(layered, "cka", against="two")
+    lines = [line for line in ax.lines if line.get_marker() not in ("", "None")]
+    values = layered["cka"]
+    np.testing.assert_allclose(lines[0].get_ydata(), values[[3, 4, 5], [0, 1, 2]])
+    np.testing.assert_allclose(lines[1].get_ydata(), values[[3, 4, 5], [6, 7, 8]])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "three", "chance"]
+    assert names(ax.xaxis, "major") == ["in", "mid", "out"]
+
+
+def test_the_direction_of_a_measure_is_on_the_axis_in_the_room_there_is(layered):
+    for options in ({}, {"against": "two"}):
+        text = plot.layers(layered, "procrustes", **options).get_ylabel()
+        assert " ".join(text.split("\n")).endswith("(smaller = more similar)")
+
+
+def test_a_layer_without_a_value_is_a_gap_of_its_line():
+    layers = arrays(["a/0", "a/1", "a/2", "b/0", "b/1"]) | {"a/1": np.zeros((30, 5))}
+    layers = {name: np.resize(array, (30, 5)) for name, array in layers.items()}
+    ax = plot.layers(rs.compare(layers, measures="cka"), match="best")
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3]
+    assert np.isnan(ax.lines[0].get_ydata()).tolist() == [False, True, False]
+
+
+def test_the_best_match_of_each_layer_is_named(layered):
+    ax = plot.layers(layered, "procrustes", against="three", match="best")
+    values = layered["procrustes"]
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), values[6:, :3].min(axis=1))
+    best = [LAYERS[j].split("/")[1] for j in values[6:, :3].argmin(axis=1)]
+    assert [text.get_text() for text in ax.texts][:3] == best
+
+
+def test_layers_show_chance_and_intervals(evidence, layered):
+    ax = plot.layers(evidence, "cka", against="one")
+    (band, _) = [c for c in ax.collections if c.get_alpha() == 0.15]
+    edges = band.get_paths()[0].vertices[:, 1]
+    assert evidence.low("cka")[[0, 1, 2], [3, 4, 5]].min() == pytest.approx(edges.min())
+    dotted = [line for line in ax.lines if line.get_linestyle() == ":" and len(line.get_xdata())]
+    np.testing.assert_allclose(dotted[0].get_ydata(), evidence.chance("cka")[[0, 1, 2], [3, 4, 5]])
+    without = plot.layers(layered, "procrustes")
+    assert "chance" not in [text.get_text() for text in without.get_legend().get_texts()]
+
+
+def test_models_with_unlike_numbers_of_layers_share_a_relative_depth(rectangle):
+    ax = plot.layers(rectangle, "cka", match="best")
+    assert len(ax.lines[0].get_xdata()) == 2
+    mixed = compared(arrays(["a/0", "a/1", "b/0", "b/1", "b/2", "c/0", "c/1"]), None, ["cka"])
+    ax = plot.layers(mixed, match="best")
+    assert ax.get_xlabel() == "relative depth"
+    assert all(tuple(line.get_xdata()[[0, -1]]) == (0, 1) for line in ax.lines[:1])
+
+
+def test_of_many_pairs_of_models_the_legend_gives_the_number():
+    ax = plot.layers(compared(arrays([f"{m}/{i}" for m in "abcdef" for i in "01"])), "procrustes")
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["15 pairs of models"]
+
+
+def test_a_plane_has_a_path_per_model_with_numbered_layers(layered):
+    ax = plot.mds(layered, "procrustes")
+    assert [len(line.get_xdata()) for line in ax.lines] == [3, 3, 3]
+    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"] * 3
+    share = arrangements.plane(layered, "procrustes").share
+    assert f"{100 * share:.0f} %" in ax.get_title(loc="left")
+    single = plot.mds(compared(arrays(["a", "b", "c"])), "cka")
+    assert [text.get_text() for text in single.texts] == ["a", "b", "c"]
+    assert single.get_legend() is None
+
+
+def test_a_plane_says_what_it_leaves_out():
+    data = arrays(["a", "b", "c"]) | {"dead": np.zeros((40, 3))}
+    assert "(1 without some value left out)" in plot.mds(compared(data), "cka").get_title("left")
+
+
+def test_a_tree_has_a_bracket_per_merge_at_its_height(layered):
+    ax = plot.tree(layered, "procrustes")
+    (brackets,) = ax.collections
+    merges = arrangements.tree(layered, "procrustes").merges
+    heights = sorted(segment[1, 0] for segment in brackets.get_segments())
+    np.testing.assert_allclose(heights, sorted(merges[:, 2]))
+    assert sorted(names(ax.yaxis, "major")) == sorted(LAYERS)
+    assert ax.get_xlabel() == "difference: OrthProc"
+    assert plot.tree(layered, "cka").get_xlabel() == "difference: 1 − CKA"
+
+
+# ---------------------------------------------------------------------------------- rows, standings
+
+
+def test_intervals_are_those_of_the_evidence_most_similar_first(evidence):
+    ax = plot.intervals(evidence, "cka")
+    values = evidence["cka"][np.triu_indices(9, 1)]
+    drawn = np.concatenate([line.get_xdata() for line in ax.lines if line.get_marker() == "o"])
+    np.testing.assert_allclose(sorted(drawn), sorted(values))
+    i, j = divmod(int(np.argmax(np.triu(evidence["cka"], 1))), 9)
+    assert names(ax.yaxis, "major")[0] == f"{LAYERS[i]} – {LAYERS[j]}"
+    one = plot.intervals(evidence, "procrustes", pairs=[("one/in", "two/in")])
+    assert names(one.yaxis, "major") == ["one/in – two/in"]
+
+
+def test_ranks_have_the_means_the_tied_and_no_intervals_in_a_trial():
+    ran = result()
+    ax = plot.ranks(ran)
+    means = [place.mean for place in ran.places().rows]
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), means)
+    assert names(ax.yaxis, "major")[-2:] == ["RSA", r"_mine\$"]
+    tied = sum(place.is_tied for place in ran.places().rows)
+    assert len(ax.patches) == tied >= 1
+    trial = plot.ranks(result("slice"))
+    assert "the scores mean nothing" in trial.get_title("left")
+    assert not trial.patches
+
+
+def test_bars_of_critical_differences_are_the_tie_groups():
+    ran = result()
+    found = ran.places()
+    for ax in (
+        plot.critical_difference(ran),
+        plot.critical_difference(found, labels=ran.labels),
+        ran.plot(kind="critical_difference"),
+    ):
+        bars = [line for line in ax.lines if line.get_linewidth() > 2]
+        means = {place.measure: place.mean for place in found.rows}
+        ends = [(means[g[0]], means[g[-1]]) for g in found.groups if len(g) > 1]
+        assert [tuple(bar.get_xdata()) for bar in bars] == ends
+        texts = [text.get_text() for text in ax.texts]
+        shown = [f"{place.mean:.2f}" for place in found.rows]
+        assert texts[0] == f"{ran.labels[found.rows[0].measure]} {shown[0]}"
+        assert texts[-1] == rf"{shown[-1]} _mine\$"
+
+
+def test_bars_on_one_level_do_not_touch():
+    assert bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
+    assert bar_levels([]) == []
+
+
+def test_critical_differences_need_cells_measures_and_no_trial():
+    with pytest.raises(ValueError, match="this run of resi is a trial, which orders nothing"):
+        plot.critical_difference(result("slice"))
+    with pytest.raises(ValueError, match="two measures and 6 cells; got 4 measures and 5 cells"):
+        plot.critical_difference(result(cells=5))
+    with pytest.raises(ValueError, match="Result of a suite, or Places; got str"):
+        plot.critical_difference("resi")
+    one = places({"g": {i: {"a": 1.0} for i in range(9)}})
+    with pytest.raises(ValueError, match="got 1 measure and 9 cells"):
+        plot.critical_difference(one)
+
+
+def test_boxes_have_the_colour_of_their_family():
+    ax = plot.box(result())
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(texts) == ["alignment", "other", "similarity matrix"]
+    bodies = [patch.get_facecolor()[:3] for patch in ax.patches]
+    labels = names(ax.yaxis, "major")
+    assert bodies[labels.index("CKA")] == bodies[labels.index("RSA")]
+    assert len(set(bodies)) == 3
+
+
+def test_drifts_are_times_their_threshold(report):
+    ax = plot.drift(report)
+    judged = [d for d in report.drifts if d.value is not None and d.threshold]
+    assert names(ax.yaxis, "major") == [d.name.replace("_", " ") for d in judged]
+    beyond = [line for line in ax.lines if line.get_marker() == "s"]
+    times = sorted(d.value / d.threshold for d in judged if d.exceeds)
+    np.testing.assert_allclose(sorted(np.concatenate([b.get_xdata() for b in beyond])), times)
+    assert ax.get_xscale() == "log"
+
+
+def test_drifts_without_a_threshold_are_named():
+    x = np.random.default_rng(0).standard_normal((30, 4))
+    ax = plot.drift(rs.drift(x, x + 0.1, threshold=0.1, progress=False, draws=10))
+    assert "not judged: " in ax.get_xlabel()
+    assert "mmd" in ax.get_xlabel()
+
+
+# ------------------------------------------------------------------------------------ names, errors
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "layers", "mds", "tree", "intervals"])
+def test_hostile_names_are_shown_as_they_are(kind):
+    hostile = made_evidence(compared(arrays(HOSTILE), None, ["cka"]))
+    options = {"match": "best"} if kind == "layers" else {}
+    page = written(hostile.plot(kind=kind, **options))
+    assert "<script>" not in page
+    shown = {"mds": "_c", "layers": "a_b – _c", "intervals": "a_b/$x$ – a_b/50%"}
+    assert shown.get(kind, "$x$") in page
+
+
+LONG = [f"encoder.layer.{i}.attention.output.dense" for i in range(12)]
+FAMILIES = {
+    "blocks": LONG,
+    "blocks and a head": [*LONG, "pooler", "classifier.out_proj"],
+    "two parts differ": [f"model.layers.{i}.mlp.experts.{j}.down_proj.weight" for i in (1, 11)
+                         for j in (1, 10, 11)],
+    "the end differs": [f"{'a' * 40}{i}" for i in range(12)],
+    "one is the beginning of another": ["x." * 20, "x." * 21, "x." * 22],
+    "no words": ["你" * 30 + c + "好" * 30 for c in "甲乙丙"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("longest", [8, 20, 48])
+def test_different_names_stay_different_where_they_are_cut(family, longest):
+    """Found with 12 layers of a BERT: all labels of a map were one text."""
+    names = FAMILIES[family]
+    labels = distinct_names(names, longest)
+    assert len(set(labels)) == len(names)
+    assert distinct_names([*names, names[0]], longest)[-1] == labels[0]
+
+
+def test_cut_names_keep_the_number_of_the_layer():
+    labels = distinct_names(LONG, 24)
+    assert labels[:2] == ["…layer.0.attention…", "…layer.1.attention…"]
+    assert max(map(len, labels)) <= 24
+    assert distinct_names(["short", "names"], 24) == ["short", "names"]
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "mds", "tree", "intervals"])
+def test_figures_keep_the_part_in_which_names_differ(kind):
+    known = rs.evidence(arrays(LONG), measures="cka", draws=19, progress=False)
+    pairs = {"pairs": [(LONG[0], name) for name in LONG[1:]]} if kind == "intervals" else {}
+    ax = known.plot(kind=kind, **pairs)
+    texts = {text.get_text() for text in ax.findobj(matplotlib.text.Text)}
+    assert all(any(f"layer.{i}." in t or f".{i}…" in t for t in texts) for i in range(1, 12))
+
+
+@pytest.mark.parametrize("first", ["embed_tokens", "some_long_name_of_a_layer"])
+@pytest.mark.parametrize("is_styled", [False, True])
+def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(first, is_styled):
+    """Found in a saved figure: the name of one model lay left of the canvas."""
+    rows, columns = [first, "layers.0", "layers.1"], ["wte", "h.0", "h.1", "h.2"]
+    a, b = ({m: arrays(n)} for m, n in (("llama", rows), ("gpt2-medium", columns)))
+    known = rs.evidence(a, b, measures="cka[estimator=debiased]", draws=19, progress=False)
+    with plot.style() if is_styled else nullcontext():
+        figure = known.plot().figure
+        figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    texts = [
+        t for t in figure.findobj(matplotlib.text.Text) if t.get_text() in ("llama", "gpt2-medium")
+    ]
+    boxes = [t.get_window_extent() for t in texts if t.get_visible()]
+    assert len(boxes) >= 2
+    assert all(b.x0 >= 0 and b.y0 >= 0 and b.x1 <= width and b.y1 <= height for b in boxes)
+
+
+@pytest.mark.parametrize(("width", "inches"), [("single", 3.4), ("double", 7.0), (5, 5.0)])
+def test_new_figures_have_the_width_of_the_style(
+    layered, evidence, rectangle, report, width, inches
+):
+    of = {"layered": layered, "evidence": evidence, "rectangle": rectangle, "report": report}
+    for name, draw in FIGURES.items():
+        with plot.style(width=width):
+            ax = draw(of)
+        assert ax.figure.get_size_inches()[0] == pytest.approx(inches), name
+        ax.figure.canvas.draw()
+        size = ax.figure.canvas.get_width_height()
+        boxes = [t.get_window_extent() for t in ax.get_yticklabels() if t.get_visible()]
+        assert all(box.x0 >= -1 and box.x1 <= size[0] + 1 for box in boxes), name
+        plt.close(ax.figure)
+    with plot.style(width=width):
+        assert plt.subplots()[0].get_size_inches()[0] == pytest.approx(inches)
+        assert plt.rcParams["font.size"] == 8
+    plt.close("all")
+
+
+def test_the_width_of_a_style_ends_with_it_and_the_ax_of_the_user_keeps_its_own(layered):
+    figure, ax = plt.subplots(figsize=(4, 3))
+    usual = plot.mds(layered, "cka").figure.get_size_inches()
+    with plot.style(width="double"):
+        plot.heatmap(layered, "cka", ax=ax)
+    with pytest.raises(KeyError), plot.style(width="double"):
+        plot.heatmap(layered, "absent")
+    assert tuple(figure.get_size_inches()) == (4, 3)
+    assert tuple(plot.mds(layered, "cka").figure.get_size_inches()) == tuple(usual)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("width", ["triple", 0, -3.4, True, [3], float("nan")])
+def test_other_widths_are_refused(width):
+    with pytest.raises(ValueError, match="width must be 'single', 'double' or 1 to 100 inches"):
+        plot.style(width=width)
+
+
+def test_lines_can_be_told_without_colours():
+    looks = [look(i) for i in range(len(COLOURS))]
+    assert len({(seen.mark, seen.dash) for seen in looks}) == len(looks)
+    assert len(set(MARKS)) == len(COLOURS)
+    assert len(set(DASHES)) == 4
+    grey = [np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]) for colour in COLOURS]
+    assert np.abs(np.diff(grey)).min() > 0.03
+
+
+def test_the_methods_draw_the_same(layered, evidence, report):
+    assert mesh(layered.plot("cka")).get_array().shape == (9, 9)
+    assert layered.plot("cka", kind="tree", ax=None).get_xlabel() == "difference: 1 − CKA"
+    assert evidence.plot("cka", kind="intervals").get_xlabel().startswith("CKA")
+    assert "mean rank" in result().plot().get_xlabel()
+    assert result().plot(kind="box").has_data()
+    assert report.plot().get_xscale() == "log"
+
+
+def test_errors_name_what_can_be_drawn(layered, rectangle, evidence):
+    with pytest.raises(KeyError, match="did you mean 'cka'"):
+        plot.heatmap(layered, "cks")
+    with pytest.raises(ValueError, match="name one of cka, procrustes"):
+        plot.mds(layered)
+    with pytest.raises(ValueError, match=r"plot\.tree draws a Comparison or an Evidence; got int"):
+        plot.tree(3, "cka")
+    for arranged in (plot.mds, plot.tree):
+        with pytest.raises(ValueError, match="all pairs of one list"):
+            arranged(rectangle, "cka")
+    with pytest.raises(ValueError, match="order must be 'tree' or None; got 'size'"):
+        plot.heatmap(layered, "cka", order="size")
+    with pytest.raises(ValueError, match="no model 'thre'; did you mean 'three'"):
+        plot.layers(layered, "cka", against="thre")
+    with pytest.raises(ValueError, match="match must be 'depth' or 'best'"):
+        plot.layers(layered, "cka", match="all")
+    with pytest.raises(ValueError, match=r"the evidence is on 9 x 9 .* comparison on 2 x 3"):
+        plot.heatmap(rectangle, "cka", evidence=evidence)
+    with pytest.raises(ValueError, match="evidence must be an Evidence; got str"):
+        plot.layers(layered, "cka", evidence="yes")
+
+
+def test_errors_of_results_name_what_can_be_drawn(layered, evidence):
+    for function, wanted in ((plot.ranks, "Result"), (plot.box, "Result"), (plot.drift, "DriftR")):
+        with pytest.raises(ValueError, match=rf"draws .*{wanted}.*got Comparison"):
+            function(layered)
+    with pytest.raises(ValueError, match="draws an Evidence; got Comparison"):
+        plot.intervals(layered, "cka")
+    with pytest.raises(ValueError, match="from 1 to 120 pairs with values; got 0"):
+        plot.intervals(evidence, "cka", pairs=[])
+    for function in (plot.ranks, plot.box):
+        with pytest.raises(ValueError, match="no measure has a rank in this run of resi"):
+            function(Result("resi", "mini", ()))
+    with pytest.raises(ValueError, match="no kind of figure 'heat' of a Comparison; did you mean"):
+        layered.plot("cka", kind="heat")
+    with pytest.raises(ValueError, match="DriftReport, Across; got list"):
+        plot.draw([1])

@@ -1,0 +1,114 @@
+"""Tests that open a page: which browser they use, who may install one, and what is said where there
+is none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import browser
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """``machine(name, does)``: a machine with no programs but these."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(browser, "MACOS", ())
+    for name in ("BROWSER_BIN", "CI"):
+        monkeypatch.delenv(name, raising=False)
+
+    def program(name: str, does: str) -> str:
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{does}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return program
+
+
+def test_the_first_browser_that_works_is_taken(machine, monkeypatch):
+    assert browser.find() is None
+    machine("chromium", "exit 1")
+    machine("google-chrome", "echo no window")
+    assert browser.find() is None
+    edge = machine("microsoft-edge", "echo '<p>42</p>'")
+    assert browser.find() == edge
+    mine = machine("mine", "echo '<p>42</p>'")
+    monkeypatch.setenv("BROWSER_BIN", "mine")
+    assert browser.find() == mine
+    monkeypatch.setenv("BROWSER_BIN", "none")
+    assert browser.find() is None
+
+
+@pytest.mark.parametrize("chosen", ["absent", "broken"])
+def test_a_browser_that_was_asked_for_must_work(chosen, machine, monkeypatch):
+    machine("broken", "exit 1")
+    monkeypatch.setenv("BROWSER_BIN", chosen)
+    with pytest.raises(ValueError, match=f"BROWSER_BIN='{chosen}' is no browser"):
+        browser.find()
+
+
+def test_only_who_may_installs_a_browser(machine, monkeypatch):
+    assert browser.installation() == []
+    machine("apt-get", "exit 0")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert browser.installation() == []
+    machine("sudo", "exit 1")  # it would ask for a password
+    assert browser.installation() == []
+    machine("sudo", "exit 0")
+    assert [command[:2] for command in browser.installation()] == [["sudo", "-n"]] * 2
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert [command[-1] for command in browser.installation()] == ["-qq", "chromium"]
+    monkeypatch.setenv("BROWSER_BIN", "none")
+    assert browser.installation() == []
+
+
+def test_a_browser_is_installed_where_there_is_none(machine, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    machine("env", 'shift; exec "$@"')
+    machine("apt-get", f'echo "$1" >> {tmp_path / "calls"}')
+    browser.main()
+    assert (tmp_path / "calls").read_text().split() == ["update", "install"]
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(ValueError, match=r"no browser .* CI=true: install Chromium"):
+        browser.main()
+    machine("chromium", "echo '<p>42</p>'")
+    browser.main()
+
+
+def run(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "tests/report/test_pages.py",
+        *options,
+    ]
+    given = {name: value for name, value in os.environ.items() if name not in ("CI", "BROWSER_BIN")}
+    return subprocess.run(
+        command, cwd=ROOT, env=given | environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("processes", [[], ["--numprocesses", "1"]], ids=str)
+def test_without_a_browser_the_last_line_says_what_is_left_out(processes):
+    chosen = run("-k", "drift or names_alone", *processes, BROWSER_BIN="none")
+    assert chosen.returncode == 0, chosen.stdout
+    assert " passed" in chosen.stdout
+    last = chosen.stdout.splitlines()[-1]
+    assert last.startswith(
+        "Left out for want of a browser: 1 of test_pages.py. To run them, install Chromium"
+    )
+
+
+def test_in_continuous_integration_a_missing_browser_is_an_error():
+    chosen = run("-k", "drift or names_alone", BROWSER_BIN="none", CI="true")
+    assert chosen.returncode == 1
+    assert "no browser to open the page with: install Chromium" in chosen.stdout

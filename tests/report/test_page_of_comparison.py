@@ -1,0 +1,630 @@
+"""Reports: the data behind every figure and table, the page, and the tables of a terminal."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import itertools
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from factories.evidence import made_comparison
+from scipy.stats import spearmanr
+
+import resemblance as rs
+from resemblance.report import colours, explain, maps, output, page, terminal, write_page
+from resemblance.report.comparing import stats as report_data
+from resemblance.report.comparing.figures import heat_map
+from resemblance.report.comparing.tables import measures_table
+from resemblance.report.numbers import number
+from resemblance.report.of_comparison import result_of
+from resemblance.report.svg import label_places
+from resemblance.sections.figures import Choice, HeatMap, Option
+
+MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
+
+
+def similar_arrays(names, n=30, d=6, seed=0):
+    g = np.random.default_rng(seed)
+    base = g.standard_normal((n, d))
+    return {
+        name: base @ g.standard_normal((d, d)) + 0.2 * g.standard_normal((n, d)) for name in names
+    }
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return rs.compare(
+        similar_arrays(["a/x", "a/y", "b/x", "b/y", "b/z"]), measures=MEASURES, progress=False
+    )
+
+
+@pytest.fixture(scope="module")
+def failing():
+    arrays = similar_arrays(["a", "b", "c"]) | {"dead": np.ones((30, 4))}
+    return rs.compare(arrays, measures=["cka", "rsm_norm_difference"], progress=False)
+
+
+@pytest.fixture(scope="module")
+def rectangle():
+    arrays = similar_arrays(["m/1", "m/2", "n/1", "n/2"])
+    return rs.compare(
+        {"p": arrays["m/1"], "q": arrays["n/1"]}, arrays, measures=["cka"], progress=False
+    )
+
+
+def made_up(values, names=None, measure="cka"):
+    """A comparison with these values, as if they had been computed."""
+    return made_comparison({measure: values}, names or map(str, range(len(values))), seconds=1.5)
+
+
+# --------------------------------------------------------------------------------------------- data
+
+
+def table_of(comparison):
+    """The rows of the table of measures, by measure and column."""
+    table = measures_table(comparison)
+    return {row[0]: dict(zip(table.columns, row)) for row in table.rows}
+
+
+def test_summary_is_over_pairs_of_different_representations_or_models(comparison):
+    rows = table_of(comparison)
+    between = comparison["cka"][:2, 2:]  # a/x, a/y with b/x, b/y, b/z
+    spread = (between.min(), np.median(between), between.max())
+    assert tuple(rows["cka"][name] for name in ("smallest", "median", "largest")) == spread
+    both_orders = [comparison["pwcca"][:2, 2:], comparison["pwcca"][2:, :2].T]
+    assert rows["pwcca"]["median"] == np.median(both_orders)
+    assert rows["gulp"]["seconds"] == pytest.approx(comparison.seconds["gulp"], rel=0.005)
+    assert all(row["most similar"][0] != row["most similar"][6] for row in rows.values())
+    values = comparison["cka"]
+    plain = table_of(made_up(values, ["x", "y", "z", "v", "w"]))["cka"]  # names of no model
+    upper = values[np.triu_indices(5, 1)]
+    assert (plain["smallest"], plain["largest"]) == (upper.min(), upper.max())
+    assert rows["procrustes"]["more similar is"] == "smaller"
+    sizes = [report_data.values_of_pairs(comparison, m).size for m in comparison.measures]
+    assert sizes == [6, 12, 6, 6]
+
+
+def test_summary_counts_failures_and_survives_only_failures(failing):
+    assert [row["failed"] for row in table_of(failing).values()] == [3, None]
+    assert measures_table(failing).signs[0].text == "of 6"
+    nothing = table_of(made_up(np.full((3, 3), np.nan)))["cka"]
+    names = ("smallest", "median", "largest", "most similar", "failed")
+    assert [nothing[name] for name in names] == [None, None, None, "–", 3]
+
+
+def test_one_representation_has_no_pairs():
+    assert table_of(made_up([[1.0]]))["cka"]["median"] is None
+
+
+def test_a_rectangle_has_no_diagonal(rectangle):
+    assert not report_data.is_square(rectangle)
+    assert report_data.off_diagonal(rectangle).all()
+    assert report_data.values_of_pairs(rectangle, rectangle.measures[0]).size == 8
+    (table,) = result_of(rectangle)["inputs"].tables
+    assert [row[1] for row in table.rows] == ["rows"] * 2 + ["columns"] * 4
+
+
+def test_heat_map_has_values_definition_and_reasons(failing):
+    heat = heat_map(failing, failing.info("cka"))
+    assert np.array_equal(np.array(heat.values, dtype=float), failing["cka"], equal_nan=True)
+    chance = "chance is 0.098 to 0.11"
+    assert heat.note == f"{rs.get_measure('cka').summary} Larger is more similar; {chance}."
+    reasons = {(i, j): w for i, row in enumerate(heat.titles) for j, w in enumerate(row) if w}
+    assert set(reasons) == {(i, 3) for i in range(4)} | {(3, i) for i in range(4)}
+    assert all("constant" in reason for reason in reasons.values())
+
+
+def test_a_measure_outside_the_catalogue_has_no_definition():
+    unknown = made_up([[1.0]]).measures[0]._replace(spec="mine")
+    assert report_data.definition(unknown) == ""
+    namesake = unknown._replace(spec="cka", label="Mine")
+    assert report_data.definition(namesake) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "stretch", "limits", "note"),
+    [
+        ([0.1, 0.9], (0, 1), False, (0, 1), ""),
+        ([0.01, 0.1], (0, 1), False, (0, 1), ""),  # little similarity is drawn as little
+        ([0.01, 0.1], (0, 1), True, (0.01, 0.1), "colours span the values only"),
+        ([0.1, 0.9], (-1, 1), False, (-1, 1), ""),
+        ([-0.1, 0.9], (-1, 1), False, (-1, 1), ""),
+        ([2.0, 9.0], (0, np.inf), False, (0, 9), "scale ends at the largest value"),
+        ([2.0, 9.0], (-np.inf, np.inf), False, (0, 9), "scale ends at the values"),
+        ([-2.0, 9.0], (-np.inf, np.inf), False, (-2, 9), "scale ends at the values"),
+        ([0.0, 50.0], (0, 18316), False, (0, 50), "scale ends at the largest value"),
+        ([0.0, 0.0], (0, np.inf), False, (0, 1), "scale ends at the largest value"),
+        ([np.nan, np.nan], (0, 1), False, (0, 1), ""),
+        ([0.5, 0.5], (0, 1), True, (0, 1), ""),
+    ],
+)
+def test_the_scale_of_colours_is_the_range_of_the_measure_or_says_what_else(
+    values, bounds, stretch, limits, note
+):
+    matrix = np.resize(values, (3, 3))
+    assert report_data.colour_scale(matrix, bounds, stretch=stretch) == (limits, note)
+
+
+def test_extremes_follow_the_direction():
+    similarity = [[1, 0.9, 0.1], [0.9, 1, 0.5], [0.1, 0.5, 1]]
+    found = report_data.extremes(made_up(similarity), "cka")
+    assert found == (("0", "1"), ("0", "2"))
+    turned = report_data.extremes(made_up(similarity, measure="gulp"), "gulp")
+    assert turned[0] == ("0", "2")
+    assert report_data.extremes(made_up(np.full((2, 2), np.nan)), "cka") == ()
+
+
+def test_agreement_is_the_rank_correlation_of_differences(comparison):
+    found = report_data.agreement(comparison)
+    off = ~np.eye(5, dtype=bool)
+    expected = spearmanr(1 - comparison["cka"][off], comparison["procrustes"][off]).statistic
+    assert found.values[0, 2] == pytest.approx(expected)
+    assert np.allclose(np.diag(found.values), 1)
+    assert found.labels == ("CKA", "PWCCA", "OrthProc", "GULP")
+
+
+def test_agreement_needs_pairs_and_variation():
+    assert report_data.agreement(made_up(np.eye(3))) is None  # one measure
+    few = rs.compare(similar_arrays("ab"), measures=["cka", "gulp"], progress=False)
+    assert report_data.agreement(few) is None
+    same = {name: similar_arrays("a")["a"] for name in "abcd"}
+    three = rs.compare(same, measures=["cka", "gulp", "rsa"], progress=False)
+    assert np.isnan(report_data.agreement(three).values).all()
+    (figure,) = result_of(three)["agreement"].figures
+    assert "same value" in figure.titles[0][1]
+
+
+def test_failures_are_grouped_by_reason(failing):
+    (group,) = report_data.failure_groups(failing)
+    assert (group.measures, group.values, group.example) == (("cka",), 7, ("a", "dead"))
+    assert sum(g.values for g in report_data.failure_groups(failing)) == len(failing.failures)
+
+
+def test_provenance_names_versions_and_inputs(comparison):
+    result = result_of(comparison)
+    assert result.provenance["resemblance"] == rs.__version__
+    assert result.provenance["samples"] == 30
+    assert result.provenance["libraries"]["numpy"] == np.__version__
+    (table,) = result["inputs"].tables
+    assert [row[0] for row in table.rows] == list(comparison.rows)
+    assert table.rows[0][-1] == comparison.provenance["rows"]["a/x"]["fingerprint"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a/1", "a/2", "b/1"], [("a", 0, 2), ("b", 2, 3)]),
+        (["run/a/1", "run/a/2"], [("run/a", 0, 2)]),
+        (["a/1", "b"], []),
+        (["/1", "a/"], []),
+        (["a/1", "b/1", "a/2"], [("a", 0, 1), ("b", 1, 2), ("a", 2, 3)]),
+    ],
+)
+def test_groups_of_models(names, expected):
+    assert list(maps.model_groups(names)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.123456, "0.1235"),
+        (18315.6, "18316"),
+        (2e-5, "2e−5"),
+        (None, "–"),
+        (np.inf, "∞"),
+        (-np.inf, "−∞"),
+        (0.0, "0"),
+    ],
+)
+def test_numbers_in_four_digits(value, text):
+    assert number(value, 4) == text
+
+
+# ------------------------------------------------------------------------------------------ figures
+
+
+def brightness(colour):
+    return colour @ np.array([0.2126, 0.7152, 0.0722])
+
+
+def shades(comparison, measure):
+    """The colours of the map of a measure, as the style sheet has them."""
+    heat = heat_map(comparison, comparison.info(measure))
+    ends = colours.limits(heat)
+    tables = [colours.colour_table(colours.LEVELS, opposite=o) for o in (False, True)]
+    steps = [[colours.level(heat, value, ends) for value in row] for row in heat.values]
+    return np.array([[tables[step < 0][abs(step)] for step in row] for row in steps])
+
+
+def svg_of(comparison, measure, **options):
+    return maps.heat_map(heat_map(comparison, comparison.info(measure), **options), "place")
+
+
+def test_lightness_of_the_scale_falls_throughout():
+    table = colours.colour_table()
+    assert table.shape == (256, 3)
+    assert ((table >= 0) & (table <= 1)).all()
+    assert (np.diff(brightness(table)) < 0).all()
+    assert (np.diff(brightness(colours.colour_table(opposite=True))) < 0).all()
+
+
+@pytest.mark.parametrize("measure", ["cka", "procrustes"])
+def test_dark_is_similar_whatever_the_direction(comparison, measure):
+    drawn = brightness(shades(comparison, measure))
+    difference = comparison.difference(measure)
+    assert spearmanr(difference.ravel(), drawn.ravel()).statistic > 0.99
+    assert np.diag(drawn).max() < drawn[~np.eye(5, dtype=bool)].min()
+
+
+def test_a_value_below_0_changes_no_colour_of_the_others():
+    values = np.array([[1, 0.6, 0.1], [0.6, 1, 0.3], [0.1, 0.3, 1]])
+    few = values.copy()
+    few[0, 2] = few[2, 0] = -0.026
+    drawn = [shades(made_up(v, measure="rsa"), "rsa") for v in (values, few)]
+    same = values == few
+    assert np.array_equal(drawn[0][same], drawn[1][same])
+    assert drawn[1][0, 2, 0] > drawn[1][0, 2, 2]  # brown, not blue
+    assert np.allclose(drawn[0][0, 0], colours.colour_table()[-1])
+
+
+def test_a_diverging_scale_turns_with_the_direction():
+    heat = HeatMap("m", "M", ("a",), ("b",), ((0.0,),), "", (-1.0, 1.0), True, True)
+    assert [colours.position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [1.0, 0.0, -1.0]
+
+
+def test_low_similarity_is_pale():
+    """Values that fill a tenth of the range have a tenth of its colours."""
+    low = shades(made_up([[0.1, 0.01], [0.01, 0.1]]), "cka")
+    assert brightness(low).min() > 0.75
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "options", "ends", "says"),
+    [
+        ("cka", [[1, 0.02], [0.02, 1]], {}, ("0", "1"), "similar."),
+        ("rsa", [[1, -0.02], [-0.02, 1]], {}, ("−1", "1"), "similar."),
+        (
+            "cka",
+            [[0.06, 0.02], [0.02, 0.06]],
+            {"stretch": True},
+            ("0.02", "0.06"),
+            "; colours span the values only.",
+        ),
+        ("gulp", [[0, 3.25], [3.25, 0]], {}, ("0", "3.25"), "; scale ends at the largest value."),
+    ],
+)
+def test_every_map_shows_the_numbers_of_its_scale(measure, values, options, ends, says):
+    found = made_up(values, measure=measure)
+    svg = svg_of(found, measure, **options)
+    ticks = re.findall(r'class="tick">([^<]*)</text>', svg)
+    assert {ticks[0], ticks[-1]} == set(ends)
+    assert ticks[0] == ends[0 if measure == "gulp" else 1]  # what is similar is on top
+    assert heat_map(found, found.info(measure), **options).note.endswith(says)
+
+
+def test_names_depend_on_the_room():
+    names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
+    roomy, tight = (maps.axis_names(names, pitch, turn=False) for pitch in (16, 5.1))
+    assert len(roomy.names) == 70
+    assert {t.name for t in roomy.names} >= {"layer 5", "model 9"}
+    assert {t.name for t in tight.names} == {
+        *(f"model {i}" for i in range(10)),
+        *("layer 0", "layer 2", "layer 4"),  # thinned, never gone
+    }
+    assert roomy.borders == tight.borders == tuple(range(6, 60, 6))
+    flat = maps.axis_names([n.replace("/", " ") for n in names], 5.1, turn=True)
+    assert len(flat.names) == 30
+    crowded = maps.axis_names([str(i) for i in range(400)], 0.8, turn=True)
+    assert 20 < len(crowded.names) < 100
+
+
+def test_names_of_groups_below_have_the_room_that_long_names_at_the_left_leave():
+    names = tuple(f"augmentation-{share}/seed{i}" for share in (0, 0.25, 1) for i in range(5))
+    drawn = maps.empty_map(names, names)
+    places = re.findall(r'x="([\d.]+)"[^>]*class="mid name"[^>]*>(augmentation-[\d.]+)<', drawn)
+    ends = [(float(x), maps.text_width(name, maps.FONT) / 2) for x, name in places]
+    assert all(x + half < after - rest for (x, half), (after, rest) in itertools.pairwise(ends))
+    assert len(re.findall(">augmentation-", drawn)) == 6
+
+
+def test_one_layer_per_model_is_written_in_full():
+    labels = maps.axis_names(["a/last", "b/last"], 40, turn=False)
+    assert [t.name for t in labels.names] == ["a/last", "b/last"]
+    assert labels.borders == ()
+
+
+def test_long_names_lose_their_middle():
+    (label,) = maps.axis_names(
+        ["transformer.encoder.layers.11.attention.output.dense"], 40, turn=False
+    ).names
+    assert len(label.name) == maps.LONGEST
+    assert label.name.startswith("transformer")
+    assert label.name.endswith("tput.dense")
+
+
+def test_a_drawing_is_a_plain_element(comparison):
+    svg = svg_of(comparison, "cka")
+    assert svg.startswith("<svg viewBox=")
+    assert svg.endswith("</svg>")
+    assert "http" not in svg
+    assert svg.count('class="edge"') == 1  # between the models a and b
+    for text in ("a", "b", "x", "y", "z"):
+        assert f">{text}</text>" in svg
+
+
+def test_cells_are_where_their_values_are():
+    """Each run of equal neighbours is drawn once, in its row and columns."""
+    values = ((1.0, 1.0, 0.0), (0.0, None, 1.0))
+    heat = HeatMap("m", "M", ("a", "b"), ("x", "y", "z"), values, span=(0.0, 1.0))
+    paths = dict(re.findall(r'<path d="((?:M\d \d[^"]*))" class="(\w+)"', maps.heat_map(heat, "m")))
+    dark = f"q{colours.LEVELS - 1}"
+    assert {kind: d for d, kind in paths.items()} == {
+        dark: "M0 0h2v1h-2zM2 1h1v1h-1z",
+        "q0": "M2 0h1v1h-1zM0 1h1v1h-1z",
+        "missing": "M1 1h1v1h-1z",
+    }
+
+
+def test_small_matrices_show_their_numbers(comparison):
+    assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg_of(comparison, "cka")
+    assert maps.cell_text(1e-16, 1e-9) == "0"
+    assert [maps.cell_text(1.0, 1e-9, are_whole) for are_whole in (False, True)] == ["1.00", "1"]
+
+
+# --------------------------------------------------------------------------------------------- page
+
+
+def written(comparison, tmp_path, **options):
+    return write_page(comparison, tmp_path / "page.html", **options).read_text(encoding="utf-8")
+
+
+def embedded(text):
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1]
+    )
+
+
+def unpacked(values, n):
+    """The matrix of which a page has the part from the diagonal up, if it is symmetric."""
+    if len(values) == n * n:
+        return [values[i * n : (i + 1) * n] for i in range(n)]
+    upper = dict(zip(zip(*np.triu_indices(n)), values))
+    return [[upper[min(i, j), max(i, j)] for j in range(n)] for i in range(n)]
+
+
+def test_values_on_the_page_are_those_of_the_comparison(comparison, tmp_path):
+    text = written(comparison, tmp_path)
+    data = embedded(text)
+    for info in comparison.measures:
+        known = data["maps"][f"section-maps-{info.spec}"]
+        assert data["names"][known["rows"]] == list(comparison.rows)
+        assert np.allclose(
+            unpacked(known["values"], 5), comparison[info.spec], rtol=5e-4, atol=1e-9
+        )
+        assert info.label in text
+    cells = re.findall(r'<td[^>]* data-v="([^"]+)"', text)
+    between = comparison["cka"][:2, 2:]
+    assert {str(between.min()), str(float(np.median(between))), str(between.max())} <= set(cells)
+
+
+def test_failures_are_null_with_a_reason(failing, tmp_path):
+    text = written(failing, tmp_path)
+    assert "NaN" not in text.split('id="data">')[1].split("</script>")[0]
+    data = embedded(text)["maps"]["section-maps-cka"]
+    assert unpacked(data["values"], 4)[0][3] is None
+    assert "constant" in data["titles"]["0,3"]
+    assert "7 values could not be computed" in " ".join(text.split())
+
+
+def test_a_page_without_failures_has_no_such_section(comparison, tmp_path):
+    assert 'id="section-failures"' not in written(comparison, tmp_path)
+
+
+def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
+    arrays = similar_arrays(["a", "b", "c", "d", "e"])
+    two = rs.compare(arrays, measures=["cka", "gulp"], progress=False)
+    text = written(two, tmp_path)
+    assert 'id="section-agreement-agreement"' not in text
+    value = report_data.agreement(two).values[0, 1]
+    assert f"CKA and GULP: {value:.2f}.".replace("-", "−") in text
+    same = dict.fromkeys("abcd", arrays["a"])
+    text = written(rs.compare(same, measures=["cka", "gulp"], progress=False), tmp_path)
+    assert "no correlation, for one of the two has the same value for all pairs" in text
+    more = rs.compare(arrays, measures=["cka", "gulp", "rsa"], progress=False)
+    assert 'id="section-agreement-agreement"' in written(more, tmp_path)
+
+
+def test_pages_of_odd_shapes(rectangle, tmp_path):
+    assert "2 representations (rows) and 4 (columns)" in written(rectangle, tmp_path)
+    assert "1 representation of the same" in written(made_up([[1.0]]), tmp_path)
+    assert "no value" in written(made_up(np.full((2, 2), np.nan)), tmp_path)
+
+
+def test_a_large_page_stays_small(tmp_path):
+    names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
+    g = np.random.default_rng(0)
+    large = made_up(g.uniform(size=(60, 60)), names)
+    assert len(written(large, tmp_path)) < 6_000_000 / 24  # 24 such maps make 6 MB at most
+
+
+def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch):
+    page.environment.cache_clear()  # of the tests before
+    for name in [name for name in sys.modules if name == "jinja2" or name.startswith("jinja2.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r'pip install .*\[report\]"'):
+        written(comparison, tmp_path)
+
+
+def test_what_a_page_paints_is_what_is_drawn():
+    """The levels, hatching and numbers that the program of a page puts into an empty map."""
+    values = ((1.0, -0.2, None), (0.4, 1.0, 0.61), (0.05, 0.61, 1.0))
+    names = ("a", "b", "c")
+    heat = HeatMap("h", "h", names, names, values, span=(-1.0, 1.0), is_diverging=True)
+    heat = heat._replace(hatched=((0, 1),))
+    choice = Choice("map", "Maps", ("measure",), (Option(("h",), (0,)),), (heat,))
+    data, frames = maps.page_data([("map", choice)])
+    painted = data["maps"]["map-0"]
+    drawn = maps.heat_map(heat, "map")
+    steps = [painted["levels"][k : k + 2] for k in range(0, 18, 2)]
+    for code, value in zip(steps, (value for row in values for value in row)):
+        level = None if code == "--" else int(code, 16) - colours.LEVELS
+        assert level == colours.level(heat, value, (-1.0, 1.0))
+        assert f'class="{colours.css_class(level)}"' in drawn
+    assert painted["hatched"] == [1]
+    assert re.findall(r'class="count[^>]*>([^<]+)<', drawn) == [x for x in painted["texts"] if x]
+    assert re.findall(r'class="tick">([^<]+)<', drawn) == painted["ticks"]
+    assert len(painted["scale"]) == 2 * maps.STEPS
+    assert all("data-lines" in frame for frame in frames.values())
+
+
+# ----------------------------------------------------------------------------------------- terminal
+
+
+def printed(parts):
+    target = io.StringIO()
+    output.show(parts, target)
+    return target.getvalue()
+
+
+def test_two_representations_are_a_line_per_measure():
+    found = rs.compare(similar_arrays("ab"), measures=["cka", "pwcca"], progress=False)
+    text = printed(terminal.comparison_tables(found))
+    (line,) = [line for line in text.splitlines() if "pwcca" in line]
+    assert number(found["pwcca"][0, 1], 4) in line
+    assert number(found["pwcca"][1, 0], 4) in line
+    assert "a, b" in text
+    assert "b, a" in text
+
+
+def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
+    text = printed(terminal.comparison_tables(comparison))
+    assert "CKA  cka  (larger is more similar; chance 0.091 to 0.11)" in text
+    assert "GULP  gulp  (smaller is more similar)" in text
+    assert number(comparison["gulp"][1, 2], 4) in text
+    many = printed(terminal.comparison_tables(made_up(np.eye(30))))
+    assert "most similar" in many
+    assert many.count("\n") < 12
+
+
+def test_failures_and_rectangles_have_tables(failing, rectangle):
+    assert "–" in printed(terminal.comparison_tables(failing))
+    assert "n/2" in printed(terminal.comparison_tables(rectangle))
+
+
+def test_names_with_brackets_are_not_markup():
+    found = rs.compare(
+        similar_arrays(["[red]a[/red]", ":smile:"]),
+        measures=["cka[estimator=debiased]"],
+        progress=False,
+    )
+    text = printed(terminal.comparison_tables(found))
+    assert "[red]a[/red], :smile:" in text
+    assert "cka[estimator=debiased]" in text
+
+
+def test_control_characters_are_printed_as_escapes():
+    found = made_up([[1, 0.5], [0.5, 1]], ["\x1b[31mred\x1b[0m", "a\nb\u202ec"])
+    text = printed([*terminal.comparison_tables(found), "verdict \x1b[31m"])
+    assert not set("\x1b\u202e") & set(text)
+    assert "\\x1b[31mred\\x1b[0m, a\\nb\\u202ec" in text
+    assert "verdict \\x1b[31m" in text
+
+
+def test_every_measure_has_a_line_with_its_claims():
+    text = printed([explain.measure_table(rs.list_measures()), explain.measure_legend()])
+    for m in rs.list_measures():
+        assert re.search(rf" {m.name} .*{re.escape(m.label)}.*{m.family}", text)
+    assert explain.invariance_letters(rs.get_measure("gulp").invariant_to) == "POSLTA"
+    size_and_shape = rs.get_measure("procrustes_size_shape").invariant_to
+    assert explain.invariance_letters(size_and_shape) == "PO··T·"
+
+
+def test_claims_are_json():
+    text = json.dumps([explain.measure_record(m) for m in rs.list_measures()], allow_nan=False)
+    assert json.loads(text)[0]["name"] == rs.list_measures()[0].spec
+
+
+def test_every_measure_can_be_explained(subtests):
+    for measure in rs.list_measures():
+        with subtests.test(str(measure)):
+            text = printed(explain.explain(measure))
+            assert measure.summary.split(":")[0].split()[0] in text
+            assert "\\" not in text.replace("\\cdot", "")
+            assert "``" not in text
+            assert ":math:" not in text
+            assert measure.reference in text
+            for name in measure.defaults:
+                assert name in text
+
+
+@pytest.mark.parametrize(
+    ("formula", "text"),
+    [
+        (r"\frac{1}{n} \sum_i x_i^2", "1/n Σᵢ xᵢ²"),
+        (r"\sqrt{\frac{a + b}{c}}", "√((a + b) / c)"),
+        (r"\lVert X^\top Y \rVert_*", "‖ Xᵀ Y ‖_*"),
+        (r"\operatorname{tr} e^{-t L_X}, \qquad t > 0", "tr e^(-t L_X),    t > 0"),
+        (r"\unknown{x}", "unknownx"),
+    ],
+)
+def test_formulas_become_readable(formula, text):
+    assert explain.readable(formula) == text
+
+
+def test_no_formula_keeps_a_command_of_latex():
+    upright = {"max", "min", "argmin", "argmax", "arg", "log", "exp", "cos", "arccos", "tr", "corr"}
+    for found in [*rs.list_measures(), *rs.stability.list_statistics()]:
+        for block in (inspect.getdoc(found.function) or "").split("\n\n"):
+            if block.lstrip().startswith(".. math::"):
+                text = explain.readable(block.split("::", 1)[1])
+                for command in set(re.findall(r"\\([a-zA-Z]+)", block)) - upright:
+                    shown = text if len(command) > 3 else re.findall("[a-zA-Z]+", text)
+                    assert command not in shown, (found.name, text)
+
+
+# ------------------------------------------------------------------------------------------ browser
+
+
+def test_what_the_pointer_reads(tmp_path, look):
+    names = ["a/1", "a/2", "a/3", "b/1", "b/2", "b/3"]
+    more = rs.compare(similar_arrays(names), measures=["cka", "gulp", "rsa"], progress=False)
+    path = write_page(more, tmp_path / "page.html")
+    marks = [
+        "#section-similarity-map .maps .cells",
+        "#section-similarity-depths .view .m0 .marks",
+        "#section-similarity-plane .view .marks",
+        "#section-similarity-tree .view .branch path",
+        "#section-agreement-agreement .cells",
+    ]
+    seen = look(path, marks)
+    assert re.match(r"[ab]/\d  and  [ab]/\d:  [\d.]+", seen.said[0])
+    assert re.match(r"a/1 and b/1: 0\.\d+, chance 0\.\d+$", seen.said[1])
+    assert re.match(r"\d: [ab]/\d$", seen.said[2])
+    assert re.match(r"[ab]/\d  with  [ab]/\d: 1 − CKA 0\.\d+$", seen.said[3])
+    assert "  and  " in seen.said[4]
+    assert seen.hidden == []
+
+
+def test_no_heading_of_a_notebook_table_is_empty(comparison):
+    assert "<th></th>" not in comparison._repr_html_()
+
+
+def test_labels_of_near_points_cover_nothing():
+    rng = np.random.default_rng(0)
+    points = [*map(tuple, 200 + 6 * rng.standard_normal((9, 2))), (390.0, 60.0)]
+    widths, box = [60.0] * len(points), (0.0, 0.0, 400.0, 400.0)
+    places = label_places(points, widths, 11.0, box)
+    assert places[-1][0] + 60 < 390  # at its left, where there is room
+    assert not places[-1][2]
+    assert sum(is_led for _, _, is_led in places) > 2
+    boxes = [(x, y - 5.5, x + 60, y + 5.5) for x, y, _ in places]
+    boxes += [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
+    for (a, b, c, d), (e, f, g, h) in itertools.combinations(boxes[: len(places)], 2):
+        assert c < e or g < a or d < f or h < b
+    crowded = label_places([(50.0, 50.0)] * 70, [60.0] * 70, 11.0, box)
+    assert crowded.count(None) > 60  # of so many, no label is led away

@@ -1,0 +1,447 @@
+"""What a person sees of an evidence: its text, its maps in a notebook, its page and its files."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from contextlib import redirect_stdout
+from dataclasses import replace
+from html import escape
+
+import numpy as np
+import pytest
+from factories.evidence import N, arrays, compared, made_evidence
+from factories.output import emitted
+
+import resemblance as rs
+from resemblance.inference.nulls import EXACT, FIXED, p_text
+from resemblance.report import write_page
+from resemblance.report.evidence_words import (
+    ALPHA,
+    Reading,
+    brief,
+    design_facts,
+    design_line,
+    null_words,
+    readings,
+    results_in_words,
+    scores,
+    words_of,
+)
+from resemblance.report.of_comparison import result_of_evidence
+from resemblance.report.output import as_json, emit
+from resemblance.sections.result import load_result
+
+LABELS = [i % 10 for i in range(N)]
+HOSTILE = ["<script>alert(1)</script>", "a $x^2$ & b", "naïve 日本語", 'quote " \n line', "x" * 300]
+MEASURES = ("cka", "procrustes", "mutual_knn")
+
+
+@pytest.fixture(scope="module")
+def square():
+    """A, B and C are related, D, E and F are not; CKA has exact moments."""
+    comparison = compared(arrays("ABCDEF", related=3), measures=MEASURES)
+    return made_evidence(comparison, within=LABELS, exact=("cka",))
+
+
+@pytest.fixture(scope="module")
+def pair():
+    two = arrays("AB")
+    comparison = compared({"A": two["A"]}, {"B": two["B"]}, measures=MEASURES)
+    return made_evidence(comparison, within=LABELS, exact=("cka",))
+
+
+@pytest.fixture(scope="module")
+def failing():
+    three = arrays("ABC") | {"flat": np.ones((N, 3))}
+    return made_evidence(compared(three, measures=("cka",)))
+
+
+def spoken(evidence):
+    return results_in_words(evidence, readings(evidence))
+
+
+# -------------------------------------------------------------------------------------------- words
+
+
+def test_the_pointer_reads_everything_about_a_pair(square):
+    cka, procrustes, _ = readings(square)
+    one = cka.cells[0][1]
+    numbers = (one.value, one.low, one.high, one.chance, one.above)
+    value, low, high, chance, above = (f"{number:.2f}" for number in numbers)
+    assert words_of(one) == (
+        f"{value} ({low} to {high}), chance {chance}, above chance {above}, p < 1e-4, exact moments"
+    )
+    assert words_of(procrustes.cells[0][1]).endswith(", p = 0.01, 99 orders inside 10 groups")
+    assert words_of(cka.cells[0][0]) == "1.00; a representation is not tested against itself"
+
+
+def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
+    flat = readings(failing)[0].cells[0][3]
+    assert words_of(flat) == f"no value: {flat.reason}"
+    assert "constant" in flat.reason
+    one = readings(square)[0].cells[0][1]._replace(low=np.nan, chance=np.nan, above=np.nan)
+    assert words_of(one._replace(p=np.nan, how="")) == f"{one.value:.2f}, chance unknown"
+    fixed = one._replace(chance=one.value, p=1.0, how=FIXED)
+    assert words_of(fixed) == f"{one.value:.2f}, chance {one.value:.2f}, {FIXED}"
+
+
+def test_numbers_are_brief(subtests):
+    p_values = {
+        (1e-4, EXACT): "< 1e-4",
+        (1e-4, "9999 orders"): "0.0001",
+        (2e-5, "99999 orders"): "< 1e-4",
+        (0.0123, EXACT): "0.012",
+        (1.0, FIXED): "1",
+        (np.nan, ""): "–",
+    }
+    numbers = {0.714: "0.71", -0.2: "-0.20", 0.0012: "0.0012", 46.31: "46.3", -2e-13: "0"}
+    texts = [(p_text(p, how), text) for (p, how), text in p_values.items()]
+    for written, text in [*texts, *((brief(value), text) for value, text in numbers.items())]:
+        with subtests.test(text):
+            assert written == text
+
+
+def test_the_first_sentence_says_what_there_is(square, pair, failing):
+    first, *each = spoken(square)
+    assert re.match(r"\d+ of 15 pairs are beyond chance by at least one of 3 measures, 3 by", first)
+    beyond = (square.adjusted("cka") <= ALPHA).sum() // 2
+    best = square.best("cka")
+    assert each[0].startswith(f"CKA: {beyond} of 15, furthest {best.row} and {best.column}: ")
+    assert spoken(pair)[0] == "A and B are beyond chance by 2 of 3 measures."
+    assert spoken(failing)[0].startswith("All 3 pairs are beyond chance by CKA; furthest are ")
+
+
+@pytest.mark.parametrize("chance", [2.0, -2.0])
+def test_one_pair_and_one_measure(chance):
+    two = arrays("AB")
+    evidence = made_evidence(compared({"A": two["A"]}, {"B": two["B"]}, ["cka"]), chance=chance)
+    verb = "are not beyond" if chance > 0 else "are beyond"
+    p = "1" if chance > 0 else "0.01"
+    (sentence,) = spoken(evidence)
+    assert sentence.startswith(f"A and B {verb} chance by CKA: {evidence['cka'][0, 0]:.2f} (")
+    assert sentence.endswith(f"chance {chance:.2f}, p = {p}.")
+
+
+def test_without_a_test_it_is_said():
+    flat = {"a": np.ones((N, 3)), "b": np.ones((N, 2))}
+    evidence = made_evidence(compared(flat, measures=("cka",)))
+    assert spoken(evidence) == ("No pair could be tested.",)
+    assert "cka" in repr(evidence)
+    assert result_of_evidence(evidence).lead == "No pair could be tested."
+
+
+def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
+    evidence = made_evidence(compared(arrays("ABC"), measures=("cka", "pwcca")))
+    first, _, pwcca = spoken(evidence)
+    assert " of 3 pairs" in first or first.startswith("All 3 pairs")
+    assert pwcca.startswith("PWCCA: ")
+    assert " of 6, " in pwcca
+
+
+def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
+    evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], draws=9, progress=False)
+    assert evidence.how("mmd") == FIXED
+    (sentence,) = spoken(evidence)
+    assert "beyond chance by CKA" in sentence
+    rows = result_of_evidence(evidence)["beyond"].tables[0].rows
+    assert [row[2] == "not tested" for row in rows] == [False, True]
+    assert "does not depend on the pairing" in repr(evidence)
+
+
+def test_the_design_is_said_in_words(subtests):
+    comparison, blocks = compared(arrays("AB"), measures=["cka"]), [i // 4 for i in range(N)]
+    designs = [
+        ({}, "the samples of one representation are reordered."),
+        ({"within": LABELS}, "reordered inside 10 groups; what all samples of a group share"),
+        ({"blocks": blocks}, "10 blocks of samples of one representation"),
+        ({"series": True}, "windows of 20 samples that are shifted against each other by up to 10"),
+    ]
+    for options, words in designs:
+        with subtests.test(words):
+            assert words in null_words(made_evidence(comparison, **options))
+
+
+def test_the_facts_of_the_design(square):
+    assert design_facts(square) == {
+        "samples": "40",
+        "chance": "exact moments (CKA), 99 orders inside 10 groups (OrthProc, MutualKNN)",
+        "smallest possible p": "0.01 by orders, < 1e-4 by exact moments",
+        "adjusted p": "Holm (CKA), step-down maxT (OrthProc, MutualKNN)",
+        "95 % intervals": "from the values without each sample",
+    }
+    comparison = compared(arrays("AB"), measures=["cka"])
+    halves = made_evidence(comparison, kind="halves", level=0.9, exact=("cka",))
+    assert design_line(halves) == (
+        "40 samples; chance: exact moments; smallest possible p: < 1e-4; "
+        "90 % intervals: from 20 random halves of the samples"
+    )
+    runs = made_evidence(comparison, kind="groups", series=True)
+    assert "without each of 20 runs in time" in design_line(runs)
+
+
+# ----------------------------------------------------------------------------------------- notebook
+
+
+def test_its_text_has_a_line_for_each_measure(square, pair):
+    lines = repr(square).splitlines()
+    assert lines[0] == "Evidence for 6 x 6 representations, 40 samples"
+    assert [line.split()[0] for line in lines[1:]] == ["measure", *MEASURES]
+    assert re.search(r"cka .* \d of 15 ≤ 0.05 +exact moments$", lines[2])
+    one = readings(pair)[0].pairs[0]
+    expected = [f"{one.value:.2f}", f"{one.low:.2f} to {one.high:.2f}", "0.20", "< 1e-4", EXACT]
+    assert all(part in repr(pair).splitlines()[2] for part in expected)
+
+
+def test_a_notebook_shows_maps_whose_cells_the_pointer_reads(square, pair):
+    shown = square._repr_html_()
+    assert (shown.count("<table>"), shown.count("<svg")) == (1, 3)
+    assert shown.count("<title>") == 3 * 36
+    assert f"<title>{escape(words_of(readings(square)[1].cells[0][1]))}</title>" in shown
+    assert "<svg" not in pair._repr_html_()
+
+
+def test_a_notebook_escapes_names():
+    shown = made_evidence(compared(arrays(HOSTILE), measures=["cka"]))._repr_html_()
+    assert "<script>" not in shown
+    assert 'quote " ' not in shown
+
+
+# ------------------------------------------------------------------------------------- result, page
+
+
+def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
+    choice, *rest = result_of_evidence(square)["similarity"].figures
+    assert choice.selectors == ("measure", "show")
+    assert [figure.choices for figure in rest] == [("CKA", "OrthProc", "MutualKNN")] * 2
+    for i, info in enumerate(square.measures):
+        options = choice.options[2 * i : 2 * i + 2]
+        assert [option.choices for option in options] == [
+            (info.label, "value"),
+            (info.label, "above chance"),
+        ]
+        value, above = choice.maps[2 * i : 2 * i + 2]
+        assert np.allclose(np.array(value.values, float), square[info.spec], rtol=0, atol=1e-12)
+        shares = np.round(square.above_chance(info.spec), 3)
+        assert np.array_equal(np.array(above.values, float), shares, equal_nan=True)
+        unsure = np.argwhere(square.adjusted(info.spec) > ALPHA)
+        assert value.hatched == above.hatched == tuple(map(tuple, unsure.tolist()))
+        assert value.titles == above.titles
+        assert not above.is_reversed
+
+
+def test_the_head_has_the_design_and_the_first_sentence(square):
+    result = result_of_evidence(square)
+    sizes = {"representations": "6", "samples": "40", "measures": "3"}
+    assert result.facts == sizes | design_facts(square)
+    assert result.headline().splitlines()[0] == spoken(square)[0]
+    assert result.about == null_words(square)
+
+
+def test_the_head_has_the_caveats_of_measures():
+    A = np.random.default_rng(0).standard_normal((30, 60))
+    some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
+    assert "fixed by the number of samples" in result_of_evidence(some).about
+
+
+def test_all_values_are_in_a_table(square):
+    (table,) = result_of_evidence(square)["values"].tables
+    assert len(table.rows) == 3 * 15
+    assert table.is_closed
+    first = dict(zip(table.columns, table.rows[0]))
+    assert (first["measure"], first["x"], first["y"]) == ("CKA", "A", "B")
+    assert first["value"] == square["cka"][0, 1]
+    assert first["p"] == "< 1e-4"
+
+
+def test_too_many_values_are_left_to_files(square, monkeypatch):
+    monkeypatch.setattr("resemblance.report.comparing.tables.MOST_ROWS", 44)
+    section = result_of_evidence(square)["values"]
+    assert not section.tables
+    assert section.about.startswith("45 values are too many for a page")
+
+
+def test_one_pair_is_a_table_and_no_map(pair):
+    result = result_of_evidence(pair)
+    assert [s.name for s in result.sections] == ["pair", "inputs"]
+    (table,) = result["pair"].tables
+    assert table.columns == (
+        "measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p", "how",
+    )  # fmt: skip
+    assert [row[0] for row in table.rows] == [rs.get_measure(name).label for name in MEASURES]
+
+
+def test_a_pair_in_two_directions_has_a_row_for_each():
+    evidence = made_evidence(compared(arrays("AB"), measures=("cka", "pwcca")))
+    (table,) = result_of_evidence(evidence)["pair"].tables
+    assert [row[:3] for row in table.rows] == [
+        ("CKA", "A", "B"),
+        ("PWCCA", "A", "B"),
+        ("PWCCA", "B", "A"),
+    ]
+
+
+def test_a_measure_without_a_most_similar_value_has_only_values(square):
+    info = square.measures[0]._replace(range=(0.0, np.inf))
+    changed = replace(square.comparison, measures=(info, *square.measures[1:]))
+    evidence = replace(square, comparison=changed)
+    assert "above chance" not in words_of(readings(evidence)[0].cells[0][1])
+    choice = result_of_evidence(evidence)["similarity"].figures[0]
+    names = [option.choices[0] for option in choice.options]
+    assert [names.count(info.label) for info in evidence.measures] == [1, 2, 2]
+    assert evidence.records()[1]["above_chance"] is None
+
+
+def test_missing_values_have_their_reasons_on_the_page(failing):
+    result = result_of_evidence(failing)
+    value, _ = result["similarity"].figures[0].maps
+    assert value.values[0][3] is None
+    assert "constant" in value.titles[0][3]
+    assert not any(3 in place for place in value.hatched)
+    assert result["failures"].tables
+    rows = {row[1:3]: row for row in result["values"].tables[0].rows}
+    assert rows["A", "flat"][3] is None
+    assert "constant" in rows["A", "flat"][-1]
+
+
+def test_the_result_can_be_saved(square, tmp_path):
+    result = result_of_evidence(square)
+    result.save(tmp_path / "result.json")
+    assert load_result(tmp_path / "result.json").sections == result.sections
+
+
+def test_equal_titles_are_stored_once(square, tmp_path):
+    text = write_page(square, tmp_path / "page.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    first, second = (data["maps"][f"section-similarity-map-{i}"] for i in (0, 1))
+    plate = data["maps"]["section-maps-cka"]
+    assert isinstance(plate["titles"], dict)
+    assert first["titles"] == second["titles"] == "section-maps-cka"
+    assert first["like"] == "section-maps-cka"
+    assert "values" not in first
+
+
+# ------------------------------------------------------------------------------------------ browser
+
+SWITCH = """<script>addEventListener("load", () => {
+  const figure = document.querySelector("figure.linked");
+  const svg = () => figure.querySelector(".maps svg");
+  const [measure, show] = figure.querySelectorAll("select");
+  const take = (select, text) => {
+    select.value = [...select.options].find(option => option.text === text).value;
+    select.dispatchEvent(new Event("change"));
+  };
+  const shown = () => [...document.querySelectorAll(".view:not([hidden])")];
+  const views = () => shown().map(view => view.dataset.view);
+  const told = { before: views() };
+  take(measure, "OrthProc");
+  take(show, "above chance");
+  told.after = views();
+  told.hatched = svg().querySelectorAll(".unsure").length;
+  svg().dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+  told.read = figure.querySelector(".readout").textContent;
+  document.body.dataset.told = JSON.stringify(told);
+});</script></body>"""
+
+
+def test_one_selector_changes_all_figures_and_keys_read_cells(square, tmp_path, open_page):
+    page = write_page(square, tmp_path / "page.html")
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text("utf-8"))
+    page.write_text(text.replace("</body>", SWITCH), encoding="utf-8")
+    shown = open_page(page)
+    assert "data-errors" not in shown
+    told = json.loads(re.search(r"data-told='?\"?(\{.*?\})['\"]", _plain(shown))[1])
+    assert told["before"] == ["CKA"] * 2
+    assert told["after"] == ["OrthProc"] * 2
+    assert told["hatched"] > 0
+    assert told["read"] == f"A  and  B:  {words_of(readings(square)[1].cells[0][1])}"
+
+
+def _plain(text):
+    return text.replace("&quot;", '"').replace("&lt;", "<").replace("&nbsp;", " ")
+
+
+# -------------------------------------------------------------------------------------------- files
+
+
+def test_tables_in_a_terminal(square, pair):
+    lines = emitted(square, "table").splitlines()
+    columns = ["measure", "x", "y", "value", "95 % interval", "chance", "above chance", "p"]
+    assert re.split(r" {2,}", lines[0].strip()) == [*columns, "adjusted p", "how"]
+    assert len([line for line in lines if line.startswith((" CKA ", " OrthProc "))]) == 30
+    assert lines[-2] == spoken(square)[0]
+    assert lines[-1] == design_line(square)
+    assert "adjusted p" not in emitted(pair, "table").partition("\n")[0]
+
+
+def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_file(
+    monkeypatch, tmp_path, capsys
+):
+    """Found with 15 x 15 layers: the file of a paper had one row."""
+    monkeypatch.setattr("resemblance.report.terminal.LINES", 44)
+    known = rs.evidence(arrays("ABCDEFGHIJK"), measures=["cka"], draws=20, progress=False)
+    emit(known, "table", None)
+    shown = capsys.readouterr().out
+    assert len([line for line in shown.splitlines() if line.startswith(" cka ")]) == 1
+    assert "Every value: --format csv or json, --html FILE" in shown
+    for name in ("table.tex", "table.md", "table.txt"):
+        known.save(tmp_path / name)
+        text = (tmp_path / name).read_text()
+        assert sum("CKA" in line and "to" in line for line in text.splitlines()) >= 55, name
+        assert "--format" not in text
+    known.comparison.save(tmp_path / "values.tex")
+    rows = (tmp_path / "values.tex").read_text().splitlines()
+    assert sum(line.endswith(r"\\") for line in rows) == 1 + 55  # a heading, and 11 x 10 / 2
+
+
+def test_one_pair_without_a_value_says_why():
+    flat = {"a": np.ones((N, 3)), "b": arrays("A")["A"]}
+    table = emitted(made_evidence(compared(flat, measures=("cka",))), "table")
+    assert "constant" in table
+
+
+def test_records_in_files(square, tmp_path):
+    document = json.loads(as_json(square))
+    assert document["design"] == {
+        "words": "99 orders inside 10 groups",
+        "draws": 99,
+        "seed": 0,
+        "attainable": 0.01,
+    }
+    assert document["records"] == square.records()
+    header, *rows = emitted(square, "csv").splitlines()
+    assert header.startswith("measure,label,x,y,value,reason,")
+    assert {"low", "high", "chance", "above_chance", "p", "how"} <= set(header.split(","))
+    assert len(rows) == 3 * 36
+    emit(square, "parquet", tmp_path / "values.parquet")
+    frame = pytest.importorskip("pandas").read_parquet(tmp_path / "values.parquet")
+    assert np.isclose(frame.chance[1], square.chance("cka")[0, 1])
+    with redirect_stdout(io.StringIO()) as out:
+        emit(square, "table", None)
+    assert "exact moments" in out.getvalue()
+
+
+def test_scores_have_the_decimals_that_their_interval_needs(subtests):
+    table = {
+        (0.9377, 0.9512): ("0.944", "0.938 to 0.951", "0.031", "0.940"),
+        (-0.0226, 0.9744): ("0.94", "-0.02 to 0.97", "0.03", "0.94"),
+        (math.nan, math.nan): ("0.94", "", "0.03", "0.94"),
+    }
+    for ends, texts in table.items():
+        with subtests.test(str(ends)):
+            reading = Reading("x", "y", 0.9441, *ends, 0.0314, 0.9402, 0.01, 0.01, "")
+            assert scores(reading) == texts
+            assert scores(reading._replace(value=-1e-4, chance=0.0))[2] == "0"
+
+
+def test_two_forms_of_one_measure_are_told_apart(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y, z = rng.standard_normal((3, 30, 4))
+    measures = ["cka", "cka[estimator=debiased]", "rsa"]
+    evidence = rs.evidence({"x": x, "y": y}, {"z": z}, measures=measures, progress=False)
+    labels = ["CKA", "CKA (debiased)", "RSA"]
+    assert [line.partition(":")[0] for line in spoken(evidence)[1:]] == labels
+    page = write_page(evidence, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert all(f">{name}</" in page for name in ("CKA", measures[1], "RSA"))

@@ -1,0 +1,756 @@
+"""Screens of perturbations: published values, AnnData in every form, matched controls, and nothing
+lost silently."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+import warnings
+from itertools import product
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import torch
+from factories.files import GOLDEN
+
+import resemblance as rs
+from resemblance import stability as st
+from resemblance.statistics.perturbation import nearest_means
+
+THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())["pert"]
+TABLE = {
+    "perturbation_coherence": THEIRS["table_Sp"],
+    "perturbation_magnitude": THEIRS["table_Mp"],
+    "perturbation_reproducibility": THEIRS["table_repro"],
+}
+VARIANTS = (
+    "perturbation_coherence", "perturbation_coherence[controls=neighbours,k=7]",
+    "perturbation_coherence[controls=neighbours,k=7,neighbours=cosine]",
+    "perturbation_coherence[controls=whitened]",
+    "perturbation_coherence[form=spread]", "perturbation_magnitude",
+    "perturbation_magnitude[unit=deviations]",
+    "perturbation_spread", "perturbation_spread[controls=neighbours,k=7]",
+    "perturbation_reproducibility",
+    "perturbation_reproducibility[controls=halved]",
+)  # fmt: skip
+DETERMINISTIC = VARIANTS[:-2]
+
+
+@pytest.fixture
+def screen(rng) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of 12 genes in 60 control cells, 40 that move together, 30 that scatter, in a random
+    order."""
+    labels = np.repeat(["control", "together", "scatter"], [60, 40, 30])
+    rates = np.full((130, 12), 4.0)
+    rates[60:100, :3] += 6
+    rates[100:] += rng.exponential(3, (30, 12))
+    order = rng.permutation(130)
+    return rng.poisson(rates)[order], labels[order]
+
+
+@pytest.fixture
+def published() -> tuple[np.ndarray, np.ndarray]:
+    with np.load(GOLDEN / "stab_labels.npz") as archive:
+        control, perturbed = archive["pert__control"], archive["pert__perturbed"]
+    return np.concatenate([control, perturbed]), np.repeat(["control", "g1", "g2"], [300, 60, 60])
+
+
+def same(found: st.Perturbations, other: st.Perturbations) -> None:
+    assert found.statistics == other.statistics
+    assert [row[:4] for row in found.rows] == [row[:4] for row in other.rows]
+    for s in found.statistics:
+        np.testing.assert_allclose(found[s], other[s], rtol=1e-12, atol=1e-12)
+
+
+# --------------------------------------------------------------------------------- published values
+
+
+def test_a_screen_equals_the_package(published):
+    found = st.perturbations(*published)
+    for place, name in enumerate(("g1", "g2")):
+        for kind in ("coherence", "magnitude"):
+            expected = pytest.approx(THEIRS[f"compute_{kind}"][name], rel=1e-10)
+            assert found[f"perturbation_{kind}"][place] == expected
+        theirs = {k: v[place] for k, v in THEIRS["split_half_reproducibility"].items()}
+        assert found.names[place] == theirs["perturbation"]
+        assert found.rows[place].cells == theirs["n_cells"]
+        # Other splits: the standard error of 50 is about 0.01.
+        expected = pytest.approx(theirs["split_half_cosine"], abs=0.03)
+        assert found["perturbation_reproducibility"][place] == expected
+
+
+def test_seeds_follow_from_the_text_of_the_label(published):
+    """The same number in every process, which Python's hash would not give; recorded from this
+    library."""
+    first, other = (
+        st.perturbations(*published, seed=seed)["perturbation_reproducibility"][0]
+        for seed in (0, 1)
+    )
+    assert first == pytest.approx(0.7292197173140705, rel=1e-10)
+    assert other != pytest.approx(first, rel=1e-6)
+
+
+def test_spread_equals_the_authors_script(published):
+    X, labels = published
+    for key, parameters in {
+        "crispr_enhanced": {},
+        "crispr_enhanced_whitened": {"controls": "whitened"},
+        "crispr_knn50": {"controls": "neighbours"},
+    }.items():
+        s = st.perturbation_spread.where(**parameters)
+        spread = s(X[labels != "control"], X[labels == "control"])
+        assert spread == pytest.approx(THEIRS[key]["spread"], rel=1e-10), key
+
+
+def test_reproducibility_scatters_as_in_the_package(published):
+    X, _ = published
+    ours = [st.perturbation_reproducibility(X[300:], X[:300], seed=seed) for seed in range(4)]
+    assert np.mean(ours) == pytest.approx(THEIRS["split_half_cosine_seed0"], abs=0.015)
+
+
+def test_bins_of_magnitude_equal_the_package():
+    bins, theirs = st.magnitude_matched(TABLE), THEIRS["magnitude_matched"]
+    names = {"n": "n", "low": "mag_min", "high": "mag_max", "coherent": "high_coherence_mean",
+             "incoherent": "low_coherence_mean", "difference": "difference",
+             "rho": "within_bin_rho",
+             "p_value": "within_bin_pvalue"}  # fmt: skip
+    for ours, name in names.items():
+        assert [getattr(b, ours) for b in bins] == pytest.approx(theirs[name], rel=1e-10)
+    frame = pd.DataFrame(TABLE).sample(frac=1, random_state=0)
+    assert np.allclose([b[:8] for b in st.magnitude_matched(frame)], [b[:8] for b in bins])
+
+
+def test_reproducibility_at_extreme_scales(published):
+    X, _ = published
+    s = st.perturbation_reproducibility.where(controls="halved")
+    expected = pytest.approx(s(X[300:], X[:300]))
+    for scale in (1e-200, 1e150):
+        assert s(scale * X[300:], scale * X[:300]) == expected
+
+
+def test_discordance_equals_the_package():
+    for form in ("linear", "rank", "loess"):
+        expected = pytest.approx(THEIRS[f"discordance_{form}"], rel=1e-9, abs=1e-10)
+        assert st.discordance(TABLE, form=form) == expected
+
+
+# ---------------------------------------------------------------------------- one row per statistic
+
+
+def test_each_value_is_that_of_the_statistic(screen, subtests):
+    for spec in VARIANTS:
+        with subtests.test(str(spec)):
+            X, labels = screen
+            found, s = st.perturbations(X, labels, statistics=(spec,)), rs.get_statistic(spec)
+            for name in ("scatter", "together"):
+                value = found[spec][found.names.index(name)]
+                # Its splits have the label's own seed.
+                tolerance = 0.05 if "reproducibility" in spec else 1e-10
+                expected = s(X[labels == name], X[labels == "control"])
+                assert value == pytest.approx(expected, abs=tolerance)
+
+
+def test_a_coherent_perturbation_is_told_from_a_scattered_one(screen):
+    found = st.perturbations(*screen)
+    coherence = dict(zip(found.names, found["perturbation_coherence"]))
+    assert coherence["together"] > coherence["scatter"] + 0.1
+
+
+def test_a_value_depends_neither_on_the_others_nor_on_their_order(screen):
+    X, labels = screen
+    kept = labels != "scatter"
+    both = st.perturbations(X, labels, max_samples=20)
+    alone = st.perturbations(X[kept], labels[kept], max_samples=20)
+    assert both.rows[both.names.index("together")] == alone.rows[0]
+    assert alone.rows[0].used == alone.used_controls == 20
+
+
+def test_without_effect_shared_controls_look_like_one():
+    """As many controls as cells: their common error is a third of the variance of the half means;
+    none when halved."""
+    rng, found = np.random.default_rng(0), []
+    for _ in range(8):
+        x, control = rng.standard_normal((2, 100, 80))
+        s = st.perturbation_reproducibility
+        found.append((s(x, control), s(x, control, controls="halved")))
+    shared, halved = np.mean(found, axis=0)
+    assert shared == pytest.approx(1 / 3, abs=0.08)
+    assert abs(halved) < 0.08
+
+
+def test_halved_controls_are_halved_within_strata():
+    """No effect, and most perturbed cells where few controls are: sharing those looks like an
+    effect."""
+    rng, found = np.random.default_rng(0), []
+    specs = ("perturbation_reproducibility", "perturbation_reproducibility[controls=halved]")
+    batch, labels = np.repeat([0, 1, 0, 1], [80, 20, 20, 80]), np.repeat(["control", "gene"], 100)
+    for _ in range(8):
+        X = rng.standard_normal((200, 60)) + 5 * batch[:, None]
+        screened = st.perturbations(X, labels, match=batch, statistics=specs)
+        found.append([screened[spec][0] for spec in specs])
+    shared, halved = np.mean(found, axis=0)
+    assert shared > 0.5
+    assert abs(halved) < 0.08
+
+
+# ------------------------------------------------------------------------------------------- inputs
+
+
+def annotated(X: object, labels: np.ndarray, **parts: object) -> anndata.AnnData:
+    """Text as objects throughout: anndata 0.12 cannot write the text type of pandas 3."""
+    codes, names = pd.factorize(labels)
+    column = pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))
+    cells = pd.DataFrame({"perturbation": column}, names_of_cells(len(labels)))
+    data = anndata.AnnData(X, obs=cells, **parts)
+    data.var_names = data.var_names.astype(object)
+    return data
+
+
+def names_of_cells(n: int) -> pd.Index:
+    return pd.Index([f"cell{i}" for i in range(n)], dtype=object)
+
+
+def test_arrays_of_every_kind(screen, subtests):
+    X, labels = screen
+    expected = st.perturbations(X.astype(float), labels)
+    for form in [
+        np.asarray, np.float32, np.asfortranarray, torch.as_tensor, sp.csr_matrix, sp.csc_matrix,
+        sp.coo_matrix, sp.csr_array, np.ndarray.tolist, rs.Representation, pd.DataFrame,
+    ]:  # fmt: skip
+        with subtests.test(form.__name__):
+            same(st.perturbations(form(X), labels), expected)
+            same(st.perturbations(form(X), pd.Series(labels, names_of_cells(130))), expected)
+
+
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
+def test_anndata_in_memory_as_a_view_and_on_disk(screen, tmp_path, subtests):
+    X, labels = screen
+    expected = st.perturbations(X, labels)
+    path = tmp_path / "screen.h5ad"
+    for form in (np.asarray, sp.csr_matrix, sp.csc_matrix):
+        with subtests.test(form.__name__):
+            data = annotated(form(X), labels)
+            same(st.perturbations(data), expected)
+            twice = annotated(form(np.concatenate([X, X])), np.tile(labels, 2))
+            same(st.perturbations(twice[:130]), expected)
+            data.write_h5ad(path)
+            same(st.perturbations(path), expected)
+            same(st.perturbations(str(path)), expected)
+            path.unlink()  # was closed
+
+
+def test_layers_and_obsm(screen):
+    X, labels = screen
+    Z = X @ np.random.default_rng(1).standard_normal((12, 5))
+    parts = {
+        "layers": {"counts": sp.csr_matrix(X)},
+        "obsm": {"X_pca": Z, "frame": pd.DataFrame(Z, names_of_cells(130))},
+    }
+    data = annotated(np.zeros((130, 12)), labels, **parts)
+    same(st.perturbations(data, layer="counts"), st.perturbations(X, labels))
+    for key in ("X_pca", "frame"):
+        same(st.perturbations(data, obsm=key), st.perturbations(Z, labels))
+
+
+def test_names_of_cells_may_repeat(screen):
+    X, labels = screen
+    data = annotated(X, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # anndata's own
+        data.obs_names = ["same"] * 130
+    same(st.perturbations(data), st.perturbations(X, labels))
+
+
+def test_sparse_values_become_dense_one_label_at_a_time(screen, monkeypatch):
+    X, labels = screen
+    sizes, original = [], sp.csr_matrix.toarray
+
+    def toarray(self):
+        sizes.append(self.shape[0])
+        return original(self)
+
+    monkeypatch.setattr(sp.csr_matrix, "toarray", toarray)
+    st.perturbations(sp.csc_matrix(X), labels)
+    assert sizes == [60, 30, 40]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT], ids=str)
+def test_cells_without_a_label_are_counted_and_belong_to_nothing(missing, screen):
+    X, labels = screen
+    given = np.where(np.arange(130) < 25, None, labels)
+    given[:25] = [missing] * 25
+    found = st.perturbations(X, given)
+    assert found.unlabelled == 25
+    same(found, st.perturbations(X[25:], labels[25:]))
+    if missing is not pd.NaT:
+        same(st.perturbations(annotated(X, given)), found)
+
+
+@pytest.mark.parametrize(
+    "values", [[0, 1, 2], [0.1, 1.0, 10.0], [False, True, True], ["", "b", "ç"]]
+)
+def test_labels_of_every_kind(values, screen):
+    X, labels = screen
+    given = np.array(values)[np.unique(labels, return_inverse=True)[1]]
+    found = st.perturbations(X, given, control=values[0])
+    assert found.control == (str(values[0]),)
+    assert list(found.names) == sorted({str(v) for v in values[1:]})
+
+
+def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
+    X, labels = screen
+    # -1, a missing category, for the controls.
+    codes = np.unique(labels, return_inverse=True)[1] - 1
+    column = pd.Categorical.from_codes(codes, [3, 7])
+    for given in (column, pd.Series(column)):
+        found = st.perturbations(X, given, control=3)
+        assert (found.control, found.names, found.unlabelled) == (("3",), ("7",), 60)
+
+
+def test_without_anndata_the_error_names_the_extra(tmp_path, monkeypatch):
+    (tmp_path / "screen.h5ad").touch()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'pip install .*\[bio\]"'):
+        st.perturbations(tmp_path / "screen.h5ad")
+
+
+@pytest.mark.parametrize("role", ["labels", "match"])
+def test_a_series_is_taken_by_the_names_of_the_cells(role, batches):
+    X, labels, batch, _ = batches
+    given = {"labels": labels, "match": batch}
+    data, expected = annotated(X, labels), st.perturbations(X, **given)
+    whole = pd.Series(given[role], names_of_cells(130))
+    more = pd.concat([whole, pd.Series(["other"], ["cell130"])])
+    shuffled, categories = whole.sample(frac=1, random_state=0), whole.astype("category")[::-1]
+    for series in (whole, shuffled, more[::-1], categories):
+        same(st.perturbations(data, **given | {role: series}), expected)
+    same(st.perturbations(data, **given | {role: whole[::-1].to_numpy()[::-1]}), expected)
+    for series in (whole.reset_index(drop=True), whole[1:], pd.concat([whole, whole[:1]])):
+        with pytest.raises(ValueError, match=rf"index of {role} .* give {role}\.to_numpy\(\)"):
+            st.perturbations(data, **given | {role: series})
+
+
+# The warning is that of anndata, for a view.
+@pytest.mark.filterwarnings("ignore:The 'mode.chained_assignment' option")
+def test_rows_of_sparse_values_on_disk(screen, tmp_path):
+    """Which anndata cannot take with every SciPy; those of a copy in memory it can."""
+    X, labels = screen
+    path = tmp_path / "screen.h5ad"
+    annotated(sp.csr_matrix(np.concatenate([X, X])), np.tile(labels, 2)).write_h5ad(path)
+    backed = anndata.read_h5ad(path, backed="r")
+    part, expected = backed[:130], st.perturbations(X, labels)
+    same(st.perturbations(backed.to_memory()[:130]), expected)
+    try:
+        assert part.X.shape == (130, 12)
+    except AttributeError:
+        with pytest.raises(ValueError, match=r"cannot be read .* adata\.to_memory\(\)\[rows\]"):
+            st.perturbations(part)
+    else:
+        same(st.perturbations(part), expected)
+    backed.file.close()
+
+
+# ----------------------------------------------------------------------------------------- controls
+
+
+def test_control_labels(screen):
+    X, labels = screen
+    named = np.where(labels == "control", "Non-Targeting", labels)
+    expected = st.perturbations(X, labels)
+    same(st.perturbations(X, named, control="Non-Targeting"), expected)
+    found = st.perturbations(X, named, control=None)
+    assert found.control == ("Non-Targeting",)
+    same(found, expected)
+    with pytest.raises(ValueError, match=r"'control'; did you mean 'Non-Targeting'\?; labels: 'No"):
+        st.perturbations(X, named)
+    with pytest.raises(ValueError, match=r"'CONTROL'; did you mean 'control'\?"):
+        st.perturbations(X, labels, control="CONTROL")
+    genes = np.where(labels == "control", "gene", labels)
+    with pytest.raises(ValueError, match=r"no usual control .* labels: 'gene', 'scatter', 'tog"):
+        st.perturbations(X, genes, control=None)
+
+
+def test_several_control_labels_are_one(screen):
+    X, labels = screen
+    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
+    found = st.perturbations(X, named, control=["NT", "control"])
+    assert (found.control, found.controls) == (("NT", "control"), 60)
+    same(found, st.perturbations(X, labels))
+    with pytest.raises(ValueError, match="several labels may be controls: 'NT', 'control'"):
+        st.perturbations(X, named, control=None)
+
+
+def test_labels_of_controls_in_every_kind_of_list(screen, subtests):
+    X, labels = screen
+    named = np.where((labels == "control") & (np.arange(130) % 2 == 0), "NT", labels)
+    assert st.perturbations(X, labels, control=np.array("control")).control == ("control",)
+    for form in [np.array, pd.Index, pd.Series, set, pd.Categorical]:
+        with subtests.test(form.__name__):
+            found = st.perturbations(X, named, control=form(["NT", "control"]))
+            assert found.control == ("NT", "control")
+            same(found, st.perturbations(X, labels))
+
+
+def test_the_same_number_is_a_hint(screen):
+    X, labels = screen
+    numbers = np.unique(labels, return_inverse=True)[1].astype(float)
+    with pytest.raises(ValueError, match=r"no sample is labelled '0'; did you mean '0\.0'\?"):
+        st.perturbations(X, numbers, control=0)
+
+
+def test_no_label_is_taken_for_a_control_because_it_contains_one(screen):
+    """The author's script would take ANTXR1 ("nt") or, with nothing found, the most frequent
+    label."""
+    X, labels = screen
+    with pytest.raises(ValueError, match="no usual control label"):
+        st.perturbations(X, np.where(labels == "control", "ANTXR1", labels), control=None)
+
+
+# ----------------------------------------------------------------------------------------- matching
+
+
+@pytest.fixture
+def batches(screen) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The screen in two batches that hold unequal parts of the perturbations, without and with an
+    offset."""
+    X, labels = screen
+    rng = np.random.default_rng(2)
+    batch = np.where(rng.random(130) < np.where(labels == "together", 0.8, 0.4), "b1", "b2")
+    shifted = X + 3 * rng.standard_normal(12) * (batch == "b1")[:, None]
+    return X.astype(float), labels, batch, shifted
+
+
+def test_matching_takes_away_what_differs_between_batches(batches, subtests):
+    for spec in [v for v in DETERMINISTIC if "cosine" not in v]:
+        with subtests.test(str(spec)):
+            plain, labels, batch, shifted = batches
+            with_offset, without = (
+                st.perturbations(z, labels, match=batch, statistics=spec)[spec]
+                for z in (shifted, plain)
+            )
+            assert with_offset == pytest.approx(without, rel=1e-9)
+            unmatched = st.perturbations(shifted, labels, statistics=spec)[spec]
+            assert abs(unmatched - without).max() > 1e-3
+
+
+def test_one_stratum_is_no_matching(batches, subtests):
+    for spec in VARIANTS:
+        with subtests.test(str(spec)):
+            plain, labels, _, _ = batches
+            one = st.perturbations(plain, labels, match=np.zeros(130), statistics=spec)[spec]
+            expected = st.perturbations(plain, labels, statistics=spec)[spec]
+            assert one == pytest.approx(expected, rel=1e-9)
+
+
+def test_matched_shifts_by_hand(batches):
+    X, labels, batch, _ = batches
+    specs = ("perturbation_coherence", "perturbation_coherence[controls=neighbours,k=3]")
+    found = st.perturbations(X, labels, match=batch, statistics=specs)
+    cells = np.flatnonzero(labels == "together")
+    for spec, k in zip(specs, (1000, 3)):
+        shifts = []
+        for cell in cells:
+            own = X[(labels == "control") & (batch == batch[cell])]
+            near = np.argsort(np.linalg.norm(own - X[cell], axis=1), kind="stable")[:k]
+            shifts.append(X[cell] - own[near].mean(axis=0))
+        mean = np.mean(shifts, axis=0)
+        cosines = shifts @ mean / np.linalg.norm(shifts, axis=1) / np.linalg.norm(mean)
+        value = found[spec][found.names.index("together")]
+        assert value == pytest.approx(cosines.mean(), rel=1e-10)
+
+
+def test_cells_without_matching_controls_are_counted(batches):
+    X, labels, batch, _ = batches
+    batch = np.where((labels == "together") & (np.arange(130) % 5 == 0), "b3", batch)
+    data = annotated(X, labels)
+    data.obs["batch"] = batch
+    found = st.perturbations(data, match="batch")
+    row = found.rows[found.names.index("together")]
+    assert row.unmatched == (batch == "b3").sum() > 0
+    assert row.used == row.cells - row.unmatched
+    kept = batch != "b3"
+    left = st.perturbations(X[kept], labels[kept], match=batch[kept])
+    assert row.values == left.rows[found.names.index("together")].values
+    assert found.used_controls == found.controls == 60
+    few = np.where((labels == "control") & (np.cumsum(labels == "control") <= 9), "b4", batch)
+    assert st.perturbations(X, labels, match=few).used_controls == 51
+    nowhere = st.perturbations(X, labels, match=np.where(labels == "together", "b3", batch))
+    row = nowhere.rows[nowhere.names.index("together")]
+    assert row.values == (None,) * 4
+    assert row.reasons[0].startswith("0 samples in strata with enough controls are fewer than")
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_the_covariance_within_strata_by_hand(ridge, batches):
+    X, labels, batch, _ = batches
+    batch = np.where(np.arange(130) % 3 == 0, "b0", batch)
+    spec = f"perturbation_spread[controls=whitened,ridge={ridge}]"
+    deviations = "perturbation_magnitude[unit=deviations]"
+    found = st.perturbations(X, labels, match=batch, statistics=(spec, deviations))
+    own = {b: X[(labels == "control") & (batch == b)] for b in np.unique(batch)}
+    within = np.concatenate([points - points.mean(axis=0) for points in own.values()])
+    covariance = within.T @ within / (60 - 3)
+    cells = np.flatnonzero(labels == "together")
+    shifts = np.stack([X[i] - own[batch[i]].mean(axis=0) for i in cells])
+    variances, axes = np.linalg.eigh(covariance + ridge * np.eye(12))
+    white = shifts @ (axes / np.sqrt(variances) @ axes.T)
+    place = found.names.index("together")
+    spread = np.linalg.norm(white - white.mean(axis=0), axis=1).mean()
+    assert found[spec][place] == pytest.approx(spread, rel=1e-10)
+    pooled = np.mean((shifts.var(axis=0, ddof=1) + np.diag(covariance)) / 2)
+    expected = np.linalg.norm(shifts.mean(axis=0)) / pooled**0.5
+    assert found[deviations][place] == pytest.approx(expected, rel=1e-10)
+
+
+def test_fewer_controls_are_drawn_in_every_stratum(batches):
+    X, labels, _, _ = batches
+    batch = np.repeat("large", 130).astype(object)
+    for name, cells in (("control", 10), ("together", 15)):
+        batch[np.flatnonzero(labels == name)[:cells]] = "small"
+    for most in (20, 35, 59):
+        found = st.perturbations(X, labels, match=batch, max_samples=most)
+        assert (found.controls, found.used_controls) == (60, most)
+        row = found.rows[found.names.index("together")]
+        assert (row.unmatched, row.used, row.reasons) == (0, min(most, 40), ("",) * 4)
+    with pytest.raises(ValueError, match=r"max_samples=19 .* min_samples=10 in each of 2 strata"):
+        st.perturbations(X, labels, match=batch, max_samples=19)
+    one = st.perturbations(X, labels, match=np.zeros(130), max_samples=30)
+    same(one, st.perturbations(X, labels, max_samples=30))
+
+
+# ---------------------------------------------------------------------------------- reasons, errors
+
+
+def test_reasons_name_no_seed_of_their_own(screen):
+    X, labels = screen
+    labels = labels.copy()
+    labels[np.flatnonzero(labels == "together")[3:]] = "control"
+    found = st.perturbations(X, labels, min_samples=2, statistics="perturbation_reproducibility")
+    reason = found.rows[found.names.index("together")].reasons[0]
+    assert reason == "perturbation_reproducibility needs at least 4 samples; got 3"
+
+
+# ----------------------------------------------------------------------------------------- extremes
+
+
+def test_values_at_extreme_scales(batches, subtests):
+    """Powers of two leave ties as they are. A ridge is nothing beside large data and everything
+    beside small ones."""
+    X, labels, batch, _ = batches
+    for spec, scale in product(VARIANTS, [2.0**-660, 2.0**-500, 2.0**660]):
+        equal = spec
+        if "whitened" in spec:
+            equal = "perturbation_coherence" + "[controls=whitened,ridge=0]" * (scale > 1)
+        data_units = "spread" in spec.partition("[")[0] or spec == "perturbation_magnitude"
+        with subtests.test(f"{spec}, {scale}"):
+            for match in (None, batch):
+                expected = st.perturbations(X, labels, match=match, statistics=equal)[equal]
+                expected = expected * (scale if data_units else 1)
+                found = st.perturbations(X * scale, labels, match=match, statistics=spec)[spec]
+                assert found == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+def test_neighbours_are_found_by_blocks(rng):
+    """In far less memory than all distances, 48 MB, and as if each sample were the only one."""
+    points, control = rng.standard_normal((1500, 3)), rng.standard_normal((4000, 3))
+    tracemalloc.start()
+    means = nearest_means(points, control, 5, "euclidean")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 48e6
+    for i in (0, 255, 256, 1499):
+        near = np.argsort(np.linalg.norm(control - points[i], axis=1), kind="stable")[:5]
+        assert means[i] == pytest.approx(control[near].mean(axis=0), rel=1e-12)
+
+
+# ------------------------------------------------------------------------------- reasons and errors
+
+
+def test_nothing_is_dropped(screen):
+    X, labels = screen
+    X, labels = X.astype(float), labels.astype(object)
+    places = np.flatnonzero(labels == "together")
+    labels[places[:4]] = "rare"
+    labels[places[4:20]] = "broken"
+    X[places[5], 2] = np.nan
+    labels[places[20:32]] = "still"
+    X[places[20:32]] = X[labels == "control"].mean(axis=0)
+    found = st.perturbations(X, labels)
+    assert found.names == ("broken", "rare", "scatter", "still", "together")
+    why = {r["perturbation"]: r["reason"] for r in found.records()}
+    assert "'broken' has 1 NaN" in why["broken"]
+    assert why["rare"] == "4 samples are fewer than min_samples=10"
+    assert "do not move on average" in why["still"]
+    assert why["together"] == "8 samples are fewer than min_samples=10"
+    assert why["scatter"] is None
+    still = found.rows[3]
+    # Magnitude and spread are 0, not undefined.
+    assert still.values[1:3] == pytest.approx((0, 0), abs=1e-12)
+    assert [bool(reason) for reason in still.reasons] == [True, False, False, True]
+    assert np.isnan(found["perturbation_coherence"]).tolist() == [True, True, False, True, True]
+    assert repr(found).startswith("Perturbations: 5 by perturbation_coherence, ")
+    assert "4 lack a value; 0 samples" in repr(found)
+    assert st.perturbations(X, labels, min_samples=8).rows[4].used == 8
+
+
+def test_records_and_frames(screen):
+    found = st.perturbations(*screen)
+    first = found.records()[0]
+    counts = ["perturbation", "cells", "unmatched", "used"]
+    assert list(first) == [*counts, *found.statistics, "reason"]
+    frame = found.to_pandas()
+    assert frame.shape == (2, 9)
+    assert frame["perturbation_coherence"].tolist() == found["perturbation_coherence"].tolist()
+    with pytest.raises(KeyError, match="did you mean 'perturbation_spread'"):
+        found["perturbation_sprad"]
+
+
+def test_errors_say_what_to_do(screen, subtests):
+    for change, message in [
+        ({"labels": np.zeros(5)}, r"labels must be one per sample, .*\(130,\); .*\(5,\)"),
+        ({"labels": "perturbation"}, "names of columns are for AnnData; with an array give labels"),
+        ({"layer": "counts"}, "are for AnnData"),
+        ({"match": np.zeros((130, 2))}, "match must be one per sample"),
+        ({"match": [None] * 130}, "130 labelled samples have no stratum"),
+        ({"match": np.arange(130)}, "no stratum of match has min_samples=10 controls"),
+        ({"labels": [None] * 130}, "no sample is labelled 'control'; no sample has a label"),
+        (
+            {"labels": np.array([1, "1"] * 65, object), "control": 1},
+            "different kinds look the same",
+        ),
+        ({"control": []}, "control is empty"),
+        ({"control": ["control", "NTC"]}, "no sample is labelled 'NTC'; did you mean 'control'"),
+        ({"statistics": ["variance_ratio"]}, r"with controls; it needs \('labels',\)"),
+        ({"statistics": ["anisotropy"]}, "it needs None"),
+        ({"statistics": []}, "at least one statistic"),
+        ({"statistics": ["perturbation_spread"] * 2}, "each once"),
+        ({"statistics": ["perturbation_coherense"]}, "did you mean 'perturbation_coherence'"),
+        ({"min_samples": 1}, "min_samples must be an integer of at least 2"),
+        ({"min_samples": 61}, "60 controls are fewer than min_samples=61"),
+        ({"max_samples": 9}, "max_samples=9 is less than min_samples=10"),
+        ({"max_samples": 20.5}, "max_samples must be an integer"),
+        ({"seed": -1}, "seed must be a non-negative integer"),
+        ({"X": np.zeros(130)}, r"X must be \(n_samples, n_features\); got shape \(130,\)"),
+        ({"X": np.full((130, 2), np.nan)}, "'the controls' has 120 NaN"),
+        ({"X": np.full((130, 2), "a")}, "must hold real numbers"),
+        ({"X": sp.csr_matrix(np.ones((130, 2)) * 1j)}, "must hold real numbers"),
+        ({"X": np.ma.masked_equal(np.eye(130), 0)}, "masked"),
+        ({"X": "nowhere.h5ad"}, "no file at nowhere.h5ad"),
+        ({"X": np.zeros((130, 0))}, "is empty"),
+    ]:
+        options = dict(zip(("X", "labels"), screen)) | change
+        with subtests.test(message), pytest.raises(ValueError, match=message):
+            st.perturbations(options.pop("X"), options.pop("labels"), **options)
+
+
+def test_errors_of_anndata(screen):
+    X, labels = screen
+    data = annotated(X, labels)
+    for change, message in [
+        ({"labels": "perturbatoin"}, "no 'perturbatoin' in obs; did you mean 'perturbation'"),
+        ({"match": "batch"}, "no 'batch' in obs"),
+        ({"layer": "counts"}, "no 'counts' in layers; it has none"),
+        ({"obsm": "X_pca"}, "no 'X_pca' in obsm; it has none"),
+        ({"obsm": "X_pca", "layer": "counts"}, "layer or obsm, not both"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            st.perturbations(data, **change)
+    with pytest.raises(ValueError, match="has no X; name one"):
+        st.perturbations(anndata.AnnData(obs=data.obs))
+
+
+def test_inputs_are_left_alone(screen):
+    X, labels = screen
+    X.flags.writeable = labels.flags.writeable = False
+    data = annotated(sp.csc_matrix(X), labels)
+    before = data.copy()
+    names = ["control", "scatter", "together"]
+    st.perturbations(data, match="perturbation", control=names, min_samples=2)
+    st.perturbations(X, labels, match=labels == "x")
+    assert (before.X != data.X).nnz == 0
+    assert before.obs.equals(data.obs)
+
+
+# ---------------------------------------------------------------------------------------- magnitude
+
+
+def test_bins_say_why_they_have_no_values():
+    base = {
+        "perturbation_coherence": np.r_[np.ones(8), np.arange(8.0)],
+        "perturbation_magnitude": np.arange(16.0),
+        "perturbation_reproducibility": np.arange(16.0),
+    }
+    first, second = st.magnitude_matched(base, bins=2)
+    assert (first.rho, first.reason) == (None, "coherence or reproducibility does not vary")
+    assert (second.rho, second.difference, second.reason) == (pytest.approx(1), 4.0, "")
+    few = st.magnitude_matched(base, bins=4)
+    assert [b.reason for b in few] == ["4 perturbations are fewer than 6"] * 4
+    most = base | {"perturbation_coherence": np.r_[np.zeros(9), np.arange(7.0)]}
+    (whole,) = st.magnitude_matched(most, bins=1)
+    assert whole.reason == "no coherence is below the median"
+
+
+def test_perturbations_without_values_are_no_part_of_bins_and_stay_nan():
+    table = {k: np.r_[np.array(v), np.nan] for k, v in TABLE.items()}
+    assert st.magnitude_matched(table) == st.magnitude_matched(TABLE)
+    found = st.discordance(table)
+    assert np.isnan(found[-1])
+    assert np.array_equal(found[:-1], st.discordance(TABLE))
+
+
+@pytest.mark.parametrize("form", ["linear", "loess", "rank", "difference"])
+def test_discordance_finds_the_one_that_departs(form):
+    magnitude = np.linspace(1, 5, 30)
+    coherence = 0.1 + 0.15 * magnitude + 0.001 * np.sin(np.arange(30) * 7)
+    coherence[20] = 0.2
+    table = {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}
+    found = st.discordance(table, form=form)
+    assert found.argmax() == 20
+    assert (found.mean(), found.std()) == (pytest.approx(0, abs=1e-12), pytest.approx(1))
+
+
+def test_loess_follows_a_line_through_ties():
+    magnitude = np.repeat(np.arange(5.0), 6)
+    coherence = 0.1 * magnitude + np.tile([0.01, -0.01], 15)
+    table = {"perturbation_coherence": coherence, "perturbation_magnitude": magnitude}
+    assert np.abs(st.discordance(table, form="loess")) == pytest.approx(np.ones(30), abs=1e-6)
+
+
+def test_errors_of_what_magnitude_explains():
+    x = np.arange(12.0)
+    line = {"perturbation_coherence": x, "perturbation_magnitude": 2 * x}
+    with pytest.raises(rs.Undefined, match="nothing departs"):
+        st.discordance(line)
+    with pytest.raises(rs.Undefined, match="do not vary"):
+        st.discordance(line | {"perturbation_magnitude": np.ones(12)}, form="rank")
+    with pytest.raises(ValueError, match="needs 10 perturbations with both values; got 9"):
+        st.discordance({k: v[:9] for k, v in line.items()})
+    with pytest.raises(ValueError, match="form must be one of 'linear', 'loess'"):
+        st.discordance(line, form="lowess")
+    with pytest.raises(ValueError, match="share leave 3 of 12"):
+        st.discordance(line, form="loess", share=0.1)
+    with pytest.raises(ValueError, match=r"4 bins need 16 perturbations .*; got 12"):
+        st.magnitude_matched(line | {"perturbation_reproducibility": x})
+
+
+@pytest.mark.parametrize("function", [st.magnitude_matched, st.discordance])
+def test_columns_that_do_not_fit(function, screen):
+    name = function.__name__
+    with pytest.raises(ValueError, match=f"{name}: no column 'perturbation_coherence'"):
+        function({k: v for k, v in TABLE.items() if k != "perturbation_coherence"})
+    with pytest.raises(ValueError, match="did you mean 'perturbation_magnitude'"):
+        function(pd.DataFrame(TABLE), magnitude="perturbation_magnitud")
+    with pytest.raises(ValueError, match=f"{name}: no column"):
+        function(st.perturbations(*screen, statistics="perturbation_spread"))
+    with pytest.raises(ValueError, match=rf"{name}: .* columns of equal length; .* \[\(3,\)"):
+        function(TABLE | {"perturbation_coherence": [1.0, 2.0, 3.0]})
+
+
+def test_bins_are_a_whole_number(subtests):
+    for bins in [2.5, 2.0, "2", True, 0]:
+        with subtests.test(str(bins)), pytest.raises(ValueError, match="bins"):
+            st.magnitude_matched(TABLE, bins=bins)
