@@ -40,7 +40,9 @@ def check_digits(x: Representation) -> None:
     Constant columns, rows that are equal and units that are saturated have lost nothing. Points
     that stand for the samples of a stream have the same mean and the same norms as these.
     """
-    if not (x.signed or has_no_values(x.source)) and rounding_share(x) > SHARE:
+    if x.signed or has_no_values(x.source):
+        return
+    if SHARE < rounding_share(x) < float("inf"):  # infinite for values that are not finite
         raise Undefined(below_rounding(x))
 
 
