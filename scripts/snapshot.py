@@ -1,4 +1,4 @@
-"""Extract the text and the graph in ``sources/training/data/stdlib.json.gz`` from the standard
+"""Extract the text and the graph in ``bench/training/data/stdlib.json.gz`` from the standard
 library of CPython.
 
 Run once, with CPython 3.11.7: ``python scripts/snapshot.py``. The same interpreter always writes
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 PYTHON = "3.11.7"
-TARGET = Path(__file__).parents[1] / "src/resemblance/sources/training/data/stdlib.json.gz"
+TARGET = Path(__file__).parents[1] / "src/resemblance/bench/training/data/stdlib.json.gz"
 LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "__pycache__", "_bundled"}
 FUNCTION_PACKAGES, FUNCTIONS = 8, 350
 SENTENCE_PACKAGES, SENTENCES = 10, 600

@@ -13,7 +13,9 @@ import typer
 import resemblance as rs
 from resemblance.cli import commands
 
-MODULES = ("", ".boards", ".packs", ".plot", ".report", ".stability", ".suites")
+MODULES = (
+    "", ".bench", ".bench.packs", ".bench.ranking", ".plot", ".report", ".stability", ".statistics",
+)  # fmt: skip
 
 
 def names(scratch: Path) -> dict[str, Any]:
