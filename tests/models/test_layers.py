@@ -525,6 +525,84 @@ def test_an_entry_that_tells_padding_and_is_not_used_is_named(name):
         rs.subject_from_model(Masked(name), batches, outputs=False, progress=False)
 
 
+class TwoInputs(nn.Module):
+    """A layer of tokens; the model requires a mask beside them, and does not use it."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Linear(6, 5)
+
+    def forward(self, x, attention_mask):
+        return self.tokens(x)
+
+
+def test_a_mask_in_a_tuple_keeps_padding_out_as_in_a_mapping():
+    batches, x, real = padded_batches("attention_mask", (9,))
+    pairs = [tuple(batch.values()) for batch in batches]
+    model = TwoInputs()
+    by_place, by_name = (
+        rs.subject_from_model(model, b, outputs=False, progress=False) for b in (pairs, batches)
+    )
+    with torch.no_grad():
+        tokens = (model.tokens(x) * real[..., None]).sum(1) / real.sum(1, keepdim=True)
+    assert np.allclose(numbers(by_place, "tokens"), tokens, atol=1e-6)
+    np.testing.assert_array_equal(numbers(by_place, "tokens"), numbers(by_name, "tokens"))
+
+
+@pytest.mark.parametrize("form", ["a tuple", "a tuple of one input", "a mapping", "one row"])
+def test_a_mask_for_all_samples_is_named(form):
+    (first, _), x, _ = padded_batches("attention_mask", (9,))
+    tokens, mask = first["x"], first["attention_mask"][0]
+    model = nn.Sequential(nn.Linear(6, 5)) if form.endswith("input") else TwoInputs()
+    batch, called = (tokens, mask), r"'attention_mask' \(9,\) of the batch"
+    if form.endswith("input"):
+        called = r"entry 1 \(9,\) of the batch, which the model is not given,"
+    if form == "a mapping":
+        batch = {"x": tokens, "attention_mask": mask}
+    if form == "one row":
+        batch, called = {"x": tokens, "attention_mask": mask[None]}, r"\(1, 9\) of the batch"
+    with pytest.warns(UserWarning, match=f"{called} keeps no padding out of its layer"):
+        rs.subject_from_model(model, [batch], outputs=False, progress=False)
+
+
+def test_a_mask_behind_the_inputs_is_named_and_labels_are_not():
+    (first, _), *_ = padded_batches("mask", (9,))
+    model = nn.Sequential(nn.Linear(6, 5))
+    labels = torch.arange(20) % 2
+    rs.subject_from_model(model, [(first["x"], labels)], outputs=False, progress=False)
+    with pytest.warns(UserWarning, match=r"entry 1 \(20, 9\) of the batch, which the model is not"):
+        rs.subject_from_model(model, [(first["x"], first["mask"])], outputs=False, progress=False)
+
+
+class Volumes(nn.Module):
+    """A convolution of volumes, a layer of all positions, and a layer of samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.volumes, self.positions = nn.Conv3d(1, 3, 2), nn.Linear(3, 5)
+        self.samples = nn.Linear(5, 4)
+
+    def forward(self, x):
+        maps = self.volumes(x)
+        rows = self.positions(maps.flatten(2).transpose(1, 2).reshape(-1, 3))
+        return self.samples(rows.reshape(len(x), -1, 5).mean(1))
+
+
+def test_the_layers_that_the_default_leaves_out_are_named():
+    torch.manual_seed(0)
+    model, batch = Volumes(), torch.randn(10, 1, 4, 4, 4)
+    with pytest.warns(UserWarning) as said:
+        subject = rs.subject_from_model(model, [batch], progress=False)
+    assert list(subject.layers) == ["samples"]
+    volumes, positions = (str(warning.message) for warning in said)
+    assert "left out, as 'volumes' (10, 3, 3, 3, 3) are neither tokens nor maps" in volumes
+    assert "'positions' (270, 5) do not have one row for each of 10 samples" in positions
+    options = {"layers": ["volumes"], "pool": "flatten"}
+    assert "pass layers=['volumes'], pool=\"flatten\" for them" in volumes
+    chosen = rs.subject_from_model(model, [batch], **options, outputs=False, progress=False)
+    assert chosen.layers["volumes"].shape == (10, 81)
+
+
 def test_several_poolings_of_one_subject_name_the_function_that_has_them():
     with pytest.raises(ValueError, match=r"pool must be one word.*rs\.extract_features"):
         rs.subject_from_model(

@@ -172,6 +172,7 @@ def mask_for(model: Any, layer: str, tokens: int, batch: Batch) -> np.ndarray | 
     reduce = getattr(model, REDUCE, None)
     if reduce is None or tokens > mask.shape[1]:
         return None
-    tensor = batch.keywords["attention_mask"]
+    if (tensor := batch.keywords.get("attention_mask")) is None:
+        return None
     reduced = reduce(tokens, tensor).detach().cpu().numpy()
     return reduced if reduced.shape == (len(mask), tokens) else None

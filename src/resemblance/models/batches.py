@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,14 @@ PLAIN, STRIDED = (str, int, float, type(None)), "torch.strided"
 
 
 class Batch(NamedTuple):
-    """Arguments of one call of a model, its number of samples, and masks of real tokens by name."""
+    """Arguments of one call of a model, its number of samples, masks of real tokens by name, and
+    what messages call the entries that may tell padding and are no such mask."""
 
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     samples: int
     masks: Mapping[str, np.ndarray]
+    unused_masks: tuple[str, ...] = ()
 
 
 class ModelInputs(NamedTuple):
@@ -71,7 +73,15 @@ def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: st
         first = raw[: inputs.required]
         are_tensors = all(isinstance(v, torch.Tensor) for v in first)
         if are_tensors and len(first) == inputs.required and len(first) > 1:
-            return Batch(tuple(v.to(device) for v in first), {}, len(first[0]), {})
+            named, samples_of_first = dict(zip(inputs.names, first)), len(first[0])
+            masks = _masks_of_tokens(torch, named, samples_of_first)
+            unused = _unused_masks(named, masks, samples_of_first)
+            unused += _masks_that_are_not_passed(torch, raw, inputs.required)
+            arguments = tuple(v.to(device) for v in first)
+            return Batch(arguments, {}, samples_of_first, masks, unused)
+        if isinstance(raw[0], torch.Tensor):
+            unused = _masks_that_are_not_passed(torch, raw, 1)
+            return Batch((raw[0].to(device),), {}, len(raw[0]), {}, unused)
         raw = raw[0]
     if isinstance(raw, torch.Tensor):
         return Batch((raw.to(device),), {}, len(raw), {})
@@ -98,7 +108,8 @@ def last_of(batch: Batch, count: int) -> Batch | None:
 
     keywords = {name: cut(value) for name, value in batch.keywords.items()}
     masks = {name: mask[-count:] for name, mask in batch.masks.items()}
-    return Batch(tuple(map(cut, batch.arguments)), keywords, count, masks)
+    arguments = tuple(map(cut, batch.arguments))
+    return Batch(arguments, keywords, count, masks, batch.unused_masks)
 
 
 def is_graph(raw: Any) -> bool:
@@ -121,13 +132,18 @@ def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | Non
     with_rows = _with_rows(torch, raw)
     default = NODES if NODES in with_rows else with_rows[0]
     rows = _entry(raw, set(raw), samples) if samples else raw[default]
-    entries = {name: raw[name] for name in MASKS if name in raw}
-    masks = {
-        name: mask.reshape(len(mask), -1).cpu().numpy()
-        for name, mask in entries.items()
-        if isinstance(mask, torch.Tensor) and _is_of_tokens(tuple(mask.shape), len(rows))
+    masks = _masks_of_tokens(torch, raw, len(rows))
+    return Batch((), keywords, len(rows), masks, _unused_masks(keywords, masks, len(rows)))
+
+
+def _masks_of_tokens(torch: Any, entries: Mapping[str, Any], samples: int) -> dict[str, np.ndarray]:
+    """Return the entries that are masks of real tokens, (samples, tokens), by their names."""
+    return {
+        name: entries[name].reshape(samples, -1).cpu().numpy()
+        for name in MASKS
+        if isinstance(entries.get(name), torch.Tensor)
+        and _is_of_tokens(tuple(entries[name].shape), samples)
     }
-    return Batch((), keywords, len(rows), masks)
 
 
 def _is_of_tokens(shape: tuple[int, ...], samples: int) -> bool:
@@ -136,15 +152,36 @@ def _is_of_tokens(shape: tuple[int, ...], samples: int) -> bool:
     return len(shape) > 1 and shape[0] == samples and sum(size > 1 for size in shape[1:]) <= 1
 
 
-def unused_masks(batch: Batch) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of entries of a batch that by their names may tell padding, and that are
-    no mask of real tokens."""
-    entries = {
+def _unused_masks(
+    entries: Mapping[str, Any], masks: Mapping[str, np.ndarray], samples: int
+) -> tuple[str, ...]:
+    """Return what messages call the entries that by their names may tell padding, of each sample or
+    of all samples together, and that are no mask of real tokens."""
+    shapes = {
         name: tuple(value.shape)
-        for name, value in batch.keywords.items()
-        if PADDING.fullmatch(name) and hasattr(value, "shape")
+        for name, value in entries.items()
+        if PADDING.fullmatch(name) and hasattr(value, "shape") and name not in masks
     }
-    return {n: s for n, s in entries.items() if n not in batch.masks and s[:1] == (batch.samples,)}
+    return tuple(
+        f"{name!r} {shape} of the batch"
+        for name, shape in shapes.items()
+        if shape[:1] == (samples,) or np.prod(shape) == max(shape, default=0) > 1
+    )
+
+
+def _masks_that_are_not_passed(torch: Any, raw: Sequence[Any], required: int) -> tuple[str, ...]:
+    """Return what messages call the tensors behind the inputs of a model that have zeros and ones
+    for the tokens, (samples, tokens) or (tokens,), as masks of padding have."""
+    tokens = tuple(raw[0].shape[:2])
+    if len(tokens) < 2 or tokens[1] < 2:
+        return ()
+    return tuple(
+        f"entry {place} {tuple(value.shape)} of the batch, which the model is not given,"
+        for place, value in enumerate(raw[required:], required)
+        if isinstance(value, torch.Tensor)
+        and tuple(value.shape) in (tokens, tokens[1:])
+        and bool((value == 0).any() and ((value == 0) | (value == 1)).all())
+    )
 
 
 def _with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 from ..base.extras import need
 from ..base.progress import Progress, counted, reporting
+from ..base.text import warn
 from ..data.representation import Representation
 from ..data.subject import Subject
 from .axes import SampleAxes
@@ -57,15 +58,17 @@ def subject_from_model(
         weights are shared or it has none, becomes ``name#1``, ``name#2`` ... Names are without
         those of wrappers, such as ``module`` of ``DataParallel``. Without ``layers``: each module
         without parts of its own, and each graph convolution, whose result is or begins with a
-        floating tensor with a row per sample.
+        floating tensor with a row per sample; a warning names the modules that have more axes
+        than maps, or other rows, and are left out.
     pool : how rows (n, d) are made of tokens (n, tokens, d): ``"mean"``, ``"max"``, ``"cls"`` or
         ``"first"``, ``"last"``, ``"flatten"``; and of maps (n, channels, height, width):
         ``"mean"``, ``"max"``, ``"flatten"``. One word for all layers, or a mapping from names or
         patterns of layers to words, ``"mean"`` for others. The default is ``"mean"`` everywhere,
         which suits all architectures: encoders are often compared by ``"cls"`` and decoders by
         ``"last"``, but a model does not say which it is. An ``attention_mask`` in the batch keeps
-        padding out of all layers with as many tokens; a model of sound reduces it to its frames;
-        a warning names a layer to which it does not apply. The positions of a one-dimensional
+        padding out of all layers with as many tokens, also if it is an entry of a tuple that the
+        model takes under this name; a model of sound reduces it to its frames; a warning names a
+        layer to which it does not apply, and other masks. The positions of a one-dimensional
         convolution, (n, channels, length), are pooled as tokens. Other shapes need ``"flatten"``.
     outputs : whether to keep the logits (n, classes), if the model returns any: what it returns,
         its ``logits``, or the first element.
@@ -95,7 +98,7 @@ def subject_from_model(
             "the loader gave no batch; an iterator that was used before is empty: pass a list or "
             "a loader"
         )
-    arrays = _joined_layers([result.rows[""] for result in results], layers is None)
+    arrays = _joined_layers(title, [result.rows[""] for result in results], layers is None)
     check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
     n = len(next(iter(arrays.values())))
@@ -213,7 +216,7 @@ def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:
 
 
 def _joined_layers(
-    batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool
+    called: str, batches: list[dict[tuple[str, int], np.ndarray]], lenient: bool
 ) -> dict[str, np.ndarray]:
     """Return one array per layer, or per call of a layer with several calls per batch."""
     everywhere = set.intersection(*(set(rows) for rows in batches))
@@ -227,8 +230,14 @@ def _joined_layers(
         raise ValueError(
             "no module of the model returns one floating tensor with a row per sample; name layers"
         )
-    called = [key for key in batches[0] if key in everywhere]
-    parts = {key: [rows[key] for rows in batches] for key in called}
+    if partly:
+        names = ", ".join(repr(name) for name in dict.fromkeys(layer for layer, _ in partly))
+        warn(
+            f"{called}: without layers= these are left out, as some batches call them less often "
+            f"than others: {names}; run batches that reach them by themselves"
+        )
+    keys = [key for key in batches[0] if key in everywhere]
+    parts = {key: [rows[key] for rows in batches] for key in keys}
     return {title: _joined(title, rows) for title, rows in titled(parts).items()}
 
 

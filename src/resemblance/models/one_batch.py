@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.layouts import pooled_maps, pooled_tokens, zeros_at_ends
 from .axes import AxisError, SampleAxes, has_channels_second, mask_for, may_have_channels_second
-from .batches import Batch, unused_masks
+from .batches import Batch
 from .modules import pool_of
 from .wrappers import uncompiled
 
@@ -19,6 +19,7 @@ Pool = str | Mapping[str, str] | None
 MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
 FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
 ELEMENTWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
+SHOWN = 5  # layers in a message
 TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
 
 
@@ -112,7 +113,8 @@ def rows_of_batch(
     if faults:
         raise faults[0].with_traceback(None)
     logits = _logits(result, batch.samples) if outputs else None
-    return BatchResult(rows, logits, frozenset(reading.forms), tuple(reading.notes.values()))
+    notes = (*reading.notes.values(), *reading.notes_of_left_out())
+    return BatchResult(rows, logits, frozenset(reading.forms), notes)
 
 
 class _Reading:
@@ -124,6 +126,8 @@ class _Reading:
         self.notes: dict[str, str] = {}  # one of each kind
         self.lines = set[tuple[int, ...]]()  # shapes (samples, channels, length)
         self.lengths: dict[str, np.ndarray | None] = {}  # masks of packed sequences, by layer
+        self.many_axes: dict[str, tuple[int, ...]] = {}  # shapes of layers that are left out
+        self.other_rows: dict[str, tuple[int, ...]] = {}  # as before, with other rows than samples
 
     def tensor(self, call: tuple[str, int], module: Any, arguments: Any, result: Any) -> Any:
         """Return the tensor that a result is or begins with, samples first; None for one that is
@@ -139,12 +143,16 @@ class _Reading:
                 f"layer {layer!r} returns {_described(tensor)}, not a floating tensor with a row "
                 "for each sample; leave it out, or name a layer inside it"
             )
+        shape, samples = tuple(tensor.shape), self.batch.samples
         if self.lenient and not (tensor.ndim <= 4 and tensor.numel()):
+            if tensor.numel() and shape[0] == samples:
+                self.many_axes[layer] = shape
             return None
         tensor = tensor.dequantize() if tensor.is_quantized else tensor
-        shape, samples = tuple(tensor.shape), self.batch.samples
         axis = self.axes.axis(call, module, shape, samples) if real is None else 0
         if axis is None and self.lenient:
+            if shape[0] > samples and shape[0] % samples == 0 or samples in shape[2:]:
+                self.other_rows[layer] = shape
             return None
         if axis is None:
             raise AxisError(self.axes.why(call, shape, samples))
@@ -181,6 +189,22 @@ class _Reading:
             )
         return _pooled(values, layer, word, mask)
 
+    def notes_of_left_out(self) -> Iterator[str]:
+        """Yield sentences on the layers that the default leaves out although their results depend
+        on the samples."""
+        if self.many_axes:
+            names = list(self.many_axes)
+            yield (
+                f"without layers= these are left out, as {_names_and_shapes(self.many_axes)} are "
+                f'neither tokens nor maps; pass layers={names[:SHOWN]}, pool="flatten" for them'
+            )
+        if self.other_rows:
+            yield (
+                f"without layers= these are left out, as {_names_and_shapes(self.other_rows)} do "
+                f"not have one row for each of {self.batch.samples} samples; name modules around "
+                "them in layers="
+            )
+
     def _ends(self, values: Any) -> str:
         """Return whether tokens at the ends are zero, in the first batch only."""
         return zeros_at_ends(values) if self.axes.is_first and not self.axes.few else ""
@@ -191,9 +215,9 @@ class _Reading:
             return self.lengths[layer]
         mask = mask_for(self.model, layer, tokens, self.batch)
         if mask is None and word not in ("flatten", "first", "cls") and tokens > 1:
-            for name, shape in unused_masks(self.batch).items():
-                self.notes[name] = (
-                    f"{name!r} {shape} of the batch keeps no padding out of its layer {layer!r}, "
+            for called in self.batch.unused_masks:
+                self.notes[called] = (
+                    f"{called} keeps no padding out of its layer {layer!r}, "
                     "only an attention_mask (samples, tokens) does; if it tells padding, leave "
                     "that layer out, or run samples of one length together"
                 )
@@ -205,6 +229,11 @@ class _Reading:
                     "run samples of one length together"
                 )
         return mask
+
+
+def _names_and_shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    listed = [f"{name!r} {shape}" for name, shape in shapes.items()]
+    return ", ".join(listed[:SHOWN] + [f"and {len(listed) - SHOWN} more"] * (len(listed) > SHOWN))
 
 
 def _described(value: Any) -> str:
