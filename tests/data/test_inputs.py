@@ -996,8 +996,14 @@ def test_names_of_which_some_are_equal_are_refused_and_the_remedy_runs():
 def test_other_names_are_other_coordinates_of_models_and_no_coordinates_of_one():
     other = WORDS.add_prefix("unit ")
     assert rs.cka(WORDS, other) == pytest.approx(1)
-    with pytest.raises(rs.Undefined, match="columns of other names"):
-        rs.mmd(WORDS, other)
+    names = ("mmd", "sliced_wasserstein")
+    for name in names:
+        with pytest.raises(rs.Undefined, match="columns of other names"):
+            rs.get_measure(name)(WORDS, other)
+    result = rs.compare({"a": WORDS, "b": other}, measures=[*names, "cka"], progress=False)
+    reasons = {f.measure: f.reason for f in result.failures if f.x == "a"}
+    assert set(reasons) == {*names}
+    assert all("columns of other names" in reason for reason in reasons.values())
     with pytest.raises(ValueError, match="columns of other names"):
         rs.drift(WORDS, other)
     wide = NUMBERED.set_axis(range(12), axis=1)

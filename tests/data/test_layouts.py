@@ -430,3 +430,63 @@ def test_maps_of_several_shapes_name_a_remedy_that_pools_each():
     with pytest.raises(ValueError, match=r"np\.stack\(\[x\.mean\(axis=\(1, 2\)\) for x in X\]\)"):
         rs.from_maps(X, pool="mean")
     assert rs.Representation(np.stack([x.mean(axis=(1, 2)) for x in X])).shape == (20, 3)
+
+
+TOKEN_WORDS = ("sample", "token", "feature")
+MAP_WORDS = ("stimulus", "channel", "height", "width")
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [TOKEN_WORDS, ("token", "sample", "feature"), ("neurons", "time", "batch"),
+     ("Word", "other", "sentence")],
+)  # fmt: skip
+def test_tokens_are_found_by_the_names_of_dimensions(dims):
+    xarray = pytest.importorskip("xarray")
+    places = {"time": 1, "token": 1, "Word": 1, "feature": 2, "neurons": 2, "other": 2}
+    tokens = np.random.default_rng(0).standard_normal((5, 7, 3))
+    real = np.arange(7) < np.array([7, 3, 5, 1, 2])[:, None]
+    named = xarray.DataArray(
+        np.transpose(tokens, [places.get(d, 0) for d in dims]),
+        dims=dims,
+        coords={dims[[places.get(d, 0) for d in dims].index(0)]: list("abcde")},
+    )
+    mask = xarray.DataArray(real.T, dims=("token", "sample"))
+    for options in ({}, {"mask": real}, {"mask": mask}):
+        plain = options | ({"mask": real} if options else {})
+        expected = rs.from_tokens(tokens, pool="mean", **plain)
+        result = rs.from_tokens(named, pool="mean", **options)
+        assert np.array_equal(result.array, expected.array)
+        assert result.ids == tuple("abcde")
+
+
+@pytest.mark.parametrize(
+    "dims", [MAP_WORDS, ("y", "x", "channel", "sample"), ("sample", "row", "column", "features")]
+)
+def test_maps_are_found_by_the_names_of_dimensions(dims):
+    xarray = pytest.importorskip("xarray")
+    roles = {"channel": 1, "features": 1, "y": 2, "row": 2, "height": 2, "x": 3, "column": 3}
+    places = [roles.get(d, 3 if d == "width" else 0) for d in dims]
+    maps = np.random.default_rng(0).standard_normal((4, 5, 3, 6))
+    result = rs.from_maps(xarray.DataArray(np.transpose(maps, places), dims=dims), pool="mean")
+    assert np.array_equal(result.array, rs.from_maps(maps, pool="mean").array)
+
+
+def test_names_of_dimensions_that_say_nothing_or_contradict_the_axes():
+    xarray = pytest.importorskip("xarray")
+    tokens = np.random.default_rng(0).standard_normal((5, 7, 3))
+    for dims in (("a", "b", "c"), ("document", "sentence", "embedding"), ("sample", "b", "c")):
+        result = rs.from_tokens(xarray.DataArray(tokens, dims=dims), pool="mean")
+        assert result.shape == (5, 3)
+    for dims in (("a", "sample", "c"), ("unit", "channel", "sample")):
+        contradicting = xarray.DataArray(tokens, dims=dims)
+        words = r"axes must be \(samples, tokens, features\); .* or pass X.to_numpy\(\)"
+        with pytest.raises(ValueError, match=words):
+            rs.from_tokens(contradicting, pool="mean")
+        assert rs.from_tokens(contradicting.to_numpy(), pool="mean").shape == (5, 3)
+        names = dict(zip(dims, ("samples", "tokens", "features")))
+        assert rs.from_tokens(contradicting.rename(names), pool="mean").shape == (5, 3)
+    with pytest.raises(ValueError, match="from_maps: X has the dimensions"):
+        rs.from_maps(
+            xarray.DataArray(tokens[None], dims=("sample", "lat", "lon", "unit")), pool="mean"
+        )

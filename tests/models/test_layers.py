@@ -551,7 +551,7 @@ def test_a_mask_in_a_tuple_keeps_padding_out_as_in_a_mapping():
 
 @pytest.mark.parametrize("form", ["a tuple", "a tuple of one input", "a mapping", "one row"])
 def test_a_mask_for_all_samples_is_named(form):
-    (first, _), x, _ = padded_batches("attention_mask", (9,))
+    (first, _), *_ = padded_batches("attention_mask", (9,))
     tokens, mask = first["x"], first["attention_mask"][0]
     model = nn.Sequential(nn.Linear(6, 5)) if form.endswith("input") else TwoInputs()
     batch, called = (tokens, mask), r"'attention_mask' \(9,\) of the batch"
@@ -591,7 +591,7 @@ class Volumes(nn.Module):
 def test_the_layers_that_the_default_leaves_out_are_named():
     torch.manual_seed(0)
     model, batch = Volumes(), torch.randn(10, 1, 4, 4, 4)
-    with pytest.warns(UserWarning) as said:
+    with pytest.warns(UserWarning, match="left out") as said:
         subject = rs.subject_from_model(model, [batch], progress=False)
     assert list(subject.layers) == ["samples"]
     volumes, positions = (str(warning.message) for warning in said)

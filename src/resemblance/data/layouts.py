@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -24,6 +24,24 @@ AXES = {  # the names of the axes of responses, in the singular
     "channel": "units",
     "cell": "units",
 }  # fmt: skip
+SAMPLES = (
+    "sample", "stimulus", "stimuli", "trial", "presentation", "item", "image", "sentence", "text",
+    "document", "example", "instance", "observation", "batch",
+)  # fmt: skip
+FEATURES = (
+    "feature", "unit", "neuron", "channel", "cell", "voxel", "hidden", "embedding", "dimension",
+)  # fmt: skip
+TOKENS = {  # the names of the axes of tokens, in the singular
+    "samples": SAMPLES,
+    "tokens": ("token", "word", "position", "patch", "step", "time", "bin"),
+    "features": FEATURES,
+}
+MAPS = {
+    "samples": SAMPLES,
+    "channels": (*FEATURES, "filter"),
+    "height": ("height", "row", "y", "h"),
+    "width": ("width", "column", "x", "w"),
+}
 ROWS = 512  # samples averaged at a time: the computing precision is held for these only
 
 
@@ -40,7 +58,9 @@ def from_tokens(
     Parameters
     ----------
     X : (n_samples, tokens, features), of any library, the path of a ``.npy`` file, or a list of
-        one (tokens, features) for each sample, all of one shape.
+        one (tokens, features) for each sample, all of one shape. A DataArray of xarray whose
+        dimensions have such names (sample, stimulus; token, position, time; feature, unit ...) may
+        have them in any order.
     pool : ``"first"`` or ``"last"`` real token, ``"mean"`` or ``"max"`` over the real tokens, or
         ``"flatten"``: all tokens side by side, (n_samples, tokens * features).
     mask : (n_samples, tokens), true or 1 for real tokens and false or 0 for padding, wherever the
@@ -51,6 +71,8 @@ def from_tokens(
     ``"flatten"`` with padding, because its columns would mean different tokens in different rows.
     Warns, without a mask, of samples that end or begin with different numbers of zero tokens.
     """
+    X = _in_order_of_axes(X, "from_tokens", "X", TOKENS)
+    mask = _in_order_of_axes(mask, "from_tokens", "mask", TOKENS)
     ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
     _check_pool("from_tokens", pool, get_args(TokenPool))
@@ -106,7 +128,9 @@ def from_maps(
     Parameters
     ----------
     X : (n_samples, channels, height, width), of any library, the path of a ``.npy`` file, or a
-        list of one (channels, height, width) for each sample, all of one shape.
+        list of one (channels, height, width) for each sample, all of one shape. A DataArray of
+        xarray whose dimensions have such names (sample; channel, feature; height, row, y; width,
+        column, x ...) may have them in any order.
     pool : ``"mean"`` or ``"max"`` over the positions; ``"flatten"``: (n_samples, channels * height
         * width); or ``"positions"``: each position is a sample, (n_samples * height * width,
         channels), sample by sample and row by row of the map. Sample ids then become (id, row,
@@ -120,6 +144,7 @@ def from_maps(
     integers, and for ids that do not fit. Warns of maps whose second and third axis are equal and
     not the fourth, as with channels last, and of a size that repeats positions.
     """
+    X = _in_order_of_axes(X, "from_maps", "X", MAPS)
     ids = _known_ids(X) if ids is None else ids
     X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
     _check_pool("from_maps", pool, get_args(MapPool))
@@ -237,6 +262,43 @@ def as_trials(X: Any, axes: str | None, function: str, name: str = "") -> tuple[
 def _known_ids(data: Any) -> Ids:
     order = order_of(data, "X")
     return order if isinstance(order, tuple) else None
+
+
+def _in_order_of_axes(
+    data: Any, function: str, called: str, roles: Mapping[str, Sequence[str]]
+) -> Any:
+    """Return a DataArray with its axes in the order of the roles, by the names of its dimensions;
+    other data as they are.
+
+    A single name that says nothing stands for the role that is left. Raises ``ValueError`` where
+    more names say nothing and another name has the place of another role.
+    """
+    dims = getattr(data, "dims", None)
+    order = list(roles) if called == "X" else list(roles)[:2]  # a mask has no features
+    if not isinstance(dims, tuple) or len(dims) != len(order):
+        return data
+    named = [_role_of(str(dim), roles) for dim in dims]
+    for place, role in enumerate(order):  # of two names for one role, that in its place counts
+        if named.count(role) > 1:
+            named = [r if r != role or i == place else None for i, r in enumerate(named)]
+    rest = [role for role in order if role not in named]
+    if len(rest) == 1 and named.count(None) == 1:
+        named[named.index(None)] = rest[0]
+    if all(role in (None, place) for role, place in zip(named, order)):
+        return data
+    if set(named) == set(order):
+        return data.transpose(*(dims[named.index(role)] for role in order))
+    raise ValueError(
+        f"{function}: {called} has the dimensions {dims}, and its axes must be "
+        f"({', '.join(order)}); give its dimensions these names in any order, "
+        f"{called}.rename(...), or pass {called}.to_numpy() if its axes are in this order"
+    )
+
+
+def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
+    word = dimension.lower()
+    singular = word.removesuffix("s")
+    return next((r for r, names in roles.items() if word in names or singular in names), None)
 
 
 def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:

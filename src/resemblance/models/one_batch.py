@@ -151,7 +151,7 @@ class _Reading:
         tensor = tensor.dequantize() if tensor.is_quantized else tensor
         axis = self.axes.axis(call, module, shape, samples) if real is None else 0
         if axis is None and self.lenient:
-            if shape[0] > samples and shape[0] % samples == 0 or samples in shape[2:]:
+            if (shape[0] > samples and shape[0] % samples == 0) or samples in shape[2:]:
                 self.other_rows[layer] = shape
             return None
         if axis is None:
