@@ -32,7 +32,7 @@ from ..base.json_files import recorded_fingerprint
 from .array_files import array_file, byte_blocks, layout_of, open_array
 from .array_protocol import has_no_attribute, numpy_of, refuse_operators
 from .cache_keys import key_function, without_gaps
-from .columns import Names, plain_names
+from .columns import Names, numbers_of_columns, plain_names
 from .gaps import describe_gaps
 from .inputs import Order, check_order, check_shape, read_only, receive, stimuli_of, word
 from .sample_ids import check_sorted
@@ -409,12 +409,14 @@ def is_passing(x: Representation) -> bool:
 
 @view
 def fingerprint(x: Representation) -> str:
-    """Return a hash of the original values, their shape and precision, that of computation, and
-    which rows are repeats. Where it is recorded of a file that is unchanged, the file is not read.
+    """Return a hash of the original values, their shape and precision, that of computation, which
+    rows are repeats, and the names of columns that do more than number them. Where it is recorded of a file that is unchanged, the file is not read.
     Tensors of an accelerator are hashed there, and have another fingerprint than on the CPU.
     """
     repeats, is_plain = stimuli_of(x.ids), x.precision == "float64"
-    if x.path and is_plain and not repeats and (known := recorded_fingerprint(x.path)):
+    names = x.features if x.features and numbers_of_columns(x.features) is None else ()
+    is_plain = is_plain and not repeats and not names
+    if x.path and is_plain and (known := recorded_fingerprint(x.path)):
         return known
     is_here = not is_torch(x.source) or on_processor(x.source)
     source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
@@ -426,6 +428,7 @@ def fingerprint(x: Representation) -> str:
         digest.update(block)
     digest.update(x.signed.signs.tobytes() if x.signed else b"")
     digest.update(repr(repeats).encode() if repeats else b"")
+    digest.update(repr(names).encode() if names else b"")
     return digest.hexdigest()[:32]
 
 
