@@ -1209,6 +1209,7 @@ def clustered(seed: int, n: int = 600, d: int = 24) -> np.ndarray:
 
 OLD = clustered(0)
 NEW = OLD @ orthogonal(24, np.random.default_rng(1))
+CHOSEN = [3, 7, 1, 20, 11, 15]
 
 
 def with_rows(x: np.ndarray, rows: slice, values: object) -> np.ndarray:
@@ -1230,6 +1231,13 @@ FACTS = {
     ),
     "cut and normalised": (OLD, unit(OLD[:, :8]), {"leading columns": 600}),
     "cut": (OLD[:, :8], OLD.astype("f4"), {"leading columns": 600}),
+    "chosen": (OLD, OLD[:, CHOSEN], {"chosen columns": 600}),
+    "chosen and normalised": (unit(OLD[:, CHOSEN]), OLD, {"chosen columns": 600}),
+    "in another order": (OLD, OLD[:, ::-1].astype("f4"), {"order of columns": 600}),
+    "chosen with dead units": (
+        OLD * (np.arange(24) % 6 > 0), (OLD * (np.arange(24) % 6 > 0))[:, [3, 6, 0, 5, 12]],
+        {"chosen columns": 600},
+    ),
     "other inputs": (OLD, clustered(3), {"other inputs": 600}),
     "unrelated": (OLD, clustered(3)[:, :8] ** 3, {"unrelated rows": 600}),
     "zeros": (OLD, with_rows(NEW, slice(0, 20), 0), {"zeros": 20}),
@@ -1286,6 +1294,13 @@ def test_what_a_fact_advises_works():
     assert not quick(unit(reference), unit(current)).drifted
     reference, current, _ = FACTS["cut and normalised"]
     assert not quick(unit(reference[:, :8]), current).drifted
+    for name in ("chosen", "chosen and normalised", "in another order"):
+        reference, current, _ = FACTS[name]
+        (fact,) = quick(reference, current).row_facts
+        kept = eval(fact.remedy.rpartition("most, ")[2].rstrip("."))
+        shorter = min(reference, current, key=lambda v: (v.shape[1], v is reference))
+        assert "3, 7, 1, 20, 11, ... (from 0)" in fact.said or name == "in another order"
+        assert not quick(unit(kept), unit(shorter.astype(float))).drifted
     reference, current, _ = FACTS["zeros"]
     rest = ~(current == 0).all(axis=1)
     assert not quick(reference[rest], current[rest]).row_facts

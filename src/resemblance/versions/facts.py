@@ -21,7 +21,11 @@ SAMPLE = 500  # rows by which a middle and the values are known
 ALIKE = 16  # times the rounding of a value: directions that differ by less are equal
 VALUES = 256  # in data so rounded that rows may be equal though the inputs or the model changed
 WORDS = {"uint16": 16, "uint32": 32, "uint64": 64, "int32": 32, "int64": 64}  # bits by type
-EXPLAIN = ("packed bits", "other inputs", "equal rows", "lengths", "leading columns")
+EXPLAIN = (
+    "packed bits", "other inputs", "equal rows", "lengths", "leading columns", "chosen columns",
+    "order of columns",
+)  # fmt: skip
+FEWEST_ROWS = 10  # by which columns are told apart
 Names = tuple[str, str]
 
 
@@ -179,7 +183,8 @@ def _rows_apart(pairs: Pairs, x: Rows, y: Rows, names: Names) -> tuple[Fact, ...
     """Rows that are equal, or equal but for their lengths or in the columns that both have."""
     n, rounding = len(pairs.equal), 64 * max(_rounding(x), _rounding(y))
     if x.width != y.width:
-        return _leading_columns(pairs, x, y, names, rounding)
+        leading = _leading_columns(pairs, x, y, names, rounding)
+        return leading or _chosen_columns(x, y, names, rounding)
     equal, parallel = pairs.equal & pairs.is_some, pairs.parallel & ~pairs.equal
     factors, alike = pairs.factors[pairs.parallel], int(parallel.sum())
     if (equal | parallel | ~pairs.is_some).all():  # zeros are a fact of their own
@@ -192,7 +197,7 @@ def _rows_apart(pairs: Pairs, x: Rows, y: Rows, names: Names) -> tuple[Fact, ...
     )
     if alike >= max(2, SHARE * n):
         facts.append(_other_lengths(alike, n, is_all=False))
-    return tuple(facts)
+    return tuple(facts) or _chosen_columns(x, y, names, rounding)
 
 
 def _equal_rows(count: int, n: int, x: Rows) -> Fact:
@@ -233,6 +238,77 @@ def _leading_columns(
             "be embedded again.",
         ),
     )
+
+
+def _chosen_columns(x: Rows, y: Rows, names: Names, rounding: float) -> tuple[Fact, ...]:
+    """Columns of one version that are columns of the other, in other places."""
+    is_y_wider = y.width > x.width
+    wide, narrow = (y, x) if is_y_wider else (x, y)
+    longer, shorter = names[::-1] if is_y_wider else names
+    spread = _spread(x)
+    columns = _columns_of(narrow.take(spread), wide.take(spread))
+    if columns is None:
+        return ()
+    lower, scales = max((x, y), key=_rounding), [_scale(wide), _scale(narrow)]
+    parts = []
+    for start, block in wide.blocks():
+        other = narrow.part(start, start + len(block))
+        parts.append(_compared(block[:, columns], other, scales, lower))
+    pairs = Pairs(*map(np.concatenate, zip(*parts)))
+    count, n = int(pairs.parallel.sum()), len(pairs.parallel)
+    if count < max(2, SHARE * n):
+        return ()
+    factors = pairs.factors[pairs.parallel]
+    is_one = np.ptp(factors) <= rounding * factors.max()
+    how, after = ("", "") if is_one else (", with other lengths", " and normalise all rows of both")
+    listed = ", ".join(map(str, columns[:5].tolist())) + ", ..." * (len(columns) > 5)
+    is_same_width = wide.width == narrow.width
+    which = f"{narrow.width:,} of the {wide.width:,} columns of the {longer}, {listed} (from 0)"
+    remedy = f"Keep these columns of the {longer}"
+    if is_same_width:
+        which = f"the columns of the {longer} in another order, {listed} (from 0)"
+        remedy = f"Put the columns of the {longer} in this order"
+    old, new = ("current", "reference") if is_y_wider else ("reference", "current")
+    places = (
+        f"{old}[:, np.corrcoef({new}.T, {old}.T)[:{narrow.width}, {narrow.width}:].argmax(axis=1)]"
+    )
+    return (
+        Fact(
+            "order of columns" if is_same_width else "chosen columns",
+            count,
+            n,
+            f"The {shorter} holds {which}{how}, in {_of(count, n)}.",
+            f"{remedy}{after}: nothing has to be embedded again. Columns that go together are "
+            f"those that correlate most, {places}.",
+        ),
+    )
+
+
+def _columns_of(narrow: np.ndarray, wide: np.ndarray) -> np.ndarray | None:
+    """Return the column of the wider rows that correlates most with each column of the narrower
+    ones, (d,); None where one column would serve two, or where all are in their places."""
+    if len(narrow) < FEWEST_ROWS or narrow.shape[1] < 2:
+        return None
+    a, b = (_in_unit_columns(v) for v in (narrow, wide))
+    columns = np.asarray((a.T @ b).argmax(axis=1))
+    constant, free = ~a.any(axis=0), set(np.flatnonzero(~b.any(axis=0)).tolist())
+    for column in np.flatnonzero(constant).tolist():  # such as units that are always zero
+        equal = [c for c in sorted(free) if wide[0, c] == narrow[0, column]]
+        if not equal:
+            return None
+        columns[column] = equal[0]
+        free.remove(equal[0])
+    is_in_place = np.array_equal(columns, np.arange(len(columns)))
+    return None if is_in_place or len(set(columns.tolist())) < len(columns) else columns
+
+
+def _in_unit_columns(rows: np.ndarray) -> np.ndarray:
+    """Return centred columns of length 1; a column whose values are equal is zero."""
+    is_constant = np.ptp(rows, axis=0) == 0
+    centred = np.where(is_constant, 0.0, rows - rows.mean(axis=0))
+    size = np.abs(centred).max(axis=0)
+    centred /= np.where(size > 0, size, 1.0)
+    return np.asarray(centred / np.where(size > 0, np.linalg.norm(centred, axis=0), 1.0))
 
 
 def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
