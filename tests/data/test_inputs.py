@@ -608,6 +608,23 @@ def test_vectors_with_ids_are_a_representation(table):
         rs.cka(rs.Representation(VECTORS[::-1], ids=NAMES[::-1]), rs.Representation(X, ids=r.ids))
 
 
+@pytest.mark.parametrize(("columns", "length"), [(2, 30), (9, 27), (12, 120)])
+def test_words_with_long_vectors_may_be_samples_or_columns(columns, length):
+    X = {f"unit {chr(97 + i)}": np.arange(length) * 0.1 + i for i in range(columns)}
+    with pytest.raises(ValueError, match=f"from {columns} words, .* to {length} numbers") as caught:
+        rs.Representation(X)
+    shapes = {"pandas.DataFrame(X)": (length, columns)}
+    shapes["rs.Representation(X, ids=list(X))"] = (columns, length)
+    for remedy, shape in shapes.items():
+        assert remedy in str(caught.value)
+        given = eval(remedy, {"X": X, "rs": rs, "pandas": pd})
+        assert rs.Representation(given).shape == shape if remedy[0] == "p" else given.shape == shape
+    numbered = dict(enumerate(X.values()))
+    assert rs.Representation(numbered).shape == (columns, length)
+    short = {name: vector[: 2 * columns] for name, vector in X.items()}
+    assert rs.Representation(short).ids == tuple(X)
+
+
 def test_columns_of_vectors_alone():
     for column in (TABLES["lists"]["emb"], TABLES["polars lists"]["v"], TABLES["arrow fixed"]["v"]):
         assert rs.Representation(column).shape == (30, 5)

@@ -55,7 +55,7 @@ def receive(
     columns of a table. Raises ``ValueError`` with a remedy for what is not an array, and for values
     that are not real numbers.
     """
-    if (vectors := of_mapping(data, called)) is not None:
+    if (vectors := of_mapping(data, called, has_ids=ids is not None)) is not None:
         data, ids = vectors.array, vectors.ids if ids is None else ids
     if problem := _problem(data):
         raise ValueError(f"{called} {problem}")

@@ -11,6 +11,7 @@ import numpy as np
 from ..base.arrays import is_torch, namespace
 
 SHOWN = 3  # shapes in a message
+FEW, LONGER, MUCH_LONGER = 10, 3, 10  # entries of a mapping, and lengths by their number
 
 
 class Vectors(NamedTuple):
@@ -20,11 +21,13 @@ class Vectors(NamedTuple):
     ids: tuple[Hashable, ...]
 
 
-def of_mapping(data: Any, called: str) -> Vectors | None:
+def of_mapping(data: Any, called: str, *, has_ids: bool = False) -> Vectors | None:
     """Return the vectors of a mapping from ids to vectors; None for anything else.
 
-    Raises ``ValueError`` for vectors of different lengths, and for those that are rows of a table
-    (1, d).
+    ``has_ids``: the caller gives ids, so the entries are samples. Raises ``ValueError`` for vectors
+    of different lengths, for those that are rows of a table (1, d), and for words that may name
+    columns: fewer than ten words with vectors three times as long as there are words, or any number
+    of words with vectors ten times as long.
     """
     if not isinstance(data, Mapping) or not data or hasattr(data, "dims"):
         return None
@@ -48,7 +51,21 @@ def of_mapping(data: Any, called: str) -> Vectors | None:
         )
     if len(shape) == 2 or not shape[0] or isinstance(next(iter(data.values())), str):
         return None
+    if not has_ids and all(isinstance(key, str) for key in data):
+        _check_no_columns(tuple(data), shape[0], called)
     return Vectors(_stack(list(data.values())), tuple(data))
+
+
+def _check_no_columns(names: tuple[str, ...], length: int, called: str) -> None:
+    """Raise ``ValueError`` for few names of long vectors, which may be samples or columns."""
+    n = len(names)
+    if n == 1 or length < (LONGER if n < FEW else MUCH_LONGER) * n:
+        return
+    raise ValueError(
+        f"{called} is a mapping from {n} words, such as {names[0]!r}, to {length} numbers each; if "
+        f"the words are columns of {length} samples, pass pandas.DataFrame(X); if they are the ids "
+        f"of {n} samples, pass rs.Representation(X, ids=list(X))"
+    )
 
 
 def problem_of_list(data: Any) -> str:

@@ -91,7 +91,8 @@ class Representation:
     data must not be changed while the representation is in use.
 
     A table with one column of vectors stands for these; ``column`` chooses among several. A mapping
-    from ids to vectors has the ids of its keys.
+    from ids to vectors has the ids of its keys. Few words with long vectors may name columns, too:
+    pass ``pandas.DataFrame(X)`` for columns, ``ids=list(X)`` for samples.
 
     Without ``ids`` the index of a DataFrame, or the coordinate of the first dimension of a
     DataArray, names the samples, unless it is 0, 1, ..., n - 1; so does a column of words with a
@@ -410,8 +411,9 @@ def is_passing(x: Representation) -> bool:
 @view
 def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, their shape and precision, that of computation, which
-    rows are repeats, and the names of columns that do more than number them. Where it is recorded of a file that is unchanged, the file is not read.
-    Tensors of an accelerator are hashed there, and have another fingerprint than on the CPU.
+    rows are repeats, and the names of columns that do more than number them. Where it is recorded
+    of a file that is unchanged, the file is not read. Tensors of an accelerator are hashed there,
+    and have another fingerprint than on the CPU.
     """
     repeats, is_plain = stimuli_of(x.ids), x.precision == "float64"
     names = x.features if x.features and numbers_of_columns(x.features) is None else ()
