@@ -169,8 +169,20 @@ def test_all_commands_begin_and_end_alike(call, refused, folder, monkeypatch, wo
         {words} -o t.png | no table is written as .png; choose one of .txt, .json
         {words} -o a.npy --format json | a.npy is given twice
         {words} -o gone/t.json | the folder gone does not exist
+        {words} -o a.npy/t.json | a.npy is a file, so a.npy/t.json cannot be written into it
+        {words} -o /dev/full --format json | No space left on device: '/dev/full'
         {words} --html place | place is a folder
         {words} --html p.png | a page is written as .html, not as .png
+    """)
+
+
+def test_a_study_below_a_file_names_the_place(refused, folder):
+    refused("""
+        resi run a.npy/study | a.npy/study
+        resi run a.npy | a.npy is a file
+        sensitivity run a.npy/study | a.npy/study
+        compare a.npy b.npy --save /dev/full | /dev/full cannot be used as a comparison file
+        models m.py:small m.py:large --data a.npy -o a.npy/t.json | a.npy is a file, so a.npy/t.json
     """)
 
 

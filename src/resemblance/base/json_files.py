@@ -140,7 +140,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        yield path
+        try:
+            yield path
+        except OSError as error:
+            if error.errno and error.filename is None:
+                raise OSError(error.errno, error.strerror, str(path)) from error
+            raise
         return
     # Processes of several machines, or containers, may have one number.
     partial = target.with_name(f".{target.name}-{uuid4().int}")

@@ -246,6 +246,8 @@ def check_targets(
     for target in (t for t in targets if t is not None):
         if target.is_dir():
             raise ValueError(f"{target} is a folder; a file is needed")
+        if target.parent.exists() and not target.parent.is_dir():
+            raise ValueError(f"{target.parent} is a file, so {target} cannot be written into it")
         if not target.parent.is_dir():
             raise ValueError(f"the folder {target.parent} does not exist")
     is_state = save is not None and save.suffix == ".npz"  # from which nothing begins

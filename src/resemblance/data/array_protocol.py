@@ -11,9 +11,12 @@ from ..base.arrays import detach, to_numpy
 # Operators that arrays have, by the methods that Python looks up
 OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "matmul": "@", "pow": "**",
+    "floordiv": "//", "mod": "%",
 }  # fmt: skip
 
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+CALLS = {"abs": "abs(x.array)", "float": "float(x.array[i, j])", "contains": "y in x.array"}
 
 
 def numpy_of(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
@@ -46,6 +49,8 @@ def refuse_operators(kind: type) -> None:
         setattr(kind, f"__{name}__", _refusing(symbol, is_first=True))
     for name in ("neg", "pos"):
         setattr(kind, f"__{name}__", _refuse_sign)
+    for name, call in CALLS.items():
+        setattr(kind, f"__{name}__", _refusing_call(call))
 
 
 def _refusing(symbol: str, is_first: bool) -> Any:
@@ -61,3 +66,10 @@ def _refusing(symbol: str, is_first: bool) -> Any:
 
 def _refuse_sign(self: Any) -> Any:
     raise TypeError("a Representation is no array, so it has no sign; write -x.array")
+
+
+def _refusing_call(call: str) -> Any:
+    def refuse(self: Any, *_: Any) -> Any:
+        raise TypeError(f"a Representation is no number and no array; write {call}")
+
+    return refuse
