@@ -36,7 +36,7 @@ from resemblance.cli.inputs import chosen_measures
 from resemblance.comparison.store import Store
 from resemblance.report.output import csv_text
 
-COMPARE = importlib.import_module("resemblance.compare")  # the module, not the function
+COMPARE = importlib.import_module("resemblance.engine._compare")
 
 OWN = '''
 import time

@@ -352,7 +352,7 @@ from pathlib import Path
 import numpy as np, torch
 from torch import nn
 import resemblance as rs
-from resemblance.sources.features import GrowingArrays
+from resemblance.models.features import GrowingArrays
 
 torch.manual_seed(0)
 calls = mmap.mmap(-1, 8)  # of the model, seen by the parent
