@@ -622,6 +622,13 @@ def test_measures_has_every_filter_of_list_measures(call):
     assert "did you mean 'cca'?" in err
 
 
+@pytest.mark.filterwarnings("default")
+def test_measures_says_that_no_measure_is_left(call):
+    code, out, err = call("measures --family outputs --invariant-to orthogonal --format json")
+    assert (code, json.loads(out)) == (0, [])
+    assert err.startswith("warning: no measure has all these properties")
+
+
 @pytest.mark.parametrize(
     "spec", ["cka", "CKA", "cka[estimator=debiased]", "own.py:size_difference", "rtd"]
 )
