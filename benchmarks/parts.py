@@ -49,7 +49,7 @@ EXTRACTION = """
 import json, sys, time, torch
 from bench import peak
 import resemblance as rs
-from resemblance.sources.models import load_samples
+from resemblance.models.sample_sources import load_samples
 
 torch.set_num_threads(1)
 model, data, limit, folder = sys.argv[1:]

@@ -30,6 +30,7 @@ from resemblance.bench.ranking.scoring import card_of, code_of, score_all
 from resemblance.bench.reliability import RELIABILITY
 from resemblance.bench.resi.cases import six_tests
 from resemblance.models.model_folder import read_subjects
+from resemblance.report.numbers import counted
 from resemblance.report.output import show
 from resemblance.report.terminal import plain_table
 
@@ -176,7 +177,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
         return 0
     rows = check(packs, measures, options.file, options.jobs)
     if not rows:
-        print(f"{len(measures)} measures on {len(packs)} packs: no score differs by {TOLERANCE:g}")
+        number = counted(len(measures), "measure")
+        print(f"{number} on {len(packs)} packs: no score differs by more than {TOLERANCE:g}")
         return 0
     more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
     show([plain_table(HEADER, rows[:SHOWN], right=(3, 4)), *more])

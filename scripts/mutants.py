@@ -1,7 +1,7 @@
 """Do the tests notice a fault? Put faults into copies of the tree, one at a time, and run the tests
 that should fail.
 
-``make mutants`` runs all, ``make mutants ARGS="cka drift/"`` those whose name or file contains a
+``make mutants`` runs all, ``make mutants ARGS="cka versions/"`` those whose name or file contains a
 word, ``make mutants ARGS="--draw 10 --seed 3"`` ten of them, drawn at random. There are two kinds
 of faults: a line that is replaced (``mutant_table.py``), and a measure or statistic whose value is
 a thousandth too large, which the test that proves its value (``tests/measures/test_values.py``)
@@ -125,7 +125,9 @@ def of_line(mutant: Mutant, copy: Path) -> Outcome:
 def of_value(name: str, proof: str, copy: Path) -> Outcome:
     """Run the proof of a value with that value a thousandth too large."""
     module, _, test = proof.partition(".")
-    return outcome_of(["scripts/mutants.py", "--wrong", name, f"tests/{module}.py::{test}"], copy)
+    (path,) = (copy / "tests").rglob(f"{module}.py")
+    place = f"{path.relative_to(copy)}::{test}"
+    return outcome_of(["scripts/mutants.py", "--wrong", name, place], copy)
 
 
 def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
@@ -151,7 +153,7 @@ def outcome_of(arguments: Sequence[str], copy: Path) -> Outcome:
 
 def proofs() -> dict[str, str]:
     """Return for every measure and statistic the test that proves its value."""
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests/measures"))
     import test_values
 
     here = "test_values.test_values_are_those_of_the_definitions"

@@ -24,7 +24,7 @@ def run(folder: str | Path | None = None, **options: Any) -> Result:
     """Run the sensitivity suite, or continue there, and return its result with the claims judged,
     and a section with the tables of the paper.
 
-    ``options``: of :func:`resemblance.bench.sensitivity.run`.
+    ``options``: of :func:`resemblance.bench.sensitivity.suite.run`.
     """
     findings = dict[str, Sequence[Findings]]()
 

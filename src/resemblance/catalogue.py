@@ -47,13 +47,15 @@ def list_measures(
         more features are left out.
 
     Raises ``ValueError`` for a family or an invariance that does not exist, for an invariance in
-    both lists, for a claim that is neither True nor False, and for a shape that is not made of
-    positive whole numbers.
+    both lists, for a claim that is neither True nor False, for metrics that are not symmetric, and
+    for a shape that is not made of positive whole numbers.
     """
     claims = {"symmetric": symmetric, "metric": metric, "differentiable": differentiable}
     for name, value in claims.items():
         if value is not None and not isinstance(value, bool):
             raise ValueError(f"{name} must be True or False; got {value!r}")
+    if metric and symmetric is False:
+        raise ValueError("a metric is symmetric: leave out metric=True or symmetric=False")
     for name, size in (("n_samples", n_samples), ("n_features", n_features)):
         is_whole = isinstance(size, Integral) and not isinstance(size, bool)
         if size is not None and not (is_whole and size >= 1):
@@ -97,7 +99,10 @@ def _selected(
 ) -> list[Entry]:
     """Return the measures or statistics of a family with all these invariances and what they
     imply."""
-    family = None if family is None else re.sub(r"[ -]", "_", family.lower())
+    if isinstance(family, str):
+        family = re.sub(r"[ -]", "_", family.lower())
+    elif family is not None:
+        raise ValueError(f"family must be one name, such as {families[0]!r}; got {family!r}")
     if family is not None and family not in families:
         raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
     required = implied(_invariances(invariant_to, known))
@@ -106,6 +111,8 @@ def _selected(
 
 def _invariances(names: str | Iterable[str] | None, known: Sequence[str]) -> set[str]:
     """Return one or several names of invariances as a set; ``ValueError`` for an unknown name."""
+    if not isinstance(names, Iterable | None):
+        raise ValueError(f"an invariance must be a name, such as {known[0]!r}; got {names!r}")
     chosen = {names} if isinstance(names, str) else set(names or ())
     for name in sorted(chosen - set(known), key=str):
         raise ValueError(f"no invariance {name!r}{did_you_mean(str(name), known)}")

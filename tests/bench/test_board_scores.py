@@ -194,7 +194,7 @@ def test_the_script_prints_differences_and_writes_nothing(tiny, monkeypatch, cap
     monkeypatch.setattr(board_scores, "packs_of", lambda series: packs)
     words = ["--check", "--file", str(file), "--jobs", "1", "cka"]
     assert board_scores.main(words) == 0
-    assert "1 measures on 2 packs: no score differs by 1e-06" in capsys.readouterr().out
+    assert "1 measure on 2 packs: no score differs by more than 1e-06" in capsys.readouterr().out
     scores = next(s for s in read_scores(file) if s.measure.spec == "cka")
     cells = tuple(c._replace(value=-1.0, reason="") for c in scores.cells)
     before = write_scores(file, [scores._replace(cells=cells)]).read_text()

@@ -18,7 +18,7 @@ from resemblance.cli import models as demo
 
 torch = pytest.importorskip("torch")
 
-COMPARE = import_module("resemblance.compare")  # the module, not the function
+COMPARE = import_module("resemblance.engine._compare")
 compare = rs.compare
 TINY = {"seeds": 2, "shuffled": 1, "epochs": 1, "images": 80}
 LAYERS = {"conv1": 16, "conv2": 32, "conv3": 64, "linear": 10}

@@ -36,7 +36,7 @@ from resemblance.cli.inputs import chosen_measures
 from resemblance.comparison.store import Store
 from resemblance.report.output import csv_text
 
-COMPARE = importlib.import_module("resemblance.compare")  # the module, not the function
+COMPARE = importlib.import_module("resemblance.engine._compare")
 
 OWN = '''
 import time
@@ -620,6 +620,13 @@ def test_measures_has_every_filter_of_list_measures(call):
     code, _, err = call("measures --family ca")
     assert code == 2
     assert "did you mean 'cca'?" in err
+
+
+@pytest.mark.filterwarnings("default")
+def test_measures_says_that_no_measure_is_left(call):
+    code, out, err = call("measures --family outputs --invariant-to orthogonal --format json")
+    assert (code, json.loads(out)) == (0, [])
+    assert err.startswith("warning: no measure has all these properties")
 
 
 @pytest.mark.parametrize(

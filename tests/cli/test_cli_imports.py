@@ -31,9 +31,9 @@ HEAVY = {
     ),
     *(
         "resemblance.catalogue",
-        "resemblance.compare",
+        "resemblance.engine._compare",
         "resemblance.bench.packs",
-        "resemblance.drift",
+        "resemblance.versions",
     ),
 }
 HELP_OF_ALL = """

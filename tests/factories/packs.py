@@ -20,7 +20,7 @@ N = 36  # samples
 
 OWN = '''
 import resemblance as rs
-from resemblance.views.spectra import decomposition
+from resemblance.intermediates.spectra import decomposition
 
 
 @rs.measure(label="TopShare", family="statistic", larger_is_more_similar=False, range=(0, 1),

@@ -19,7 +19,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import resemblance as rs
-from resemblance import measures, stability
+from resemblance import measures, statistics
 from resemblance import stability as st
 from resemblance.base.rng import generator
 from resemblance.contracts._measure import Measure
@@ -161,8 +161,8 @@ def test_every_measure_that_is_defined_is_in_the_catalogue():
 
 
 def test_every_statistic_that_is_defined_is_in_the_catalogue():
-    assert defined(stability, Statistic) == {s.name for s in st.list_statistics()}
-    assert defined(stability, Statistic) <= set(st.__all__)
+    assert defined(statistics, Statistic) == {s.name for s in st.list_statistics()}
+    assert defined(statistics, Statistic) <= set(st.__all__)
 
 
 def test_every_measure_and_statistic_has_a_test_of_its_value():

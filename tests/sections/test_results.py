@@ -971,7 +971,7 @@ def test_a_suite_has_options_of_its_own(call, tmp_path):
 
 
 JUDGES = """
-from resemblance.results.claims import Claim
+from resemblance.sections.claims import Claim
 
 def judge(facts):
     return [Claim("T1", "sums are even", "yes", str(facts[-1][1]), "reproduced")]

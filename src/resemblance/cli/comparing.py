@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -171,6 +172,9 @@ def measures_command(
         n_samples=n_samples,
         n_features=n_features,
     )
+    if not measures:
+        none = "no measure has all these properties; leave one of the options out"
+        warnings.warn(none, stacklevel=2)
     records = [measure_record(m) for m in measures]
     return Output([measure_table(measures), measure_legend()], records)
 
@@ -238,11 +242,11 @@ HELP: Help = {
     "family": "Only measures of this family.",
     "invariant_to": "Only measures invariant to this; several with commas or repeated.",
     "not_invariant_to": "Only measures not invariant to this; several with commas or repeated.",
-    "symmetric": "Only measures for which the order of X and Y does, or does not, matter.",
+    "symmetric": "Only measures that are, or are not, symmetric in X and Y.",
     "metric": "Only measures for which the triangle inequality holds, or does not.",
     "differentiable": "Only measures with, or without, gradients for tensors.",
-    "n_samples": typer.Option(min=1, help="Only measures that so few samples are enough for."),
-    "n_features": typer.Option(min=1, help="Only measures that so few features are enough for."),
+    "n_samples": typer.Option(min=1, help="Only measures that take as few samples as this."),
+    "n_features": typer.Option(min=1, help="Only measures that take as few features as this."),
     "cite.format": "bibtex or text.",
     "measure": "Name, label, or specification.",
     "names": typer.Argument(

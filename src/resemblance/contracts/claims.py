@@ -364,7 +364,7 @@ class Product(NamedTuple):
 
     ``left`` and ``right`` (by default the same) are functions of one representation and the
     parameters of the measure. They return its matrix, a float64 array (or a
-    ``views.matrices.PairMatrix``) whose rows and columns move with the samples;
+    ``intermediates.matrices.PairMatrix``) whose rows and columns move with the samples;
     ``symmetric`` says whether all these are symmetric. ``value`` returns the value, or with
     ``root=True`` its square, from the inner product <A, B> and from <A, A> and <B, B>. It is linear
     in the first, and the more similar, the larger that is. So the mean, the variance and the

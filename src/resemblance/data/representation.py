@@ -66,7 +66,7 @@ class Signed(NamedTuple):
     """What points stand for whose squared differences count with signs: dissimilarities of a kind.
 
     They are the sums over columns a of signs[a] (p_ia - p_ja)^2. The last columns have sign 0 where
-    pairs are missing: see ``views.missing_pairs``.
+    pairs are missing: see ``intermediates.missing_pairs``.
     """
 
     signs: np.ndarray  # (n_features,)

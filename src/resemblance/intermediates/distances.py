@@ -332,7 +332,7 @@ def dissimilarity_entries(x: Representation, kind: str) -> Entries:
 
 
 def _signed_entries(points: Array, signs: Array) -> Entries:
-    """Return :func:`_dissimilarity` of points whose squared differences count with signs."""
+    """Return the dissimilarities of points whose squared differences count with signs."""
     xp, signed = namespace(points), points * signs
     squares, lengths = xp.sum(signed * points, axis=1), squared_lengths(points)
 

@@ -251,8 +251,8 @@ def self_similarity_without(
 def _estimated(
     k: Factored | Stored, l: Factored | Stored, estimator: Estimator, rows: np.ndarray
 ) -> np.ndarray:
-    """Estimate HSIC without each sample, up to a factor (:func:`~..views.grams.estimated`), from
-    the inner products of the rows of the centred matrices."""
+    """Estimate HSIC without each sample, up to a factor (:func:`~..intermediates.grams.estimated`),
+    from the inner products of the rows of the centred matrices."""
     product, m = inner_without(k, l, rows), k.samples - 1
     if estimator == "biased":
         return product

@@ -16,7 +16,7 @@ from .ranking import Board
 
 ALL = "all"
 DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
-REFERENCE = "cka"  # the measure that costs are multiples of
+REFERENCE = "cka"  # CPU times are multiples of the time of this measure
 Ranks: TypeAlias = dict[str, CellRanks]  # of measures among each other, by suite
 IsChosen: TypeAlias = Callable[[str, str, str], bool]  # whether a suite, a test and a cell count
 

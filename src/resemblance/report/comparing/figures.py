@@ -13,6 +13,7 @@ from scipy.spatial.distance import squareform
 from resemblance.base.text import without_rounding
 from resemblance.comparison.arrangements import Curve, best_matches, plane, tree
 from resemblance.comparison.comparison import Comparison, MeasureInfo, chance_of, most_similar
+from resemblance.inference.result import Evidence, above_chance
 from resemblance.sections.figures import (
     Chart,
     Choice,
@@ -26,7 +27,6 @@ from resemblance.sections.figures import (
 )
 from resemblance.sections.sections import Section
 
-from ...inference.result import Evidence, above_chance
 from ..evidence_words import ALPHA, Readings, words_of
 from ..numbers import minus, number
 from .stats import (

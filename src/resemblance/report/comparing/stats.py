@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from resemblance.base.text import ORDINARY, ROUNDING, without_rounding
+from resemblance.catalogue import get_measure
 from resemblance.comparison.arrangements import (
     Curve,
     between_models,
@@ -26,10 +27,9 @@ from resemblance.comparison.comparison import (
     most_similar,
 )
 from resemblance.contracts._measure import Measure
+from resemblance.inference.result import Evidence
+from resemblance.significance import average_ranks
 
-from ...catalogue import get_measure
-from ...inference.result import Evidence
-from ...significance import average_ranks
 from ..evidence_words import MISSING, Reading, Readings, brief, level_words, readings, scores
 from ..numbers import minus, number
 from ..svg import shortened

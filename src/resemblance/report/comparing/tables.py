@@ -12,10 +12,10 @@ import numpy as np
 
 from resemblance.base.text import without_rounding
 from resemblance.comparison.comparison import Comparison, MeasureInfo, label_of
+from resemblance.inference.nulls import p_text
+from resemblance.inference.result import Evidence
 from resemblance.sections.sections import Entry, Section, Sign, Table
 
-from ...inference.nulls import p_text
-from ...inference.result import Evidence
 from ..evidence_words import (
     ALPHA,
     Reading,
