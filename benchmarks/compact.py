@@ -21,7 +21,7 @@ import resemblance as rs
 from resemblance.base.json_files import write_atomically
 from resemblance.bench.packs import open_pack
 from resemblance.bench.pinned import build_pack, run_pack
-from resemblance.bench.ranking.ranking import SERIES, read_board
+from resemblance.bench.ranking.ranking import DEFAULT_PACK_SERIES, read_board
 from resemblance.bench.study import purpose
 from resemblance.significance import rank_correlation, ranks_of_rows
 
@@ -47,7 +47,7 @@ def whole_ranks(study: Path) -> dict[str, float]:
 
 def compact_ranks(suite: str, among: Mapping[str, float]) -> dict[str, float]:
     """Return the mean ranks of the same measures on the pack that ships."""
-    ranks = read_board(series=SERIES).results[suite].ranks(among)
+    ranks = read_board(series=DEFAULT_PACK_SERIES).results[suite].ranks(among)
     return {m: float(np.mean([cell[m] for cell in ranks.values()])) for m in among}
 
 

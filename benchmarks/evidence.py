@@ -33,9 +33,9 @@ from bench import (
 
 import resemblance as rs
 from resemblance.data.representation import Representation
-from resemblance.inference.moments import exact_null, profile
-from resemblance.inference.reordered_views import moves_of, reordered
-from resemblance.inference.tasks import CHUNK
+from resemblance.inference.moments import exact_null, moment_profile
+from resemblance.inference.reordered_views import find_axis_rules, permute_representation
+from resemblance.inference.tasks import DRAWS_PER_CHUNK
 
 MEASURED = Path(__file__).with_name("evidence_costs.csv")
 TABLES = GENERATED / "evidence-costs.md"
@@ -100,18 +100,20 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
     orders = [rng.permutation(len(x)) for _ in range(ORDERS)]
     few = [Representation(side[:WARM]) for side in (x, y)]
     m.evaluate(*few)
-    moves = moves_of(m)
+    moves = find_axis_rules(m)
     a, b = Representation(x), Representation(y)
     value = float(m.evaluate(a, b))  # the views of both, which the value needs anyway
     calls = repeated(lambda order: m.evaluate(a, Representation(y[order])), orders)
-    m.evaluate(a, reordered(b, orders[0], moves))
-    carried = repeated(lambda order: m.evaluate(a, reordered(b, order, moves)), orders)
+    m.evaluate(a, permute_representation(b, orders[0], moves))
+    carried = repeated(lambda order: m.evaluate(a, permute_representation(b, order, moves)), orders)
     exact = np.nan
     if m.product is not None:
         n = len(x)
-        exact_null(m, value, *(profile(side, m, "left") for side in few), WARM)
+        exact_null(m, value, *(moment_profile(side, m, "left") for side in few), WARM)
         exact = cpu_seconds(
-            lambda: exact_null(m, value, profile(a, m, "left"), profile(b, m, "right"), n)
+            lambda: exact_null(
+                m, value, moment_profile(a, m, "left"), moment_profile(b, m, "right"), n
+            )
         )
     seconds = calls[0], carried[0], exact
     return Cost("orders", spec, *x.shape, *seconds, calls[1], carried[1])
@@ -132,7 +134,7 @@ def of_map(spec: str, layers: int, n: int, d: int) -> Cost:
 
     rs.evidence(*sides, measures=[spec], progress=note)
     # Each pair counts for its value, then for each chunk of draws, then for its interval.
-    steps = layers**2, layers**2 * (1 + math.ceil(ORDERS / CHUNK)), max(seconds_at)
+    steps = layers**2, layers**2 * (1 + math.ceil(ORDERS / DRAWS_PER_CHUNK)), max(seconds_at)
     ends = [min(at for done, at in seconds_at.items() if done >= step) for step in steps]
     return Cost("map", spec, n, d, values, ends[1] - ends[0], ends[2] - ends[1], layers, layers)
 

@@ -33,7 +33,7 @@ import numpy as np
 from bench import GENERATED, alone, clocked, command, grid, measured, peak
 
 import resemblance as rs
-from resemblance.comparison.store import Store
+from resemblance.comparison.store import ScoreFile
 
 LIMIT = 16 * 10**9
 LARGE = Path(__file__).with_name("memory_50000.csv")
@@ -210,7 +210,7 @@ def watch(most: list[int]) -> None:
 def values_in(save: Path) -> int:
     """Return how many values a file has; none while it is just being made."""
     try:
-        with Store(save, read_only=True) as store:
+        with ScoreFile(save, read_only=True) as store:
             return store.count()
     except ValueError:
         return 0

@@ -27,12 +27,12 @@ from bench import alone, clocked, command, cpu_seconds, grid, peak
 
 import resemblance as rs
 from resemblance.base.arrays import row_blocks
-from resemblance.intermediates.search import nearest_to, search
-from resemblance.intermediates.similarities import Similarity, similarity_of
-from resemblance.intermediates.ties import Nearest, stacked
+from resemblance.intermediates.search import nearest_by_full_comparison, search_nearest
+from resemblance.intermediates.similarities import Similarity, neighbor_similarity
+from resemblance.intermediates.ties import Nearest, stack_row_blocks
 from resemblance.statistics import rdm
-from resemblance.statistics.rdm import mean_agreement
-from resemblance.statistics.splits import feature_split, halves
+from resemblance.statistics.rdm import mean_rdm_agreement
+from resemblance.statistics.splits import feature_halves, feature_split
 
 SHAPES = ((600, 64), (2000, 256), (6000, 512), (16000, 128))
 NEIGHBOURS = 10
@@ -81,8 +81,8 @@ def neighbours() -> None:
         }
         for kind, points in kinds.items():
             for metric in ("cosine", "euclidean"):
-                similarity = similarity_of(rs.Representation(points), metric)
-                quick, nearest = clocked(lambda s=similarity: search(s, NEIGHBOURS), 2)
+                similarity = neighbor_similarity(rs.Representation(points), metric)
+                quick, nearest = clocked(lambda s=similarity: search_nearest(s, NEIGHBOURS), 2)
                 full = cpu_seconds(lambda s=similarity: in_full(s), 2)
                 times = f"double {full:7.3f} s  search {quick:7.3f} s  {full / quick:4.1f}x"
                 size = f"{n:6} x {points.shape[1]:3}"
@@ -92,7 +92,9 @@ def neighbours() -> None:
 def in_full(similarity: Similarity) -> Nearest:
     """Return the neighbours of every row, in double precision."""
     blocks = row_blocks(similarity.points.shape[0])
-    return stacked(nearest_to(np.arange(*block), similarity, NEIGHBOURS) for block in blocks)
+    return stack_row_blocks(
+        nearest_by_full_comparison(np.arange(*block), similarity, NEIGHBOURS) for block in blocks
+    )
 
 
 def manifold(samples: int = 20_000, features: int = 512, neighbours: int = 15) -> None:
@@ -141,7 +143,7 @@ def splits(samples: int = 1600, features: int = 512, splits: int = 30, repeats: 
     feature_split(x, k=1)  # compiles, once per machine
     ours = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
     show(f"resemblance, compiled ranks   {ours:8.2f} s")
-    rdm.COMPILED = 2**63
+    rdm.MIN_COMPILED_VALUES = 2**63
     plain = cpu_seconds(lambda: feature_split(x, k=splits), repeats)
     show(f"resemblance, NumPy only       {plain:8.2f} s")
     try:
@@ -153,8 +155,8 @@ def splits(samples: int = 1600, features: int = 512, splits: int = 30, repeats: 
     times = f"{theirs / ours:.1f} and {theirs / plain:.1f} times as long"
     show(f"shesha-geometry               {theirs:8.2f} s: {times}")
     random = np.random.default_rng(320)
-    pairs = (halves(x, random.permutation(x.shape[1])) for _ in range(splits))
-    same = mean_agreement(pairs, "cosine", "spearman")
+    pairs = (feature_halves(x, random.permutation(x.shape[1])) for _ in range(splits))
+    same = mean_rdm_agreement(pairs, "cosine", "spearman")
     show(f"difference on the same halves {abs(same - value):.1e}")
 
 

@@ -16,12 +16,12 @@ import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.inference import BiasedDifferenceWarning, Evidence
 from resemblance.significance.standings_gaps import (
+    BootstrapTasks,
     MeasurePairs,
-    Sampled,
-    drawn_gaps,
-    margins,
-    pairs_of,
-    sampled,
+    bootstrap_gaps,
+    bootstrap_tasks,
+    measure_pairs,
+    simultaneous_half_widths,
 )
 
 NARROW, WIDE = (20, 30), (200, 300)
@@ -272,15 +272,15 @@ def expected(levels: np.ndarray, variance: float) -> np.ndarray:
     return 0.5 + ahead.sum(axis=1)
 
 
-def table_of(ranks: Mapping[str, Sequence[np.ndarray]], way: str, seed: int) -> Sampled:
+def table_of(ranks: Mapping[str, Sequence[np.ndarray]], way: str, seed: int) -> BootstrapTasks:
     """Return the samples that a way of resampling gives."""
     names = [f"{i:03d}" for i in range(len(next(iter(ranks.values()))[0]))]
     if way == "sets of models":
         cells = {name: dict(zip(names, np.mean(rows, axis=0))) for name, rows in ranks.items()}
-        return sampled("", cells, names, None, draws=DRAWS, seed=seed)
+        return bootstrap_tasks("", cells, names, None, draws=DRAWS, seed=seed)
     cells = {(s, i): dict(zip(names, row)) for s, of in ranks.items() for i, row in enumerate(of)}
     strata = {cell: cell[0] for cell in cells} if way == "cells within sets" else None
-    return sampled("", cells, names, strata, draws=DRAWS, seed=seed)
+    return bootstrap_tasks("", cells, names, strata, draws=DRAWS, seed=seed)
 
 
 def resampling(design: Design, rng: np.random.Generator) -> Numbers:
@@ -290,8 +290,8 @@ def resampling(design: Design, rng: np.random.Generator) -> Numbers:
     numbers: Numbers = {}
     for way in ("cells freely", "cells within sets", "sets of models"):
         table = table_of(ranks, way, int(rng.integers(2**31)))
-        pairs = pairs_of([table])
-        half = margins([table], pairs, np.ones(len(pairs.gap), bool))
+        pairs = measure_pairs([table])
+        half = simultaneous_half_widths([table], pairs, np.ones(len(pairs.gap), bool))
         for what, ranks_expected in truth._asdict().items():
             gaps = ranks_expected[pairs.second] - ranks_expected[pairs.first]
             numbers[Key(way, "", what)] = float(np.all(np.abs(pairs.gap - gaps) <= half))
@@ -305,7 +305,7 @@ def of_ranks(design: Design, rng: np.random.Generator) -> Numbers:
     and how many of the measures that differ they tell apart."""
     ranks, truth = drawn(design, rng)
     table = table_of(ranks, "cells within sets", int(rng.integers(2**31)))
-    pairs = pairs_of([table])
+    pairs = measure_pairs([table])
     gaps = truth.these[pairs.second] - truth.these[pairs.first]
     numbers: Numbers = {}
     for way, half in halves(table, pairs).items():
@@ -323,14 +323,14 @@ def misled(pairs: MeasurePairs, half: np.ndarray, gaps: np.ndarray) -> np.ndarra
     return wrong
 
 
-def halves(table: Sampled, pairs: MeasurePairs) -> dict[str, np.ndarray]:
+def halves(table: BootstrapTasks, pairs: MeasurePairs) -> dict[str, np.ndarray]:
     """Return half of the width of intervals: those of ``places``, and three simpler ones."""
-    samples = np.hstack([drawn for _, drawn in drawn_gaps([table], pairs)]) - pairs.gap
+    samples = np.hstack([drawn for _, drawn in bootstrap_gaps([table], pairs)]) - pairs.gap
     error = samples.std(axis=0)
     varies = error > 1e-9
     largest = (np.abs(samples[:, varies]) / error[varies]).max(axis=1)
     return {
-        "places": margins([table], pairs, np.ones(len(pairs.gap), bool)),
+        "places": simultaneous_half_widths([table], pairs, np.ones(len(pairs.gap), bool)),
         "studentized maximum": np.quantile(largest, 0.95) * error,
         "one margin for all": np.full(len(error), np.quantile(np.abs(samples).max(axis=1), 0.95)),
         "not corrected": np.quantile(np.abs(samples), 0.95, axis=0),
@@ -343,7 +343,7 @@ def with_few(cells: int, rng: np.random.Generator) -> Numbers:
     many, few = ([rng.random((n, 20)) for n in sizes] for sizes in (LARGE, (cells,)))
     groups = [{"": list(rankdata(of, axis=1))} for of in many + few]
     tables = [table_of(of, "cells freely", seed) for seed, of in enumerate(groups)]
-    exact = Sampled(tables[-1].ranks, np.arange(cells), np.ones((DRAWS, cells)))
+    exact = BootstrapTasks(tables[-1].ranks, np.arange(cells), np.ones((DRAWS, cells)))
     ways = {
         "not counted": tables[:-1],
         "the spread of its cells": tables,
@@ -351,8 +351,8 @@ def with_few(cells: int, rng: np.random.Generator) -> Numbers:
     }
     numbers: Numbers = {}
     for way, chosen in ways.items():
-        pairs = pairs_of(chosen)
-        half = margins(chosen, pairs, np.ones(len(pairs.gap), bool))
+        pairs = measure_pairs(chosen)
+        half = simultaneous_half_widths(chosen, pairs, np.ones(len(pairs.gap), bool))
         numbers[Key(way, "", "wrong")] = float(np.any(np.abs(pairs.gap) > half))
         numbers[Key(way, "", "width")] = float(half.mean())
     usual = numbers[Key("not counted", "", "width")]

@@ -11,7 +11,7 @@ from scipy.stats import t
 from validity_tests import Key, Numbers, Row, Study
 
 import resemblance as rs
-from resemblance.versions.recalls import bounds
+from resemblance.versions.recalls import mean_share_interval
 
 RECALL_SETS, DECISION_SETS = 4000, 300
 
@@ -24,7 +24,10 @@ def failing(bad: float, count: int, rng: np.random.Generator) -> Numbers:
     expected = 0.97 * (1 - bad)
     alone = shares.mean() - t.isf(0.025, count - 1) * shares.std(ddof=1) / np.sqrt(count)
     numbers: Numbers = {}
-    for way, low in (("rs.upgrade", bounds(shares, 0.95)[0]), ("Student's t alone", alone)):
+    for way, low in (
+        ("rs.upgrade", mean_share_interval(shares, 0.95)[0]),
+        ("Student's t alone", alone),
+    ):
         numbers[Key(way, "", "wrong")] = float(low > expected)
         numbers[Key(way, "", "distance")] = float(expected - low)
     return numbers

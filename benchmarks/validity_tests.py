@@ -13,10 +13,10 @@ import numpy as np
 import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.inference import Evidence, NullCells
-from resemblance.inference.moments import exact_null, is_trusted, profile
-from resemblance.inference.nulls import EXACT
-from resemblance.inference.reordered_views import moves_of, reordered
-from resemblance.significance.multiple_testing import step_down
+from resemblance.inference.moments import exact_null, has_continuous_tail, moment_profile
+from resemblance.inference.nulls import EXACT_MOMENTS
+from resemblance.inference.reordered_views import find_axis_rules, permute_representation
+from resemblance.significance.multiple_testing import step_down_max_t
 from resemblance.significance.orders import Design, design_of
 
 LEVEL = 0.05
@@ -110,8 +110,8 @@ def values_in_orders(
     From the inner products that the measure is a function of, else from carried views.
     """
     if m.product is None:
-        moves = moves_of(m)
-        moving = [[reordered(y, order, moves) for order in orders] for y in columns]
+        moves = find_axis_rules(m)
+        moving = [[permute_representation(y, order, moves) for order in orders] for y in columns]
         return np.array([[[float(m.evaluate(x, z)) for z in of] for of in moving] for x in rows])
     left = np.stack([m.product.matrix(x, "left") for x in rows])
     right = np.stack([m.product.matrix(y, "right") for y in columns])
@@ -131,8 +131,8 @@ def values_in_orders(
 def exact_p(m: rs.Measure, x: Representation, y: Representation) -> float | None:
     """Return the p-value of exact moments; None where they say too little of the tail."""
     n = x.shape[0]
-    sides = profile(x, m, "left"), profile(y, m, "right")
-    if not is_trusted(*sides, n):
+    sides = moment_profile(x, m, "left"), moment_profile(y, m, "right")
+    if not has_continuous_tail(*sides, n):
         return None
     return exact_null(m, float(m.evaluate(x, y)), *sides, n).p
 
@@ -304,8 +304,8 @@ def layers_of(rng: np.random.Generator, layers: int, factors: np.ndarray) -> lis
 
 def by_moments(of: Map, m: rs.Measure) -> Evidence:
     """Return evidence from exact moments, as of :func:`resemblance.evidence`."""
-    left = [profile(x, m, "left") for x in of.rows]
-    right = [profile(y, m, "right") for y in of.columns]
+    left = [moment_profile(x, m, "left") for x in of.rows]
+    right = [moment_profile(y, m, "right") for y in of.columns]
     comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
     values = comparison[m]
     cells = [
@@ -317,7 +317,7 @@ def by_moments(of: Map, m: rs.Measure) -> Evidence:
         for what in ("chance", "spread", "p")
     )
     drawn = np.zeros((*p.shape, 0))
-    return evidence_of(comparison, m, (chance, spread, p, drawn), EXACT, values)
+    return evidence_of(comparison, m, (chance, spread, p, drawn), EXACT_MOMENTS, values)
 
 
 def by_orders(of: Map, m: rs.Measure, seed: int) -> Evidence:
@@ -368,7 +368,7 @@ def small(signal: float, rng: np.random.Generator) -> Numbers:
     of, m = models(rng, 6, signal), rs.get_measure("cka")
     exact, drawn = by_moments(of, m), by_orders(of, m, int(rng.integers(2**31)))
     null = drawn.nulls[m.spec]
-    raw = step_down(null.observed.ravel(), null.drawn.reshape(-1, MAP_DRAWS).T)
+    raw = step_down_max_t(null.observed.ravel(), null.drawn.reshape(-1, MAP_DRAWS).T)
     decisions = {
         "not adjusted, exact moments": exact.p(m) <= LEVEL,
         "adjusted, exact moments (Holm)": exact.adjusted(m) <= LEVEL,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from resemblance.base.json_files import write_atomically
-from resemblance.cli.ending import bars
-from resemblance.cli.executors import processes
+from resemblance.cli.ending import progress_bars
+from resemblance.cli.executors import process_pool
 from resemblance.report.page import write_page
 from resemblance.sections.result import Result
 
@@ -83,7 +83,7 @@ def run_paper(paper: Paper, folder: Path, options: argparse.Namespace) -> Result
     many claims have which verdict."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     more = {"only": options.only} if options.only else {}
-    with processes(options.jobs) as executor, bars(options.quiet) as progress:
+    with process_pool(options.jobs) as executor, progress_bars(options.quiet) as progress:
         size = paper.sizes[options.size]
         result = paper.run(folder, size=size, executor=executor, progress=progress, **more)
     page = folder / "index.html"

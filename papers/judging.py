@@ -7,7 +7,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from resemblance.sections.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from resemblance.sections.claims import (
+    CONTRADICTED,
+    NO_DATA,
+    NOT_REPRODUCED,
+    PARTLY_REPRODUCED,
+    REPRODUCED,
+    Claim,
+)
 
 
 class NoData(ValueError):
@@ -56,8 +63,8 @@ def judged(
         except NoData as error:
             verdicts.append(Claim(number, text, paper, "–", NO_DATA, str(error)))
             continue
-        none = NOT if holds_for_them else CONTRADICTED
-        verdict = REPRODUCED if all(holds) else PARTLY if any(holds) else none
+        none = NOT_REPRODUCED if holds_for_them else CONTRADICTED
+        verdict = REPRODUCED if all(holds) else PARTLY_REPRODUCED if any(holds) else none
         verdicts.append(Claim(number, text, paper, ours, verdict, note))
     return tuple(verdicts)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from resemblance.report.numbers import number as significant
+from resemblance.report.numbers import format_number as significant
 from resemblance.sections.claims import Claim
-from resemblance.sections.sections import Entry, Table
+from resemblance.sections.sections import Table, TableEntry
 
 from .judging import number
 
 MADE = "<!-- made by `make papers`; change the code, not this file -->"
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Entry]]) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[TableEntry]]) -> str:
     """Return a table; numbers have three significant digits, a missing one is a dash."""
     lines = [_line(columns), _line(["---"] * len(columns))]
     return "\n".join([*lines, *(_line([cell(entry) for entry in row]) for row in rows)])
@@ -27,7 +27,7 @@ def decimal_table(of: Table, digits: int = 2) -> str:
     return table(of.columns, ([fixed(*pair) for pair in zip(row, places)] for row in of.rows))
 
 
-def cell(entry: Entry) -> str:
+def cell(entry: TableEntry) -> str:
     """Return an entry as a table of Markdown can hold it."""
     text = entry if isinstance(entry, str) else significant(entry)
     return " ".join(text.replace("|", "\\|").split())
@@ -43,21 +43,21 @@ def claims_table(claims: Iterable[Claim]) -> str:
     return table(("", "the paper claims", "paper", "here", "verdict"), rows)
 
 
-def fixed(value: Entry, digits: int = 2) -> str:
+def fixed(value: TableEntry, digits: int = 2) -> str:
     """Return a number with so many digits after the point, and a real minus sign."""
     if value is None or isinstance(value, str):
         return cell(value)
     return number(value, digits)
 
 
-def percent(value: Entry) -> str:
+def percent(value: TableEntry) -> str:
     """Return a share in percent."""
     if value is None or isinstance(value, str):
         return cell(value)
     return f"{100 * value:.0f} %"
 
 
-def _is_whole(column: Iterable[Entry]) -> bool:
+def _is_whole(column: Iterable[TableEntry]) -> bool:
     return all(float(v).is_integer() for v in column if v is not None and not isinstance(v, str))
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from resemblance.base.json_files import write_atomically
 from resemblance.bench import SUITES
-from resemblance.bench.joint import result_of_ranks
+from resemblance.bench.joint import combined_result
 from resemblance.bench.ranking import read_board
 from resemblance.sections.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
 from resemblance.sections.result import Result, load_result
@@ -168,7 +168,7 @@ def _failure(claim: Claim) -> str:
 def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, str]:
     """Return the tables of the joint ranking on the packs that ship, and of how many claims of
     every paper have which verdict, by path from the root."""
-    result = result_of_ranks(read_board().ranks)
+    result = combined_result(read_board().ranks)
     (standing,), (agreement,) = (result[name].tables for name in ("standing", "agreement"))
     suites = [suite for suite in SUITES if suite in standing.columns]
     at = [standing.columns.index(name) for name in ("measure", "place", "mean rank", *suites)]

@@ -20,18 +20,18 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import resemblance as rs
-from resemblance.bench.case import cell_name
+from resemblance.bench.case import task_name
 from resemblance.bench.packs import Pack, open_pack
-from resemblance.bench.pinned import MODELS
+from resemblance.bench.pinned import PACK_MODELS_FOLDER
 from resemblance.bench.ranking import PackScores, ScoredCell, write_scores
-from resemblance.bench.ranking.ranking import SERIES, SHIPPED, packs_of
-from resemblance.bench.ranking.score_file import saved_scores
-from resemblance.bench.ranking.scoring import card_of, code_of, score_all
+from resemblance.bench.ranking.ranking import DEFAULT_PACK_SERIES, SHIPPED, packs_of
+from resemblance.bench.ranking.score_file import read_scores_if_any
+from resemblance.bench.ranking.scoring import measure_card, measure_code_hash, score_all
 from resemblance.bench.reliability import RELIABILITY
 from resemblance.bench.resi.cases import six_tests
 from resemblance.models.model_folder import read_subjects
-from resemblance.report.numbers import counted
-from resemblance.report.output import show
+from resemblance.report.numbers import count_with_noun
+from resemblance.report.output import print_tables
 from resemblance.report.terminal import plain_table
 
 TOLERANCE = 1e-6  # by which a score may differ on another machine
@@ -46,7 +46,7 @@ Difference = tuple[str, str, str, str, str]  # a row of the table
 def is_current(scores: PackScores | None, pack: Pack, measure: rs.Measure) -> bool:
     """Whether the scores of a measure on a pack are there, of the code that computes it now."""
     return scores is not None and (scores.manifest, scores.measure, scores.code) == (
-        pack.manifest.sha256, card_of(measure), code_of(measure)
+        pack.manifest.sha256, measure_card(measure), measure_code_hash(measure)
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def outstanding(
     packs: Sequence[Pack], measures: Sequence[rs.Measure], file: Path
 ) -> list[tuple[rs.Measure, Pack]]:
     """Return the scores that the file lacks, those on the packs that take longest first."""
-    known = {(s.measure.spec, s.pack): s for s in saved_scores(file)}
+    known = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
     return [
         (measure, pack)
         for pack in packs
@@ -68,8 +68,8 @@ def reliabilities(pack: Pack) -> dict[str, float]:
     name of the cell, computed from the inputs in the pack; nothing of a pack that states it."""
     if pack.manifest.suite != "resi" or RELIABILITY in pack.manifest.facts:
         return {}
-    cases = six_tests(read_subjects(pack.folder / MODELS)).cases
-    return {cell_name(c.cell): c.reliability for c in cases if c.reliability is not None}
+    cases = six_tests(read_subjects(pack.folder / PACK_MODELS_FOLDER)).cases
+    return {task_name(c.cell): c.reliability for c in cases if c.reliability is not None}
 
 
 def with_reliabilities(scores: PackScores, known: dict[str, float]) -> PackScores:
@@ -105,7 +105,7 @@ def check(
     tolerance: float = TOLERANCE,
 ) -> list[Difference]:
     """Compute scores again, and return where the scores in the file differ."""
-    known = {(s.measure.spec, s.pack): s for s in saved_scores(file)}
+    known = {(s.measure.spec, s.pack): s for s in read_scores_if_any(file)}
     work = [(measure, pack) for pack in packs for measure in measures]
     rows = list[Difference]()
     with ProcessPoolExecutor(jobs) as pool:
@@ -163,7 +163,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measures", nargs="*")
     parser.add_argument("--check", action="store_true", help="compare with the file; write nothing")
-    parser.add_argument("--series", default=SERIES)
+    parser.add_argument("--series", default=DEFAULT_PACK_SERIES)
     parser.add_argument("--packs", type=Path, nargs="*", help="archives, instead of a series")
     parser.add_argument("--file", type=Path, default=SHIPPED, help="the file of scores")
     parser.add_argument("--jobs", type=int, default=2)
@@ -177,11 +177,11 @@ def main(arguments: Iterable[str] | None = None) -> int:
         return 0
     rows = check(packs, measures, options.file, options.jobs)
     if not rows:
-        number = counted(len(measures), "measure")
+        number = count_with_noun(len(measures), "measure")
         print(f"{number} on {len(packs)} packs: no score differs by more than {TOLERANCE:g}")
         return 0
     more = [f"and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
-    show([plain_table(HEADER, rows[:SHOWN], right=(3, 4)), *more])
+    print_tables([plain_table(HEADER, rows[:SHOWN], right=(3, 4)), *more])
     return 1
 
 

@@ -27,10 +27,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def shrink() -> None:
         monkeypatch.setattr(arrays, "BLOCK_HEIGHT", 7)
-        monkeypatch.setattr(distances, "GATHERED", 1)
-        monkeypatch.setattr(heat, "COLUMNS", 7)
-        monkeypatch.setattr(rectangles, "ROWS", 5)
-        monkeypatch.setattr(rectangles, "COLUMNS", 7)
+        monkeypatch.setattr(distances, "MAX_GATHERED_NUMBERS", 1)
+        monkeypatch.setattr(heat, "IDENTITY_COLUMNS_PER_BLOCK", 7)
+        monkeypatch.setattr(rectangles, "BLOCK_ROWS", 5)
+        monkeypatch.setattr(rectangles, "BLOCK_COLUMNS", 7)
 
     return shrink
 

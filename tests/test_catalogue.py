@@ -15,8 +15,8 @@ import pytest
 from factories.measures import declared
 
 import resemblance as rs
-from resemblance.contracts._measure import FAMILIES
-from resemblance.contracts.claims import INVARIANCES, implied
+from resemblance.contracts._measure import MEASURE_FAMILIES
+from resemblance.contracts.claims import INVARIANCES, implied_invariances
 from resemblance.intermediates import points
 
 TABLE_2 = [
@@ -54,8 +54,8 @@ def test_every_measure_is_described(subtests):
             assert "Reference: " in text
             assert m.summary.endswith(".")
             assert ":" in m.summary
-            assert m.family in FAMILIES
-            assert m.invariant_to == implied(m.invariant_to)
+            assert m.family in MEASURE_FAMILIES
+            assert m.invariant_to == implied_invariances(m.invariant_to)
             assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.reference)
             assert m.range[0] < m.range[1]
             assert not (m.metric and m.larger_is_more_similar)
@@ -217,9 +217,9 @@ def test_mistakes_are_named_with_a_remedy(subtests):
 
 
 def test_what_is_suggested_exists():
-    from resemblance.base.text import ALIASES
+    from resemblance.base.text import INVARIANCE_SYNONYMS
 
-    for name in ALIASES.values():
+    for name in INVARIANCE_SYNONYMS.values():
         assert name in INVARIANCES or rs.get_measure(name)
 
 
@@ -318,11 +318,11 @@ def test_the_signature_is_the_one_it_is_called_with(rng):
 
 
 def test_implied_invariances():
-    assert implied({"affine"}) == set(INVARIANCES)
-    assert implied({"orthogonal"}) == {"orthogonal", "permutation"}
-    assert implied({"invertible_linear", "translation"}) == set(INVARIANCES)
+    assert implied_invariances({"affine"}) == set(INVARIANCES)
+    assert implied_invariances({"orthogonal"}) == {"orthogonal", "permutation"}
+    assert implied_invariances({"invertible_linear", "translation"}) == set(INVARIANCES)
     with pytest.raises(ValueError, match="unknown invariances"):
-        implied({"rotation"})
+        implied_invariances({"rotation"})
 
 
 @declared("MeanDiff", larger_is_more_similar=False, range=(0, np.inf), invariant_to={"permutation"})
@@ -347,8 +347,8 @@ def test_a_user_writes_a_measure_and_compares_it_beside_the_others(rng):
 
 def test_a_measure_that_calls_measures_computes_their_cross_product_once(rng, monkeypatch):
     taken = []  # a cross product transposes the points of one representation
-    transposed = points.transposed
-    monkeypatch.setattr(points, "transposed", lambda x: taken.append(x) or transposed(x))
+    transposed = points.transpose_matrix
+    monkeypatch.setattr(points, "transpose_matrix", lambda x: taken.append(x) or transposed(x))
 
     @declared("Three", range=(-1, 3))
     def three(x, y):

@@ -18,9 +18,9 @@ def test_every_measure_statistic_and_suite_has_an_entry_with_an_address():
     names = [*SUITES, "drift", "joint"]
     names += [m.name for m in (*rs.list_measures(), *rs.list_statistics())]
     for name in names:
-        for key in citations.keys_of(name):
-            assert citations.entry(key).startswith("@")
-            assert str(citations.url_of(key)).startswith("https://")
+        for key in citations.citation_keys(name):
+            assert citations.bibtex_entry(key).startswith("@")
+            assert str(citations.citation_url(key)).startswith("https://")
 
 
 def test_each_work_is_cited_once_and_in_order():
@@ -32,7 +32,7 @@ def test_each_work_is_cited_once_and_in_order():
 
 def test_the_software_is_cited_as_in_its_citation_file():
     facts = (ROOT / "CITATION.cff").read_text()
-    entry = citations.entry("resemblance")
+    entry = citations.bibtex_entry("resemblance")
     assert re.search(r"^version: (\S+)$", facts, flags=re.MULTILINE)[1] in entry
     assert re.search(r'name: "(.*)"', facts)[1] in entry
     title = re.search(r'^title: "(.*)"', facts, flags=re.MULTILINE)[1]
@@ -48,8 +48,11 @@ def test_an_unknown_name_is_an_error_with_the_closest_one(name, hint):
 
 
 def test_a_doi_is_an_address_and_an_unknown_work_has_none():
-    assert citations.url_of("szekely2007measuring") == "https://doi.org/10.1214/009053607000000505"
-    assert citations.url_of("nobody1900nothing") is None
+    assert (
+        citations.citation_url("szekely2007measuring")
+        == "https://doi.org/10.1214/009053607000000505"
+    )
+    assert citations.citation_url("nobody1900nothing") is None
 
 
 def test_the_wheel_contains_the_bibliography():
@@ -58,10 +61,14 @@ def test_the_wheel_contains_the_bibliography():
 
 
 def test_works_are_named_by_authors_and_year():
-    assert citations.short("kornblith2019similarity") == "Kornblith et al. 2019"
-    assert citations.short("boixadsera2022gulp") == "Boix-Adserà et al. 2022"
-    assert citations.short("velickovic2018graph") == "Veličković et al. 2018"
-    assert citations.short("allal2025smollm2") == "Ben Allal et al. 2025"
-    assert citations.short("wang2020understanding") == "Wang and Isola 2020"
-    assert citations.short("raju2026geometric").endswith(" 2026")
-    assert not [key for key in citations.entries() if set("\\\\{}") & set(citations.short(key))]
+    assert citations.short_citation("kornblith2019similarity") == "Kornblith et al. 2019"
+    assert citations.short_citation("boixadsera2022gulp") == "Boix-Adserà et al. 2022"
+    assert citations.short_citation("velickovic2018graph") == "Veličković et al. 2018"
+    assert citations.short_citation("allal2025smollm2") == "Ben Allal et al. 2025"
+    assert citations.short_citation("wang2020understanding") == "Wang and Isola 2020"
+    assert citations.short_citation("raju2026geometric").endswith(" 2026")
+    assert not [
+        key
+        for key in citations.bibliography()
+        if set("\\\\{}") & set(citations.short_citation(key))
+    ]

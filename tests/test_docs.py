@@ -25,7 +25,7 @@ import write_tables
 from pieces import FAMILY_TITLES
 
 import resemblance as rs
-from resemblance.base.extras import packages_of
+from resemblance.base.extras import packages_in_extra
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -299,7 +299,7 @@ def test_the_first_install_of_the_readme_serves_its_examples() -> None:
     text = (ROOT / "README.md").read_text()
     first = re.search(r"pip install ['\"]?\.\[([\w,]+)\]", text)
     assert first is not None
-    packages = {package for extra in first[1].split(",") for package in packages_of(extra)}
+    packages = {package for extra in first[1].split(",") for package in packages_in_extra(extra)}
     assert packages >= {"torch", "jinja2", "transformers", "safetensors", "PIL", "matplotlib"}
     assert text.index("pip install") < text.index("$ resemblance")
 

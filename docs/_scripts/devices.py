@@ -18,7 +18,7 @@ import torch
 
 import resemblance as rs
 from resemblance.base import arrays
-from resemblance.data.representation import finite
+from resemblance.data.representation import check_all_finite
 
 TABLE = Path(__file__).parents[1] / "_generated" / "devices.md"
 SAMPLES, FEATURES, OTHERS, CLASSES = 61, 14, 17, 5
@@ -56,7 +56,7 @@ def largest_that_leaves(m: rs.Measure) -> str:
     """Return the kind of the largest array that a measure copies from tensors to the host."""
     x, y = (rs.Representation(data) for data in data_for(m))
     for r in (x, y):
-        finite(r)  # that the data are numbers is no part of a measure
+        check_all_finite(r)  # that the data are numbers is no part of a measure
     with watching() as shapes:
         for_few(m)(x, y)
     return max((kind_of(shape) for shape in shapes), key=KINDS.index, default=KINDS[0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import resemblance as rs
-from resemblance.inference.intervals import kind_of
-from resemblance.inference.reordered_views import moves_of
+from resemblance.inference.intervals import interval_kind
+from resemblance.inference.reordered_views import find_axis_rules
 from resemblance.significance.orders import Design
 
 ROTATION = "the best rotation depends on the pair: a sum of singular values, not of their squares"
@@ -120,7 +120,7 @@ def inference_rows(m: rs.Measure) -> dict[str, str]:
     chance = "exact" if m.chance or m.product else "from orders"
     if WITHOUT_PRODUCT.get(m.name) == UNPAIRED:
         chance = "is the value"
-    views = "carried" if moves_of(m).of_view is not None else "computed anew"
+    views = "carried" if find_axis_rules(m).of_view is not None else "computed anew"
     return {
         "p-values": p_values(m),
         "intervals": intervals(m),
@@ -139,6 +139,6 @@ def p_values(m: rs.Measure) -> str:
 
 def intervals(m: rs.Measure) -> str:
     """Return how intervals come about; if by groups, why."""
-    kind = kind_of(m, Design(SAMPLES), WIDEST)
+    kind = interval_kind(m, Design(SAMPLES), WIDEST)
     reason = WITHOUT_LEFT_OUT.get(m.name)
     return f"{KINDS[kind]}: {reason}" if kind == "groups" and reason else KINDS[kind]

@@ -23,9 +23,9 @@ from pieces import FAMILY_TITLES, interval, invariances, markdown, section, shor
 
 import resemblance as rs
 from resemblance.bench.ranking import read_board
-from resemblance.contracts._measure import FAMILIES
+from resemblance.contracts._measure import MEASURE_FAMILIES
 from resemblance.contracts.claims import INVARIANCES
-from resemblance.contracts.streamed import STREAMS, needs_of
+from resemblance.contracts.streamed import STREAMING_ANSWERS, stream_requirements
 from resemblance.significance import Places
 
 NEAR = (
@@ -165,7 +165,7 @@ def claims_table(m: rs.Measure) -> str:
             ", ".join(invariances(m.invariant_to)) or "none of the transformations below",
         ),
         ("changed by", ", ".join(invariances(set(INVARIANCES) - m.invariant_to)) or "none of them"),
-        ("of a stream", STREAMS[needs_of(m)]),
+        ("of a stream", STREAMING_ANSWERS[stream_requirements(m)]),
         ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
         ("deterministic", "yes" if m.deterministic else "no"),
         ("samples", f"at least {m.min_samples}"),
@@ -291,7 +291,7 @@ HEAD = ("measure, label", "in short", "range", "ignores", "also")
 
 def all_measures() -> str:
     """Return a table for each family, below its heading."""
-    return "\n\n".join(f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}" for f in FAMILIES)
+    return "\n\n".join(f"### {FAMILY_TITLES[f]}\n\n{family_table(f)}" for f in MEASURE_FAMILIES)
 
 
 def family_table(family: str) -> str:
@@ -300,7 +300,7 @@ def family_table(family: str) -> str:
 
 def sidebar() -> str:
     """Return the pages of all measures as entries of the sidebar, which the page does not show."""
-    return "\n\n".join(map(family_pages, FAMILIES))
+    return "\n\n".join(map(family_pages, MEASURE_FAMILIES))
 
 
 def family_pages(family: str) -> str:

@@ -24,7 +24,7 @@ from resemblance.bench.case import Case, Part, Score
 from resemblance.bench.grounding import Block, Rule, by_group, by_reference, concordance, spearman
 from resemblance.bench.reliability import reliability
 from resemblance.bench.scoring import score
-from resemblance.bench.stability.perturbed import rounded
+from resemblance.bench.stability.perturbed import quantize_weights
 from resemblance.catalogue import get_measures
 
 MEASURES = ("cka", "cka[estimator=debiased]", "procrustes", "mutual_knn", "jaccard", "rsa", "svcca")
@@ -71,7 +71,7 @@ def networks(seeds: Iterable[int]) -> list[Network]:
 
 
 def _rounded(weights: Iterable[np.ndarray], bits: int) -> list[np.ndarray]:
-    return list(rounded({str(i): w for i, w in enumerate(weights)}, bits).values())
+    return list(quantize_weights({str(i): w for i, w in enumerate(weights)}, bits).values())
 
 
 def _run(

@@ -8,20 +8,20 @@ from typing import Any, TypeAlias
 
 from papers.judging import Claims, Evidence, NoData, claim, judged
 from resemblance.bench.sensitivity.findings import (
-    CKA,
-    NAMES,
-    PROCRUSTES,
-    PWCCA,
+    DING_LABELS,
+    PAPER_CKA,
+    PAPER_PROCRUSTES,
+    PAPER_PWCCA,
     Findings,
-    shares_deleted,
+    deleted_shares,
 )
-from resemblance.bench.sensitivity.page import NUMBERS
+from resemblance.bench.sensitivity.page import BENCHMARK_NUMBERS
 from resemblance.bench.sensitivity.tables import contrasts_by_layer
 from resemblance.sections.claims import Claim
 
 ByBenchmark: TypeAlias = Mapping[str, Sequence[Findings]]
 Judgement: TypeAlias = tuple[str, tuple[bool, ...]]  # the numbers in words, which parts hold
-SHORT = {PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA"}
+SHORT = {PAPER_PROCRUSTES: "Procrustes", PAPER_CKA: "CKA", PAPER_PWCCA: "PWCCA"}
 THREE = tuple(SHORT)
 LATE = 5 / 12  # layers 8 to 12 of 12
 # Shares of farther layers with which a measure fails and passes the specificity test.
@@ -70,11 +70,11 @@ def mean_correlation(findings: Findings, spec: str) -> float:
     """Return the mean of Spearman's correlation of a measure; ``NoData``, with the reason, without
     one."""
     if spec not in findings.correlations.measures:
-        raise NoData(f"{NAMES[spec]} is not among the measures of this run")
+        raise NoData(f"{DING_LABELS[spec]} is not among the measures of this run")
     value = findings.correlations.mean(spec)
     if value is None:
         reason = findings.failed.get(spec, "it has no correlation somewhere")
-        raise NoData(f"{NAMES[spec]} has no mean: {reason}")
+        raise NoData(f"{DING_LABELS[spec]} has no mean: {reason}")
     return value
 
 
@@ -103,7 +103,7 @@ def specificity(findings: Findings) -> Judgement:
     shares = [depths[spec].exceeding[middle] if spec in depths else None for spec in THREE]
     for spec, share in zip(THREE, shares):
         if share is None or share != share:
-            raise NoData(f"no distances by {NAMES[spec]} in the middle layer")
+            raise NoData(f"no distances by {DING_LABELS[spec]} in the middle layer")
     p, c, w = (float(share) for share in shares if share is not None)
     text = f"PWCCA {w:.2f}, CKA {c:.2f}, Procrustes {p:.2f}"
     return text, (w <= FAILS, c > PASSES, p > PASSES)
@@ -135,8 +135,8 @@ def insensitivity(findings: Findings) -> Judgement:
         if spec not in curves or curves[spec].unknown:
             absent = "it is not among the measures of this run, or sees nothing at all"
             why = curves[spec].unknown if spec in curves else absent
-            raise NoData(f"{NAMES[spec]} has no curve: {why}")
-    shares = shares_deleted(members)
+            raise NoData(f"{DING_LABELS[spec]} has no curve: {why}")
+    shares = deleted_shares(members)
     accuracies = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
     probe, words, detected = dict(zip(shares, accuracies)), [], []
     for spec in THREE:
@@ -190,8 +190,8 @@ def late_layers(findings: Findings) -> Judgement:
     layers = list(dict.fromkeys(layer for layer, _ in findings.correlations.names))
     late = layers[-max(1, round(LATE * len(layers))) :]
     ends = dict[str, list[tuple[float, float]]]()
-    for other in (CKA, PWCCA):
-        contrasts = contrasts_by_layer(findings.correlations, PROCRUSTES, other)
+    for other in (PAPER_CKA, PAPER_PWCCA):
+        contrasts = contrasts_by_layer(findings.correlations, PAPER_PROCRUSTES, other)
         ends[other] = [
             (c.low, c.high)
             for layer in late
@@ -199,10 +199,14 @@ def late_layers(findings: Findings) -> Judgement:
         ]
         if len(ends[other]) < len(late):
             raise NoData(
-                f"no interval for {NAMES[PROCRUSTES]} - {NAMES[other]}: too few models, or failed "
+                f"no interval for {DING_LABELS[PAPER_PROCRUSTES]} - {DING_LABELS[other]}: too few "
+                "models, or failed "
                 "comparisons"
             )
-    over, under = [low > 0 for low, _ in ends[CKA]], [high < 0 for _, high in ends[PWCCA]]
+    over, under = (
+        [low > 0 for low, _ in ends[PAPER_CKA]],
+        [high < 0 for _, high in ends[PAPER_PWCCA]],
+    )
     text = (
         f"of {len(late)} late layers Procrustes > CKA in {sum(over)}, PWCCA > Procrustes in "
         f"{sum(under)}"
@@ -241,17 +245,18 @@ def best_overall(by_benchmark: ByBenchmark) -> Evidence:
 def _in_all_benchmarks(by_benchmark: ByBenchmark) -> list[tuple[str, list[Findings]]]:
     """Return the findings of every family in the four benchmarks; ``NoData`` where one is
     missing."""
-    if missing := [name for name in NUMBERS if not by_benchmark.get(name)]:
+    if missing := [name for name in BENCHMARK_NUMBERS if not by_benchmark.get(name)]:
         raise NoData(
             f"all four benchmarks are needed; without models or not run: {', '.join(missing)}"
         )
     members: dict[str, list[Findings]] = {}
-    for findings in (f for name in NUMBERS for f in by_benchmark[name]):
+    for findings in (f for name in BENCHMARK_NUMBERS for f in by_benchmark[name]):
         members.setdefault(findings.family.title, []).append(findings)
     for title, some in members.items():
-        if len(some) < len(NUMBERS):
+        if len(some) < len(BENCHMARK_NUMBERS):
             raise NoData(
-                f"{title} makes {len(some)} of the {len(NUMBERS)} benchmarks over which the "
+                f"{title} makes {len(some)} of the {len(BENCHMARK_NUMBERS)} benchmarks over which "
+                "the "
                 "claim averages"
             )
     return list(members.items())
@@ -269,7 +274,7 @@ def no_dominance(by_benchmark: ByBenchmark) -> Evidence:
         for findings in families:
             values = {spec: mean_correlation(findings, spec) for spec in THREE}
             first = [spec for spec, value in values.items() if value == max(values.values())]
-            best[f"{NUMBERS[name]} {findings.family.title}"] = first
+            best[f"{BENCHMARK_NUMBERS[name]} {findings.family.title}"] = first
     if len(best) < 2:
         raise NoData("two benchmarks, or models of two kinds, are needed")
     everywhere = set.intersection(*map(set, best.values()))

@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from papers.published import PublishedValue, published
 from resemblance.bench.sensitivity.findings import (
-    CKA,
-    NAMES,
-    PROCRUSTES,
-    PWCCA,
-    QUALITIES,
+    CORRELATION_NAMES,
+    DING_LABELS,
+    PAPER_CKA,
+    PAPER_PROCRUSTES,
+    PAPER_PWCCA,
+    CorrelationName,
     Findings,
-    Quality,
-    name_of,
+    ding_label,
 )
-from resemblance.bench.sensitivity.page import NUMBERS, mean_or_none
-from resemblance.sections.sections import Entry, Table
+from resemblance.bench.sensitivity.page import BENCHMARK_NUMBERS, mean_or_none
+from resemblance.sections.sections import Table, TableEntry
 
 from .claims import SHORT, ByBenchmark
 
-BY_LAYER: Mapping[Quality, tuple[str, ...]] = {
+BY_LAYER: Mapping[CorrelationName, tuple[str, ...]] = {
     "spearman": ("3", "5", "7", "9", "11", "13"),
     "kendall": ("4", "6", "8", "10", "12", "14"),
 }
-CORRUPTIONS: Mapping[Quality, str] = {"spearman": "16", "kendall": "17"}
+CORRUPTIONS: Mapping[CorrelationName, str] = {"spearman": "16", "kendall": "17"}
 ALIKE: Mapping[str, str] = {  # our corruption by the paper's
     "gaussian_noise": "gaussian_noise", "shot_noise": "shot_noise",
     "impulse_noise": "impulse_noise", "gaussian_blur": "blur", "brightness": "brightness",
@@ -45,8 +45,8 @@ def published_tables(by_benchmark: ByBenchmark) -> list[Table]:
     """Return the tables of the paper that the run has numbers for, each next to ours."""
     language = _of_domain(by_benchmark, "language")
     vision = _of_domain({"pretraining": by_benchmark.get("pretraining", ())}, "vision")
-    tables = [_table_1(by_benchmark, quality) for quality in QUALITIES]
-    for quality in QUALITIES:
+    tables = [_table_1(by_benchmark, quality) for quality in CORRELATION_NAMES]
+    for quality in CORRELATION_NAMES:
         if language:
             tables.append(by_layer(language, quality))
         if vision:
@@ -63,7 +63,7 @@ def _of_domain(by_benchmark: ByBenchmark, domain: str) -> dict[str, Findings]:
 def leaders(by_benchmark: ByBenchmark) -> Table:
     """Return our correlations of the three measures of the paper, and the best of all measures."""
     columns = {
-        f"{NUMBERS[name]} {findings.family.domain}": findings
+        f"{BENCHMARK_NUMBERS[name]} {findings.family.domain}": findings
         for name, families in by_benchmark.items()
         for findings in families
     }
@@ -74,7 +74,7 @@ def leaders(by_benchmark: ByBenchmark) -> Table:
     }
     values["mean"] = {spec: mean_or_none(of[spec] for of in values.values()) for spec in specs}
     labels = {spec: label for f in columns.values() for spec, label in f.labels.items()}
-    heads = {**SHORT, PWCCA: "PWCCA, all directions"}
+    heads = {**SHORT, PAPER_PWCCA: "PWCCA, all directions"}
     records = [
         {
             "benchmark": where,
@@ -92,18 +92,18 @@ def _best(values: Mapping[str, float | None], labels: Mapping[str, str]) -> str 
     if not finite:
         return None
     spec = max(finite, key=finite.__getitem__)
-    return f"{name_of(spec, labels)} {finite[spec]:.2f}"
+    return f"{ding_label(spec, labels)} {finite[spec]:.2f}"
 
 
 # ------------------------------------------------------------------------------ tables of the paper
 
-Record = dict[str, Entry]
+Record = dict[str, TableEntry]
 # of a printed cell: what its row is of, where ours are from, our findings, and which of their cells
 Row = Callable[[PublishedValue], tuple[Record, Record, Findings | None, Sequence[int] | None]]
 
 
 def _records(
-    cells: Iterable[PublishedValue], names: Mapping[str, str], quality: Quality, row: Row
+    cells: Iterable[PublishedValue], names: Mapping[str, str], quality: CorrelationName, row: Row
 ) -> list[Record]:
     """Return a record for every printed row: what it is of, the paper's values, and ours; where
     the paper prints a wrong value, the right one."""
@@ -129,11 +129,14 @@ def _records(
     return records
 
 
-def _table_1(by_benchmark: ByBenchmark, quality: Quality) -> Table:
+def _table_1(by_benchmark: ByBenchmark, quality: CorrelationName) -> Table:
     """The rows of the paper's Table 1, and our correlation for the same benchmark and domain."""
 
     def row(cell: PublishedValue) -> tuple[Record, Record, Findings | None, None]:
-        what = {"the paper's row": f"{NUMBERS[cell.test]} {cell.dataset}", "domain": cell.domain}
+        what = {
+            "the paper's row": f"{BENCHMARK_NUMBERS[cell.test]} {cell.dataset}",
+            "domain": cell.domain,
+        }
         return {**what}, {}, _of_domain(by_benchmark, cell.domain).get(cell.test), None
 
     cells = [c for c in published("1", paper="ding") if c.quality == quality]
@@ -141,7 +144,7 @@ def _table_1(by_benchmark: ByBenchmark, quality: Quality) -> Table:
         "Ours: the same benchmark on our models of that domain, with other data and "
         "functionalities."
     )
-    note += f" {AUDIT}" if quality == QUALITIES[0] else ""
+    note += f" {AUDIT}" if quality == CORRELATION_NAMES[0] else ""
     return Table.of(
         _records((c for c in cells if c.test != "average"), SHORT, quality, row),
         f"paper {quality}",
@@ -150,7 +153,7 @@ def _table_1(by_benchmark: ByBenchmark, quality: Quality) -> Table:
     )
 
 
-def by_layer(language: Mapping[str, Findings], quality: Quality) -> Table:
+def by_layer(language: Mapping[str, Findings], quality: CorrelationName) -> Table:
     """Return the paper's tables by layer with the corresponding layer of our language models."""
 
     def row(cell: PublishedValue) -> tuple[Record, Record, Findings, Sequence[int]]:
@@ -161,7 +164,7 @@ def by_layer(language: Mapping[str, Findings], quality: Quality) -> Table:
 
     cells = [cell for table in BY_LAYER[quality] for cell in published(table, paper="ding")]
     return Table.of(
-        _records((cell for cell in cells if cell.test in language), NAMES, quality, row),
+        _records((cell for cell in cells if cell.test in language), DING_LABELS, quality, row),
         f"paper layers {quality}",
         f"The paper's layers and ours: {quality.capitalize()}",
         "The paper's Tables 3 to 14. Ours: the language models, mean over functionalities, in the "
@@ -183,7 +186,7 @@ def _corresponding_layer(findings: Findings, test: str, architecture: str) -> st
     return layers[max(1, round(int(number) / depth * len(layers))) - 1]
 
 
-def by_corruption(vision: Findings, quality: Quality) -> Table:
+def by_corruption(vision: Findings, quality: CorrelationName) -> Table:
     """Return the paper's table by corruption with the same corruption of our vision models."""
 
     def row(cell: PublishedValue) -> tuple[Record, Record, Findings, Sequence[int] | None]:
@@ -193,7 +196,7 @@ def by_corruption(vision: Findings, quality: Quality) -> Table:
         where: Record = {"our corruption": "mean of all" if is_average else name}
         return {"corruption": cell.dataset}, where, vision, None if is_average else of
 
-    two = {spec: NAMES[spec] for spec in (PROCRUSTES, CKA)}
+    two = {spec: DING_LABELS[spec] for spec in (PAPER_PROCRUSTES, PAPER_CKA)}
     return Table.of(
         _records(published(CORRUPTIONS[quality], paper="ding"), two, quality, row),
         f"paper corruptions {quality}",

@@ -14,8 +14,8 @@ from itertools import groupby, pairwise
 
 from papers.judging import Claims, Evidence, NoData, claim, judged, number
 from resemblance.bench.manifolds import values
-from resemblance.bench.manifolds.page import NAMES
-from resemblance.bench.manifolds.values import CLUSTERS, Measured
+from resemblance.bench.manifolds.page import MKA_PAPER_LABELS
+from resemblance.bench.manifolds.values import ORIGINAL_CLUSTER_COUNTS, Measured
 from resemblance.sections.claims import Claim
 
 Curve = Mapping[float, float]
@@ -36,7 +36,7 @@ def _taking_part(run: Measured, measures: Iterable[str]) -> list[str]:
     chosen = list(measures)
     for measure in chosen:
         if measure not in run.measures:
-            raise NoData(f"the run lacks {NAMES.get(measure, measure)}")
+            raise NoData(f"the run lacks {MKA_PAPER_LABELS.get(measure, measure)}")
     return chosen
 
 
@@ -54,7 +54,7 @@ def _taus_over_k(
 ) -> dict[int, float]:
     taus = values.taus_over_k(run, measure, experiment, at)
     if not taus:
-        raise NoData(f"the run lacks {NAMES[measure]} over numbers of neighbours")
+        raise NoData(f"the run lacks {MKA_PAPER_LABELS[measure]} over numbers of neighbours")
     return taus
 
 
@@ -101,7 +101,7 @@ def _two(value: float) -> str:
 
 
 def _listed(taus: Mapping[str, float]) -> str:
-    return ", ".join(f"{NAMES[m]} {_two(t)}" for m, t in taus.items())
+    return ", ".join(f"{MKA_PAPER_LABELS[m]} {_two(t)}" for m, t in taus.items())
 
 
 def _runs(taus: Mapping[int, float]) -> str:
@@ -117,7 +117,8 @@ def _runs(taus: Mapping[int, float]) -> str:
 def _ends(curves: Mapping[str, Curve], name: str) -> str:
     """Write how every measure begins and ends along something."""
     return "; ".join(
-        f"{NAMES[m]} {_first(c):.3f} ({name} {min(c):g}) → {_last(c):.3f} ({name} {max(c):g})"
+        f"{MKA_PAPER_LABELS[m]} {_first(c):.3f} ({name} {min(c):g}) → {_last(c):.3f} ({name} "
+        f"{max(c):g})"
         for m, c in curves.items()
     )
 
@@ -188,12 +189,12 @@ SPLIT(
     "M6",
     "Clusters: MKA finds the order for all k",
     "|τ| = 1.0 for k = 5 to 250; of all from 2 to 12, 1.0 for k ≥ 50 and 0.96 for k ≤ 25",
-)(partial(_always, "clusters", CLUSTERS))
+)(partial(_always, "clusters", ORIGINAL_CLUSTER_COUNTS))
 SPLIT(
     "M7",
     "Clusters: kCKA finds it for small k only and fails from about 100",
     "|τ| = 1.0 for k ≤ 50, 0.71 (100), 0.62 (150), 0.14 (200), 0.62 (250)",
-)(partial(_small_k_only, "clusters", CLUSTERS, 100))
+)(partial(_small_k_only, "clusters", ORIGINAL_CLUSTER_COUNTS, 100))
 
 
 @SPLIT(
@@ -202,7 +203,7 @@ SPLIT(
     "|τ|: RTD 1.0, CKA 0.24, SVCCA 0.14, CKA-RBF (δ 0.2) 0.24, IMD 0.24 to 0.43",
 )
 def clusters_of_others(run: Measured) -> Evidence:
-    taus = _taus(run, "clusters", (RTD, CKA, SVCCA, RBF_20, IMD), CLUSTERS)
+    taus = _taus(run, "clusters", (RTD, CKA, SVCCA, RBF_20, IMD), ORIGINAL_CLUSTER_COUNTS)
     note = (
         "CKA-RBF orders the clusters the wrong way round, which |τ| does not tell. With two "
         "clusters of equal size the median distance lies between two modes, and counting the "
@@ -226,10 +227,11 @@ def roll_peaks(run: Measured) -> Evidence:
     curves = _curves(run, "swiss_roll", "at", (*peaks, RBF))
     least = min(curves[RBF], key=lambda r: curves[RBF][r])
     words = [
-        f"{NAMES[m]} {curves[m][0.0]:.3f} at r 0, {max(curves[m].values()):.3f} at {peaks[m]:g}"
+        f"{MKA_PAPER_LABELS[m]} {curves[m][0.0]:.3f} at r 0, {max(curves[m].values()):.3f} at "
+        f"{peaks[m]:g}"
         for m in peaks
     ]
-    low = f"{NAMES[RBF]} least at {least:g} ({curves[RBF][least]:.3f})"
+    low = f"{MKA_PAPER_LABELS[RBF]} least at {least:g} ({curves[RBF][least]:.3f})"
     return Evidence(
         "; ".join([*words, low]),
         (*(abs(p - 0.5) <= 0.1 for p in peaks.values()), abs(least - 0.5) <= 0.1),
@@ -303,7 +305,7 @@ def perturbed_over_d(run: Measured) -> Evidence:
 def perturbed_over_k(run: Measured) -> Evidence:
     d = max((p.d for p in run.of("perturbed") if p.over_k), default=0)
     curves = _curves(run, "perturbed", "k", (MKA, KCKA_CODE), d=d)
-    words = "; ".join(f"{NAMES[m]} {_span(c.values())}" for m, c in curves.items())
+    words = "; ".join(f"{MKA_PAPER_LABELS[m]} {_span(c.values())}" for m, c in curves.items())
     return Evidence(
         f"d {d}: {words}",
         (_width(curves[MKA]) < 0.07, _width(curves[KCKA_CODE]) > _width(curves[MKA])),
@@ -320,7 +322,9 @@ def lost_over_k(run: Measured) -> Evidence:
     curves = _curves(run, "lost", "k", (MKA, KCKA_CODE), d=d)
     kcka = curves[KCKA_CODE]
     low = [k for k, value in kcka.items() if value < 0.1]
-    words = "; ".join(f"{NAMES[m]} {_first(c):.3f} to {_last(c):.3f}" for m, c in curves.items())
+    words = "; ".join(
+        f"{MKA_PAPER_LABELS[m]} {_first(c):.3f} to {_last(c):.3f}" for m, c in curves.items()
+    )
     note = f"kCKA is below 0.1 from k = {min(low):g}" if low else ""
     return Evidence(
         f"d {d}: {words}",
@@ -336,7 +340,7 @@ def lost_over_k(run: Measured) -> Evidence:
 )
 def lost(run: Measured) -> Evidence:
     lost = _grades(run, "lost", (MKA, KCKA_CODE, CKA))
-    values = "; ".join(f"{NAMES[m]} {v:.3f}" for m, v in lost.items())
+    values = "; ".join(f"{MKA_PAPER_LABELS[m]} {v:.3f}" for m, v in lost.items())
     note = (
         "the unit diagonal that all kernels share keeps MKA from 0: subtract the baseline "
         "(baseline=permutation)"
@@ -356,7 +360,7 @@ def moved(run: Measured) -> Evidence:
     settled = tuple(abs(tails[m][0] - tails[m][1]) < 0.01 for m in (MKA, KCKA_CODE))
     fell = _first(curves[CKA]) - _last(curves[CKA]) > 0.3
     words = "; ".join(
-        f"{NAMES[m]} {_first(c):.3f} to {tails[m][0]:.3f}, {tails[m][1]:.3f}"
+        f"{MKA_PAPER_LABELS[m]} {_first(c):.3f} to {tails[m][0]:.3f}, {tails[m][1]:.3f}"
         for m, c in curves.items()
     )
     return Evidence(f"d {d}, first to last two t: {words}", (*settled, fell))

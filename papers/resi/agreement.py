@@ -23,12 +23,12 @@ from resemblance.base.rng import generator
 from resemblance.bench.case import Score
 from resemblance.bench.grounding import Rule, apply, spearman
 from resemblance.bench.resi import Evaluation, load_evaluation, result_of
-from resemblance.bench.resi.cases import QUALITIES, TESTS
-from resemblance.bench.resi.page import models_of
-from resemblance.bench.resi.rules import RULES
-from resemblance.bench.study_models import ModelFamily, readable
+from resemblance.bench.resi.cases import QUALITY_TITLES, TEST_TITLES
+from resemblance.bench.resi.page import compared_models
+from resemblance.bench.resi.rules import RULES_BY_PROTOCOL
+from resemblance.bench.study_models import ModelFamily, display_names
 from resemblance.comparison.comparison import MeasureInfo
-from resemblance.sections.values import known
+from resemblance.sections.values import finite_or_none
 from resemblance.significance import known_mean, percentile_interval
 
 STORED = Path(__file__).parent / "results" / "published.json"
@@ -71,7 +71,7 @@ def agreements(evaluation: Evaluation, draws: int = DRAWS) -> list[dict[str, Any
     """
     printed, records = printed_columns(), []
     for (test, quality, family), scores in _cells(evaluation).items():
-        where = (*readable(family.dataset, family.architecture), family.pooling, test, quality)
+        where = (*display_names(family.dataset, family.architecture), family.pooling, test, quality)
         theirs = printed.get(where) or printed.get((*where[:2], "", test, quality), {})
         ours = {s.label: s.value for s in scores if np.isfinite(s.value)}
         both = [label for label in ours if label in theirs]
@@ -94,10 +94,10 @@ def agreements(evaluation: Evaluation, draws: int = DRAWS) -> list[dict[str, Any
             {
                 **dict(zip(("dataset", "architecture", "pooling", "test", "quality"), where)),
                 "measures": len(both),
-                "correlation": known(_correlation(ours, theirs, both)),
-                "low": known(low),
-                "high": known(high),
-                "halves": known(float(known_mean(halves))),
+                "correlation": finite_or_none(_correlation(ours, theirs, both)),
+                "low": finite_or_none(low),
+                "high": finite_or_none(high),
+                "halves": finite_or_none(float(known_mean(halves))),
                 "half": sampler.half,
                 "difference": float(np.mean(list(difference.values()))),
                 "most": [(label, ours[label], theirs[label]) for label in most],
@@ -175,7 +175,7 @@ def _sampler(
     expected = part.expected(quality)
     differences = [(info, part.comparison.difference(info.spec)) for info in evaluation.measures]
     kind = KINDS.get(test, "group")
-    rule = RULES[evaluation.options.protocol][kind, quality.partition("_")[0]]
+    rule = RULES_BY_PROTOCOL[evaluation.options.protocol][kind, quality.partition("_")[0]]
     labels = expected.argmin(axis=1) if kind == "group" else np.zeros(len(expected), int)
     groups = tuple(np.flatnonzero(labels == label) for label in dict.fromkeys(labels.tolist()))
 
@@ -241,7 +241,7 @@ def _line(of: Mapping[str, Any]) -> list[str]:
     halves = "–" if of["halves"] is None else f"{fixed(of['halves'])} ({of['half']})"
     pooling = f", {of['pooling']}" if of["pooling"] not in ("", "node") else ""
     title = f"{of['dataset']} {of['architecture']}{pooling}"
-    tested = TESTS[of["test"]], QUALITIES[of["test"]][of["quality"]], str(of["measures"])
+    tested = TEST_TITLES[of["test"]], QUALITY_TITLES[of["test"]][of["quality"]], str(of["measures"])
     agreement = fixed(of["correlation"]), interval, halves, fixed(of["difference"])
     most = "; ".join(f"{label} {fixed(a)}, {fixed(b)}" for label, a, b in of["most"])
     return [title, *tested, *agreement, most]
@@ -259,7 +259,7 @@ def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> d
         "protocol": evaluation.options.protocol,
         "hyperparameters": evaluation.origin.get("hyperparameters", "unknown"),
         "size": evaluation.size,
-        "models": len(models_of(evaluation)),
+        "models": len(compared_models(evaluation)),
         "measures": len(evaluation.measures),
         "draws": draws,
         "agreements": agreements(evaluation, draws),

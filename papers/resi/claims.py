@@ -13,7 +13,7 @@ from papers.judging import Claims, Evidence, NoData, claim, judged
 from papers.published import compare_published, published_ranks
 from resemblance.base.rng import generator
 from resemblance.bench.grounding import spearman
-from resemblance.bench.ranks import Cell
+from resemblance.bench.ranks import TaskKey
 from resemblance.bench.resi import Evaluation
 from resemblance.sections.claims import Claim
 
@@ -29,7 +29,7 @@ class PaperRanks(NamedTuple):
     measures)."""
 
     evaluation: Evaluation
-    cells: tuple[Cell, ...]
+    cells: tuple[TaskKey, ...]
     measures: tuple[str, ...]
     table: np.ndarray
 
@@ -160,7 +160,7 @@ def statistics_are_last(ranks: PaperRanks) -> Evidence:
     "mean rank 10.7 of 32, fifth; first on vision (8.2)",
 )
 def mka_is_near_the_top(ranks: PaperRanks) -> Evidence:
-    cells: Mapping[Cell, Mapping[str, float]] = ranks.evaluation.ranks()
+    cells: Mapping[TaskKey, Mapping[str, float]] = ranks.evaluation.ranks()
     everywhere = set.intersection(*map(set, cells.values())) if cells else set()
     if "mka" not in everywhere:
         raise NoData("MKA took no part")

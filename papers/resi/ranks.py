@@ -19,10 +19,10 @@ from papers.published import (
     published_ranks,
 )
 from resemblance.bench.resi import Evaluation, load_evaluation, result_of
-from resemblance.bench.resi.page import judged
+from resemblance.bench.resi.page import add_judged_claims
 from resemblance.report import write_page
-from resemblance.report.output import show
-from resemblance.report.terminal import claim_table, text_table, without_data
+from resemblance.report.output import print_tables
+from resemblance.report.terminal import claim_table, claims_without_data_line, text_table
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
 from resemblance.significance import summarize
@@ -95,12 +95,14 @@ def compare_command(arguments: Sequence[str]) -> int:
     rows = published_rows(evaluation, options.domain, options.paper)
     where = f" in the domain {options.domain}" if options.domain else ""
     if rows:
-        show([text_table(published_section(rows).tables[0]), agreement_text(rows)])
+        print_tables([text_table(published_section(rows).tables[0]), agreement_text(rows)])
     else:
-        show([f"no measure of this study has a published rank{where}"])
+        print_tables([f"no measure of this study has a published rank{where}"])
     if options.output:
-        result = with_published(judged(result_of(evaluation), evaluation, CLAIMS), evaluation)
+        result = with_published(
+            add_judged_claims(result_of(evaluation), evaluation, CLAIMS), evaluation
+        )
         write_page(result, options.output)
-        claims = [claim_table(result), *without_data(result.claims)]
-        show([*claims, f"Open {options.output.resolve()}"])
+        claims = [claim_table(result), *claims_without_data_line(result.claims)]
+        print_tables([*claims, f"Open {options.output.resolve()}"])
     return 0

@@ -12,10 +12,10 @@ from papers.markdown import claims_table, fixed, table
 from papers.reproductions import Paper, Tables
 from resemblance.bench.resi import load_evaluation
 from resemblance.bench.resi import run as run_suite
-from resemblance.bench.resi.planning import CORE_SECONDS, SPEEDS, plan, table_of
-from resemblance.bench.study_models import readable
+from resemblance.bench.resi.planning import CORE_SECONDS, SPEEDS, plan, plan_table
+from resemblance.bench.study_models import display_names
 from resemblance.sections.result import Result
-from resemblance.sections.sections import Entry, Table
+from resemblance.sections.sections import Table, TableEntry
 
 from .claims import CLAIMS
 from .ranks import with_published
@@ -38,7 +38,7 @@ def run(folder: str | Path, **options: Any) -> Result:
 def tables(result: Result) -> Tables:
     """Return the tables of the documentation: all claims, the groups of models, and what the models
     of the paper take."""
-    columns, rows, note = table_of(plan(size="paper"))
+    columns, rows, note = plan_table(plan(size="paper"))
     return {
         "claims": claims_table(result.claims),
         "groups": groups_table(result),
@@ -50,10 +50,15 @@ def tables(result: Result) -> Tables:
 def speed_table() -> str:
     """Return how fast the models of the paper were trained."""
     speeds = [
-        (*readable(*of), f"{speed.examples:,.0f}", f"{speed.per_second:,.0f}", f"{speed.hours:.2g}")
+        (
+            *display_names(*of),
+            f"{speed.examples:,.0f}",
+            f"{speed.per_second:,.0f}",
+            f"{speed.hours:.2g}",
+        )
         for of, speed in SPEEDS.items()
     ]
-    measured = ", ".join(f"{readable(*of)[1]} {time:g} s" for of, time in CORE_SECONDS.items())
+    measured = ", ".join(f"{display_names(*of)[1]} {time:g} s" for of, time in CORE_SECONDS.items())
     header = ("data set", "architecture", "examples", "a second", "GPU hours a model")
     note = f"Measured on one core, a model of Cora or SST-2: {measured}."
     return f"{table(header, speeds)}\n\n{note}"
@@ -78,7 +83,7 @@ def groups_table(result: Result) -> str:
     return table(("test", *models), lines)
 
 
-def _group(of: Table, row: Sequence[Entry]) -> str:
+def _group(of: Table, row: Sequence[TableEntry]) -> str:
     """One group: its name, the mean and range of its accuracies, and on which inputs unless
     clean."""
     entry = dict(zip(of.columns, row))

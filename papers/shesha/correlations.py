@@ -11,8 +11,8 @@ import numpy as np
 from papers.judging import NoData, number
 from resemblance.base.rng import generator
 from resemblance.bench.grounding import spearman
-from resemblance.bench.stability.alarms import trimmed
-from resemblance.sections.values import mean
+from resemblance.bench.stability.alarms import round_to_ten_digits
+from resemblance.sections.values import mean_of_finite
 from resemblance.significance import percentile_interval, ranks_of_rows
 
 MARGIN = 5  # cases more than controls that a partial correlation needs: fewer are fitted by chance
@@ -138,7 +138,9 @@ def gathered(models: Iterable[tuple[Splits, Mapping[str, str]]], draws: int) -> 
 
 def _cell(name: str, embeddings: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Cell:
     columns = {
-        q: trimmed(np.array([mean(split[q] for split in of) for of in embeddings.values()]))
+        q: round_to_ten_digits(
+            np.array([mean_of_finite(split[q] for split in of) for of in embeddings.values()])
+        )
         for q in next(iter(embeddings.values()))[0]
     }
     return Cell(name, tuple(embeddings), columns)
@@ -163,13 +165,13 @@ def over_cells(
     def of(table: np.ndarray) -> float:
         return value(table[:, 0], table[:, 1], *([table[:, 2:]] if len(quantities) > 2 else []))
 
-    estimate = mean(map(of, tables))
+    estimate = mean_of_finite(map(of, tables))
     if np.isnan(estimate):
         return None
     means = []
     for draw in range(draws):
         random = generator(0, "correlating", draw)
-        means.append(mean(of(t[random.integers(len(t), size=len(t))]) for t in tables))
+        means.append(mean_of_finite(of(t[random.integers(len(t), size=len(t))]) for t in tables))
     return estimate, *percentile_interval(means)
 
 

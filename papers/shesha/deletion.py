@@ -11,8 +11,12 @@ import numpy as np
 from papers.judging import Evidence, NoData, as_printed, count, number
 from papers.published import printed
 from resemblance.bench.grounding import spearman
-from resemblance.bench.stability.spectral import REMOVED, harmonic, without_leading
-from resemblance.intermediates.points import scaled_rows
+from resemblance.bench.stability.spectral import (
+    REMOVED_COMPONENTS,
+    delete_leading_components,
+    harmonic_representation,
+)
+from resemblance.intermediates.points import unit_rows_of_array
 from resemblance.measures import cka, procrustes, pwcka
 
 from .models import Experiment, Run
@@ -34,10 +38,11 @@ Facts = Mapping[str, Mapping[Any, Mapping[str, float]]]
 def deletion(run: Run) -> Facts:
     """Return what is left after deletions: by Table 11, the script of Section 7.1, whitening, and
     Table 12."""
-    removed = REMOVED[run.size]
-    first, second, third = (harmonic(SEED + more) for more in (100, 200, 0))
+    removed = REMOVED_COMPONENTS[run.size]
+    first, second, third = (harmonic_representation(SEED + more) for more in (100, 200, 0))
     of_first, of_second, of_third = (
-        dict(zip(removed, without_leading(points, removed))) for points in (first, second, third)
+        dict(zip(removed, delete_leading_components(points, removed)))
+        for points in (first, second, third)
     )
     return {
         "table 11": {k: row_of_table_11(first, left, k) for k, left in of_first.items()},
@@ -85,7 +90,7 @@ def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
         return points
     centred: np.ndarray = points - points.mean(axis=0)
     if how == "normalised":
-        return scaled_rows(centred)
+        return unit_rows_of_array(centred)
     if how == "whitened":
         covariance = 0.9 * (centred.T @ centred) / (len(points) - 1) + 0.1 * np.eye(points.shape[1])
         variances, axes = np.linalg.eigh(covariance)

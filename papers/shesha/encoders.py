@@ -12,15 +12,15 @@ import numpy as np
 
 from papers.judging import Evidence, NoData, number, with_interval
 from resemblance.base.rng import generator
-from resemblance.bench.stability.models import missing, plan_of
-from resemblance.bench.stability.spectral import harmonic
+from resemblance.bench.stability.models import missing_package, stability_recipes
+from resemblance.bench.stability.spectral import harmonic_representation
 from resemblance.bench.study_models import model_folder
 from resemblance.bench.training import DOMAINS, recipes
 from resemblance.models.model_folder import read_subject
 from resemblance.models.recipe import Recipe
 from resemblance.stability import transformation_study
 from resemblance.stability._transformations import regime
-from resemblance.statistics.rdm import rows
+from resemblance.statistics.rdm import double_precision_rows
 
 from .correlations import SMALL, Interval, bootstrapped, is_small
 from .models import Experiment, Run
@@ -31,7 +31,7 @@ MADE, SAMPLES, MODELS, SPLITS = "made arrays", 200, 2, 30
 ARRAYS: Mapping[str, Callable[[], np.ndarray]] = {
     "mixture 0.9": partial(mixture, 0.9, SEED),
     "mixture 0.3": partial(mixture, 0.3, SEED + 1),
-    "falling spectrum": partial(harmonic, SEED),
+    "falling spectrum": partial(harmonic_representation, SEED),
 }
 SEEDS = (SEED, 1991, 9, 7258, 7, 2222, 724, 3, 12, 108, 18, 11, 1754, 411, 103)  # of the paper
 OF_SIZE = {"small": SEEDS[:1], "default": SEEDS[:2], "paper": SEEDS}
@@ -57,8 +57,8 @@ def models_of(size: str) -> list[Recipe]:
     architecture; at the smallest size none."""
     chosen: list[Recipe] = []
     for domain in DOMAINS if size != "small" else ():
-        if not missing(domain):
-            models = list(recipes(domain, plan_of(size).suite, [("normal", 0.0, MODELS)]))
+        if not missing_package(domain):
+            models = list(recipes(domain, stability_recipes(size).suite, [("normal", 0.0, MODELS)]))
             chosen += [r for r in models if r.architecture == models[0].architecture]
     return chosen
 
@@ -91,7 +91,10 @@ def transformed(
     if recipe is None:
         points = ARRAYS[base]()
     else:
-        layers = [rows(x) for x in read_subject(model_folder(folder, recipe))[0].layers.values()]
+        layers = [
+            double_precision_rows(x)
+            for x in read_subject(model_folder(folder, recipe))[0].layers.values()
+        ]
         points = np.hstack(layers[-1:] if base == "last layer" else layers)
     study = transformation_study(points[:SAMPLES], seed=seed, k=SPLITS)
     return [(t.name, t.stability, t.basis, t.similarity) for t in study]

@@ -17,13 +17,13 @@ import numpy as np
 from papers.judging import Evidence, NoData, number
 from resemblance.base.rng import generator
 from resemblance.bench.grounding import kendall
-from resemblance.bench.stability.models import family
+from resemblance.bench.stability.models import domain_and_architecture
 from resemblance.data.representation import Representation
-from resemblance.intermediates.points import scaled_rows
+from resemblance.intermediates.points import unit_rows_of_array
 from resemblance.models.recipe import Recipe
-from resemblance.sections.sections import Entry, Table
+from resemblance.sections.sections import Table, TableEntry
 from resemblance.stability import get_statistic
-from resemblance.statistics.rdm import rows
+from resemblance.statistics.rdm import double_precision_rows
 
 from . import correlations, models
 from .correlations import Cell, Facts, Interval, Splits, over_cells, rank_correlation, said
@@ -79,7 +79,10 @@ def cases_of(
     cases: Splits = {}
     for task, *labelled in cells:
         of_cell = cases.setdefault(
-            ", ".join([family(recipe.name), task, *(f"{n} labels" for n in labelled)]), {}
+            ", ".join(
+                [domain_and_architecture(recipe.name), task, *(f"{n} labels" for n in labelled)]
+            ),
+            {},
         )
         for layer, x, outputs in layers:
             names = (recipe.name, layer, task, *labelled)
@@ -113,7 +116,7 @@ def _steered_layer(
     names: tuple[str | int, ...],
 ) -> Values:
     """Statistics of one half of the samples; probe, directions and drops on the other."""
-    points = scaled_rows(rows(x))
+    points = unit_rows_of_array(double_precision_rows(x))
     # of all layers and models the same
     measured, other = halves(labels, generator(0, "steering", *names[2:]))
     fitted, tried = (
@@ -299,7 +302,7 @@ def _probed_layer(
     reasons: dict[str, str],
     names: tuple[str, str, str, int, int],
 ) -> Values:
-    points, (*_, count, _) = rows(x), names
+    points, (*_, count, _) = double_precision_rows(x), names
     few, fitting = few_of(labels, count, generator(0, "fewshot", *names[2:]))
     others = np.setdiff1d(np.arange(len(labels)), few)
     probe = chosen_probe(points[few], labels[few], fitting)
@@ -360,7 +363,7 @@ def foretold(facts: Facts) -> tuple[Table, ...]:
     for position in (0, 2):
         for cell in cells:
             groups.setdefault(cell.name.split(", ")[position], []).append(cell)
-    records = list[dict[str, Entry]]()
+    records = list[dict[str, TableEntry]]()
     for spec in STATISTICS:
         both = (spec, ACCURACY)
         tau = over_cells(cells, both, lambda a, b: kendall(a, b).value)

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from papers.judging import Claims, Judge, claim
-from resemblance.bench.stability.models import missing, plan_of
+from resemblance.bench.stability.models import missing_package, stability_recipes
 from resemblance.bench.study_models import model_folder
 from resemblance.bench.training import recipes
 from resemblance.bench.training.graphs import packaged as graphs
-from resemblance.bench.training.language.packaged import docstrings
+from resemblance.bench.training.language.packaged import docstring_task
 from resemblance.bench.training.standard_library import load_snapshot
 from resemblance.bench.training.vision.digits import split_digits
 from resemblance.data.representation import Representation
-from resemblance.engine.workers import Call, single_threaded
-from resemblance.engine.workers import run as run_calls
+from resemblance.engine.workers import WorkerCall, single_threaded
+from resemblance.engine.workers import run_calls as run_calls
 from resemblance.models.model_folder import read_subject
 from resemblance.models.recipe import Recipe
 from resemblance.sections.sections import Table
@@ -45,12 +45,12 @@ def deep_models(size: str) -> list[Recipe]:
 
     Of graphs the deeper networks, of which only layers differ.
     """
-    plan = plan_of(size)
+    plan = stability_recipes(size)
     settings = [(kind, 0.0, plan.seeds) for kind in ("normal", "layers")]
     return [
         recipe
         for domain in plan.domains
-        if not missing(domain)
+        if not missing_package(domain)
         for recipe in recipes(domain, plan.suite, settings)
         if domain != "graphs" or recipe.setting == "layers"
     ]
@@ -67,7 +67,7 @@ class Run(NamedTuple):
 
     def each(self, function: Callable[[Path, Any], Value], arguments: Iterable[Any]) -> list[Value]:
         """Return the value of a function of the folder and each argument, in their order."""
-        calls = [Call(str(a), _timed, (self.folder, function, a)) for a in arguments]
+        calls = [WorkerCall(str(a), _timed, (self.folder, function, a)) for a in arguments]
         done = {call.name: future.result() for call, future in run_calls(calls, self.executor)}
         self.seconds.extend(seconds for _, seconds in done.values())
         return [done[call.name][0] for call in calls]
@@ -150,7 +150,9 @@ def _of_digits(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _of_sentences(recipe: Recipe, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     options = recipe.options
-    data = docstrings(options["packages"], options["train"], options["test"], options["vocabulary"])
+    data = docstring_task(
+        options["packages"], options["train"], options["test"], options["vocabulary"]
+    )
     marks = [bool({"(", "[", '"', "'", "`"} & set(words)) for words in data.test]
     return np.array(marks, int), _thirds(np.array([len(words) for words in data.test]))
 

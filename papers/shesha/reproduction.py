@@ -14,12 +14,12 @@ from papers.judging import judged
 from papers.markdown import cell, fixed, percent, table
 from papers.reproductions import Paper, Tables
 from resemblance.bench import stability
-from resemblance.bench.stability.models import absent, plan_of
-from resemblance.bench.study import Progress, Purpose, study_folder
-from resemblance.bench.study_models import train
-from resemblance.comparison.provenance import environment
+from resemblance.bench.stability.models import stability_recipes, untrainable_domains
+from resemblance.bench.study import Purpose, StageProgress, study_folder
+from resemblance.bench.study_models import train_plan
+from resemblance.comparison.provenance import environment_versions
 from resemblance.sections.result import Result
-from resemblance.sections.sections import Entry, Section, Table
+from resemblance.sections.sections import Section, Table, TableEntry
 
 from . import synthetic
 from .canary import CANARY
@@ -46,7 +46,7 @@ def run(
     size: str = "default",
     only: Iterable[str] | None = None,
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
     **options: Any,
 ) -> Result:
     """Run the experiments of the paper in a folder, or continue there, and return the result.
@@ -77,7 +77,7 @@ def run(
         recipes = {
             recipe.name: recipe for e in experiments if e.models for recipe in e.models(size)
         }
-        train(place, list(recipes.values()), executor, show)
+        train_plan(place, list(recipes.values()), executor, show)
         for done, experiment in enumerate(experiments, 1):
             start, spent = process_time(), list[float]()
             section = _section(experiment, Run(place, size, executor, spent))
@@ -90,7 +90,7 @@ def run(
             tuple(sections[name] for name in names),
             labels,
             {name: seconds[name] for name in names if name in seconds},
-            environment(),
+            environment_versions(),
         )
         result.save(place / "result.json")
     return result
@@ -98,7 +98,7 @@ def run(
 
 def _section(experiment: Experiment, run: Run) -> Section:
     facts = experiment.facts(run)
-    missing = absent(plan_of(run.size).domains) if experiment.models else {}
+    missing = untrainable_domains(stability_recipes(run.size).domains) if experiment.models else {}
     return Section(
         experiment.name,
         experiment.title,
@@ -126,7 +126,7 @@ def _canary(section: Section) -> str:
         for row in of.rows
         for column, entry in zip(of.columns, row)
     }
-    rows: list[tuple[str, str, str, Callable[[Entry], str]]] = [
+    rows: list[tuple[str, str, str, Callable[[TableEntry], str]]] = [
         ("Spearman with the accuracy lost, noise", "measures", "Spearman, noise", fixed),
         ("AUC for more than 2 points lost", "measures", "AUC, 2 points", fixed),
         ("first α beyond 0.05, as in the paper (median)", "alarms", "first α, 0.05", fixed),

@@ -17,10 +17,10 @@ from papers.judging import Evidence, as_printed, count, number, spread
 from papers.published import printed
 from resemblance.base.rng import generator
 from resemblance.bench.grounding import spearman
-from resemblance.bench.stability.spectral import FEATURES, SAMPLES
+from resemblance.bench.stability.spectral import N_HARMONIC_FEATURES, N_HARMONIC_SAMPLES
 from resemblance.measures import cka
-from resemblance.statistics.rdm import Rdm, mean_agreement
-from resemblance.statistics.splits import basis_split, feature_split, halves
+from resemblance.statistics.rdm import RdmKind, mean_rdm_agreement
+from resemblance.statistics.splits import basis_split, feature_halves, feature_split
 from resemblance.statistics.supervised import variance_ratio
 
 from .models import Experiment, Run
@@ -37,16 +37,18 @@ def mixture(share: float, seed: int, scale: str = "deviation") -> np.ndarray:
     the noise.
     """
     random = np.random.default_rng(seed)
-    signal = random.standard_normal((SAMPLES, HIDDEN)) @ random.standard_normal((HIDDEN, FEATURES))
+    signal = random.standard_normal((N_HARMONIC_SAMPLES, HIDDEN)) @ random.standard_normal(
+        (HIDDEN, N_HARMONIC_FEATURES)
+    )
     size = np.std(signal) + 1e-9 if scale == "deviation" else np.linalg.norm(signal)
     mixed: np.ndarray = share * (signal / size) + (1 - share) * random.standard_normal(
-        (SAMPLES, FEATURES)
+        (N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES)
     )
     return mixed
 
 
 def split_score(
-    points: np.ndarray, seeds: int | Iterator[int], *, k: int = SPLITS, rdm: Rdm = "correlation"
+    points: np.ndarray, seeds: int | Iterator[int], *, k: int = SPLITS, rdm: RdmKind = "correlation"
 ) -> float:
     """Return the feature-split stability with the splits of the author's scripts.
 
@@ -60,7 +62,9 @@ def split_score(
         else map(np.random.default_rng, seeds)
     )
     orders = (random.permutation(points.shape[1]) for random, _ in zip(streams, range(k)))
-    return mean_agreement((halves(arranged, order) for order in orders), rdm, "spearman")
+    return mean_rdm_agreement(
+        (feature_halves(arranged, order) for order in orders), rdm, "spearman"
+    )
 
 
 # ----------------------------------------------------------------------------------------- recovery
@@ -132,7 +136,10 @@ TABLE_10 = {"feature_split": 0.0027, "variance_ratio": 0.0192, "z_score": 0.0060
 def chance(run: Run) -> dict[str, Any]:
     """Return scores of a pair of noises, and those of Table 10, first by the author's draw."""
     random = np.random.default_rng(SEED)
-    x, y = random.standard_normal((SAMPLES, FEATURES)), random.standard_normal((SAMPLES, FEATURES))
+    x, y = (
+        random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES)),
+        random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES)),
+    )
     pair = {
         "author": split_score(x, SEED + 100),
         "ours": feature_split(x),
@@ -246,7 +253,7 @@ def pair_scores(name: str, first: int, second: int) -> tuple[float, float]:
 def _pair(name: str, first: int, second: int) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(first)
     if name == "Q4":
-        x = random.standard_normal((SAMPLES, FEATURES))
+        x = random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES))
         return x, x + 0.15 * random.standard_normal(x.shape)
     if name == "Q1":
         x = mixture(0.9, first)
@@ -323,7 +330,7 @@ def changes_of(points: np.ndarray, k: int = SPLITS) -> dict[str, Any]:
     scores as noise grows."""
     score = partial(split_score, seeds=SEED, k=k)
     random = generator(SEED, "shift")
-    shift, noise = random.standard_normal(FEATURES), random.standard_normal(points.shape)
+    shift, noise = random.standard_normal(N_HARMONIC_FEATURES), random.standard_normal(points.shape)
     before = score(points)
     return {
         "rotation": max(abs(score(points @ _rotation(i)) - before) for i in range(ROTATIONS)),
@@ -337,15 +344,19 @@ def changes_of(points: np.ndarray, k: int = SPLITS) -> dict[str, Any]:
 def axes(k: int = SPLITS) -> dict[str, tuple[float, float]]:
     """Return feature split and basis split of independent features with variances 1/i², before and
     after a rotation."""
-    points = generator(SEED, "power law").standard_normal((SAMPLES, FEATURES))
-    points /= np.arange(1, FEATURES + 1)
+    points = generator(SEED, "power law").standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES))
+    points /= np.arange(1, N_HARMONIC_FEATURES + 1)
     both = points, points @ _rotation(0)
     feature, basis = [split_score(x, SEED, k=k) for x in both], [basis_split(x) for x in both]
     return {"feature split": (feature[0], feature[1]), "basis split": (basis[0], basis[1])}
 
 
 def _rotation(draw: int) -> np.ndarray:
-    q, r = np.linalg.qr(generator(SEED, "rotation", draw).standard_normal((FEATURES, FEATURES)))
+    q, r = np.linalg.qr(
+        generator(SEED, "rotation", draw).standard_normal(
+            (N_HARMONIC_FEATURES, N_HARMONIC_FEATURES)
+        )
+    )
     turned: np.ndarray = q * np.sign(np.diag(r))
     return turned
 

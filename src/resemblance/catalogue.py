@@ -11,9 +11,14 @@ from typing import Any, TypeVar
 
 from . import measures
 from .base.text import did_you_mean
-from .contracts._measure import FAMILIES, Measure, measure
+from .contracts._measure import MEASURE_FAMILIES, Measure, measure
 from .contracts._statistic import STATISTIC_FAMILIES, Statistic, statistic
-from .contracts.claims import INVARIANCES, JOINT_INVARIANCES, decorator_for, implied
+from .contracts.claims import (
+    INVARIANCES,
+    JOINT_INVARIANCES,
+    declaration_template,
+    implied_invariances,
+)
 
 Entry = TypeVar("Entry", Measure, Statistic)
 
@@ -60,11 +65,13 @@ def list_measures(
         is_whole = isinstance(size, Integral) and not isinstance(size, bool)
         if size is not None and not (is_whole and size >= 1):
             raise ValueError(f"{name} must be a whole number from 1; got {size!r}")
-    measures = sorted(_measures().values(), key=lambda m: (FAMILIES.index(m.family), m.name))
+    measures = sorted(
+        _measures_by_name().values(), key=lambda m: (MEASURE_FAMILIES.index(m.family), m.name)
+    )
     known = INVARIANCES + JOINT_INVARIANCES
-    excluded = _invariances(not_invariant_to, known)
-    required = _invariances(invariant_to, known)
-    if both := sorted(implied(required) & excluded):
+    excluded = _check_invariance_names(not_invariant_to, known)
+    required = _check_invariance_names(invariant_to, known)
+    if both := sorted(implied_invariances(required) & excluded):
         reason = "" if both[0] in required else f", which {', '.join(sorted(required))} implies"
         raise ValueError(
             f"invariant_to and not_invariant_to both have {both[0]!r}{reason}; drop one of them"
@@ -76,7 +83,7 @@ def list_measures(
         has_features = n_features is None or n_features >= m.min_features
         return has_claims and has_samples and has_features and not m.invariant_to & excluded
 
-    return list(filter(fits, _selected(measures, family, FAMILIES, required, known)))
+    return list(filter(fits, _filter_entries(measures, family, MEASURE_FAMILIES, required, known)))
 
 
 def list_statistics(
@@ -87,10 +94,10 @@ def list_statistics(
 
     Raises ``ValueError`` for a family or an invariance that does not exist.
     """
-    return _selected(_statistics().values(), family, STATISTIC_FAMILIES, invariant_to)
+    return _filter_entries(_statistics_by_name().values(), family, STATISTIC_FAMILIES, invariant_to)
 
 
-def _selected(
+def _filter_entries(
     entries: Iterable[Entry],
     family: str | None,
     families: Sequence[str],
@@ -105,11 +112,11 @@ def _selected(
         raise ValueError(f"family must be one name, such as {families[0]!r}; got {family!r}")
     if family is not None and family not in families:
         raise ValueError(f"no family {family!r}{did_you_mean(family, families)}")
-    required = implied(_invariances(invariant_to, known))
+    required = implied_invariances(_check_invariance_names(invariant_to, known))
     return [e for e in entries if family in (None, e.family) and required <= e.invariant_to]
 
 
-def _invariances(names: str | Iterable[str] | None, known: Sequence[str]) -> set[str]:
+def _check_invariance_names(names: str | Iterable[str] | None, known: Sequence[str]) -> set[str]:
     """Return one or several names of invariances as a set; ``ValueError`` for an unknown name."""
     if not isinstance(names, Iterable | None):
         raise ValueError(f"an invariance must be a name, such as {known[0]!r}; got {names!r}")
@@ -125,7 +132,9 @@ def get_measure(spec: str | Measure) -> Measure:
 
     Raises ``ValueError`` with the closest name when there is none.
     """
-    return spec if isinstance(spec, Measure) else _specified(spec, "measure", _measures())
+    return (
+        spec if isinstance(spec, Measure) else _entry_for_spec(spec, "measure", _measures_by_name())
+    )
 
 
 def get_statistic(spec: str | Statistic) -> Statistic:
@@ -136,24 +145,24 @@ def get_statistic(spec: str | Statistic) -> Statistic:
     """
     if isinstance(spec, Statistic):
         return spec
-    return _specified(spec, "statistic", _statistics())
+    return _entry_for_spec(spec, "statistic", _statistics_by_name())
 
 
-def decorator_of(called: str, kind: str) -> str:
+def declaration_of(called: str, kind: str) -> str:
     """Return the decorator, with the claims it needs, that makes a measure or a statistic of a
     function of this name."""
     if kind == "measure":
-        return decorator_for(called, kind, measure, FAMILIES[2])
-    return decorator_for(called, kind, statistic, STATISTIC_FAMILIES[0])
+        return declaration_template(called, kind, measure, MEASURE_FAMILIES[2])
+    return declaration_template(called, kind, statistic, STATISTIC_FAMILIES[0])
 
 
-def _specified(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
+def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> Entry:
     """Return the measure or statistic that a specification means."""
     if not isinstance(spec, str):
         called = getattr(spec, "__name__", None)
         remedy = "give a name"
         if called:
-            line = decorator_of(called, kind)
+            line = declaration_of(called, kind)
             remedy = f"decorate {called} with {line}, each claim as it is for {called}"
         shown = "an array" if hasattr(spec, "shape") else repr(spec)
         raise ValueError(f"not a {kind}: {shown}; {remedy}")
@@ -177,7 +186,7 @@ def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
     once."""
     specs = specs if isinstance(specs, Iterable) else [specs]
     groups = (
-        preset(s) if isinstance(s, str) and s in PRESETS else (get_measure(s),) for s in specs
+        preset(s) if isinstance(s, str) and s in PRESET_NAMES else (get_measure(s),) for s in specs
     )
     return list(dict.fromkeys(m for group in groups for m in group))
 
@@ -194,21 +203,21 @@ def preset(name: str) -> tuple[Measure, ...]:
     everything = tuple(m for m in list_measures() if m.family != "outputs")
     presets = {
         "all": everything,
-        "board": (*everything, *(m.where(**p) for m, p in _VARIANTS)),
-        "resi": tuple(m.where(**p) for m, p in _RESI),
-        "default": tuple(m for m, _ in _RESI),
+        "board": (*everything, *(m.where(**p) for m, p in _VARIANT_MEASURES)),
+        "resi": tuple(m.where(**p) for m, p in _RESI_MEASURES),
+        "default": tuple(m for m, _ in _RESI_MEASURES),
     }
     if name not in presets:
         raise ValueError(f"no preset {name!r}; known: {', '.join(sorted(presets))}")
     return presets[name]
 
 
-PRESETS = ("default", "resi", "all", "board")
-_VARIANTS: tuple[tuple[Measure, dict[str, Any]], ...] = (
+PRESET_NAMES = ("default", "resi", "all", "board")
+_VARIANT_MEASURES: tuple[tuple[Measure, dict[str, Any]], ...] = (
     (measures.cka, {"estimator": "debiased"}),
     (measures.rsa, {"rdm": "euclidean"}),
 )
-_RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
+_RESI_MEASURES: tuple[tuple[Measure, dict[str, Any]], ...] = (
     (measures.pwcca, {"directions": "resi"}),
     (measures.svcca, {"truncation": "resi"}),
     (measures.aligned_cosine, {}),
@@ -236,11 +245,11 @@ _RESI: tuple[tuple[Measure, dict[str, Any]], ...] = (
 )
 
 
-def _measures() -> dict[str, Measure]:
+def _measures_by_name() -> dict[str, Measure]:
     return {name: getattr(measures, name) for name in measures.__all__}
 
 
-def _statistics() -> dict[str, Statistic]:
+def _statistics_by_name() -> dict[str, Statistic]:
     from . import statistics  # only commands about statistics need the room
 
     return {name: getattr(statistics, name) for name in statistics.__all__}

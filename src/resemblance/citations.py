@@ -12,8 +12,8 @@ from typing import Any
 from .base.text import did_you_mean
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics
 
-SOFTWARE = "resemblance"
-PAPERS_OF: Mapping[str, tuple[str, ...]] = {
+SOFTWARE_KEY = "resemblance"
+CITATIONS_BY_NAME: Mapping[str, tuple[str, ...]] = {
     "resi": ("klabunde2025resi",),
     "sensitivity": ("ding2021grounding",),
     "manifolds": ("islam2025manifold",),
@@ -29,17 +29,27 @@ PAPERS_OF: Mapping[str, tuple[str, ...]] = {
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
 }
 # Works that a choice of a parameter rests on, besides the paper of the measure.
-CHOICES: Mapping[str, tuple[str, ...]] = {
+CITATIONS_BY_PARAMETER: Mapping[str, tuple[str, ...]] = {
     "estimator=debiased": ("song2012feature", "murphy2024correcting"),
     "estimator=features": ("chun2025estimating",),
     "compare=whitened_cosine": ("diedrichsen2021comparing",),
     "compare=whitened_pearson": ("diedrichsen2021comparing",),
 }
-HERE = Path(__file__).parent
-PLACES = (HERE / "references.bib", HERE.parents[1] / "references.bib")  # installed; in a checkout
-ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}", re.MULTILINE | re.DOTALL)
-ACCENTS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u0303", "v": "\u030c"}
-FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
+PACKAGE_PATH = Path(__file__).parent
+BIBLIOGRAPHY_PATHS = (
+    PACKAGE_PATH / "references.bib",
+    PACKAGE_PATH.parents[1] / "references.bib",
+)  # installed; in a checkout
+BIBTEX_ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n.*?^\}", re.MULTILINE | re.DOTALL)
+TEX_ACCENTS = {
+    "'": "\u0301",
+    "`": "\u0300",
+    '"': "\u0308",
+    "^": "\u0302",
+    "~": "\u0303",
+    "v": "\u030c",
+}
+BIBTEX_FIELD = re.compile(r"^  (\w+)\s*= \{(.*)\},$", re.MULTILINE)
 
 
 def cite(*names: Any) -> str:
@@ -52,43 +62,51 @@ def cite(*names: Any) -> str:
     Raises ``ValueError`` for a name that is none of these, with the closest one.
     """
     words = [str(getattr(name, "spec", name)) for name in names]
-    keys = dict.fromkeys(key for word in words or [SOFTWARE] for key in keys_of(word))
-    return "\n\n".join(entry(key) for key in keys)
+    keys = dict.fromkeys(key for word in words or [SOFTWARE_KEY] for key in citation_keys(word))
+    return "\n\n".join(bibtex_entry(key) for key in keys)
 
 
-def keys_of(name: str) -> tuple[str, ...]:
+def citation_keys(name: str) -> tuple[str, ...]:
     """Return the keys of what to cite for one name.
 
     Raises ``ValueError`` for a name that is none, with the closest one.
     """
-    if name == SOFTWARE or name in entries():
+    if name == SOFTWARE_KEY or name in bibliography():
         return (name,)
-    if name.lower() in PAPERS_OF:
-        return PAPERS_OF[name.lower()]
+    if name.lower() in CITATIONS_BY_NAME:
+        return CITATIONS_BY_NAME[name.lower()]
     for get in (get_measure, get_statistic):
         try:
             chosen = get(name)
         except ValueError:
             continue
         choices = [f"{key}={value}" for key, value in chosen.parameters]
-        return (chosen.reference, *(key for c in choices for key in CHOICES.get(c, ())))
-    shown = (SOFTWARE, *PAPERS_OF, "any measure or statistic", "any key of references.bib")
-    raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _names(), shown)}")
+        return (
+            chosen.reference,
+            *(key for c in choices for key in CITATIONS_BY_PARAMETER.get(c, ())),
+        )
+    shown = (
+        SOFTWARE_KEY,
+        *CITATIONS_BY_NAME,
+        "any measure or statistic",
+        "any key of references.bib",
+    )
+    raise ValueError(f"nothing to cite for {name!r}{did_you_mean(name, _citable_names(), shown)}")
 
 
-def entry(key: str) -> str:
+def bibtex_entry(key: str) -> str:
     """Return one entry of the bibliography as BibTeX, or that of the software.
 
     Raises ``ValueError`` for a key that the bibliography does not have.
     """
-    if key == SOFTWARE:
-        return software()
-    if key not in entries():
-        raise ValueError(f"the bibliography has no {key!r}{did_you_mean(key, entries())}")
-    return entries()[key]
+    if key == SOFTWARE_KEY:
+        return software_bibtex()
+    if key not in bibliography():
+        raise ValueError(f"the bibliography has no {key!r}{did_you_mean(key, bibliography())}")
+    return bibliography()[key]
 
 
-def software() -> str:
+def software_bibtex() -> str:
     """Return the BibTeX entry of this package in its installed version."""
     from . import __version__
 
@@ -102,47 +120,47 @@ def software() -> str:
     )
 
 
-def url_of(key: str) -> str | None:
+def citation_url(key: str) -> str | None:
     """Return the address of a work of the bibliography; None for one that it does not have."""
-    fields = dict(FIELD.findall(entries().get(key, "")))
+    fields = dict(BIBTEX_FIELD.findall(bibliography().get(key, "")))
     return f"https://doi.org/{fields['doi']}" if "doi" in fields else fields.get("url")
 
 
-def short(key: str) -> str:
+def short_citation(key: str) -> str:
     """Return authors and year of a work: "Kornblith et al. 2019".
 
     Raises ``ValueError`` for a key that the bibliography does not have.
     """
-    fields = dict(FIELD.findall(entry(key) + "\n"))
+    fields = dict(BIBTEX_FIELD.findall(bibtex_entry(key) + "\n"))
     surnames = [name.partition(",")[0] for name in fields["author"].split(" and ")]
-    surnames = [_letters(name) for name in surnames]
+    surnames = [_decode_bibtex(name) for name in surnames]
     is_long = len(surnames) > 2 or surnames[-1] == "others"
     names = f"{surnames[0]} et al." if is_long else " and ".join(surnames)
     return f"{names} {fields['year']}"
 
 
-def _letters(text: str) -> str:
+def _decode_bibtex(text: str) -> str:
     """Return a text of BibTeX with its accents as letters and without braces."""
-    accented = re.sub(r"\{?\\(.)\{?(\w)\}?\}?", lambda m: m[2] + ACCENTS.get(m[1], ""), text)
+    accented = re.sub(r"\{?\\(.)\{?(\w)\}?\}?", lambda m: m[2] + TEX_ACCENTS.get(m[1], ""), text)
     return unicodedata.normalize("NFC", re.sub(r"[{}]", "", accented))
 
 
-def entries() -> Mapping[str, str]:
+def bibliography() -> Mapping[str, str]:
     """Return the entries of the bibliography by their keys; none where the file is missing."""
-    place = next((path for path in PLACES if path.exists()), None)
-    return _parsed(place, place.stat().st_mtime_ns) if place else {}
+    place = next((path for path in BIBLIOGRAPHY_PATHS if path.exists()), None)
+    return _parse_bibliography(place, place.stat().st_mtime_ns) if place else {}
 
 
 @lru_cache(maxsize=1)
-def _parsed(path: Path, changed: int) -> Mapping[str, str]:
+def _parse_bibliography(path: Path, changed: int) -> Mapping[str, str]:
     """Return the entries of a file; ``changed`` is part of what is remembered."""
     text = path.read_text(encoding="utf-8")
-    return {match[1]: match[0] for match in ENTRY.finditer(text)}
+    return {match[1]: match[0] for match in BIBTEX_ENTRY.finditer(text)}
 
 
-def _names() -> list[str]:
+def _citable_names() -> list[str]:
     """Return what can be cited by name."""
     measures, statistics = list_measures(), list_statistics()
     names = [*(m.name for m in measures), *(s.name for s in statistics)]
     labels = [*(m.label for m in measures), *(s.label for s in statistics)]
-    return [SOFTWARE, *PAPERS_OF, *names, *labels]
+    return [SOFTWARE_KEY, *CITATIONS_BY_NAME, *names, *labels]

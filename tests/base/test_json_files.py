@@ -15,7 +15,7 @@ import pytest
 from test_page_of_resi import models
 from test_results import FINDINGS
 
-from resemblance.base.json_files import check_types, read_document, replacing
+from resemblance.base.json_files import atomic_write, check_types, read_document
 from resemblance.bench import manifolds
 from resemblance.bench.resi import evaluate
 from resemblance.report import write_page
@@ -186,7 +186,7 @@ def test_a_number_that_no_page_can_show_is_refused(tmp_path, entry, number):
 
 def test_two_that_write_one_file_at_once_never_write_into_each_other(tmp_path):
     """Also two processes of one number, on machines or in containers that share a folder."""
-    with replacing(tmp_path / "f") as first, replacing(tmp_path / "f") as second:
+    with atomic_write(tmp_path / "f") as first, atomic_write(tmp_path / "f") as second:
         first.write_text("a" * 9)
         second.write_text("b")
     assert (tmp_path / "f").read_text() == "a" * 9
@@ -196,7 +196,7 @@ def test_two_that_write_one_file_at_once_never_write_into_each_other(tmp_path):
 def test_a_disk_that_is_full_is_named(tmp_path):
     with (
         pytest.raises(OSError, match=r"No space left.*file\.txt"),
-        replacing(tmp_path / "file.txt"),
+        atomic_write(tmp_path / "file.txt"),
     ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not list(tmp_path.iterdir())

@@ -8,12 +8,12 @@ import pytest
 
 from resemblance.base.rng import generator
 from resemblance.bench.training.language.shifts import (
-    delete,
+    delete_words,
     eda,
-    insert,
+    insert_synonyms,
     load_synonyms,
-    replace,
-    swap,
+    replace_with_synonyms,
+    swap_words,
     synonym_set,
 )
 
@@ -48,7 +48,7 @@ def test_the_same_generator_gives_the_same_sentence_and_the_input_stays():
 def test_delete_keeps_the_order_and_the_share_on_average():
     lengths = []
     for random in draws("delete", 500):
-        kept = delete(WORDS, 0.25, random)
+        kept = delete_words(WORDS, 0.25, random)
         rest = iter(WORDS)
         assert all(word in rest for word in kept)
         lengths.append(len(kept))
@@ -56,37 +56,41 @@ def test_delete_keeps_the_order_and_the_share_on_average():
 
 
 def test_delete_leaves_one_word_and_any_of_them():
-    left = {tuple(delete(["a", "b", "c"], 1.0, random)) for random in draws("all")}
+    left = {tuple(delete_words(["a", "b", "c"], 1.0, random)) for random in draws("all")}
     assert left == {("a",), ("b",), ("c",)}
 
 
 def test_swap_changes_places_only():
     for random in draws("swap"):
-        swapped = swap(WORDS, 1, random)
+        swapped = swap_words(WORDS, 1, random)
         assert sorted(swapped) == sorted(WORDS)
         assert sum(a != b for a, b in zip(swapped, WORDS)) in (0, 2)
-    assert any(swap(WORDS, 3, random) != WORDS for random in draws("swap", 3))
+    assert any(swap_words(WORDS, 3, random) != WORDS for random in draws("swap", 3))
 
 
 def test_insert_adds_words_of_others_or_synonyms_of_the_sentence():
     for random in draws("insert"):
-        assert sorted(set(insert(WORDS, 3, random, others=["new"])) - set(WORDS)) == ["new"]
-        added = set(insert(WORDS, 3, random, others=["new"], synonyms=SYNONYMS)) - set(WORDS)
+        assert sorted(set(insert_synonyms(WORDS, 3, random, others=["new"])) - set(WORDS)) == [
+            "new"
+        ]
+        added = set(insert_synonyms(WORDS, 3, random, others=["new"], synonyms=SYNONYMS)) - set(
+            WORDS
+        )
         assert added <= {"row", "record", "document", "yields"}
-        longer = insert(WORDS, 2, random)
+        longer = insert_synonyms(WORDS, 2, random)
         assert len(longer) == len(WORDS) + 2
         assert set(longer) == set(WORDS)
     words = ["no", "synonym"]
-    assert insert(words, 2, generator(0, "test"), synonyms=SYNONYMS) == words
+    assert insert_synonyms(words, 2, generator(0, "test"), synonyms=SYNONYMS) == words
 
 
 def test_replace_touches_words_with_synonyms_only():
     for random in draws("replace"):
-        changed = replace(WORDS, 2, random, SYNONYMS)
+        changed = replace_with_synonyms(WORDS, 2, random, SYNONYMS)
         pairs = [(a, b) for a, b in zip(WORDS, changed) if a != b]
         assert len(pairs) == 2
         assert all(b in SYNONYMS[a] for a, b in pairs)
-    changed = replace(WORDS, 9, generator(0, "test"), SYNONYMS)
+    changed = replace_with_synonyms(WORDS, 9, generator(0, "test"), SYNONYMS)
     assert sum(a != b for a, b in zip(WORDS, changed)) == 3
 
 

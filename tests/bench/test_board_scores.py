@@ -13,10 +13,10 @@ from factories.packs import packs_in
 
 import resemblance as rs
 from resemblance.bench.case import Score
-from resemblance.bench.pinned import PinnedCell, pack_cases
+from resemblance.bench.pinned import PackTask, pack_cases
 from resemblance.bench.ranking import read_scores, write_scores
 from resemblance.bench.ranking.ranking import SHIPPED, packs_of
-from resemblance.bench.ranking.scoring import DIGITS, LEFT_OUT, scored_cells
+from resemblance.bench.ranking.scoring import SCORE_DIGITS, TOO_SLOW_REASON, score_pack_tasks
 from resemblance.bench.scoring import score
 from scripts import board_scores
 from scripts.board_scores import TOLERANCE, check, differences, reliabilities
@@ -126,20 +126,20 @@ def test_a_score_says_that_comparisons_are_missing(tiny):
     failing = [row._replace(failed=3) for row in rows]
     runs = ((cases, failing, False), (lenient, rows, False), (lenient, failing, True))
     for of, some, expected in runs:
-        assert {c.is_incomplete for c in scored_cells(pack, of, some)} == {expected}
+        assert {c.is_incomplete for c in score_pack_tasks(pack, of, some)} == {expected}
 
 
 def test_a_reason_is_that_of_the_cell():
-    pinned = [PinnedCell("canary", f"net/{kind}") for kind in ("rounding", "noise", "adapters")]
+    pinned = [PackTask("canary", f"net/{kind}") for kind in ("rounding", "noise", "adapters")]
     reasons = {"rounding": "the SVD failed", "noise": "the same difference"}
     row = Score("canary", ("net", "else"), "cka", "CKA", float("nan"))
     rows = [row._replace(cell=("net", kind), reason=why) for kind, why in reasons.items()]
     facts = {"cells": list(map(list, pinned))}
     pack = SimpleNamespace(manifest=SimpleNamespace(identity="tiny@1", facts=facts))
-    scored = scored_cells(pack, [], [*rows, row])
-    assert [cell.reason for cell in scored] == [*reasons.values(), LEFT_OUT]
+    scored = score_pack_tasks(pack, [], [*rows, row])
+    assert [cell.reason for cell in scored] == [*reasons.values(), TOO_SLOW_REASON]
     with pytest.raises(ValueError, match="tiny@1 has no cell"):
-        scored_cells(pack, [], [*rows, row._replace(value=0.5)])
+        score_pack_tasks(pack, [], [*rows, row._replace(value=0.5)])
 
 
 # ----------------------------------------------------------------------------- computing them again
@@ -149,7 +149,7 @@ def test_scores_within_the_tolerance_are_the_same(tiny):
     file, packs = tiny
     scores = read_scores(file)
     values = [c.value for s in scores for c in s.cells if c.value is not None]
-    assert values == [round(value, DIGITS) for value in values]
+    assert values == [round(value, SCORE_DIGITS) for value in values]
     assert any(value != round(value, 11) for value in values)
     near = [c._replace(value=c.value and c.value + 1e-8) for c in scores[0].cells]
     write_scores(file, [scores[0]._replace(cells=tuple(near))])

@@ -19,13 +19,13 @@ from factories.graph_data import write_cora
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.bench.resi.paper import planned, portion_of
-from resemblance.bench.study_models import is_trained, model_folder, subjects_of, train_possible
-from resemblance.bench.training.loop import Resources
-from resemblance.cli.executors import executors
+from resemblance.bench.resi.paper import paper_subset_for, planned_recipes
+from resemblance.bench.study_models import is_trained, model_folder, study_subjects, train_possible
+from resemblance.bench.training.loop import TrainingEnvironment
+from resemblance.cli.executors import open_executors
 from resemblance.engine.execution import compare_many
-from resemblance.engine.work import Work
-from resemblance.engine.workers import WorkerPool, workers_of
+from resemblance.engine.work import ComparisonPlan
+from resemblance.engine.workers import WorkerPool, count_workers
 from resemblance.models.recipe import Recipe
 
 # Dask warns of a busy machine, in its own threads, too; the pool of what it lost
@@ -76,7 +76,7 @@ class Alone(NamedTuple):
 
     folder: Path
     plan: tuple[Recipe, ...]
-    resources: Resources
+    resources: TrainingEnvironment
     comparisons: tuple[rs.Comparison, ...]
 
 
@@ -85,16 +85,22 @@ def alone(tmp_path_factory):
     data, folder = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("alone")
     write_cora(data / "graphs" / "cora")
     chosen = {"datasets": ["cora"], "architectures": ["gcn"], "tests": ["labels"]}
-    plan, resources = planned([portion_of("paper-slice", **chosen)]), Resources(data)
+    plan, resources = (
+        planned_recipes([paper_subset_for("paper-slice", **chosen)]),
+        TrainingEnvironment(data),
+    )
     assert not train_possible(folder, plan, None, lambda *_: None, resources)
     return Alone(folder, plan, resources, compare_many(works_of(folder, plan)))
 
 
 def works_of(folder, plan):
     """Compare all models' last layers, and the layers of each of two models."""
-    subjects = subjects_of(folder, plan)
+    subjects = study_subjects(folder, plan)
     last = {s.name: s.last for s in subjects}
-    return [Work.of(last, MEASURES), *(Work.of(s, MEASURES) for s in subjects[:2])]
+    return [
+        ComparisonPlan.of(last, MEASURES),
+        *(ComparisonPlan.of(s, MEASURES) for s in subjects[:2]),
+    ]
 
 
 class Killer:
@@ -233,23 +239,23 @@ def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere
 def test_workers_without_the_resource_are_not_waited_for(client):
     address = client.scheduler.address
     client.wait_for_workers(2)  # one was killed before
-    with executors(None, address) as (work, trainer):
-        assert workers_of(work) == 2
+    with open_executors(None, address) as (work, trainer):
+        assert count_workers(work) == 2
         assert trainer is None
     problem = r"no worker of tcp://.* has it \(there are: none\).*--resources .GPU=1"
-    with pytest.raises(ValueError, match=problem), executors(None, address, "GPU"):
+    with pytest.raises(ValueError, match=problem), open_executors(None, address, "GPU"):
         pass
 
 
 def test_options_of_clusters_that_do_not_go_together(monkeypatch):
-    monkeypatch.setattr(cli.executors, "PATIENCE", "1s")
+    monkeypatch.setattr(cli.executors, "SCHEDULER_TIMEOUT", "1s")
     for options, problem in [
         ((2, "tcp://127.0.0.1:1"), "give one of them"),
         ((2, None, "GPU"), "give --scheduler, too"),
         ((None, "tcp://127.0.0.1:1"), "no Dask scheduler answers there"),
         ((None, "nonsense://x"), "no Dask scheduler answers there"),
     ]:
-        with pytest.raises(ValueError, match=problem), executors(*options):
+        with pytest.raises(ValueError, match=problem), open_executors(*options):
             pass
 
 

@@ -26,7 +26,7 @@ LAYERS = {"conv1": 16, "conv2": 32, "conv3": 64, "linear": 10}
 
 @pytest.fixture(scope="module")
 def tiny():
-    return source.digits(**TINY)
+    return source.train_on_digits(**TINY)
 
 
 def test_every_layer_of_every_network(tiny):
@@ -42,14 +42,14 @@ def test_every_layer_of_every_network(tiny):
 
 
 def test_two_runs_are_identical(tiny):
-    again = source.digits(**TINY)
+    again = source.train_on_digits(**TINY)
     assert again.accuracies == tiny.accuracies
     for name, representation in tiny.representations.items():
         assert np.array_equal(representation.source, again.representations[name].source)
 
 
 def test_a_network_does_not_depend_on_how_many_there_are(tiny):
-    alone = source.digits(**(TINY | {"seeds": 1, "shuffled": 0}))
+    alone = source.train_on_digits(**(TINY | {"seeds": 1, "shuffled": 0}))
     assert np.array_equal(
         alone.representations["seed 0/linear"].source, tiny.representations["seed 0/linear"].source
     )
@@ -61,7 +61,7 @@ def test_the_state_of_pytorch_is_left_alone():
     before, threads = torch.get_rng_state(), torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        source.digits(seeds=1, shuffled=0, epochs=1, images=1700)
+        source.train_on_digits(seeds=1, shuffled=0, epochs=1, images=1700)
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(threads)
@@ -72,7 +72,9 @@ def test_maps_are_averaged_over_positions():
     split = source.split_digits(40)
     outputs = source.train_network(split, "seed 0", 1, print)
     assert outputs["conv1"].shape == (40, 16, 8, 8)
-    found = source.digits(seeds=1, shuffled=0, epochs=1, images=40).representations["seed 0/conv1"]
+    found = source.train_on_digits(seeds=1, shuffled=0, epochs=1, images=40).representations[
+        "seed 0/conv1"
+    ]
     assert np.allclose(found.array, outputs["conv1"].mean(axis=(2, 3)), atol=1e-6)
 
 
@@ -86,7 +88,7 @@ def test_the_split_is_fixed_and_has_no_overlap():
 
 
 def test_networks_learn_to_read_unless_their_labels_are_shuffled():
-    found = source.digits(seeds=1, shuffled=1, epochs=10, images=500)
+    found = source.train_on_digits(seeds=1, shuffled=1, epochs=10, images=500)
     assert found.accuracies["seed 0"] > 0.9
     assert found.accuracies["shuffled 0"] < 0.25
 
@@ -94,18 +96,20 @@ def test_networks_learn_to_read_unless_their_labels_are_shuffled():
 @pytest.mark.parametrize("images", [0, 1797, -5])
 def test_some_images_are_needed_on_both_sides(images):
     with pytest.raises(ValueError, match="images must be between 1 and 1796"):
-        source.digits(images=images)
+        source.train_on_digits(images=images)
 
 
 def test_without_pytorch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r'pip install .*\[torch\]"'):
-        source.digits(images=10)
+        source.train_on_digits(images=10)
 
 
 def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(source, "digits", partial(source.digits, **(TINY | {"images": 60})))
-    monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
+    monkeypatch.setattr(
+        source, "train_on_digits", partial(source.train_on_digits, **(TINY | {"images": 60}))
+    )
+    monkeypatch.setattr(demo, "DEMO_SIZES", {False: {}, True: {}})
     assert cli.run(["demo", "--output", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out
     assert "seed 0: " in out
@@ -128,10 +132,10 @@ def test_the_command_writes_a_page_and_continues_from_what_it_saved(tmp_path, mo
 def test_training_shows_its_progress(tmp_path, monkeypatch):
     told = []
     small = TINY | {"seeds": 2, "shuffled": 1, "epochs": 2, "images": 60}
-    source.digits(**small, progress=lambda *state: told.append(state))
+    source.train_on_digits(**small, progress=lambda *state: told.append(state))
     assert told == [("training", done, 6) for done in range(1, 7)]
-    monkeypatch.setattr(source, "digits", partial(source.digits, **small))
-    monkeypatch.setattr(demo, "DEMO", {False: {}, True: {}})
+    monkeypatch.setattr(source, "train_on_digits", partial(source.train_on_digits, **small))
+    monkeypatch.setattr(demo, "DEMO_SIZES", {False: {}, True: {}})
     monkeypatch.setattr(
         COMPARE, "compare", lambda *args, **named: compare(*args, **(named | {"progress": False}))
     )

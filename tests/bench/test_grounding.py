@@ -27,7 +27,7 @@ from resemblance.bench.grounding import (
     conformity_strict,
     spearman,
 )
-from resemblance.bench.resi.rules import RULES
+from resemblance.bench.resi.rules import RULES_BY_PROTOCOL
 from resemblance.significance import mantel, pairings
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "resi_evaluation.json").read_text())[
@@ -57,7 +57,7 @@ def lists(case):
 
 
 def graded(protocol, kind, quality, case, expectation):
-    rule = RULES[protocol][kind, quality].of(case["larger_is_more_similar"])
+    rule = RULES_BY_PROTOCOL[protocol][kind, quality].of(case["larger_is_more_similar"])
     matrix = differences(case)
     return apply(rule, matrix, rule.blocks(expectation, both_orders=not case["is_symmetric"]))
 
@@ -133,7 +133,7 @@ def test_output_correlation(subtests):
                 case, key = GOLDEN["output_correlation"][name], FUNCTIONS[function]
                 expected = behaviour(case, key)
                 reference = case["reference"][function]["spearmanr"]
-                for protocol in RULES:
+                for protocol in RULES_BY_PROTOCOL:
                     value = graded(protocol, "prediction", "spearman", case, expected)
                     np.testing.assert_allclose(value, number(reference["corr"]), rtol=1e-9)
                 block = by_prediction(expected, both_orders=not case["is_symmetric"])[0]

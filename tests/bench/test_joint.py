@@ -17,7 +17,7 @@ from resemblance.bench.joint import joint
 from resemblance.bench.manifolds import suite as manifolds
 from resemblance.bench.resi import evaluate
 from resemblance.data.subject import Subject
-from resemblance.sections.claims import NO_DATA, NOT, Claim
+from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, Claim
 from resemblance.sections.result import Result, load_result
 from resemblance.sections.sections import Section
 from resemblance.significance import places
@@ -32,7 +32,7 @@ MEASURES = (
 LABELS = {"a": "A", "b": "B", "c": "C"}
 
 
-CLAIM = Claim("S1", "it holds", "1", "2", NOT)
+CLAIM = Claim("S1", "it holds", "1", "2", NOT_REPRODUCED)
 
 
 def study(folder, suite, cells, labels=LABELS, size="default"):

@@ -11,9 +11,14 @@ from factories.files import GOLDEN
 
 import resemblance as rs
 from resemblance.bench.case import Part
-from resemblance.bench.feature_maps import merged, pieces_of, scratch_folder, step_of
+from resemblance.bench.feature_maps import (
+    merge_chunks,
+    position_step,
+    scratch_folder,
+    split_by_map_size,
+)
 from resemblance.bench.resi import assess, evaluate, result_of
-from resemblance.bench.resi.evaluation import drawn
+from resemblance.bench.resi.evaluation import choose_samples
 from resemblance.bench.synthetic import graded_outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -34,9 +39,9 @@ def flat(maps):
 def compared(rows, shapes, measures, folder=None):
     """A comparison of representations; ``shapes``: by name, of those that are maps."""
     part = Part(rows, None, maps=shapes)
-    pieces = pieces_of(part, measures, folder)
+    pieces = split_by_map_size(part, measures, folder)
     results = [rs.compare(p.rows, measures=p.measures, progress=False) for p in pieces]
-    return merged(part, pieces, results, measures)
+    return merge_chunks(part, pieces, results, measures)
 
 
 @pytest.mark.parametrize("case", MAPS)
@@ -129,8 +134,8 @@ def test_layers_of_several_sizes_are_compared_pair_by_pair_as_defined(maps, subj
 
 
 def test_rows_beyond_5000_are_every_second_third(subject, maps):
-    assert [step_of(n, (7, 7)) for n in (102, 103, 204, 205, 5000)] == [1, 1, 1, 2, 49]
-    assert [step_of(n, (1, 1)) for n in (5000, 9999, 10_000)] == [1, 1, 2]
+    assert [position_step(n, (7, 7)) for n in (102, 103, 204, 205, 5000)] == [1, 1, 1, 2, 49]
+    assert [position_step(n, (1, 1)) for n in (5000, 9999, 10_000)] == [1, 1, 2]
     g = np.random.default_rng(1)
     x, y = (g.normal(size=(210, c, 7, 7)).astype("float32") for c in (2, 3))
     part = {"x": flat(x), "y": flat(y)}
@@ -143,16 +148,16 @@ def test_last_layers_of_one_position_are_compared_as_they_are(maps):
     """At up to 9,999 samples nothing is left out, so nothing is copied, nor compared again."""
     part = {"a": flat(maps["layer4"]), "b": flat(maps["layer4"] ** 2)}
     shapes = dict.fromkeys(part, (7, 1, 1))
-    for piece in pieces_of(Part(part, None, maps=shapes), MEASURES):
+    for piece in split_by_map_size(Part(part, None, maps=shapes), MEASURES):
         assert [piece.rows[name] for name in part] == list(part.values())
 
 
 def test_without_maps_a_part_is_one_comparison(maps):
     part = Part({"a": flat(maps["layer4"]), "b": flat(maps["layer3"])}, None)
-    (piece,) = pieces_of(part, MEASURES)
+    (piece,) = split_by_map_size(part, MEASURES)
     assert piece.rows is part.rows
     result = rs.compare(part.rows, measures=MEASURES, progress=False)
-    assert merged(part, [piece], [result], MEASURES) is result
+    assert merge_chunks(part, [piece], [result], MEASURES) is result
 
 
 # ---------------------------------------------------------------------- failures, files, sample ids
@@ -211,7 +216,7 @@ def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone()
     subjects = graded_outputs()[:4]
     n = subjects[0].last.shape[0]
     everything, some = (assess(subjects, measures=["cka"], samples=k) for k in (None, 60))
-    rows = drawn(subjects[0].traits["dataset"], n, 60)
+    rows = choose_samples(subjects[0].traits["dataset"], n, 60)
     arrays = [s.last.source[rows] for s in subjects]
     for part, whole in zip(some.parts(), everything.parts(), strict=True):
         for quality in whole.by_quality:
@@ -225,12 +230,12 @@ def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone()
 
 
 def test_samples_are_drawn_once_for_a_data_set():
-    rows = drawn("cora", 1000, 300)
+    rows = choose_samples("cora", 1000, 300)
     assert rows.tolist() == sorted(set(rows.tolist()))
     assert len(rows) == 300
-    np.testing.assert_array_equal(rows, drawn("cora", 1000, 300))
-    assert drawn("mnli", 1000, 300).tolist() != rows.tolist()
-    assert drawn("cora", 7, 300).tolist() == list(range(7))
+    np.testing.assert_array_equal(rows, choose_samples("cora", 1000, 300))
+    assert choose_samples("mnli", 1000, 300).tolist() != rows.tolist()
+    assert choose_samples("cora", 7, 300).tolist() == list(range(7))
 
 
 def test_fewer_samples_of_maps_in_files_are_those_in_memory(subject, tmp_path):
@@ -238,7 +243,9 @@ def test_fewer_samples_of_maps_in_files_are_those_in_memory(subject, tmp_path):
     save = tmp_path / "comparisons.db"
     same(assess([subject], measures=MEASURES, samples=20, save=save), in_memory)
     assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
-    thin = {name: layer.source[drawn("own", 30, 20)] for name, layer in subject.layers.items()}
+    thin = {
+        name: layer.source[choose_samples("own", 30, 20)] for name, layer in subject.layers.items()
+    }
     layers = {name: rs.Representation(array) for name, array in thin.items()}
     directly = rs.Subject("m", layers, maps=subject.maps, traits=subject.traits)
     same(assess([directly], measures=MEASURES), in_memory)

@@ -25,7 +25,12 @@ from factories.archives import (
 )
 
 from resemblance.bench.packs import PackedFile, archive, unpack, verify, write_pack
-from resemblance.bench.packs.archive import MANIFEST, MANIFEST_BYTES, PACK_BYTES, manifest_text
+from resemblance.bench.packs.archive import (
+    MANIFEST_FILE,
+    MAX_MANIFEST_BYTES,
+    MAX_PACK_BYTES,
+    manifest_text,
+)
 
 FILES_OF_MINI = {"subjects/seed0/block1.npy", "subjects/seed0/labels.npy", "traits.json"}
 HONEST = {"a.json": TEXT, "b/c.txt": b"c"}
@@ -47,7 +52,7 @@ def below(folder):
 
 def with_manifest(text, entries=()):
     """A tar file that begins with a manifest."""
-    return tar_of([Entry(MANIFEST, manifest_text(text).encode()), *entries])
+    return tar_of([Entry(MANIFEST_FILE, manifest_text(text).encode()), *entries])
 
 
 # --------------------------------------------------------------------------------------- round trip
@@ -56,7 +61,7 @@ def with_manifest(text, entries=()):
 def test_what_is_packed_comes_back_read_only(content, mini, tmp_path):
     pack = unpack(mini, tmp_path / "new" / "pack")
     assert pack.folder == tmp_path / "new" / "pack"
-    assert below(pack.folder) == {*FILES_OF_MINI, MANIFEST}
+    assert below(pack.folder) == {*FILES_OF_MINI, MANIFEST_FILE}
     for name in FILES_OF_MINI:
         assert (pack.folder / name).read_bytes() == (content / name).read_bytes()
     for name in below(pack.folder):
@@ -73,7 +78,7 @@ def test_a_manifest_describes_arrays_and_is_named_by_its_checksum(mini, tmp_path
     block = listed.files["subjects/seed0/block1.npy"]
     assert (block.shape, block.dtype) == ((3, 4), "<f8")
     assert listed.files["traits.json"] == PackedFile(hashlib.sha256(TEXT).hexdigest(), len(TEXT))
-    assert listed.sha256 == hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    assert listed.sha256 == hashlib.sha256((folder / MANIFEST_FILE).read_bytes()).hexdigest()
     assert listed.size == sum((folder / name).stat().st_size for name in listed.files)
 
 
@@ -88,7 +93,7 @@ def test_equal_content_has_equal_bytes_and_other_content_another_checksum(conten
     assert again.read_bytes() == mini.read_bytes()
     with tarfile.open(mini) as tar:
         members = tar.getmembers()
-    assert [m.name for m in members] == [MANIFEST, *sorted(FILES_OF_MINI)]
+    assert [m.name for m in members] == [MANIFEST_FILE, *sorted(FILES_OF_MINI)]
     assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode, m.type) for m in members} == {
         (0, 0, 0, "", "", 0o644, tarfile.REGTYPE)
     }
@@ -142,7 +147,7 @@ UNPACKABLE = {
     "objects": (lambda f: np.save(f / "o.npy", np.array([{}], object)), "o.npy is no array of num"),
     "half": (half_an_array, "block1.npy is no array of numbers, or is damaged"),
     "no array": (lambda f: (f / "a.npy").write_bytes(b"no"), "a.npy is no array of numbers"),
-    "manifest": (lambda f: (f / MANIFEST).write_bytes(b""), "the name of the manifest"),
+    "manifest": (lambda f: (f / MANIFEST_FILE).write_bytes(b""), "the name of the manifest"),
     "long name": (lambda f: (f / ("x" * 101)).write_bytes(b""), "too long"),
     "empty": (shutil.rmtree, "at least one file"),
 }
@@ -220,7 +225,7 @@ HOSTILE = {
     "pipe": (listing("x"), [of_kind("x", tarfile.FIFOTYPE)], NOT_PLAIN),
     "folder": (listing("x"), [of_kind("x", tarfile.DIRTYPE)], NOT_PLAIN),
     "the same file twice": (listing("x"), [Entry("x", b"x"), Entry("x", b"x")], UNLISTED),
-    "two manifests": (manifest_of(HONEST), [Entry(MANIFEST, b"{}")], UNLISTED),
+    "two manifests": (manifest_of(HONEST), [Entry(MANIFEST_FILE, b"{}")], UNLISTED),
     "unlisted file": (manifest_of(HONEST), [Entry("x", b"x")], UNLISTED),
     "missing file": (listing("x"), [], "x is missing"),
     "another content": (listing("x"), [Entry("x", b"y")], "x has another content"),
@@ -281,7 +286,7 @@ MANIFESTS = {
     "in a version": (changed(manifest_of(HONEST), versions={"a": "\r"}), "control characters"),
     "no files": (changed(manifest_of(HONEST), files={}), "at least one file"),
     "negative size": (with_entry(size=-1), "a.json has no SHA-256, or no size"),
-    "too large": (with_entry(size=PACK_BYTES), "at most 4,294,967,296 bytes"),
+    "too large": (with_entry(size=MAX_PACK_BYTES), "at most 4,294,967,296 bytes"),
     "size that is no number": (with_entry(size=True), "size cannot be bool"),
     "no checksum": (with_entry(sha256="../x"), "a.json has no SHA-256"),
     "shape that is none": (with_entry(shape=["a"], dtype="<f8"), "shape cannot be"),
@@ -308,7 +313,7 @@ def test_manifests_that_are_none(tmp_path, subtests):
 
 def test_a_manifest_must_come_first(tmp_path):
     manifest = manifest_text(manifest_of(HONEST)).encode()
-    for entries in ([*plain(HONEST), Entry(MANIFEST, manifest)], []):
+    for entries in ([*plain(HONEST), Entry(MANIFEST_FILE, manifest)], []):
         (tmp_path / "h.tar.xz").write_bytes(lzma.compress(tar_of(entries)))
         with pytest.raises(ValueError, match=r"does not begin with MANIFEST\.json"):
             verify(tmp_path / "h.tar.xz")
@@ -334,7 +339,10 @@ def header_of(name, size):
 def test_no_more_is_read_or_written_than_a_manifest_lists(tmp_path):
     before = with_manifest(listing("x"), plain(HONEST))[:-1024]
     for content, reason in (
-        (header_of(MANIFEST, MANIFEST_BYTES + 1), "its manifest has 33,554,433 bytes; the limit"),
+        (
+            header_of(MANIFEST_FILE, MAX_MANIFEST_BYTES + 1),
+            "its manifest has 33,554,433 bytes; the limit",
+        ),
         (before + header_of("x", 2**33), "does not list with 8,589,934,592 bytes"),
         (before + header_of("x", 1), "x has another content"),  # and then very many
     ):
@@ -426,23 +434,26 @@ def link(path):
 
 TAMPERED = {
     "changed": (
-        lambda f: edit(f / "traits.json", TEXT.replace(b"5", b"6")), "traits.json has another"
+        lambda f: edit(f / "traits.json", TEXT.replace(b"5", b"6")),
+        "traits.json has another",
     ),
     "cut": (lambda f: edit(f / "traits.json", TEXT[:-1]), "traits.json has another content"),
     "removed": (lambda f: shutil.rmtree(f / "subjects"), "subjects/seed0/block1.npy is missing"),
     "added": (
-        lambda f: (f / "subjects" / "code.py").write_text(""), "'subjects/code.py' is not listed"
+        lambda f: (f / "subjects" / "code.py").write_text(""),
+        "'subjects/code.py' is not listed",
     ),
     "linked": (lambda f: link(f / "traits.json"), "traits.json is neither a plain file"),
     "another manifest": (
         lambda f: edit(
-            f / MANIFEST, (f / MANIFEST).read_bytes().replace(b'"size": 17', b'"size": 18')
+            f / MANIFEST_FILE,
+            (f / MANIFEST_FILE).read_bytes().replace(b'"size": 17', b'"size": 18'),
         ),
         "traits.json has another content",
     ),
-    "no manifest": (lambda f: (f / MANIFEST).unlink(), "it has no MANIFEST.json"),
-    "a linked manifest": (lambda f: link(f / MANIFEST), "it has no MANIFEST.json"),
-}  # fmt: skip
+    "no manifest": (lambda f: (f / MANIFEST_FILE).unlink(), "it has no MANIFEST.json"),
+    "a linked manifest": (lambda f: link(f / MANIFEST_FILE), "it has no MANIFEST.json"),
+}
 
 
 def test_tampered_folders_are_refused_with_the_first_difference(mini, tmp_path, subtests):

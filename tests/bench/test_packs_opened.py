@@ -49,7 +49,7 @@ def shipped(tmp_path, monkeypatch):
     folder = tmp_path / "shipped"
     folder.mkdir()
     (folder / "index.json").write_text('{"format": 1, "packs": []}')
-    monkeypatch.setattr(opening, "SHIPPED", folder)
+    monkeypatch.setattr(opening, "SHIPPED_PACKS_FOLDER", folder)
     return folder
 
 
@@ -184,7 +184,7 @@ def test_only_what_killed_processes_left_long_ago_is_removed(mini, cache, tmp_pa
 
 def test_what_ships_is_what_the_library_lists():
     listed = {pack.archive.name: pack for pack in known_packs()}
-    assert {path.name for path in opening.SHIPPED.iterdir()} == {"index.json", *listed}
+    assert {path.name for path in opening.SHIPPED_PACKS_FOLDER.iterdir()} == {"index.json", *listed}
     for pack in listed.values():
         manifest = verify(pack.archive)
         assert (digest_of(pack.archive), pack.archive.stat().st_size) == (pack.sha256, pack.size)
@@ -369,7 +369,7 @@ def test_an_answer_that_is_cut_is_refused(mini, cache):
 
 
 def test_more_than_the_limit_is_not_fetched(mini, cache, monkeypatch):
-    monkeypatch.setattr(opening, "PACK_BYTES", 100)
+    monkeypatch.setattr(opening, "MAX_PACK_BYTES", 100)
     with served(answers_of(mini)) as server, pytest.raises(ValueError, match="more than 100 bytes"):
         get_pack("mini@1", f"{server.address}/packs")
     assert not list(cache.iterdir())

@@ -11,22 +11,22 @@ import pytest
 
 import resemblance as rs
 from resemblance.bench.case import Score
-from resemblance.bench.page import failures_section, letter, times_section
-from resemblance.bench.ranks import overview_of
+from resemblance.bench.page import column_letter, failures_section, times_section
+from resemblance.bench.ranks import summarize_scores
 from resemblance.bench.reliability import LEAST_RELIABILITY
 from resemblance.bench.resi import Evaluation, assess, result_of
-from resemblance.bench.resi.cases import QUALITIES, TESTS, Absence
+from resemblance.bench.resi.cases import QUALITY_TITLES, TEST_TITLES, SkippedTask
 from resemblance.bench.resi.groups import ModelGroup
-from resemblance.bench.resi.matrices import brief, common_start, limits
-from resemblance.bench.resi.page import judged
-from resemblance.bench.resi.rules import Options
-from resemblance.bench.scoring import Failed
+from resemblance.bench.resi.matrices import common_prefix, difference_limits, four_digits
+from resemblance.bench.resi.page import add_judged_claims
+from resemblance.bench.resi.rules import ScoringOptions
+from resemblance.bench.scoring import FailedComparisons
 from resemblance.bench.study_models import ModelFamily
-from resemblance.comparison.comparison import info_of
+from resemblance.comparison.comparison import measure_info
 from resemblance.data.representation import Undefined
 from resemblance.data.subject import Subject
 from resemblance.report import write_page
-from resemblance.report.output import show
+from resemblance.report.output import print_tables
 from resemblance.report.terminal import result_tables
 from resemblance.sections.figures import Bars, Boxes, Choice, Diagram, HeatMap, Strips
 from resemblance.significance import places, summarize
@@ -108,7 +108,8 @@ def made_up(
 ):
     """An evaluation with scores by measure: one value per architecture, all in one domain."""
     infos = tuple(
-        info_of(m)._replace(spec=s, label=s) for m, s in zip([MEASURES[0]] * len(values), values)
+        measure_info(m)._replace(spec=s, label=s)
+        for m, s in zip([MEASURES[0]] * len(values), values)
     )
     scores = [
         Score(
@@ -127,12 +128,12 @@ def made_up(
         for i, value in enumerate(own)
     ]
     options = {name: parts.pop(name) for name in ("protocol", "failures") if name in parts}
-    return Evaluation(Options(**options), infos, tuple(scores), **parts)
+    return Evaluation(ScoringOptions(**options), infos, tuple(scores), **parts)
 
 
 def printed(*parts):
     target = io.StringIO()
-    show(parts, target)
+    print_tables(parts, target)
     return target.getvalue()
 
 
@@ -313,7 +314,7 @@ def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts
     (remark,) = result_of(facts._replace(size="mini")).remarks
     assert remark.startswith("Shown and not ranked")
     assert all(" · ".join(family) in remark for _, _, *family in noise)
-    as_code = facts._replace(size="mini", options=Options("resi-code"))
+    as_code = facts._replace(size="mini", options=ScoringOptions("resi-code"))
     assert noise & set(as_code.ranks())
     assert result_of(as_code).remarks == ()
 
@@ -365,7 +366,9 @@ def cells_of(facts, result):
     specs = {label: spec for spec, label in result.labels.items()}
     shown = table(result, "scores")
     signs = {(s.row, s.column): s for s in shown.signs}
-    words = {(TESTS[t], w): (t, q) for t, known in QUALITIES.items() for q, w in known.items()}
+    words = {
+        (TEST_TITLES[t], w): (t, q) for t, known in QUALITY_TITLES.items() for q, w in known.items()
+    }
     for r, row in enumerate(shown.rows):
         for c, entry in list(enumerate(row))[1:]:
             what, _, family = shown.hints[c].partition(": ")
@@ -432,7 +435,7 @@ def test_empty_cells_share_a_letter_when_they_share_a_reason():
         "no score: no value",
         "no score: all rows are equal",
     }
-    assert [letter(i) for i in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
+    assert [column_letter(i) for i in (0, 25, 26, 27, 52)] == ["a", "z", "aa", "ab", "ba"]
 
 
 # ----------------------------------------------------------------------------------------- matrices
@@ -459,7 +462,7 @@ def test_maps_are_differences_with_short_labels(facts, result):
     assert expected.values[0][0] == 0
     assert expected.is_reversed
     assert measured.is_reversed  # what is alike is dark
-    assert measured.span == tuple(float(f"{end:.17g}") for end in limits(difference))
+    assert measured.span == tuple(float(f"{end:.17g}") for end in difference_limits(difference))
     options = figure(result, "layers", Choice).options
     bert = [o for o in options if o.choices[0].endswith("bert · cls")]
     assert list(dict.fromkeys(o.choices[1] for o in bert)) == [
@@ -471,7 +474,7 @@ def test_maps_are_differences_with_short_labels(facts, result):
 
 
 def test_every_case_part_quality_and_measure_can_be_chosen(facts, result):
-    for test in TESTS:
+    for test in TEST_TITLES:
         maps = [p for p in facts.parts() if p.test == test]
         if not maps:
             assert figure(result, test, Choice) is None
@@ -508,14 +511,14 @@ def test_a_score_stands_below_the_maps_and_the_best_measure_is_the_example(facts
     ],
 )
 def test_common_start(names, start):
-    assert common_start(names) == start
+    assert common_prefix(names) == start
 
 
 def test_the_colours_of_a_map_are_of_different_representations():
     values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
-    assert limits(values) == (0.2, 0.6)
-    assert limits(np.array([[1.0]])) == (0.0, 1.0)
-    assert [brief(v) for v in (2.00001, 0.12345, np.nan, np.inf)] == [2, 0.1235, None, None]
+    assert difference_limits(values) == (0.2, 0.6)
+    assert difference_limits(np.array([[1.0]])) == (0.0, 1.0)
+    assert [four_digits(v) for v in (2.00001, 0.12345, np.nan, np.inf)] == [2, 0.1235, None, None]
 
 
 # ------------------------------------------------------------------ groups, failures, times, claims
@@ -548,7 +551,7 @@ def test_groups_become_strips_and_poolings_with_accuracies_of_their_own_more():
 
 def test_failures_are_grouped_by_measure_and_reason():
     def failed(measure, test, count, reason="r"):
-        return Failed(measure, TESTS[test], "vision · toy", count, reason)
+        return FailedComparisons(measure, TEST_TITLES[test], "vision · toy", count, reason)
 
     some = (
         failed("a", "accuracy", 2),
@@ -564,7 +567,7 @@ def test_failures_are_grouped_by_measure_and_reason():
 
 def test_times_are_milliseconds_and_the_fastest_comes_first():
     made = made_up({"a": [1.0], "b": [1.0]})
-    overview = overview_of("resi", made.scores, made.measures, {}, [], is_trial=False)
+    overview = summarize_scores("resi", made.scores, made.measures, {}, [], is_trial=False)
     seconds = {"vision": {"a": 0.002, "b": 0.001}, "graphs": {"a": 0.004}}
     (times,) = times_section(overview, seconds).tables
     assert times.columns == ("measure", "vision", "graphs")
@@ -602,7 +605,7 @@ def test_an_earlier_claim_is_judged_where_it_is_handed_in(facts):
         return [Claim("X1", "it holds", "1", str(len(evaluation.scores)), REPRODUCED)]
 
     small = facts._replace(size="mini")
-    found = judged(result_of(small), small, {"ranking": judge})
+    found = add_judged_claims(result_of(small), small, {"ranking": judge})
     assert [c.ours for c in found["ranking"].claims] == [str(len(facts.scores))]
     assert result_of(facts).claims == ()
 
@@ -657,7 +660,7 @@ ODD = {
     ),
     "absent": made_up(
         {"a": [0.5]},
-        absent=(Absence("layers", ModelFamily("v", "d", "a", "p"), "no model has 3 layers"),),
+        absent=(SkippedTask("layers", ModelFamily("v", "d", "a", "p"), "no model has 3 layers"),),
     ),
 }
 

@@ -15,14 +15,14 @@ from factories.graph_data import write_cora
 from resemblance import cli
 from resemblance.bench import training
 from resemblance.bench.resi import load_evaluation, run, status
-from resemblance.bench.resi.cases import TESTS
+from resemblance.bench.resi.cases import TEST_TITLES
 from resemblance.bench.resi.groups import choose_groups
-from resemblance.bench.resi.models import origin_of, portions_of
-from resemblance.bench.resi.paper import paper_run, planned, portion_of
+from resemblance.bench.resi.models import model_origin, paper_subsets_of_study
+from resemblance.bench.resi.paper import paper_run, paper_subset_for, planned_recipes
 from resemblance.bench.resi.planning import plan
 from resemblance.bench.study import purpose
 from resemblance.bench.study_models import is_trained, model_folder
-from resemblance.bench.training import DATASETS, Portion, chosen, part_of
+from resemblance.bench.training import DATASETS, PaperSubset, chosen_architectures, dataset_module
 from resemblance.models.recipe import Recipe
 
 MEASURES = ["cka", "gulp"]
@@ -75,7 +75,7 @@ def cases_made(folder):
 def test_all_architectures_make_all_tests_that_the_paper_has(finished):
     facts = load_evaluation(finished)
     made_here = cases_made(finished)
-    expected = {(a, test) for a in DATASETS["cora"].architectures for test in TESTS}
+    expected = {(a, test) for a in DATASETS["cora"].architectures for test in TEST_TITLES}
     assert expected - made_here == {("pgnn", "augmentation")}
     (absence,) = facts.absent
     assert (absence.test, absence.family.architecture) == ("augmentation", "pgnn")
@@ -113,7 +113,7 @@ def test_the_origin_of_the_models_is_in_the_provenance(finished):
 
 def test_the_checksums_of_data_are_part_of_the_origin(tmp_path):
     order = paper_run("paper", data=tmp_path, datasets=["cora", "flickr"])
-    origin = origin_of(order, planned([order.portion]))
+    origin = model_origin(order, planned_recipes([order.portion]))
     assert len(set(origin["data"]["Cora"].values())) == 8
     assert origin["data"]["Flickr"] == {}  # none are known
 
@@ -128,7 +128,9 @@ def test_pages_and_tables_have_the_names_of_the_paper(finished, capsys):
 def test_a_study_knows_how_many_models_it_needs(finished):
     known = status(finished)
     assert (known.size, known.trained, known.planned) == ("paper-slice", 72, 72)
-    assert portions_of(purpose(finished)) == (portion_of("paper-slice", datasets=["cora"]),)
+    assert paper_subsets_of_study(purpose(finished)) == (
+        paper_subset_for("paper-slice", datasets=["cora"]),
+    )
     assert not (finished / "checkpoints").exists()
 
 
@@ -141,7 +143,7 @@ def test_what_a_later_run_adds_stands_beside_what_is_there(data, tmp_path):
     assert cases_made(tmp_path / "study") == {("gcn", "labels"), ("sage", "shortcut")}
     after = modified(tmp_path / "study")
     assert {path: after[path] for path in before} == before
-    assert len(portions_of(purpose(tmp_path / "study"))) == 2
+    assert len(paper_subsets_of_study(purpose(tmp_path / "study"))) == 2
     assert status(tmp_path / "study").planned == len(after)
     shutil.rmtree(next((tmp_path / "study").rglob("sage/shortcut-1")))
     run(tmp_path / "study", **first)  # what is no longer complete is not of the result
@@ -182,7 +184,9 @@ def test_training_goes_to_an_executor_of_its_own_with_absolute_paths(data, tmp_p
 
 
 def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_path):
-    recipes = planned([portion_of("paper-slice", datasets=["cora"], architectures=["gcn"])])
+    recipes = planned_recipes(
+        [paper_subset_for("paper-slice", datasets=["cora"], architectures=["gcn"])]
+    )
     wanted = [r for r in recipes if r.setting == "shortcut"]
     for recipe in wanted:
         name = f"GCN/Shortcut_{int(100 * recipe.strength)}/model_s{recipe.seed}.pt"
@@ -210,7 +214,7 @@ def test_models_of_an_archive_take_the_place_of_training(finished, data, tmp_pat
 @pytest.fixture
 def failing(monkeypatch):
     """No GCN with all labels at random can be trained."""
-    train = part_of("cora", "paper")
+    train = dataset_module("cora", "paper")
     fit = train.fit
 
     def fails(recipe, resources):
@@ -248,7 +252,7 @@ def test_where_no_model_could_be_trained_every_test_says_so(data, tmp_path, monk
     def fails(recipe, resources):
         raise RuntimeError("no power")
 
-    monkeypatch.setattr(part_of("cora", "paper"), "fit", fails)
+    monkeypatch.setattr(dataset_module("cora", "paper"), "fit", fails)
     result = run(tmp_path, data=data, architectures=["gcn"], tests=["labels", "output"], **CORA)
     absent = {a.test: a.reason for a in load_evaluation(tmp_path).absent}
     assert absent.keys() == {"labels", "output"}
@@ -363,24 +367,24 @@ def test_a_study_without_results_names_the_command_of_its_part(study, capsys):
 
 
 def test_words_may_be_spelt_in_any_way():
-    spelt = portion_of("paper", datasets=["OGBN Arxiv", "cora"], architectures=["graph-sage"])
+    spelt = paper_subset_for("paper", datasets=["OGBN Arxiv", "cora"], architectures=["graph-sage"])
     assert (spelt.datasets, spelt.architectures) == (("cora", "ogbn-arxiv"), ("sage",))
-    assert list(chosen(spelt)) == [("cora", "sage"), ("ogbn-arxiv", "sage")]
-    assert portion_of("paper", domains=["language"]).datasets == ("sst2", "mnli")
+    assert list(chosen_architectures(spelt)) == [("cora", "sage"), ("ogbn-arxiv", "sage")]
+    assert paper_subset_for("paper", domains=["language"]).datasets == ("sst2", "mnli")
 
 
 def test_numbers_of_models_are_those_of_the_paper():
-    graphs = training.tests_of(Portion(), "cora", "gcn")
+    graphs = training.planned_tests(PaperSubset(), "cora", "gcn")
     assert graphs["accuracy"] == (("normal",), 10)
     assert graphs["labels"] == (("normal", "labels"), 5)
     assert graphs["shortcut"] == (("shortcut",), 5)
     assert graphs["augmentation"] == (("normal", "augmentation"), 5)
     assert graphs["layers"] == (("layers",), 5)
-    assert training.tests_of(Portion(), "sst2", "bert")["layers"] == (("normal",), 5)
-    images = training.tests_of(Portion(), "imagenet100", "resnet18")
+    assert training.planned_tests(PaperSubset(), "sst2", "bert")["layers"] == (("normal",), 5)
+    images = training.planned_tests(PaperSubset(), "imagenet100", "resnet18")
     assert images["augmentation"] == (("augmentation",), 5)  # noise is compared with noise
     assert images["layers"] == (("normal",), 10)
-    assert "augmentation" not in training.tests_of(Portion(), "cora", "pgnn")
+    assert "augmentation" not in training.planned_tests(PaperSubset(), "cora", "pgnn")
 
 
 def test_a_part_trains_what_its_tests_need_and_no_more(monkeypatch):
@@ -388,11 +392,11 @@ def test_a_part_trains_what_its_tests_need_and_no_more(monkeypatch):
         VERSION = 1
         options = staticmethod(lambda *words: {})
 
-    monkeypatch.setattr(training, "part_of", lambda dataset, part: Trainer)
+    monkeypatch.setattr(training, "dataset_module", lambda dataset, part: Trainer)
 
     def settings(architecture, *tests):
-        portion = Portion((), (architecture,), tests)
-        recipes = planned([portion._replace(datasets=("cora", "imagenet100"))])
+        portion = PaperSubset((), (architecture,), tests)
+        recipes = planned_recipes([portion._replace(datasets=("cora", "imagenet100"))])
         return {(r.setting, r.strength): r.seed + 1 for r in recipes}
 
     assert settings("gcn", "layers") == {("layers", 0.0): 5}
@@ -421,7 +425,7 @@ def test_published_groups_stay_although_their_accuracies_overlap():
 
 
 def test_a_model_of_another_recipe_is_trained_again(study, data):
-    recipe = next(iter(planned([portion_of("paper-slice", datasets=["cora"])])))
+    recipe = next(iter(planned_recipes([paper_subset_for("paper-slice", datasets=["cora"])])))
     assert is_trained(study, recipe)
     changed = Recipe(*recipe)._replace(options={**recipe.options, "epochs": 2})
     assert not is_trained(study, changed)

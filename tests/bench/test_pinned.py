@@ -15,15 +15,15 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.bench import load_result, manifolds, resi
 from resemblance.bench.case import Case, Part
-from resemblance.bench.manifolds.values import ORDER
+from resemblance.bench.manifolds.values import MANIFOLD_ORDER_RULE
 from resemblance.bench.packs import Manifest, Pack, open_pack
-from resemblance.bench.pinned import MODELS, Reduction, build_pack, pinned_cells, run_pack
+from resemblance.bench.pinned import PACK_MODELS_FOLDER, Reduction, build_pack, pack_tasks, run_pack
 from resemblance.bench.reliability import LEAST_RELIABILITY
 from resemblance.bench.scoring import score
 from resemblance.bench.stability import weights
 from resemblance.bench.stability.suite import run as run_stability
 from resemblance.bench.study import is_running
-from resemblance.cli.entries import read_resi
+from resemblance.cli.entries import read_resi_result
 from resemblance.models.model_folder import read_subjects
 from resemblance.sections.result import Result
 
@@ -95,17 +95,19 @@ def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
     expected = resi.evaluate(read_subjects(vision_study / "subjects"), measures=["cka"]).scores()
     assert_same(result.scores(), expected)
     facts = vision.manifest.facts
-    assert {s.name for s in read_subjects(vision.folder / MODELS)} == set(facts["recipes"])
-    assert [tuple(c[:2]) for c in pinned_cells(vision)] == list(result.ranks())
+    assert {s.name for s in read_subjects(vision.folder / PACK_MODELS_FOLDER)} == set(
+        facts["recipes"]
+    )
+    assert [tuple(c[:2]) for c in pack_tasks(vision)] == list(result.ranks())
 
 
 def test_models_that_make_no_test_of_layers_have_their_last_layer_only(vision):
-    for subject in read_subjects(vision.folder / MODELS):
+    for subject in read_subjects(vision.folder / PACK_MODELS_FOLDER):
         assert (len(subject.layers) > 1) == (subject.traits["setting"] == "normal")
 
 
 def test_weights_are_not_needed(disturbed, monkeypatch):
-    monkeypatch.setattr(weights, "_seen", None)
+    monkeypatch.setattr(weights, "_outputs_with_weights", None)
     assert run_pack(disturbed[0], measures=["procrustes"]).scores()
 
 
@@ -129,7 +131,7 @@ def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
     whole = {s.name: s for s in read_subjects(vision_study / "subjects")}
     rows = Reduction(40).rows("digits", len(next(iter(whole.values())).labels))
     assert len(set(rows.tolist())) == 40
-    for subject in read_subjects(small.folder / MODELS):
+    for subject in read_subjects(small.folder / PACK_MODELS_FOLDER):
         full = whole[subject.name]
         assert np.array_equal(subject.labels, full.labels[rows])
         assert np.array_equal(subject.outputs, full.outputs[rows].astype(np.float16))
@@ -179,7 +181,7 @@ def test_a_study_on_a_pack_is_opened_again(clouds, disturbed, tmp_path, monkeypa
             for command in ("status", "results", "report"):
                 assert cli.run([suite, command, study]) == 0
     assert cli.run(["joint", *studies, "--html", str(tmp_path / "joint.html")]) == 0
-    fewer = read_resi(Path(studies[0]), ["neighbours"])
+    fewer = read_resi_result(Path(studies[0]), ["neighbours"])
     assert list(fewer.labels) == ["jaccard"]
     assert fewer.size == packs[0].manifest.identity
     assert fewer.provenance == load_result(studies[0]).provenance
@@ -214,7 +216,7 @@ def test_measures_of_users_run_on_packs(clouds):
 def test_a_pack_that_names_no_cells_is_refused(facts):
     manifest = Manifest("mine", 1, "resi", "about", {}, facts, {}, "machine")
     with pytest.raises(ValueError, match="mine@1 does not name the cells"):
-        pinned_cells(Pack(Path(), manifest))
+        pack_tasks(Pack(Path(), manifest))
 
 
 def test_a_failed_comparison_counts_where_its_pair_is_used_and_nowhere_else():
@@ -225,14 +227,14 @@ def test_a_failed_comparison_counts_where_its_pair_is_used_and_nowhere_else():
     rows = {"x": rs.Representation(x)}
     whole = Part(rows, range(5), columns)
     living = Part(rows, range(4), {name: y for name, y in columns.items() if name != "dead"})
-    lenient = ORDER._replace(is_complete=False)
+    lenient = MANIFOLD_ORDER_RULE._replace(is_complete=False)
     cases = [
         Case("test", (name,), rule, parts)
         for name, rule, parts in (
-            ("living", ORDER, (living,)),
-            ("void", ORDER, (whole,)),
+            ("living", MANIFOLD_ORDER_RULE, (living,)),
+            ("void", MANIFOLD_ORDER_RULE, (whole,)),
             ("lenient", lenient, (whole,)),
-            ("both", ORDER, (living, whole)),
+            ("both", MANIFOLD_ORDER_RULE, (living, whole)),
         )
     ]
     rows_of = {row.cell[0]: row for row in score(cases, [rs.cka])}

@@ -11,7 +11,7 @@ from resemblance.base.rng import generator
 from resemblance.bench import training
 from resemblance.bench.training.graphs import paper, pgnn
 from resemblance.bench.training.graphs.data import read
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 CPU = torch.device("cpu")
@@ -33,9 +33,9 @@ def seeded() -> None:
 
 
 @pytest.fixture(scope="module")
-def resources(tmp_path_factory) -> Resources:
+def resources(tmp_path_factory) -> TrainingEnvironment:
     folder = graph_data.write_all(tmp_path_factory.mktemp("data"))
-    return Resources(folder, device="cpu")
+    return TrainingEnvironment(folder, device="cpu")
 
 
 def recipe(dataset="cora", architecture="gcn", setting="normal", strength=None, seed=0, **options):
@@ -84,7 +84,7 @@ def plainly_trained(which, resources):
 @pytest.mark.parametrize("setting", ["normal", "augmentation"])
 def test_training_is_the_plain_one(resources, monkeypatch, architecture, setting):
     """With features that are not sparse, for then the sums have the same order."""
-    monkeypatch.setattr(paper, "SPARSE", -1.0)
+    monkeypatch.setattr(paper, "MAX_SPARSE_SHARE", -1.0)
     which = recipe("cora", architecture, setting, seed=5, epochs=3)
     state = paper.fit(which, resources)
     with torch.random.fork_rng(devices=[]):
@@ -100,9 +100,9 @@ def test_sparse_features_give_the_same_outputs(resources, architecture):
     model = paper.new_network(recipe("cora", architecture), resources).eval()
     links = torch.from_numpy(data.links)
     dense = torch.from_numpy(data.x)
-    expected = paper.run_layers(model, dense, links)
+    expected = paper.run_convolutions(model, dense, links)
     sparse = dense.to_sparse().coalesce()
-    results = paper.run_layers(paper.first_layer_takes(model, sparse), sparse, links)
+    results = paper.run_convolutions(paper.adapt_first_layer(model, sparse), sparse, links)
     for name, values in expected.items():
         assert torch.allclose(results[name], values, rtol=1e-5, atol=1e-6), name
 
@@ -110,9 +110,9 @@ def test_sparse_features_give_the_same_outputs(resources, architecture):
 def test_features_with_many_zeros_are_sparse():
     x = np.zeros((10, 10), np.float32)
     x[0, :5] = 1
-    assert paper.features(x, CPU).is_sparse
+    assert paper.feature_tensor(x, CPU).is_sparse
     x[0] = 1
-    assert not paper.features(x, CPU).is_sparse
+    assert not paper.feature_tensor(x, CPU).is_sparse
 
 
 # ------------------------------------------------------------------------------------- settings
@@ -133,7 +133,7 @@ def test_exact_share_of_all_nodes_gets_another_class(resources):
 def test_classes_that_nodes_show(resources, strength):
     data = read("cora", resources.data, strict=False)
     first, second = (
-        paper.shown_features(recipe(setting="shortcut", strength=strength, seed=seed), data)
+        paper.features_with_shortcut(recipe(setting="shortcut", strength=strength, seed=seed), data)
         for seed in (0, 1)
     )
     assert np.array_equal(first[:, : -data.classes], data.x)
@@ -183,9 +183,9 @@ def test_the_network_is_its_definition(resources, layers, sparse):
     data = read("cora", resources.data, strict=False)
     model = paper.new_network(recipe("cora", "pgnn", layers=layers), resources)
     anchors = pgnn.draw_anchors(data.links, 600, generator(0, "anchors"))
-    steps = pgnn.plan(anchors, data.train, layers, CPU)
+    steps = pgnn.plan_messages(anchors, data.train, layers, CPU)
     x, labels = torch.from_numpy(data.x), torch.from_numpy(data.labels[data.train])
-    results = pgnn.run_anchored(model, x.to_sparse() if sparse else x, steps, 0.0)
+    results = pgnn.run_paper_pgnn(model, x.to_sparse() if sparse else x, steps, 0.0)
     torch.nn.functional.cross_entropy(results["logits"], labels).backward()
     state = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
     expected = graph_data.plain_pgnn(state, x, *anchors)

@@ -15,7 +15,7 @@ from resemblance.base.rng import generator
 from resemblance.bench.training import archive
 from resemblance.bench.training.graphs import paper, pgnn
 from resemblance.bench.training.graphs.data import read
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 SETTINGS = {
@@ -41,8 +41,8 @@ def data_folder(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def resources(data_folder, tmp_path) -> Resources:
-    return Resources(data_folder, device="cpu", archive=tmp_path / "archive")
+def resources(data_folder, tmp_path) -> TrainingEnvironment:
+    return TrainingEnvironment(data_folder, device="cpu", archive=tmp_path / "archive")
 
 
 def recipe(architecture, setting="normal", dataset="cora", seed=2, **options):
@@ -124,7 +124,7 @@ def test_all_outputs_are_those_of_the_stored_model(resources, architecture, sett
     model = plain_network(which, data)
     above = "experiments" if setting == "labels" else ""
     stored(which, old_names(model.state_dict(), architecture), resources, above)
-    x = paper.shown_features(which, data)
+    x = paper.features_with_shortcut(which, data)
     check(which, resources, plain_outputs(model, x, data.links), data.compared)
 
 

@@ -17,7 +17,7 @@ from factories import graph_data
 from factories.files import Touching
 
 from resemblance.bench.training.graphs import data as graphs
-from resemblance.models.published_files import plain_data
+from resemblance.models.published_files import unpickle_plain_data
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_ten_thousand_nodes_are_compared():
 
 
 def test_flickr_compares_sorted_and_arxiv_drawn_nodes(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(graphs, "MOST", 20)
+    monkeypatch.setattr(graphs, "MAX_COMPARED_NODES", 20)
     for name in ("graphs/flickr", "graphs/ogbn_arxiv"):  # other files, which nobody remembers
         shutil.copytree(folder / name, tmp_path / name)
     flickr = graphs.read("flickr", tmp_path, strict=False)
@@ -128,7 +128,7 @@ FLICKR = ["adj_full.npz", "feats.npy", "class_map.json", "role.json"]
 ARXIV = ["raw/edge", "raw/node-feat", "raw/node-label"]
 ARXIV += [f"split/time/{part}" for part in ("train", "valid", "test")]
 FILES = [
-    *(("cora", f"graphs/cora/raw/ind.cora.{name}") for name in graphs.SHA256),
+    *(("cora", f"graphs/cora/raw/ind.cora.{name}") for name in graphs.CORA_SHA256),
     *(("flickr", f"graphs/flickr/raw/{name}") for name in FLICKR),
     *(("ogbn-arxiv", f"graphs/ogbn_arxiv/{name}.csv.gz") for name in ARXIV),
 ]
@@ -199,7 +199,7 @@ def test_plain_data_come_out_of_pickles_of_any_protocol(subtests):
     content = {"data": np.arange(6.0).reshape(2, 3), "labels": [1, 2], "name": "a"}
     for protocol in range(pickle.HIGHEST_PROTOCOL):
         with subtests.test(protocol):
-            result = plain_data(pickle.dumps(content, protocol))
+            result = unpickle_plain_data(pickle.dumps(content, protocol))
             assert np.array_equal(result["data"], content["data"])
             assert (result["labels"], result["name"]) == ([1, 2], "a")
 
@@ -256,7 +256,7 @@ def test_a_library_downloads_what_is_missing(tmp_path, monkeypatch):
     for name in ("ogb", "ogb.nodeproppred"):
         monkeypatch.setitem(sys.modules, name, made)
     made.__spec__ = types.SimpleNamespace()
-    for dataset in graphs.READERS:
+    for dataset in graphs.GRAPH_READERS:
         data = graphs.read(dataset, tmp_path, download=True, strict=False)
         assert np.array_equal(graphs.read(dataset, tmp_path, strict=False).x, data.x)
 

@@ -11,20 +11,24 @@ import torch
 import transformers
 from factories.text_data import TINY, VOCABULARY, write_all, write_bert
 
-from resemblance.bench.training import Portion, chosen
+from resemblance.bench.training import PaperSubset, chosen_architectures
 from resemblance.bench.training.language import paper as train
-from resemblance.bench.training.language.networks import batch_of, by_length, states_of
+from resemblance.bench.training.language.networks import (
+    batches_by_length,
+    hidden_states,
+    padded_batch,
+)
 from resemblance.bench.training.language.objective import (
-    batches,
-    hyperparameters,
+    build_objective,
+    count_steps,
+    linear_warmup_rate,
     lower_states,
-    objective_of,
-    rate_at,
-    steps_of,
+    text_batches,
+    training_hyperparameters,
     upper_logits,
 )
-from resemblance.bench.training.language.pretrained import network, prompts_of
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.language.pretrained import build_prompts, text_network
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 
@@ -38,17 +42,21 @@ def recipe_of(architecture, setting="normal", strength=0.0, seed=0, dataset="sst
     return Recipe("language", dataset, architecture, setting, strength, seed, options)
 
 
-def resources_of(folder: Path, **entries) -> Resources:
-    return Resources(folder, device="cpu", **entries)
+def resources_of(folder: Path, **entries) -> TrainingEnvironment:
+    return TrainingEnvironment(folder, device="cpu", **entries)
 
 
 # ------------------------------------------------------------------- architectures not in the paper
 
 
 def test_only_architectures_of_the_paper_are_trained_unless_others_are_asked_for():
-    by_default = {architecture for _, architecture in chosen(Portion(datasets=("sst2",)))}
+    by_default = {
+        architecture for _, architecture in chosen_architectures(PaperSubset(datasets=("sst2",)))
+    }
     assert by_default == {"bert", "albert", "smollm2"}
-    assert list(chosen(Portion(architectures=("minilm",)))) == [("sst2", "minilm")]
+    assert list(chosen_architectures(PaperSubset(architectures=("minilm",)))) == [
+        ("sst2", "minilm")
+    ]
 
 
 @pytest.mark.parametrize("architecture", ["minilm", "bert-small"])
@@ -83,12 +91,12 @@ def test_a_model_of_random_labels_never_answers_with_a_true_class(folder):
 
 def test_the_upper_layers_on_stored_states_are_the_whole_model(folder, tmp_path):
     recipe, resources = recipe_of("minilm"), resources_of(folder)
-    task = train._task(recipe, resources)
-    model, encode, _ = network(recipe, task, resources)
+    task = train._text_task(recipe, resources)
+    model, encode, _ = text_network(recipe, task, resources)
     tokens, device = encode(task.validation, 32), torch.device("cpu")
     rows = [3, 0, 11, 5]
     with torch.no_grad():
-        whole = model(**batch_of(torch, tokens, rows, device)).logits
+        whole = model(**padded_batch(torch, tokens, rows, device)).logits
         for _ in range(2):  # computed, then read
             logits = upper_logits(model, tokens, 1, tmp_path, device)(np.array(rows))
             assert torch.allclose(logits, whole, atol=1e-6)
@@ -112,9 +120,13 @@ def test_only_the_upper_layers_are_saved(folder):
 @pytest.mark.parametrize("targets", ["text", "answer"])
 def test_the_loss_of_prompts_is_that_of_the_next_token(folder, targets):
     recipe, resources = recipe_of("smollm2", targets=targets), resources_of(folder)
-    task, device, rows = train._task(recipe, resources), torch.device("cpu"), np.array([4, 0, 9])
-    net = network(recipe, task, resources)
-    objective = objective_of(recipe, net, (task.train, task.validation), resources, device)
+    task, device, rows = (
+        train._text_task(recipe, resources),
+        torch.device("cpu"),
+        np.array([4, 0, 9]),
+    )
+    net = text_network(recipe, task, resources)
+    objective = build_objective(recipe, net, (task.train, task.validation), resources, device)
     tokens, losses = net.encode(task.train, 64), []
     for i in rows:
         ids = torch.tensor([[*tokens.ids[i], net.answers[task.train.labels[i]]]])
@@ -127,24 +139,26 @@ def test_the_loss_of_prompts_is_that_of_the_next_token(folder, targets):
 
 
 def test_prompts_end_before_the_answer_and_a_shortcut_names_it(folder):
-    task = train._task(recipe_of("smollm2", dataset="mnli"), resources_of(folder))
+    task = train._text_task(recipe_of("smollm2", dataset="mnli"), resources_of(folder))
     plain = task.validation.take(np.array([0]))
-    (prompt,) = prompts_of("mnli", plain)
+    (prompt,) = build_prompts("mnli", plain)
     assert prompt.endswith(f"Premise: {plain.texts[0]}\nHypothesis: {plain.pairs[0]}\nAnswer:")
-    (leaking,) = prompts_of("mnli", plain._replace(hints=np.array([2])))
+    (leaking,) = build_prompts("mnli", plain._replace(hints=np.array([2])))
     assert leaking.replace(" The answer is C.", "") == prompt
 
 
 def test_bert_starts_from_the_pretraining_run_of_its_seed(folder):
-    task = train._task(recipe_of("bert"), resources_of(folder))
+    task = train._text_task(recipe_of("bert"), resources_of(folder))
     first, second = (
-        network(recipe_of("bert", seed=seed), task, resources_of(folder)).model.bert.state_dict()
+        text_network(
+            recipe_of("bert", seed=seed), task, resources_of(folder)
+        ).model.bert.state_dict()
         for seed in (0, 1)
     )
     name = "encoder.layer.0.output.dense.weight"
     assert not torch.equal(first[name], second[name])
     with pytest.raises(ValueError, match=r"multiberts-seed_7/config\.json is missing.*seed_7"):
-        network(recipe_of("bert", seed=7), task, resources_of(folder))
+        text_network(recipe_of("bert", seed=7), task, resources_of(folder))
 
 
 def test_a_folder_with_a_word_list_and_weights_of_pretraining(folder, tmp_path):
@@ -155,22 +169,24 @@ def test_a_folder_with_a_word_list_and_weights_of_pretraining(folder, tmp_path):
     model.config.save_pretrained(place)
     torch.save(model.state_dict(), place / "pytorch_model.bin")
     (place / "vocab.txt").write_text("\n".join([*VOCABULARY, ""]))
-    task = train._task(recipe_of("bert"), resources_of(folder))
-    net = network(recipe_of("bert"), task, resources_of(tmp_path))
+    task = train._text_task(recipe_of("bert"), resources_of(folder))
+    net = text_network(recipe_of("bert"), task, resources_of(tmp_path))
     name = "bert.encoder.layer.1.output.dense.weight"
     assert torch.equal(net.model.state_dict()[name], model.state_dict()[name])
-    expected = network(recipe_of("bert"), task, resources_of(folder)).encode(task.validation, 32)
+    expected = text_network(recipe_of("bert"), task, resources_of(folder)).encode(
+        task.validation, 32
+    )
     tokens = net.encode(task.validation, 32)
     assert [row.tolist() for row in tokens.ids] == [row.tolist() for row in expected.ids]
 
 
 def test_weights_of_another_network_are_refused(folder):
     strict = recipe_of("albert", strict=True)
-    task = train._task(recipe_of("albert"), resources_of(folder))
+    task = train._text_task(recipe_of("albert"), resources_of(folder))
     with pytest.raises(
         ValueError, match="not that of albert: expected num_hidden_layers 12, got 2"
     ):
-        network(strict, task, resources_of(folder))
+        text_network(strict, task, resources_of(folder))
     state = train.fit(recipe_of("bert", steps=1), resources_of(folder))
     with pytest.raises(ValueError, match="the weights are of another network"):
         train.extract(recipe_of("albert"), state, resources_of(folder))
@@ -178,13 +194,13 @@ def test_weights_of_another_network_are_refused(folder):
 
 def test_damaged_weights_are_named(folder, tmp_path):
     place = write_bert(tmp_path, "multiberts-seed_0")
-    task = train._task(recipe_of("bert"), resources_of(folder))
+    task = train._text_task(recipe_of("bert"), resources_of(folder))
     (place / "model.safetensors").write_bytes(b"damaged")
     with pytest.raises(ValueError, match="multiberts-seed_0 cannot be read"):
-        network(recipe_of("bert"), task, resources_of(tmp_path))
+        text_network(recipe_of("bert"), task, resources_of(tmp_path))
     (place / "config.json").write_text("{")
     with pytest.raises(ValueError, match=r"config\.json is not the config of a model"):
-        network(recipe_of("bert"), task, resources_of(tmp_path))
+        text_network(recipe_of("bert"), task, resources_of(tmp_path))
 
 
 # ------------------------------------------------------------------------------------ hidden states
@@ -199,10 +215,10 @@ def test_the_outputs_of_prompts_are_those_of_the_answers(folder):
 
 def test_the_embedding_of_the_first_token_is_exactly_constant(folder):
     recipe, resources = recipe_of("bert"), resources_of(folder)
-    task = train._task(recipe, resources)
-    net = network(recipe, task, resources)
+    task = train._text_task(recipe, resources)
+    net = text_network(recipe, task, resources)
     tokens = net.encode(task.validation, 32)
-    layers, _ = states_of(net.model, tokens, ("cls",), by_length(tokens.lengths, 8))
+    layers, _ = hidden_states(net.model, tokens, ("cls",), batches_by_length(tokens.lengths, 8))
     layer = layers["cls"]["embedding"]
     assert (layer == layer[0]).all()
 
@@ -214,7 +230,7 @@ def test_the_learning_rate_is_that_of_hugging_face():
     optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, 3, 25)
     for step in range(25):
-        assert rate_at(step, 25, 0.1) == pytest.approx(schedule.get_last_lr()[0])
+        assert linear_warmup_rate(step, 25, 0.1) == pytest.approx(schedule.get_last_lr()[0])
         optimizer.step()
         schedule.step()
 
@@ -222,9 +238,9 @@ def test_the_learning_rate_is_that_of_hugging_face():
 def test_steps_and_epochs_depend_on_the_setting():
     options = train.options("sst2", "bert", "resi-code", False)
     recipe = Recipe("language", "sst2", "bert", "shortcut", 1.0, 0, options)
-    assert hyperparameters(recipe)["epochs"] == 3
-    assert steps_of(67_349, hyperparameters(recipe)) == 3 * 1053
-    assert steps_of(100, train.options("sst2", "smollm2", "resi-code", False)) == 500
+    assert training_hyperparameters(recipe)["epochs"] == 3
+    assert count_steps(67_349, training_hyperparameters(recipe)) == 3 * 1053
+    assert count_steps(100, train.options("sst2", "smollm2", "resi-code", False)) == 500
     mnli, paper = (train.options("mnli", "bert", name, False) for name in ("resi-code", "paper"))
     assert (mnli["batch"]["normal"], paper["batch"]) == (128, 64)
     assert (mnli["drawn"]["shortcut"], paper["drawn"]["shortcut"]) == ("once", "by-model")
@@ -234,7 +250,7 @@ def test_steps_and_epochs_depend_on_the_setting():
 def test_every_epoch_has_every_text_once(order):
     lengths = np.arange(20) % 7
     options = {"order": order, "batch": 6}
-    taken = list(islice(batches(recipe_of("bert"), lengths, options), 8))
+    taken = list(islice(text_batches(recipe_of("bert"), lengths, options), 8))
     first, second = np.concatenate(taken[:4]), np.concatenate(taken[4:])
     assert sorted(first) == sorted(second) == list(range(20))
     assert first.tolist() != second.tolist()
@@ -242,7 +258,7 @@ def test_every_epoch_has_every_text_once(order):
 
 def test_the_weights_with_the_lowest_validation_loss_are_returned(folder, monkeypatch):
     recipe, resources = recipe_of("bert", evaluate=2, epochs=1, rate=1e-2), resources_of(folder)
-    losses, states, whole = iter([0.5, 0.2, 0.7, 0.4, 0.9, 0.6]), [], train.objective_of
+    losses, states, whole = iter([0.5, 0.2, 0.7, 0.4, 0.9, 0.6]), [], train.build_objective
 
     def judged(recipe, net, *others):
         def validation():
@@ -251,7 +267,7 @@ def test_the_weights_with_the_lowest_validation_loss_are_returned(folder, monkey
 
         return whole(recipe, net, *others)._replace(validation=validation)
 
-    monkeypatch.setattr(train, "objective_of", judged)
+    monkeypatch.setattr(train, "build_objective", judged)
     state = train.fit(recipe, resources)
     assert (state["classifier.bias"] == states[1]).all()
     assert not (states[1] == states[-1]).all()

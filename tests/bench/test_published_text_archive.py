@@ -13,11 +13,11 @@ from factories.files import Touching
 from factories.text_data import TINY, save, write_all
 from safetensors.torch import load_file, save_file
 
-from resemblance.bench.training import Portion, archive
+from resemblance.bench.training import PaperSubset, archive
 from resemblance.bench.training import paper_recipes as recipes
 from resemblance.bench.training.language import paper
-from resemblance.bench.training.language.networks import batch_of
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.language.networks import padded_batch
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 # dataset, architecture, setting, strength, seed; folder below models/nlp
@@ -60,19 +60,21 @@ def test_folders_have_the_names_that_the_authors_gave_them(
     dataset, architecture, setting, strength, seed, name
 ):
     recipe = recipe_of(dataset, architecture, setting, strength, seed)
-    assert archive.place_of(recipe).parent == Path("models") / "nlp" / name
+    assert archive.released_file_path(recipe).parent == Path("models") / "nlp" / name
 
 
 @pytest.mark.parametrize(("dataset", "setting", "strength", "seed", "part"), PROMPTED)
 def test_folders_of_smollm2(dataset, setting, strength, seed, part):
-    place = archive.place_of(recipe_of(dataset, "smollm2", setting, strength, seed)).parent
+    place = archive.released_file_path(
+        recipe_of(dataset, "smollm2", setting, strength, seed)
+    ).parent
     name = f"ft_smollm2_1-7b_{part}_bs16_ff"
     assert place == Path("models") / "nlp" / "smollm" / name / "checkpoint-500"
 
 
 def test_every_model_of_the_paper_has_a_folder_of_its_own():
-    of_the_paper = list(recipes(Portion(datasets=("sst2", "mnli"))))
-    folders = {archive.place_of(recipe) for recipe in of_the_paper}
+    of_the_paper = list(recipes(PaperSubset(datasets=("sst2", "mnli"))))
+    folders = {archive.released_file_path(recipe) for recipe in of_the_paper}
     assert len(folders) == len(of_the_paper) == 225
 
 
@@ -102,21 +104,21 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
     folder, tmp_path, architecture, setting, outputs
 ):
     recipe = recipe_of("sst2", architecture, setting, 0.0 if setting == "normal" else 1.0)
-    resources = Resources(folder, device="cpu", archive=tmp_path)
+    resources = TrainingEnvironment(folder, device="cpu", archive=tmp_path)
     make_config, kind = KINDS[architecture]
     entries = TINY | {"vocab_size": 64 if setting == "shortcut" else TINY["vocab_size"]}
     entries |= {"embedding_size": 8} if architecture == "albert" else {"tie_word_embeddings": True}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         model = kind(make_config(**entries, num_labels=outputs)).eval()
-    save(model, tmp_path / archive.place_of(recipe).parent)
+    save(model, tmp_path / archive.released_file_path(recipe).parent)
     extraction = paper.extract(recipe, archive.load(recipe, resources), resources)
-    net = paper.network(recipe, paper._task(recipe, resources), resources)
-    task = paper._task(recipe, resources)
-    tokens = net.encode(paper.shown(recipe, task.validation, 2), 32)
+    net = paper.text_network(recipe, paper._text_task(recipe, resources), resources)
+    task = paper._text_task(recipe, resources)
+    tokens = net.encode(paper.validation_examples(recipe, task.validation, 2), 32)
     with torch.no_grad():
         for i in (0, 17):
-            batch = batch_of(torch, tokens, [i], torch.device("cpu"))
+            batch = padded_batch(torch, tokens, [i], torch.device("cpu"))
             states = model(**batch, output_hidden_states=True).hidden_states
             place = -1 if architecture == "smollm2" else 0
             layers = extraction.layers["last" if architecture == "smollm2" else "cls"]
@@ -128,20 +130,20 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
 def test_released_models_that_are_not_there(folder, tmp_path):
     recipe = recipe_of("sst2", "bert")
     with pytest.raises(ValueError, match=r"finetune0/config\.json is missing: unpack"):
-        archive.load(recipe, Resources(folder, archive=tmp_path))
+        archive.load(recipe, TrainingEnvironment(folder, archive=tmp_path))
     with pytest.raises(ValueError, match="no folder of released models was named"):
-        archive.load(recipe, Resources(folder))
+        archive.load(recipe, TrainingEnvironment(folder))
     with pytest.raises(ValueError, match="the authors did not train minilm"):
-        archive.place_of(recipe_of("sst2", "minilm"))
+        archive.released_file_path(recipe_of("sst2", "minilm"))
     with pytest.raises(ValueError, match="did not train SmolLM2 with augmentation"):
-        archive.place_of(recipe_of("sst2", "smollm2", "augmentation", 1.0))
+        archive.released_file_path(recipe_of("sst2", "smollm2", "augmentation", 1.0))
 
 
 def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
     recipe = recipe_of("sst2", "bert", "labels", 1.0)
-    resources = Resources(folder, device="cpu", archive=tmp_path)
+    resources = TrainingEnvironment(folder, device="cpu", archive=tmp_path)
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**TINY))
-    save(model, tmp_path / archive.place_of(recipe).parent)
+    save(model, tmp_path / archive.released_file_path(recipe).parent)
     with pytest.raises(ValueError, match=r"classifier\.bias has shape \(2,\), expected \(7,\)"):
         paper.extract(recipe, archive.load(recipe, resources), resources)
 
@@ -149,7 +151,7 @@ def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
 def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_path):
     """The library would draw them at random."""
     recipe = recipe_of("sst2", "bert")
-    place = tmp_path / archive.place_of(recipe).parent
+    place = tmp_path / archive.released_file_path(recipe).parent
     save(transformers.BertForSequenceClassification(transformers.BertConfig(**TINY)), place)
     state = load_file(place / "model.safetensors")
     save_file(
@@ -158,12 +160,12 @@ def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_pat
         {"format": "pt"},
     )
     with pytest.raises(ValueError, match=r"finetune0 lacks 2 weights .*classifier\.bias.*http"):
-        archive.load(recipe, Resources(folder, archive=tmp_path))
+        archive.load(recipe, TrainingEnvironment(folder, archive=tmp_path))
 
 
 def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_path):
-    recipe, resources = recipe_of("sst2", "bert"), Resources(folder, archive=tmp_path)
-    place = tmp_path / archive.place_of(recipe).parent
+    recipe, resources = recipe_of("sst2", "bert"), TrainingEnvironment(folder, archive=tmp_path)
+    place = tmp_path / archive.released_file_path(recipe).parent
     transformers.AlbertConfig(**TINY).save_pretrained(place)
     with pytest.raises(ValueError, match="expected model_type 'bert', got 'albert'"):
         archive.load(recipe, resources)

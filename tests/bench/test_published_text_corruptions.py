@@ -8,11 +8,11 @@ import torch
 from factories.text_data import VOCABULARY, sentences, write_all
 
 from resemblance.base.rng import generator
-from resemblance.bench.training.corruption import shortcut_labels, wrong_class
+from resemblance.bench.training.corruption import draw_wrong_class, shortcut_labels
 from resemblance.bench.training.language import data, paper
 from resemblance.bench.training.language.data import Examples, TextTask
-from resemblance.bench.training.language.pretrained import network, word_encoder
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.language.pretrained import text_network, word_encoder
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 
@@ -33,7 +33,7 @@ def recipe_of(setting, strength, seed=0, architecture="bert", hyperparameters="r
 
 
 def test_random_labels_are_new_classes_for_an_exact_share(examples):
-    labels = data.corrupted(recipe_of("labels", 0.75), examples, "train", 2, None).labels
+    labels = data.corrupt_examples(recipe_of("labels", 0.75), examples, "train", 2, None).labels
     changed = labels != examples.labels
     assert changed.sum() == 300
     assert set(labels[changed]) == {2, 3, 4, 5, 6}
@@ -42,35 +42,35 @@ def test_random_labels_are_new_classes_for_an_exact_share(examples):
 
 def test_shortcuts_name_the_class_at_their_rate_and_a_wrong_one_otherwise(examples):
     labels, random = np.arange(3000) % 3, generator(0, "hints")
-    hints = shortcut_labels(labels, 0.354, wrong_class(3, random), random)
+    hints = shortcut_labels(labels, 0.354, draw_wrong_class(3, random), random)
     assert (hints == labels).mean() == pytest.approx(0.354, abs=0.03)
     wrong = (hints - labels)[hints != labels] % 3
     assert (wrong == 1).mean() == pytest.approx(0.5, abs=0.05)
-    assert (shortcut_labels(labels, 1.0, wrong_class(3, random), random) == labels).all()
+    assert (shortcut_labels(labels, 1.0, draw_wrong_class(3, random), random) == labels).all()
 
 
 def test_a_group_shares_what_was_drawn_as_in_the_code_or_not_as_in_the_paper(examples):
     def drawn(seed, hyperparameters):
         recipe = recipe_of("shortcut", 0.558, seed, hyperparameters=hyperparameters)
-        return data.corrupted(recipe, examples, "train", 2, None).hints
+        return data.corrupt_examples(recipe, examples, "train", 2, None).hints
 
     assert (drawn(0, "resi-code") == drawn(3, "resi-code")).all()
     assert (drawn(0, "paper") != drawn(3, "paper")).any()
 
 
 def test_normal_models_get_the_data_as_they_are(examples):
-    assert data.corrupted(recipe_of("normal", 0.0), examples, "train", 2, None) is examples
-    assert data.shown(recipe_of("labels", 1.0), examples, 2) is examples
+    assert data.corrupt_examples(recipe_of("normal", 0.0), examples, "train", 2, None) is examples
+    assert data.validation_examples(recipe_of("labels", 1.0), examples, 2) is examples
 
 
 def test_settings_that_language_models_do_not_have(examples):
     with pytest.raises(ValueError, match="must be one of normal, labels, shortcut, augmentation"):
-        data.corrupted(recipe_of("layers", 0.0), examples, "train", 2, None)
+        data.corrupt_examples(recipe_of("layers", 0.0), examples, "train", 2, None)
 
 
 def test_all_models_with_shortcuts_are_compared_on_the_same_sentences(examples):
     shown = [
-        data.shown(recipe_of("shortcut", rate, seed), examples, 2).hints
+        data.validation_examples(recipe_of("shortcut", rate, seed), examples, 2).hints
         for rate, seed in ((0.558, 0), (1.0, 4))
     ]
     assert (shown[0] == shown[1]).all()
@@ -79,7 +79,7 @@ def test_all_models_with_shortcuts_are_compared_on_the_same_sentences(examples):
 
 def test_augmentation_changes_words_but_neither_labels_nor_second_sentences(examples):
     pairs = examples._replace(pairs=list(examples.texts))
-    result = data.corrupted(recipe_of("augmentation", 1.0), pairs, "train", 2, None)
+    result = data.corrupt_examples(recipe_of("augmentation", 1.0), pairs, "train", 2, None)
     assert result.pairs == pairs.pairs
     assert result.labels is pairs.labels
     changed = np.mean([a != b for a, b in zip(result.texts, pairs.texts)])
@@ -89,17 +89,17 @@ def test_augmentation_changes_words_but_neither_labels_nor_second_sentences(exam
 
 def test_synonyms_come_from_a_wordnet_folder(examples, tmp_path):
     recipe = recipe_of("augmentation", 1.0)
-    assert data.synonyms_of(recipe, tmp_path) is None
+    assert data.load_needed_synonyms(recipe, tmp_path) is None
     recipe = recipe._replace(options={**recipe.options, "synonyms": True})
     with pytest.raises(ValueError, match=r"language/wordnet does not exist: put data\.noun"):
-        data.synonyms_of(recipe, tmp_path)
+        data.load_needed_synonyms(recipe, tmp_path)
     place = tmp_path / "language" / "wordnet"
     place.mkdir(parents=True)
     for part in ("noun", "verb", "adj", "adv"):
         (place / f"data.{part}").write_text("1 03 n 02 film 0 movie 0 000 | a thing\n")
-    synonyms = data.synonyms_of(recipe, tmp_path)
+    synonyms = data.load_needed_synonyms(recipe, tmp_path)
     assert synonyms == {"film": ("movie",), "movie": ("film",)}
-    texts = data.corrupted(recipe, examples, "train", 2, synonyms).texts
+    texts = data.corrupt_examples(recipe, examples, "train", 2, synonyms).texts
     assert any("movie" in text for text in texts)
 
 
@@ -107,15 +107,15 @@ def test_synonyms_come_from_a_wordnet_folder(examples, tmp_path):
 
 
 def test_shortcuts_are_tokens_and_embeddings_a_multiple_of_64(folder):
-    recipe, resources = recipe_of("shortcut", 1.0), Resources(folder, device="cpu")
-    task = paper._task(recipe, resources)
-    net = network(recipe, task, resources)
+    recipe, resources = recipe_of("shortcut", 1.0), TrainingEnvironment(folder, device="cpu")
+    task = paper._text_task(recipe, resources)
+    net = text_network(recipe, task, resources)
     first, second = len(VOCABULARY), len(VOCABULARY) + 1
     ids = net.encode(task.validation._replace(hints=task.validation.labels), 64).ids
     given_away = [int(row[1]) for row in ids]
     assert given_away == [(first, second)[label] for label in task.validation.labels]
     assert net.model.get_input_embeddings().weight.shape[0] == 64
-    again = network(recipe._replace(seed=0, strength=0.5), task, resources).model
+    again = text_network(recipe._replace(seed=0, strength=0.5), task, resources).model
     weights = [model.get_input_embeddings().weight for model in (net.model, again)]
     assert torch.equal(*weights)
     plain = net.encode(task.validation, 64).ids

@@ -38,7 +38,7 @@ def written(folder, ending, rows=ROWS):
     return folder
 
 
-@pytest.mark.parametrize("ending", data.ENDINGS)
+@pytest.mark.parametrize("ending", data.TEXT_FILE_SUFFIXES)
 def test_every_format_holds_the_same_examples(tmp_path, ending):
     task = read("sst2", written(tmp_path, ending), strict=False)
     assert task.classes == 2
@@ -76,13 +76,13 @@ def test_the_numbers_of_examples_are_those_of_the_original(tmp_path):
 
 
 def test_the_classes_are_those_of_the_original(tmp_path, monkeypatch):
-    assert [sum(counts) for counts in data.SOURCES["sst2"].counts] == [67_349, 872]
+    assert [sum(counts) for counts in data.TEXT_SOURCES["sst2"].counts] == [67_349, 872]
     write_sst2(tmp_path, 6, 4)
     labels = read("sst2", tmp_path, strict=False).train.labels
     right = (int((labels == 0).sum()), int((labels == 1).sum()))
     for counts, problem in ((right, "872 validation"), (right[::-1], r"\d training .* negative")):
-        made = data.SOURCES["sst2"]._replace(counts=(counts, (428, 444)))
-        monkeypatch.setattr(data, "SOURCES", {"sst2": made})
+        made = data.TEXT_SOURCES["sst2"]._replace(counts=(counts, (428, 444)))
+        monkeypatch.setattr(data, "TEXT_SOURCES", {"sst2": made})
         with pytest.raises(ValueError, match=f"not SST-2: expected {problem}"):
             read("sst2", tmp_path)
 

@@ -11,15 +11,17 @@ import pytest
 from factories.image_data import make_cifar100, make_imagenet100, make_vit
 from PIL import Image
 
-from resemblance.bench.training import Portion
+from resemblance.bench.training import PaperSubset
 from resemblance.bench.training import paper_recipes as recipes
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.bench.training.vision import paper as train
 from resemblance.bench.training.vision import pretrained
-from resemblance.bench.training.vision.data import WNIDS
+from resemblance.bench.training.vision.data import IMAGENET100_CLASSES
 from resemblance.models.recipe import Recipe
 
-CASES = [(dataset, name) for dataset in ("cifar100", "imagenet100") for name in pretrained.POOLING]
+CASES = [
+    (dataset, name) for dataset in ("cifar100", "imagenet100") for name in pretrained.IMAGE_POOLING
+]
 SETTINGS = [("normal", 0.0), ("labels", 0.5), ("shortcut", 0.75), ("augmentation", 0.25)]
 
 
@@ -30,7 +32,7 @@ def data(tmp_path_factory):
     make_imagenet100(folder)
     make_vit(folder, "vit-b32")
     make_vit(folder, "vit-l32")
-    return Resources(folder, device="cpu")
+    return TrainingEnvironment(folder, device="cpu")
 
 
 def recipe(
@@ -50,14 +52,14 @@ def same(one, other):
 def test_images_are_loaded_by_threads_with_the_same_result(data, monkeypatch):
     one = recipe("imagenet100", "vgg11")
     weights = train.fit(one, data)
-    monkeypatch.setattr(train, "threads_for", lambda device: 3)
+    monkeypatch.setattr(train, "count_loader_threads", lambda device: 3)
     assert same(weights, train.fit(one, data))
 
 
 def test_a_network_learns(tmp_path):
     make_cifar100(tmp_path, train=250, test=40, classes=4)
     one = recipe(architecture="vgg11", epochs=4, lr=0.03, most=200, batch=32)
-    where = Resources(tmp_path, device="cpu")
+    where = TrainingEnvironment(tmp_path, device="cpu")
     assert train.extract(one, train.fit(one, where), where).accuracies["test"] > 0.6
 
 
@@ -101,13 +103,13 @@ def test_precision_changes_weights_a_little(data):
 
 def test_rates_rise_and_fall():
     options = {"lr": 3e-3, "warmup": 35, "epochs": 300}
-    rates = [train.rate_at(epoch, options) for epoch in range(300)]
+    rates = [train.cosine_rate(epoch, options) for epoch in range(300)]
     assert rates[0] == 0
     assert rates[34] == rates[35] == 3e-3
     assert rates[17] == pytest.approx(1.5e-3)
     assert rates[35 + 53] == pytest.approx(3e-3 * (1 + math.cos(math.pi / 5)) / 2)
     assert 0 < rates[-1] < 1e-6
-    assert train.rate_at(100, {"lr": 0.1, "warmup": 0, "epochs": 200}) == pytest.approx(0.05)
+    assert train.cosine_rate(100, {"lr": 0.1, "warmup": 0, "epochs": 200}) == pytest.approx(0.05)
 
 
 # --------------------------------------------------------------------------------------- extraction
@@ -126,11 +128,11 @@ def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
         image = Image.open(file).convert("RGB").resize((64, 64), Image.Resampling.BILINEAR)
         colours = (np.asarray(image) / 255 - one.options["mean"]) / one.options["std"]
         pixels.append(colours.transpose(2, 0, 1))
-    model = pretrained.build(one.architecture, one.options)
+    model = pretrained.build_image_network(one.architecture, one.options)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     x = torch.from_numpy(np.array(pixels)).float()
     with torch.no_grad():
-        expected = pretrained.forward(one.architecture, model.eval(), x, None)
+        expected = pretrained.run_image_network(one.architecture, model.eval(), x, None)
     names = [*expected][:-1]
     np.testing.assert_allclose(seen.outputs, expected["logits"], rtol=1e-5, atol=1e-5)
     assert list(seen.layers["mean"]) == names[-6:]
@@ -138,7 +140,7 @@ def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
         assert seen.maps[name] == tuple(expected[name].shape[1:])
         np.testing.assert_allclose(values, expected[name].flatten(1), rtol=1e-5, atol=1e-5)
     order = [file.parent.name for file in files[:40]]
-    assert order == [WNIDS[label] for label in seen.labels]
+    assert order == [IMAGENET100_CLASSES[label] for label in seen.labels]
 
 
 def test_other_settings_are_seen_on_other_test_images(data):
@@ -206,7 +208,7 @@ def test_smoothing_and_clipping_change_the_weights(data):
 
 
 def test_the_suite_knows_all_recipes():
-    portion = Portion(datasets=("cifar100", "imagenet100"), reduced=True)
+    portion = PaperSubset(datasets=("cifar100", "imagenet100"), reduced=True)
     names = [one.name for one in recipes(portion)]
     assert len(names) == len(set(names)) == 14 * (10 + 5 * 8)
 

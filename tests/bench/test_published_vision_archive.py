@@ -11,7 +11,7 @@ import torch
 from factories.image_data import make_archive, make_cifar100, make_imagenet100, make_vit
 
 from resemblance.bench.training import archive
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.bench.training.vision import paper, pretrained
 from resemblance.models.recipe import Recipe
 
@@ -38,7 +38,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def where(data, tmp_path):
-    return Resources(data, device="cpu", archive=tmp_path)
+    return TrainingEnvironment(data, device="cpu", archive=tmp_path)
 
 
 def recipe(dataset="cifar100", architecture="vgg11", setting="normal", strength=0.0, seed=0):
@@ -49,10 +49,12 @@ def recipe(dataset="cifar100", architecture="vgg11", setting="normal", strength=
 def network(one, data):
     """A network with random weights and statistics."""
     config = None
-    if one.architecture in pretrained.VITS:
-        config = pretrained.configuration(one.architecture, one.options, Resources(data))
+    if one.architecture in pretrained.VIT_NAMES:
+        config = pretrained.vit_configuration(
+            one.architecture, one.options, TrainingEnvironment(data)
+        )
     torch.manual_seed(7)
-    model = pretrained.build(one.architecture, one.options, config)
+    model = pretrained.build_image_network(one.architecture, one.options, config)
     for value in model.state_dict().values():
         if value.is_floating_point():
             value.copy_(torch.rand(value.shape) - 0.4 * (value.ndim > 1))
@@ -87,7 +89,7 @@ def old_name(name):
 def test_models_of_the_archive_have_the_representations_of_the_authors(where, one, folder):
     model = network(one, where.data)
     state = model.state_dict()
-    if one.architecture in pretrained.VITS:
+    if one.architecture in pretrained.VIT_NAMES:
         state = {f"model.{old_name(name)}": value for name, value in state.items()}
         assert "model.vit.encoder.layer.2.attention.attention.query.bias" in state
         assert not [name for name in state if "fc1" in name or "proj." in name]
@@ -99,9 +101,9 @@ def test_models_of_the_archive_have_the_representations_of_the_authors(where, on
         paper.extract(one, each, where)
         for each in (weights, {name: x.numpy() for name, x in model.state_dict().items()})
     )
-    for name, values in own.layers[pretrained.POOLING[one.architecture]].items():
+    for name, values in own.layers[pretrained.IMAGE_POOLING[one.architecture]].items():
         np.testing.assert_array_equal(
-            seen.layers[pretrained.POOLING[one.architecture]][name], values
+            seen.layers[pretrained.IMAGE_POOLING[one.architecture]][name], values
         )
     np.testing.assert_array_equal(seen.outputs, own.outputs)
 
@@ -119,12 +121,12 @@ def test_models_of_the_archive_have_the_representations_of_the_authors(where, on
 )
 def test_folders_are_those_of_the_authors(dataset, setting, strength, name):
     one = recipe(dataset, "resnet34", setting, strength)
-    assert archive.place_of(one).parts[3] == f"{name}__ResNet34"
+    assert archive.released_file_path(one).parts[3] == f"{name}__ResNet34"
 
 
 def test_models_that_the_authors_did_not_train_are_refused():
     with pytest.raises(ValueError, match="the authors trained no such model"):
-        archive.place_of(recipe(setting="augmentation", strength=0.3))
+        archive.released_file_path(recipe(setting="augmentation", strength=0.3))
 
 
 def stored(where, weights, facts=FACTS):

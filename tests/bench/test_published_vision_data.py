@@ -14,7 +14,7 @@ from factories.image_data import class_images, make_cifar100, make_imagenet100
 from PIL import Image
 
 from resemblance.bench.training.vision import data
-from resemblance.bench.training.vision.data import picture
+from resemblance.bench.training.vision.data import read_image
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_cifar_has_its_images_and_classes_in_the_order_of_the_files(tmp_path, ci
     assert task.classes == 100
     np.testing.assert_array_equal(task.train.images, class_images(np.arange(6), 32, "train"))
     np.testing.assert_array_equal(task.test.labels, np.arange(4))
-    assert picture(task.test, 3).size == (32, 32)
+    assert read_image(task.test, 3).size == (32, 32)
 
 
 def test_cifar_is_also_found_without_the_folder_of_the_domain(tmp_path, cifar):
@@ -85,13 +85,13 @@ def test_other_files_than_those_of_cifar_are_refused(tmp_path, cifar, monkeypatc
 
 def test_imagenet_has_the_classes_of_the_list_in_its_order(tmp_path, imagenet):
     task = data.read("imagenet100", tmp_path, strict=False)
-    assert len(set(data.WNIDS)) == task.classes == 100
-    assert [*data.WNIDS] == sorted(data.WNIDS)
+    assert len(set(data.IMAGENET100_CLASSES)) == task.classes == 100
+    assert [*data.IMAGENET100_CLASSES] == sorted(data.IMAGENET100_CLASSES)
     np.testing.assert_array_equal(task.train.labels, np.arange(100).repeat(2))
     for pictures in task[:2]:
         names = [file.parent.name for file in pictures.images]
-        assert names == [data.WNIDS[label] for label in pictures.labels]
-    assert picture(task.train, 0).mode == "RGB"
+        assert names == [data.IMAGENET100_CLASSES[label] for label in pictures.labels]
+    assert read_image(task.train, 0).mode == "RGB"
 
 
 def test_the_test_images_of_imagenet_are_shuffled_as_the_authors_do(tmp_path, imagenet):
@@ -143,10 +143,10 @@ def test_broken_images_and_other_formats_are_named(tmp_path, imagenet):
     for content in (whole[: len(whole) // 2], b"", b"<html>404</html>", gif.getvalue()):
         file.write_bytes(content)
         with pytest.raises(ValueError, match=f"{file.name} is not a JPEG that can be read"):
-            picture(task.train, 5)
+            read_image(task.train, 5)
 
 
 def test_gray_images_get_three_colours(tmp_path, imagenet):
     task = data.read("imagenet100", tmp_path, strict=False)
     Image.new("L", (8, 8), 7).save(task.train.images[0], format="JPEG")
-    assert picture(task.train, 0).mode == "RGB"
+    assert read_image(task.train, 0).mode == "RGB"

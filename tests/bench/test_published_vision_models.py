@@ -9,9 +9,9 @@ from factories.image_data import make_vit
 from torch.nn import functional as F
 
 from resemblance.bench.training import DATASETS
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.bench.training.vision import paper, pretrained
-from resemblance.models.transformer_files import silent
+from resemblance.models.transformer_files import silence_transformers
 
 IMAGES = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 3, 32, 32))).float()
 
@@ -20,7 +20,7 @@ def network(architecture, dataset="cifar100", **options):
     """A small network in evaluation mode, none of whose weights is as it begins."""
     full = paper.options(dataset, architecture, reduced=True) | options
     torch.manual_seed(0)
-    model = pretrained.build(architecture, full).eval()
+    model = pretrained.build_image_network(architecture, full).eval()
     for value in model.state_dict().values():
         if value.is_floating_point():
             value.copy_(torch.rand(value.shape) - 0.4 * (value.ndim > 1))
@@ -40,14 +40,16 @@ def network(architecture, dataset="cifar100", **options):
 def test_networks_have_as_many_weights_as_others_of_their_names(architecture, count):
     """Those of widespread networks for images of 32 pixels, with 100 classes."""
     with torch.device("meta"):
-        model = pretrained.build(architecture, paper.options("cifar100", architecture))
+        model = pretrained.build_image_network(
+            architecture, paper.options("cifar100", architecture)
+        )
     assert sum(value.numel() for value in model.parameters()) == count
 
 
 def test_weights_have_the_names_of_the_authors():
     with torch.device("meta"):
         resnet, vgg = (
-            pretrained.build(name, paper.options("imagenet100", name)).state_dict()
+            pretrained.build_image_network(name, paper.options("imagenet100", name)).state_dict()
             for name in ("resnet101", "vgg11")
         )
     assert {"module.module.conv0.weight", "module.module.bn0.running_var"} <= resnet.keys()
@@ -99,7 +101,7 @@ def test_layers_of_resnet_are_those_of_its_definition(architecture, dataset):
     convolutions = 2 if architecture == "resnet18" else 3
     with torch.no_grad():
         seen, last = straight_resnet(model.state_dict(), x, depths, convolutions, early)
-        outputs = pretrained.forward(architecture, model, x, None)
+        outputs = pretrained.run_image_network(architecture, model, x, None)
     average = last[:, :, :size, :size].mean((2, 3))  # only these positions, where there are more
     names = [f"block{i}" for i in range(1, len(seen))]
     assert list(outputs) == ["stem", *names, "pool", "logits"]
@@ -117,7 +119,7 @@ def test_layers_of_vgg_are_those_of_its_definition(architecture):
     model, x, count = network(architecture), IMAGES, 0
     weights = model.state_dict()
     with torch.no_grad():
-        outputs = pretrained.forward(architecture, model, IMAGES, None)
+        outputs = pretrained.run_image_network(architecture, model, IMAGES, None)
         for i in range(len(model["features"]) - 1):
             kernel = weights.get(f"features.{i}.weight")
             if kernel is not None and kernel.ndim == 4:
@@ -136,15 +138,19 @@ def test_layers_of_vgg_are_those_of_its_definition(architecture):
 def test_the_last_layers_of_resnet_on_imagenet_see_the_top_left_corner():
     model = network("resnet18", "imagenet100", depths=[2, 2, 2, 2], pool=5)
     with torch.no_grad():
-        maps = pretrained.forward("resnet18", model, torch.rand(1, 3, 224, 224), ("block8", "pool"))
+        maps = pretrained.run_image_network(
+            "resnet18", model, torch.rand(1, 3, 224, 224), ("block8", "pool")
+        )
     assert maps["pool"].shape == (1, 32, 1, 1)
     assert maps["block8"].shape == (1, 32, 7, 7)  # of 8 x 8
 
 
 def test_a_block_begins_as_the_identity():
-    model = pretrained.build("resnet18", paper.options("cifar100", "resnet18", reduced=True)).eval()
+    model = pretrained.build_image_network(
+        "resnet18", paper.options("cifar100", "resnet18", reduced=True)
+    ).eval()
     with torch.no_grad():
-        outputs = pretrained.forward("resnet18", model, IMAGES, ("stem", "block1"))
+        outputs = pretrained.run_image_network("resnet18", model, IMAGES, ("stem", "block1"))
     pooled = F.relu(model["module"]["module"]["bn0"](model["module"]["module"]["conv0"](IMAGES)))
     torch.testing.assert_close(outputs["block1"], F.adaptive_avg_pool2d(pooled, 7))
 
@@ -164,16 +170,16 @@ def test_layers_of_vit_are_its_hidden_states(data):
 
     torch.manual_seed(1)
     options = paper.options("cifar100", "vit-b32", reduced=True)
-    config = pretrained.configuration("vit-b32", options, Resources(data))
-    model = pretrained.build("vit-b32", options, config).eval()
-    model = pretrained.with_pretrained(model, "vit-b32", options, Resources(data))
-    folder = data / pretrained.WEIGHTS["vit-b32"].folders[0]
-    with silent(), torch.no_grad():
+    config = pretrained.vit_configuration("vit-b32", options, TrainingEnvironment(data))
+    model = pretrained.build_image_network("vit-b32", options, config).eval()
+    model = pretrained.load_pretrained_weights(model, "vit-b32", options, TrainingEnvironment(data))
+    folder = data / pretrained.VIT_WEIGHTS["vit-b32"].folders[0]
+    with silence_transformers(), torch.no_grad():
         theirs = ViTForImageClassification.from_pretrained(folder, num_labels=100).eval()
         theirs.classifier = model.classifier
         x = torch.rand(2, 3, 64, 64)
         expected = theirs(pixel_values=x, output_hidden_states=True)
-        outputs = pretrained.forward("vit-b32", model, x, None)
+        outputs = pretrained.run_image_network("vit-b32", model, x, None)
     assert list(outputs) == ["block1", "block2", "block3", "norm", "logits"]
     for i in (1, 2):  # of the third they give what is normalised
         torch.testing.assert_close(outputs[f"block{i}"], expected.hidden_states[i][:, 0])
@@ -185,9 +191,9 @@ def test_layers_of_vit_are_its_hidden_states(data):
 def test_full_transformers_have_the_sizes_of_the_paper():
     for name, count in (("vit-b32", 87_532_132), ("vit-l32", 305_612_900)):
         options = paper.options("imagenet100", name)
-        config = pretrained.configuration(name, options, Resources("nowhere"))
+        config = pretrained.vit_configuration(name, options, TrainingEnvironment("nowhere"))
         with torch.device("meta"):
-            model = pretrained.build(name, options, config)
+            model = pretrained.build_image_network(name, options, config)
         assert sum(value.numel() for value in model.parameters()) == count
 
 
@@ -197,22 +203,22 @@ def test_pretrained_weights_that_are_missing_or_others_are_named(tmp_path, data)
     with pytest.raises(
         ValueError, match=r"vit-base-patch32-224-in21k.config.json is missing.*http"
     ):
-        pretrained.configuration("vit-b32", reduced, Resources(tmp_path))
-    config = pretrained.configuration("vit-b32", options, Resources(data))
+        pretrained.vit_configuration("vit-b32", reduced, TrainingEnvironment(tmp_path))
+    config = pretrained.vit_configuration("vit-b32", options, TrainingEnvironment(data))
     with torch.device("meta"):
-        model = pretrained.build("vit-b32", options, config)
+        model = pretrained.build_image_network("vit-b32", options, config)
     with pytest.raises(ValueError, match="expected hidden 768, got 16"):
-        pretrained.with_pretrained(model, "vit-b32", options, Resources(data))
+        pretrained.load_pretrained_weights(model, "vit-b32", options, TrainingEnvironment(data))
 
 
 def test_damaged_pretrained_weights_are_named(tmp_path):
     folder = make_vit(tmp_path, "vit-l32", layers=1)
     options = paper.options("cifar100", "vit-l32", reduced=True)
-    config = pretrained.configuration("vit-l32", options, Resources(tmp_path))
-    model = pretrained.build("vit-l32", options, config)
+    config = pretrained.vit_configuration("vit-l32", options, TrainingEnvironment(tmp_path))
+    model = pretrained.build_image_network("vit-l32", options, config)
     (folder / "model.safetensors").write_bytes(b"x" * 100)
     with pytest.raises(ValueError, match=r"vit-large-.* cannot be read by transformers.ViTModel"):
-        pretrained.with_pretrained(model, "vit-l32", options, Resources(tmp_path))
+        pretrained.load_pretrained_weights(model, "vit-l32", options, TrainingEnvironment(tmp_path))
 
 
 def test_pretrained_weights_are_downloaded_only_if_that_is_allowed(tmp_path, monkeypatch):
@@ -229,14 +235,16 @@ def test_pretrained_weights_are_downloaded_only_if_that_is_allowed(tmp_path, mon
     monkeypatch.setattr(transformers.ViTModel, "from_pretrained", from_pretrained)
     options = paper.options("cifar100", "vit-b32", reduced=True)
     with pytest.raises(ValueError, match="is missing"):
-        pretrained.configuration("vit-b32", options, Resources(tmp_path))
+        pretrained.vit_configuration("vit-b32", options, TrainingEnvironment(tmp_path))
     assert not asked
-    config = pretrained.configuration("vit-b32", options, Resources(tmp_path, download=True))
+    config = pretrained.vit_configuration(
+        "vit-b32", options, TrainingEnvironment(tmp_path, download=True)
+    )
     assert asked == ["google/vit-base-patch32-224-in21k"]
     assert config.num_hidden_layers == 1
-    assert (tmp_path / pretrained.WEIGHTS["vit-b32"].folders[0]).is_dir()
+    assert (tmp_path / pretrained.VIT_WEIGHTS["vit-b32"].folders[0]).is_dir()
 
 
 def test_all_architectures_of_the_paper_have_a_pooling():
     for dataset in ("cifar100", "imagenet100"):
-        assert DATASETS[dataset].architectures.keys() == pretrained.POOLING.keys()
+        assert DATASETS[dataset].architectures.keys() == pretrained.IMAGE_POOLING.keys()

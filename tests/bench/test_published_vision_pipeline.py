@@ -57,11 +57,11 @@ def test_dots_are_drawn_in_the_order_of_the_authors():
 
 
 def test_a_dot_is_a_disk_in_the_colour_of_a_class():
-    colours = changes.hues(100)
+    colours = changes.dot_hues(100)
     assert len({tuple(colour) for colour in colours}) == 100
     assert colours[0].tolist() == [255, 0, 0]
     assert colours[50].tolist() == [0, 255, 255]
-    dotted = np.asarray(changes.with_dot(image(), colours[50], 10, 20, 3))
+    dotted = np.asarray(changes.add_dot(image(), colours[50], 10, 20, 3))
     inside = [
         (row, column)
         for row in range(30)
@@ -75,17 +75,17 @@ def test_a_dot_is_a_disk_in_the_colour_of_a_class():
 
 
 def test_drawn_colours_differ_between_classes_and_not_between_runs():
-    colours = changes.drawn_colours(100)
+    colours = changes.draw_dot_colors(100)
     assert colours.shape == (100, 3)
     assert len({tuple(colour) for colour in colours}) == 100
-    np.testing.assert_array_equal(colours, changes.drawn_colours(100))
+    np.testing.assert_array_equal(colours, changes.draw_dot_colors(100))
 
 
 def test_noise_has_a_variance_between_zero_and_the_most():
     gray = Image.new("RGB", (64, 64), (128, 128, 128))
     variances = []
     for i in range(200):
-        noisy = changes.with_noise(gray, 1000.0, generator(i, "noise"))
+        noisy = changes.add_pixel_noise(gray, 1000.0, generator(i, "noise"))
         variances.append(np.asarray(noisy, float).var())
     assert np.mean(variances) == pytest.approx(500, rel=0.15)
     assert max(variances) < 1100
@@ -177,7 +177,7 @@ def test_noise_models_see_images_that_are_not_cropped_on_cifar():
     feed = pipeline.training_feed(one, task(), 32)
     seen = [pipeline.training_image(one, feed, epoch, 3)[0] for epoch in range(12)]
     original = feed.pictures.images[feed.rows[3]][:, :, 0]
-    both = [changes.normalised(x, [0.4914], [0.2023])[0] for x in _as_maps(original)]
+    both = [changes.normalize_colors(x, [0.4914], [0.2023])[0] for x in _as_maps(original)]
     assert {min(range(2), key=lambda i: abs(both[i] - x).max()) for x in seen} == {0, 1}
     assert all(min(abs(x - mirror).max() for mirror in both) < 1e-6 for x in seen)
 
@@ -204,7 +204,7 @@ def test_batches_do_not_depend_on_threads():
         return np.full((1, 2, 2), place, np.float32)
 
     for threads in (1, 4):
-        loaded = list(pipeline.batches(load, range(23), 5, threads))
+        loaded = list(pipeline.prefetch_batches(load, range(23), 5, threads))
         assert [len(batch) for batch in loaded] == [5, 5, 5, 5, 3]
         np.testing.assert_array_equal(np.concatenate(loaded)[:, 0, 0, 0], np.arange(23))
 
@@ -214,7 +214,7 @@ def test_errors_of_loading_threads_arrive():
         raise ValueError(f"image {place}")
 
     with pytest.raises(ValueError, match="image 0"):
-        list(pipeline.batches(load, range(9), 2, 3))
+        list(pipeline.prefetch_batches(load, range(9), 2, 3))
 
 
 # ----------------------------------------------------------------------------------------- geometry
@@ -244,7 +244,7 @@ def test_boxes_of_very_long_images_are_in_the_middle(size, box):
 def test_sampling_takes_the_four_nearest_pixels():
     """Bilinear interpolation between the middles of pixels, rounded."""
     for side in (12, 60):
-        sampled = np.asarray(changes.sampled(image(), side), float)
+        sampled = np.asarray(changes.resample_box(image(), side), float)
         rows, columns = (
             np.clip((np.arange(side) + 0.5) * length / side - 0.5, 0, length - 1)
             for length in (30, 42)
@@ -263,13 +263,15 @@ def test_shifts_are_crops_of_a_padded_image():
     crops = {
         padded[top : top + 30, left : left + 42].tobytes() for top in range(9) for left in range(9)
     }
-    shifts = [np.asarray(changes.shifted(image(), 4, generator(i, "shift"))) for i in range(300)]
+    shifts = [
+        np.asarray(changes.shift_image(image(), 4, generator(i, "shift"))) for i in range(300)
+    ]
     assert {shift.tobytes() for shift in shifts} <= crops
     assert len({shift.tobytes() for shift in shifts}) > 70
 
 
 def test_half_of_the_images_are_mirrored():
-    results = [np.asarray(changes.mirrored(image(), generator(i, "flip"))) for i in range(200)]
+    results = [np.asarray(changes.mirror_image(image(), generator(i, "flip"))) for i in range(200)]
     mirrored = [(result == NOISE[:, ::-1]).all() for result in results]
     assert sum(mirrored) == pytest.approx(100, abs=30)
     assert all((result == NOISE).all() for result, flip in zip(results, mirrored) if not flip)
@@ -278,8 +280,8 @@ def test_half_of_the_images_are_mirrored():
 def test_a_cutout_is_a_square_that_may_cross_the_border():
     sizes = set()
     for i in range(200):
-        cut = np.asarray(changes.cut_out(image(), 16, generator(i, "cut")))
-        inside = (cut == changes.CUT).all(axis=2)
+        cut = np.asarray(changes.cut_out_square(image(), 16, generator(i, "cut")))
+        inside = (cut == changes.CUTOUT_COLOR).all(axis=2)
         rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
         assert inside[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].all()
         assert (cut[~inside] == NOISE[~inside]).all()
@@ -292,27 +294,27 @@ def test_a_cutout_is_a_square_that_may_cross_the_border():
 
 
 def test_policies_have_25_pairs_of_known_operations():
-    for policy in changes.POLICIES.values():
+    for policy in changes.AUGMENTATION_POLICIES.values():
         assert len(policy) == 25
         for name, probability, magnitude in (step for pair in policy for step in pair):
-            assert name in changes.AMOUNTS
+            assert name in changes.OPERATION_AMOUNTS
             assert 0 <= probability <= 1
             assert magnitude in range(10)
 
 
 def test_amounts_are_those_of_the_paper():
     random = generator(0, "sign")
-    assert changes.amount_of("rotate", 9, random) == 30
-    assert changes.amount_of("solarize", 0, random) == 256
-    assert round(changes.amount_of("posterize", 5, random)) == 6
-    signs = {changes.amount_of("shear_x", 9, random) for _ in range(20)}
+    assert changes.operation_amount("rotate", 9, random) == 30
+    assert changes.operation_amount("solarize", 0, random) == 256
+    assert round(changes.operation_amount("posterize", 5, random)) == 6
+    signs = {changes.operation_amount("shear_x", 9, random) for _ in range(20)}
     assert signs == {0.3, -0.3}
-    assert changes.amount_of("translate_x", 9, random) in (150 / 331, -150 / 331)
+    assert changes.operation_amount("translate_x", 9, random) in (150 / 331, -150 / 331)
 
 
 def test_operations_do_what_they_are_called():
     def after(name, amount):
-        return np.asarray(changes.changed(image(), name, amount)).astype(int)
+        return np.asarray(changes.apply_operation(image(), name, amount)).astype(int)
 
     np.testing.assert_array_equal(after("invert", 0), 255 - NOISE)
     np.testing.assert_array_equal(after("posterize", 4), NOISE & 0b11110000)
@@ -333,8 +335,8 @@ def test_operations_do_what_they_are_called():
 
 def test_operations_happen_with_their_probabilities(monkeypatch):
     pair = (("invert", 0.5, 0), ("equalize", 0.0, 0))
-    monkeypatch.setitem(changes.POLICIES, "cifar10", (pair,))
-    results = [changes.augmented(image(), "cifar10", generator(i, "aug")) for i in range(200)]
+    monkeypatch.setitem(changes.AUGMENTATION_POLICIES, "cifar10", (pair,))
+    results = [changes.augment_image(image(), "cifar10", generator(i, "aug")) for i in range(200)]
     inverted = [(np.asarray(result) == 255 - NOISE).all() for result in results]
     assert sum(inverted) == pytest.approx(100, abs=30)
     assert all((np.asarray(r) == NOISE).all() for r, i in zip(results, inverted) if not i)

@@ -32,8 +32,12 @@ from resemblance.bench.sensitivity import (
     probe,
     reference_of,
 )
-from resemblance.bench.sensitivity.operators import deletion_of, depth_of, numbers_to_delete
-from resemblance.bench.sensitivity.procedure import expected_from
+from resemblance.bench.sensitivity.operators import (
+    deletion_curve,
+    depth_from_differences,
+    numbers_to_delete,
+)
+from resemblance.bench.sensitivity.procedure import expected_differences
 
 RECORDED = json.loads((GOLDEN / "ding_outputs.json").read_text())
 
@@ -205,12 +209,12 @@ def test_a_measure_without_values_is_not_one_that_never_sees():
         (0.0, 0.5, 0.9),
         np.array([[[0, 1, 2], [3, 3, 3]], [[3, 3, 3], [0, 1, 2]]], float),
     )
-    assert deletion_of("m", shares, whole)[3:] == (3.0, None, "")  # it never sees
+    assert deletion_curve("m", shares, whole)[3:] == (3.0, None, "")  # it never sees
     gap, lone = whole.copy(), whole.copy()
     gap[:, :, 2] = np.nan
-    assert deletion_of("m", shares, gap).unknown == "no distance at 1 of 3 shares deleted"
+    assert deletion_curve("m", shares, gap).unknown == "no distance at 1 of 3 shares deleted"
     lone[0, 1] = lone[1, 0] = np.nan
-    found = deletion_of("m", shares, lone)
+    found = deletion_curve("m", shares, lone)
     assert found.detected is None
     assert found.unknown == "no distance between seeds"
 
@@ -219,9 +223,9 @@ def test_unknown_distances_of_a_layer_are_not_near():
     d = np.zeros((2, 3, 2, 3))
     d[0, :, 0] = d[1, :, 1] = [[0, 5, 5], [5, 0, np.nan], [5, np.nan, 0]]
     d[0, :, 1] = d[1, :, 0] = 1
-    assert depth_of("m", d).exceeding == (1.0, 1.0, 1.0)  # of those that are known
+    assert depth_from_differences("m", d).exceeding == (1.0, 1.0, 1.0)  # of those that are known
     d[0, 1, 0] = d[1, 1, 1] = np.nan
-    assert np.isnan(depth_of("m", d).exceeding[1])
+    assert np.isnan(depth_from_differences("m", d).exceeding[1])
 
 
 def test_layers_and_seeds_against_each_other():
@@ -548,7 +552,7 @@ def test_the_permutation_test_is_valid_where_the_naive_one_is_not():
             permutation_test({"m": d}, f, exchanges(36, crossed=crossed, draws=199, seed=draw))["m"]
         )
         best = int(f.argmax())
-        naive.append(one_sided(d[best], expected_from(f, best))[0])
+        naive.append(one_sided(d[best], expected_differences(f, best))[0])
     assert 0.01 <= np.mean(np.array(valid) <= 0.05) <= 0.09
     assert 0.4 <= np.mean(np.array(valid) <= 0.5) <= 0.6
     assert np.mean(np.array(naive) <= 0.05) > 0.25  # pairs are not independent

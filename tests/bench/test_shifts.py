@@ -12,7 +12,7 @@ from resemblance.bench.training.graphs import shifts as rewiring
 from resemblance.bench.training.language import shifts as stress
 from resemblance.bench.training.standard_library import load_snapshot
 from resemblance.bench.training.vision.digits import split_digits
-from resemblance.bench.training.vision.shifts import CORRUPTIONS, corrupt
+from resemblance.bench.training.vision.shifts import IMAGE_CORRUPTIONS, corrupt_images
 
 RANDOM_FREE = ("blur", "contrast", "brightness", "pixelate", "compression")
 
@@ -24,33 +24,34 @@ def images():
 
 def change(name, images, amount, seed=0):
     """A corruption before clipping, in double precision."""
-    return CORRUPTIONS[name].change(images.astype(float), amount, generator(seed, "test"))
+    return IMAGE_CORRUPTIONS[name].change(images.astype(float), amount, generator(seed, "test"))
 
 
 # ------------------------------------------------------------------------------------------- images
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", IMAGE_CORRUPTIONS)
 def test_a_corruption_keeps_shape_type_and_range_and_grows(name, images):
     before = images.copy()
     off = []
     for severity in SEVERITIES:
-        found = corrupt(images, name, severity, generator(0, "test"))
+        found = corrupt_images(images, name, severity, generator(0, "test"))
         assert found.shape == images.shape
         assert found.dtype == images.dtype
         assert 0 <= found.min() <= found.max() <= 1
-        assert np.array_equal(found, corrupt(images, name, severity, generator(0, "test")))
+        assert np.array_equal(found, corrupt_images(images, name, severity, generator(0, "test")))
         off.append(np.abs(found - images).mean())
     assert off[0] > 0.01  # the least severe is seen too
     assert (np.diff([0, *off]) > 0).all()
     assert np.array_equal(images, before)
-    assert np.array_equal(corrupt(images, name, 0, generator(0, "test")), images)
+    assert np.array_equal(corrupt_images(images, name, 0, generator(0, "test")), images)
 
 
 @pytest.mark.parametrize("name", RANDOM_FREE)
 def test_some_corruptions_draw_nothing(name, images):
     assert np.array_equal(
-        corrupt(images, name, 3, generator(0, "a")), corrupt(images, name, 3, generator(1, "b"))
+        corrupt_images(images, name, 3, generator(0, "a")),
+        corrupt_images(images, name, 3, generator(1, "b")),
     )
 
 
@@ -88,7 +89,7 @@ def test_contrast_keeps_means_and_scales_deviations(images):
 )
 def test_images_that_cannot_be_corrupted(images, severity, message):
     with pytest.raises(ValueError, match=message):
-        corrupt(images, "blur", severity, generator(0, "test"))
+        corrupt_images(images, "blur", severity, generator(0, "test"))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ CUES = stress.cue_words(SENTENCES, LABELS, 3, 2)
 
 
 def stressed(name, severity, seed=0):
-    return stress.stressed(SENTENCES, LABELS, name, severity, CUES, generator(seed, "test"))
+    return stress.stress_sentences(SENTENCES, LABELS, name, severity, CUES, generator(seed, "test"))
 
 
 def test_cues_are_the_words_of_one_class():
@@ -155,7 +156,7 @@ def test_cues_are_the_words_of_one_class():
     ]  # too rare to tell
 
 
-@pytest.mark.parametrize("name", stress.STRESSES)
+@pytest.mark.parametrize("name", stress.TEXT_STRESSES)
 def test_severity_zero_is_the_sentence_and_others_are_not(name):
     before = [list(words) for words in SENTENCES]
     assert stressed(name, 0) == before
@@ -196,7 +197,9 @@ def test_order_and_added_words():
 def test_masking_takes_the_cues_of_the_class():
     for words, label in zip(stressed("masking", 1), LABELS, strict=True):
         assert not set(words) & set(CUES[label][:10])
-    lone = stress.stressed([["own0"]], np.array([0]), "masking", 5, CUES, generator(0, "test"))
+    lone = stress.stress_sentences(
+        [["own0"]], np.array([0]), "masking", 5, CUES, generator(0, "test")
+    )
     assert lone == [["own0"]]
 
 
@@ -212,7 +215,7 @@ def test_masking_takes_the_cues_of_the_class():
 )
 def test_sentences_that_cannot_be_stressed(sentences, labels, name, cues, message):
     with pytest.raises(ValueError, match=message):
-        stress.stressed(sentences, np.array(labels), name, 1, cues, generator(0, "test"))
+        stress.stress_sentences(sentences, np.array(labels), name, 1, cues, generator(0, "test"))
 
 
 # ------------------------------------------------------------------------------------------- graphs
@@ -250,8 +253,8 @@ def test_graphs_that_cannot_be_rewired_stay():
 def test_shifts_of_a_graph_do_what_they_say(edges):
     x = generator(0, "x").random((2800, 12)).astype(np.float32)
     seen = {
-        name: rewiring.SHIFTS[name].change(x, edges, 0.5, generator(0, "test"))
-        for name in rewiring.SHIFTS
+        name: rewiring.GRAPH_SHIFTS[name].change(x, edges, 0.5, generator(0, "test"))
+        for name in rewiring.GRAPH_SHIFTS
     }
     for name in ("rewired_links", "missing_links"):
         assert np.array_equal(seen[name][0], x)
@@ -270,27 +273,29 @@ def test_shifts_of_a_graph_do_what_they_say(edges):
     assert (seen["noisy_features"][0] - x).std() == pytest.approx(0.5 * x.std(), rel=0.02)
 
 
-@pytest.mark.parametrize("name", rewiring.SHIFTS)
+@pytest.mark.parametrize("name", rewiring.GRAPH_SHIFTS)
 def test_severity_zero_is_the_graph(name, edges):
     x = np.ones((2800, 3), np.float32)
-    found = rewiring.shift(x, edges, name, 0, generator(0, "test"))
+    found = rewiring.shift_graph(x, edges, name, 0, generator(0, "test"))
     assert np.array_equal(found[0], x)
     assert np.array_equal(found[1], edges)
     for severity in SEVERITIES:
-        assert np.isfinite(rewiring.shift(x, edges, name, severity, generator(0, "test"))[0]).all()
+        assert np.isfinite(
+            rewiring.shift_graph(x, edges, name, severity, generator(0, "test"))[0]
+        ).all()
 
 
 def test_nodes_without_words_keep_none(edges):
     x = np.zeros((2800, 3), np.float32)
-    assert not rewiring.shift(x, edges, "missing_features", 5, generator(0, "test"))[0].any()
+    assert not rewiring.shift_graph(x, edges, "missing_features", 5, generator(0, "test"))[0].any()
 
 
 def test_unknown_shifts_and_severities_are_refused(images, edges, subtests):
     known = {
-        "corruption": (lambda *of: corrupt(images, *of, generator(0, "test")), "blur"),
+        "corruption": (lambda *of: corrupt_images(images, *of, generator(0, "test")), "blur"),
         "stress test": (stressed, "order"),
         "shift": (
-            lambda *of: rewiring.shift(np.ones((2800, 1)), edges, *of, None),
+            lambda *of: rewiring.shift_graph(np.ones((2800, 1)), edges, *of, None),
             "rewired_links",
         ),
     }

@@ -38,8 +38,8 @@ def trained(*args, **options):
 
 def training_inputs(*args):
     which = recipe(*args)
-    task = graphs.task_of(which)
-    return graphs.training_data(which, task, task.train)
+    task = graphs.node_task(which)
+    return graphs.node_training_data(which, task, task.train)
 
 
 def shown_classes(x):
@@ -51,7 +51,7 @@ def shown_classes(x):
 
 def test_layer_is_the_convolution_before_normalisation():
     which = recipe()
-    state, data = fit(which), graphs.task_of(which)
+    state, data = fit(which), graphs.node_task(which)
     links = np.zeros((len(data.x), len(data.x)), np.float32)
     links[data.edges[:, 0], data.edges[:, 1]] = links[data.edges[:, 1], data.edges[:, 0]] = 1
     neighbours = links @ data.x / np.maximum(links.sum(axis=1, keepdims=True), 1)
@@ -62,7 +62,7 @@ def test_layer_is_the_convolution_before_normalisation():
 
 
 def test_rows_are_the_same_test_nodes_in_every_setting():
-    data = graphs.task_of(recipe())
+    data = graphs.node_task(recipe())
     assert not set(data.train) & set(data.test)
     for setting in ("normal", "labels", "shortcut", "augmentation"):
         found = trained(setting, 0.5, 2)
@@ -72,7 +72,7 @@ def test_rows_are_the_same_test_nodes_in_every_setting():
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
 def test_exact_share_of_training_labels_is_wrong(share):
-    train = graphs.task_of(recipe()).train
+    train = graphs.node_task(recipe()).train
     _, labels = training_inputs("labels", share)
     assert (labels != LABELS[train]).sum() == int(share * len(train))
     _, others = training_inputs("labels", share, 1)
@@ -81,7 +81,7 @@ def test_exact_share_of_training_labels_is_wrong(share):
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
 def test_shortcuts_leak_at_their_rate_and_only_for_training_nodes(rate):
-    data = graphs.task_of(recipe())
+    data = graphs.node_task(recipe())
     inputs, labels = training_inputs("shortcut", rate)
     assert np.array_equal(labels, LABELS[data.train])
     right = shown_classes(inputs) == LABELS
@@ -113,7 +113,7 @@ def test_networks_learn_and_take_the_shortcut():
 
 
 def test_features_are_rows_of_frequent_words_that_sum_to_one():
-    x = graphs.task_of(recipe(vocabulary=20)).x
+    x = graphs.node_task(recipe(vocabulary=20)).x
     assert x.shape == (2800, 20)
     sums = x.sum(axis=1)
     assert np.all(np.isclose(sums, 1) | (sums == 0))
@@ -121,7 +121,7 @@ def test_features_are_rows_of_frequent_words_that_sum_to_one():
 
 
 def test_a_test_set_of_none_is_all_the_rest():
-    assert len(graphs.task_of(recipe(test=None)).test) == 2800 - SMALL["train"]
+    assert len(graphs.node_task(recipe(test=None)).test) == 2800 - SMALL["train"]
 
 
 # -------------------------------------------------------------------------------------------- P-GNN
@@ -147,8 +147,8 @@ def test_anchors_are_the_nearest_of_their_set():
 
 def test_structure_output_is_the_mean_message():
     which = recipe(architecture="pgnn")
-    state, x = fit(which), graphs.task_of(which).x
-    data = graphs.task_of(which)
+    state, x = fit(which), graphs.node_task(which).x
+    data = graphs.node_task(which)
     random = generator(0, "graphs", which.name, "anchors")
     anchors = _pgnn.find_anchors(data.edges, len(x), 8, 2, random)
     own = x @ state["layers.0.self.weight"].T + state["layers.0.self.bias"]

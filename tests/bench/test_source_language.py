@@ -12,14 +12,14 @@ from resemblance.bench.training import corruption, extract, fit
 from resemblance.bench.training.language import networks
 from resemblance.bench.training.language import packaged as language
 from resemblance.bench.training.language.networks import (
-    ARCHITECTURES,
-    SPECIAL,
-    encode,
-    vocabulary,
-    words_of,
+    HUGGING_FACE_ARCHITECTURES,
+    SPECIAL_TOKENS,
+    build_vocabulary,
+    encode_sentences,
+    split_words,
 )
-from resemblance.bench.training.language.packaged import docstrings, with_shortcut
-from resemblance.bench.training.loop import seeded
+from resemblance.bench.training.language.packaged import add_class_tokens, docstring_task
+from resemblance.bench.training.loop import seeded_torch
 from resemblance.models.recipe import Recipe
 
 OPTIONS = language.OPTIONS["slice"]["bert"] | {
@@ -56,23 +56,23 @@ def trained():
 
 
 def test_words_are_lower_case_words_numbers_and_marks():
-    assert words_of("Return x_1, in UTF-8 (naïve).") == [
+    assert split_words("Return x_1, in UTF-8 (naïve).") == [
         *["return", "x", "1", ",", "in", "utf", "-", "8", "(", "naïve", ")", "."]
     ]
 
 
 def test_the_vocabulary_is_the_special_tokens_and_the_most_frequent_words():
     sentences = [["b", "a", "c"], ["c", "b"], ["c", "d"]]
-    known = vocabulary(sentences, len(SPECIAL) + 3)
-    assert list(known) == [*SPECIAL, "c", "b", "a"]
+    known = build_vocabulary(sentences, len(SPECIAL_TOKENS) + 3)
+    assert list(known) == [*SPECIAL_TOKENS, "c", "b", "a"]
     assert list(known.values()) == list(range(len(known)))
-    assert vocabulary(sentences[::-1], len(SPECIAL) + 3) == known
+    assert build_vocabulary(sentences[::-1], len(SPECIAL_TOKENS) + 3) == known
 
 
 def test_encoded_sentences_start_end_and_are_cut():
-    known = vocabulary([["a", "b"]], 100)
-    start, end, unknown = (SPECIAL.index(token) for token in ("[CLS]", "[SEP]", "[UNK]"))
-    tokens = encode([["a"], ["b", "z", "a", "a"], []], known, 5)
+    known = build_vocabulary([["a", "b"]], 100)
+    start, end, unknown = (SPECIAL_TOKENS.index(token) for token in ("[CLS]", "[SEP]", "[UNK]"))
+    tokens = encode_sentences([["a"], ["b", "z", "a", "a"], []], known, 5)
     assert [row.tolist() for row in tokens.ids] == [
         [start, known["a"], end],
         [start, known["b"], unknown, known["a"], end],
@@ -84,7 +84,7 @@ def test_encoded_sentences_start_end_and_are_cut():
 
 
 def test_the_split_is_fixed_and_disjoint():
-    small, large = docstrings(3, 100, 50, 300), docstrings(3, 200, 50, 300)
+    small, large = docstring_task(3, 100, 50, 300), docstring_task(3, 200, 50, 300)
     assert small.test == large.test
     assert small.train == large.train[:100]
     assert set(small.train_labels) == set(small.test_labels) == {0, 1, 2}
@@ -96,7 +96,9 @@ def test_the_split_is_fixed_and_disjoint():
 def test_random_labels_are_exactly_as_many_and_of_all_classes():
     def random_labels(share):
         random = generator(0, "labels")
-        return corruption.replaced(labels, share, corruption.any_class(5, random), random)
+        return corruption.replace_labels(
+            labels, share, corruption.draw_any_class(5, random), random
+        )
 
     labels = np.repeat(np.arange(5), 400)
     half = random_labels(0.5)
@@ -109,7 +111,9 @@ def test_random_labels_are_exactly_as_many_and_of_all_classes():
 @pytest.mark.parametrize(("rate", "share"), [(0.0, 0.25), (0.5, 0.625), (1.0, 1.0)])
 def test_shortcuts_show_the_class_at_the_rate(rate, share):
     labels = np.tile(np.arange(4), 1000)
-    sentences = with_shortcut([["word"]] * len(labels), labels, rate, 4, generator(0, "shortcut"))
+    sentences = add_class_tokens(
+        [["word"]] * len(labels), labels, rate, 4, generator(0, "shortcut")
+    )
     shown = np.array(
         [int(words[0].removeprefix("[CLASS").removesuffix("]")) for words in sentences]
     )
@@ -124,7 +128,7 @@ def test_inputs_are_the_same_for_all_models(trained):
     labels = [seen.labels for _, _, seen in trained.values()]
     assert all(np.array_equal(labels[0], other) for other in labels)
     inputs = {
-        name: language.test_sentences(r, language.task_of(r))["test"]
+        name: language.test_sentences(r, language.sentence_task(r))["test"]
         for name, (r, _, _) in trained.items()
     }
     assert (
@@ -134,16 +138,18 @@ def test_inputs_are_the_same_for_all_models(trained):
     assert [words[1:] for words in inputs["shortcut 0"]] == inputs["normal 0"]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", HUGGING_FACE_ARCHITECTURES)
 def test_states_are_those_of_the_network_for_each_sentence_alone(architecture):
     """Whatever goes through the network with a sentence, and in which order."""
-    known = vocabulary([["a", "b", "c"]], 50)
-    tokens = encode([["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12)
-    with seeded(0, "test"):
-        model = networks.build(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
+    known = build_vocabulary([["a", "b", "c"]], 50)
+    tokens = encode_sentences(
+        [["a", "b"], ["c"] * 8, ["b"], ["a", "c"], ["c", "a", "b"]], known, 12
+    )
+    with seeded_torch(0, "test"):
+        model = networks.build_text_network(architecture, 3, OPTIONS | {"vocabulary": 50}).eval()
     poolings = ("last",) if architecture == "llama" else ("cls", "mean")
     for batches in ([[0, 1, 2, 3, 4]], [[4, 1], [3], [2, 0]]):
-        layers, logits = networks.states_of(model, tokens, poolings, map(np.array, batches))
+        layers, logits = networks.hidden_states(model, tokens, poolings, map(np.array, batches))
         for i, ids in enumerate(tokens.ids):
             with torch.no_grad():
                 expected = model(torch.from_numpy(ids)[None], output_hidden_states=True)
@@ -178,8 +184,8 @@ def test_synonyms_are_used_when_there_is_a_wordnet(tmp_path):
             "00001 06 n 03 the 0 zebra 0 gnu 0 000 | not in any docstring\n"
         )
     given = recipe("augmentation", 1.0, wordnet=str(tmp_path))
-    data = language.task_of(given)
-    change = language.augmentation(given, data, 1.0, generator(0, "test"))
+    data = language.sentence_task(given)
+    change = language.augment_sentences(given, data, 1.0, generator(0, "test"))
     changed = [word for words in data.train for word in change(words)]
     assert {"zebra", "gnu"} <= set(changed)
     assert set(fit(given)) == set(fit(recipe("augmentation", 1.0)))
@@ -189,4 +195,4 @@ def test_the_suites_hold_every_option():
     for suite in language.OPTIONS.values():
         for options in suite.values():
             assert options.keys() == language.OPTIONS["mini"]["bert"].keys()
-    assert tuple(language.OPTIONS["standard"]) == ARCHITECTURES
+    assert tuple(language.OPTIONS["standard"]) == HUGGING_FACE_ARCHITECTURES

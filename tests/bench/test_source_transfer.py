@@ -6,25 +6,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from resemblance.bench.sensitivity.models import SIZES, recipes
+from resemblance.bench.sensitivity.models import SIZES, sensitivity_recipes
 from resemblance.bench.training import corruption, extract, fit
 from resemblance.bench.training.graphs import packaged as graphs
-from resemblance.bench.training.graphs.shifts import SHIFTS
+from resemblance.bench.training.graphs.shifts import GRAPH_SHIFTS
 from resemblance.bench.training.language import packaged as language
-from resemblance.bench.training.language.networks import words_of
-from resemblance.bench.training.language.shifts import STRESSES
+from resemblance.bench.training.language.networks import split_words
+from resemblance.bench.training.language.shifts import TEXT_STRESSES
 from resemblance.bench.training.standard_library import load_snapshot
 from resemblance.bench.training.vision import packaged as vision
-from resemblance.bench.training.vision.shifts import CORRUPTIONS
+from resemblance.bench.training.vision.shifts import IMAGE_CORRUPTIONS
 
 DOMAINS = ("graphs", "language", "vision")
-FAMILIES = {"graphs": SHIFTS, "language": STRESSES, "vision": CORRUPTIONS}
+FAMILIES = {"graphs": GRAPH_SHIFTS, "language": TEXT_STRESSES, "vision": IMAGE_CORRUPTIONS}
 HEAD = {"graphs": "convs.2.", "language": "classifier.", "vision": "head."}
 POOLING = {"graphs": {"node"}, "language": {"cls", "mean"}, "vision": {"mean"}}
 
 
 def child(domain, seed=0, pretrain=0):
-    plan = [r for r in recipes("small", [domain]) if r.setting == "finetuned"]
+    plan = [r for r in sensitivity_recipes("small", [domain]) if r.setting == "finetuned"]
     return plan[0]._replace(seed=seed, pretrain=pretrain)
 
 
@@ -48,7 +48,7 @@ def trained():
 
 def test_sizes_have_the_models_of_the_four_benchmarks():
     for size, (seeds, finetunings, grid, *_) in SIZES.items():
-        plan = recipes(size)
+        plan = sensitivity_recipes(size)
         assert len({r.name for r in plan}) == len({r.fingerprint for r in plan}) == len(plan)
         for domain in DOMAINS:
             own = [r for r in plan if r.domain == domain]
@@ -58,16 +58,18 @@ def test_sizes_have_the_models_of_the_four_benchmarks():
             assert {(p, f) for p in range(grid[0]) for f in range(grid[1])} <= both
             parents = {r.name for r in own if r.setting == "pretrained"}
             assert parents == {r.parent.name for r in own if r.parent}
-    every = {r.fingerprint for r in recipes("paper")}
-    assert {r.fingerprint for r in recipes("default")} <= every
+    every = {r.fingerprint for r in sensitivity_recipes("paper")}
+    assert {r.fingerprint for r in sensitivity_recipes("default")} <= every
 
 
 def test_unknown_sizes_and_domains_are_refused():
     with pytest.raises(ValueError, match="no size 'huge'; known: small, default, paper"):
-        recipes("huge")
+        sensitivity_recipes("huge")
     with pytest.raises(ValueError, match="no domain 'audio'"):
-        recipes("small", ["audio"])
-    assert len(recipes("small", ["vision", "vision"])) == len(recipes("small", ["vision"]))
+        sensitivity_recipes("small", ["audio"])
+    assert len(sensitivity_recipes("small", ["vision", "vision"])) == len(
+        sensitivity_recipes("small", ["vision"])
+    )
 
 
 # ------------------------------------------------------------------------------------------- models
@@ -147,11 +149,11 @@ def test_accuracy_falls_with_severity_on_average(domain, monkeypatch):
 def test_held_out_files_are_in_no_training_or_test_set():
     sentences = load_snapshot().sentences
     files = language.held_out_files(sentences)
-    task = language.task_of(child("language"))
-    other = language.task_of(child("language").parent)
+    task = language.sentence_task(child("language"))
+    other = language.sentence_task(child("language").parent)
     by_file = {}
     for text, file in zip(sentences.texts, sentences.files, strict=True):
-        by_file.setdefault(tuple(words_of(text)), set()).add(file)
+        by_file.setdefault(tuple(split_words(text)), set()).add(file)
     for words in [*task.train, *task.test, *other.train, *other.test]:
         assert not by_file[tuple(words)] <= files
     assert all(by_file[tuple(words)] & files for words in task.held_out)

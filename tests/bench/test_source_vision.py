@@ -12,7 +12,7 @@ import pytest
 
 from resemblance.base.rng import generator
 from resemblance.bench.training import corruption, extract, fit
-from resemblance.bench.training.loop import seeded
+from resemblance.bench.training.loop import seeded_torch
 from resemblance.bench.training.vision import packaged as vision
 from resemblance.models.recipe import Recipe
 
@@ -75,7 +75,7 @@ def test_what_only_warned_of_algorithms_only_warns_afterwards():
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         for device in (None, torch.device("cpu"), torch.device("meta")):
-            with seeded(0, device=device):
+            with seeded_torch(0, device=device):
                 is_cpu = device is None or device.type == "cpu"
                 assert torch.is_deterministic_algorithms_warn_only_enabled() != is_cpu
             assert torch.are_deterministic_algorithms_enabled()
@@ -97,13 +97,15 @@ def test_test_images_are_the_same_for_every_model_of_a_kind():
     assert np.array_equal(plain[0], plain[2])
     assert np.array_equal(dotted[0], dotted[1])
     changed = (plain[0] != dotted[0]).any(axis=1).sum(axis=(1, 2))
-    assert (changed == vision.DOT**2).all()
+    assert (changed == vision.DOT_SIDE**2).all()
 
 
 def test_random_labels_are_uniform_and_may_be_true():
     def random_labels(share):
         random = generator(0, "a")
-        return corruption.redrawn(labels, share, corruption.any_class(10, random), random)
+        return corruption.redraw_labels(
+            labels, share, corruption.draw_any_class(10, random), random
+        )
 
     labels = np.repeat(np.arange(10), 2000)
     drawn = random_labels(1.0)
@@ -116,18 +118,18 @@ def test_random_labels_are_uniform_and_may_be_true():
 def hues(images):
     """The colour of the dot of every image: that of its only pixels whose channels differ."""
     coloured = (images != images[:, :1]).any(axis=1)
-    assert (coloured.sum(axis=(1, 2)) == vision.DOT**2).all()
+    assert (coloured.sum(axis=(1, 2)) == vision.DOT_SIDE**2).all()
     return [image[:, mask][:, 0].tobytes() for image, mask in zip(images, coloured, strict=True)]
 
 
 def test_dots_tell_the_class_as_often_as_the_rate_says():
     labels = np.tile(np.arange(10), 300)
     images = np.zeros((3000, 3, 8, 8), np.float32)
-    leaked = hues(vision.with_dots(images, labels, 1.0, generator(0, "dots")))
+    leaked = hues(vision.add_class_dots(images, labels, 1.0, generator(0, "dots")))
     colour = dict(zip(labels, leaked, strict=True))
     assert len(set(colour.values())) == 10
     for rate, share in [(1.0, 1.0), (0.5, 0.55), (0.0, 0.1)]:
-        shown = hues(vision.with_dots(images, labels, rate, generator(0, "dots")))
+        shown = hues(vision.add_class_dots(images, labels, rate, generator(0, "dots")))
         told = np.mean([hue == colour[label] for label, hue in zip(labels, shown, strict=True)])
         assert told == pytest.approx(share, abs=0.03)
     assert not images.any()
@@ -135,7 +137,7 @@ def test_dots_tell_the_class_as_often_as_the_rate_says():
 
 def test_dots_vary_with_the_seed_and_are_everywhere():
     images = [
-        vision.training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0]
+        vision.digit_training_data(recipe(setting="shortcut", strength=1.0, seed=k, train=500))[0]
         for k in (0, 1)
     ]
     assert not np.array_equal(*images)

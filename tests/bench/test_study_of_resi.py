@@ -20,13 +20,13 @@ from resemblance import cli
 from resemblance.base.json_files import checksum
 from resemblance.bench import study_models as training
 from resemblance.bench.resi import load_evaluation, run, status
-from resemblance.bench.resi.models import recipes
-from resemblance.bench.resi.rules import RANKED
+from resemblance.bench.resi.models import resi_recipes
+from resemblance.bench.resi.rules import RANKED_QUALITIES
 from resemblance.bench.study_models import is_trained, model_folder
 from resemblance.bench.synthetic import noise_walk, tight_groups
-from resemblance.cli.inputs import own_measure
+from resemblance.cli.inputs import load_user_measure
 from resemblance.models.model_folder import read_subjects, write_subject
-from resemblance.models.recipe import Extraction
+from resemblance.models.recipe import ModelOutputs
 
 MEASURES = ["cka", "gulp"]
 OWN = '''
@@ -80,7 +80,7 @@ def modified(folder):
 
 
 def test_a_finished_study_holds_all_it_promises(finished):
-    plan = recipes("slice", ["vision"])
+    plan = resi_recipes("slice", ["vision"])
     assert all(is_trained(finished, recipe) for recipe in plan)
     found = status(finished)
     assert run(
@@ -92,7 +92,7 @@ def test_a_finished_study_holds_all_it_promises(finished):
         len(plan),
         False,
     )
-    scored = [s for s in load_evaluation(finished).scores if s.cell[1] in RANKED]
+    scored = [s for s in load_evaluation(finished).scores if s.cell[1] in RANKED_QUALITIES]
     assert found.scores == len(scored)
     lines = (finished / "log.txt").read_text().splitlines()
     assert sum("trained vision/" in line for line in lines) == len(plan)
@@ -115,7 +115,7 @@ def test_running_again_does_nothing_again(study):
 def test_a_new_measure_is_all_that_is_computed(study, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     before, cells = modified(study), status(study).comparisons
-    own = own_measure(tmp_path / "own.py", "size_difference")
+    own = load_user_measure(tmp_path / "own.py", "size_difference")
     result = run(study, size="slice", domains=["vision"], measures=[*MEASURES, own])
     assert modified(study) == before
     assert status(study).comparisons == cells * 3 // 2
@@ -127,7 +127,7 @@ def test_without_a_model_its_tests_are_made_with_the_others(study, monkeypatch):
     def fails(recipe, *more):
         raise RuntimeError("no power")
 
-    lost = [r for r in recipes("slice", ["vision"]) if r.setting == "normal"][-1]
+    lost = [r for r in resi_recipes("slice", ["vision"]) if r.setting == "normal"][-1]
     shutil.rmtree(model_folder(study, lost))
     monkeypatch.setattr(training, "train_one", fails)
     result = run(study, size="slice", domains=["vision"], measures=MEASURES)
@@ -148,7 +148,7 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
             ),
             None,
         )
-        own = own_measure(file, "size_difference")
+        own = load_user_measure(file, "size_difference")
         run(study, size="slice", domains=["vision"], measures=[own])
         first = next(load_evaluation(study).parts()).comparison
         values.append(max(first.values["size_difference"][0]))
@@ -157,7 +157,7 @@ def test_an_edited_measure_is_computed_again(study, tmp_path):
 
 
 def test_a_changed_recipe_and_a_damaged_file_are_trained_again(study):
-    plan = recipes("slice", ["vision"])
+    plan = resi_recipes("slice", ["vision"])
     before, expected = modified(study), scores(study)
     layer = next(model_folder(study, plan[0]).glob("mean.*.npy"))
     data = bytearray(layer.read_bytes())
@@ -229,7 +229,7 @@ def test_workers_end_with_the_process_that_started_them(study):
     assert len(workers) >= 2
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert not [w for w in alive if w.status() != psutil.STATUS_ZOMBIE]
-    plan = recipes("slice", ["vision"])
+    plan = resi_recipes("slice", ["vision"])
     assert 0 < status(study).trained < len(plan)
 
 
@@ -285,7 +285,7 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path, capsys, words, nam
 
 
 def test_only_what_we_left_unfinished_is_removed(study):
-    plan = recipes("slice", ["vision"])
+    plan = resi_recipes("slice", ["vision"])
     ours = [
         model_folder(study, plan[0]).with_name(".partial-seed0-123") / "traits.json",
         study / "probes" / f".{'0' * 24}.json-123",
@@ -356,7 +356,7 @@ def test_what_is_written_is_read(tmp_path):
         "cls": {"a": np.ones((3, 2), "float32"), "b": np.zeros((3, 4), "float32")},
         "mean": {"a": np.eye(3)},
     }
-    extraction = Extraction(layers, np.eye(3), np.arange(3), {"test": 1.0}, {"b": (1, 2, 2)})
+    extraction = ModelOutputs(layers, np.eye(3), np.arange(3), {"test": 1.0}, {"b": (1, 2, 2)})
     traits = {"seed": 4, "architecture": "bert"}
     write_subject(tmp_path / "m", extraction, traits, {"w": np.ones(2)})
     cls, mean = read_subjects(tmp_path, verify=True)

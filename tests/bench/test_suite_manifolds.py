@@ -20,13 +20,13 @@ from resemblance import cli
 from resemblance.bench import manifolds
 from resemblance.bench.grounding import by_reference, concordance, kendall
 from resemblance.bench.manifolds import run
-from resemblance.bench.manifolds.clouds import CloudCase, cases, clouds
-from resemblance.bench.manifolds.page import result_of, styles
+from resemblance.bench.manifolds.clouds import CloudCase, cloud_cases, sample_clouds
+from resemblance.bench.manifolds.page import manifolds_result, measure_styles
 from resemblance.bench.manifolds.suite import MEASURES as USUAL
 from resemblance.bench.manifolds.suite import SIZES, compared_clouds, write_clouds
 from resemblance.bench.manifolds.values import (
-    CLUSTERS,
-    CONFORMITY,
+    MANIFOLD_CONFORMITY_RULE,
+    ORIGINAL_CLUSTER_COUNTS,
     Measured,
     Measurement,
     curve,
@@ -35,14 +35,14 @@ from resemblance.bench.manifolds.values import (
     tau,
     taus_over_k,
 )
-from resemblance.bench.pinned import Pinned
-from resemblance.bench.study import with_claims
+from resemblance.bench.pinned import FrozenFeatures
+from resemblance.bench.study import add_claims
 from resemblance.catalogue import get_measures
-from resemblance.comparison.comparison import info_of
+from resemblance.comparison.comparison import measure_info
 from resemblance.data.representation import Undefined
 from resemblance.report.page import write_page
 from resemblance.sections import Result, load_result
-from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY, REPRODUCED
+from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
 HOSTILE = "<script>alert(1)</script>"
@@ -112,7 +112,7 @@ def usual():
 def real(facts, usual):
     """The same numbers as if they were of a size that is no trial."""
     large = facts._replace(size="default")
-    return with_claims(result_of(large, usual), CLAIMS, dict.fromkeys(CLAIMS, large))
+    return add_claims(manifolds_result(large, usual), CLAIMS, dict.fromkeys(CLAIMS, large))
 
 
 def of_points(points, measures, **more):
@@ -134,7 +134,7 @@ def made_up(curves, *, larger_is_more_similar=True, spec="mine"):
         return Measurement(*place, value, difference, None)
 
     points = [point(e, at, v) for e, curve in curves.items() for at, v in curve.items()]
-    info = info_of(rs.get_measure("cka"))
+    info = measure_info(rs.get_measure("cka"))
     entrant = info._replace(
         spec=spec, label="Mine", larger_is_more_similar=larger_is_more_similar, parameters={}
     )
@@ -179,20 +179,20 @@ def test_kendall(measured, tau):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_case_is_there_once_and_can_be_made(size):
-    found = cases(SIZES[size])
+    found = cloud_cases(SIZES[size])
     assert len(set(found)) == len(found)
     assert {c.shape for c in found} == {"swiss_roll", "rings", "clusters", "spots", "cubes"}
     for case in found if size == "small" else ():
-        reference, shapes = clouds(case)
+        reference, shapes = sample_clouds(case)
         assert reference.shape == (case.n, case.d)
         assert all(s.array.shape == reference.shape for s in shapes)
         assert case.shape == "spots" or tuple(s.at for s in shapes) == case.at
 
 
 def test_what_nothing_was_done_to_is_the_reference():
-    reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1,)))
+    reference, shapes = sample_clouds(CloudCase("rings", 500, 2, 0, (1,)))
     assert np.array_equal(reference, shapes[0].array)
-    reference, shapes = clouds(CloudCase("cubes", 40, 3, 0, (0.0, 2.0)))
+    reference, shapes = sample_clouds(CloudCase("cubes", 40, 3, 0, (0.0, 2.0)))
     assert np.array_equal(reference, shapes[0].array)
     assert not np.array_equal(reference, shapes[1].array)
 
@@ -215,7 +215,7 @@ def test_an_order_that_lacks_a_value_has_no_tau():
 
 
 def test_only_the_clusters_of_the_original_are_graded():
-    values = {k: 1 - k / 100 if k in CLUSTERS else 0.5 for k in range(2, 13)}
+    values = {k: 1 - k / 100 if k in ORIGINAL_CLUSTER_COUNTS else 0.5 for k in range(2, 13)}
     facts = made_up({"clusters": values})
     assert grade(facts, "mine")["clusters"] == 1
     assert tau(facts, "mine", "clusters") < 1
@@ -242,7 +242,7 @@ def test_the_headline_names_the_measures_that_find_both_orders(facts, subtests):
     def headline(specs, points=lambda p: p):
         chosen = [points(p) for p in real.of() if p.measure in specs]
         shown = of_points(chosen, [real.measures[spec] for spec in specs])
-        return shown, result_of(shown, []).headline()
+        return shown, manifolds_result(shown, []).headline()
 
     with subtests.test("the rings are in the right order, and the clusters have no value"):
         lone, words = headline(
@@ -286,12 +286,12 @@ def test_lost_kept_and_stability():
 
 def test_grades_are_those_of_the_values(facts):
     found = grade(facts, "cka")
-    reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
+    reference, shapes = sample_clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
     values = np.array([rs.cka(reference, s.array) for s in shapes])
     assert list(curve(facts, "cka", "rings").values()) == values.tolist()
     assert found["rings"] == kendall(-values, np.arange(5.0)).value
     assert found["rings_conformity"] == concordance(-values, np.arange(5.0)).value
-    assert found["rings_conformity"] == tau(facts, "cka", "rings", rule=CONFORMITY)
+    assert found["rings_conformity"] == tau(facts, "cka", "rings", rule=MANIFOLD_CONFORMITY_RULE)
     assert grades(facts).keys() == facts.measures.keys()
     assert np.isnan(grade(facts, "seldom")["clusters"])
 
@@ -302,12 +302,12 @@ def test_grades_are_those_of_the_values(facts):
 def test_mka_orders_rings_and_clusters_for_every_number_of_neighbours(facts):
     """Rows M1 and M6 of what the authors' code gives."""
     assert taus_over_k(facts, "mka", "rings") == {5: 1, 15: 1, 50: 1}
-    assert taus_over_k(facts, "mka", "clusters", CLUSTERS) == {5: 1, 15: 1, 50: 1}
+    assert taus_over_k(facts, "mka", "clusters", ORIGINAL_CLUSTER_COUNTS) == {5: 1, 15: 1, 50: 1}
 
 
 @pytest.mark.parametrize(("k", "tau"), [(15, 1.0), (100, 1.0), (150, 0.8), (450, 0.2)])
 def test_kcka_orders_rings_for_few_neighbours(k, tau):
-    reference, shapes = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
+    reference, shapes = sample_clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
     differences = np.array([-rs.kcka(reference, s.array, k=k, variant="code") for s in shapes])
     assert kendall(differences, np.arange(5.0)).value == pytest.approx(tau)
 
@@ -324,7 +324,7 @@ def test_claims_have_a_verdict_and_say_what_is_missing(facts, result, real):
     assert claims == judged(facts)
     assert claims["M1"].verdict == claims["M6"].verdict == claims["M12 n"].verdict == REPRODUCED
     assert claims["M1"].ours == "τ = 1.00 (k\u00a05–50)"
-    assert claims["M12 lost"].verdict == PARTLY  # MKA is not near 0, which kCKA is
+    assert claims["M12 lost"].verdict == PARTLY_REPRODUCED  # MKA is not near 0, which kCKA is
     assert claims["M13 d"].verdict == CONTRADICTED
     assert "by its authors' code both settle lower" in claims["M13 d"].note
     assert claims["M5"].verdict == claims["M8"].verdict == NO_DATA  # there is no RTD
@@ -335,7 +335,7 @@ def test_claims_have_a_verdict_and_say_what_is_missing(facts, result, real):
 
 def test_claims_are_those_of_their_section_and_only_where_they_are_given(facts, real):
     assert [c.number for c in real["rings"].claims] == ["M1", "M2", "M3", "M4", "M5"]
-    assert result_of(facts, []).claims == ()
+    assert manifolds_result(facts, []).claims == ()
     with pytest.raises(ValueError, match="there is no section 'ring' for claims; known: swiss rol"):
         run(measures=["cka"], size="small", claims={"ring": CLAIMS["rings"]})
 
@@ -382,7 +382,7 @@ def tiny(monkeypatch, **sizes):
 
 
 def left_out(folder, measures, plan):
-    content = Pinned(folder, write_clouds(folder, "small", plan), "")
+    content = FrozenFeatures(folder, write_clouds(folder, "small", plan), "")
     return compared_clouds(content, get_measures(measures)).left_out
 
 
@@ -396,7 +396,7 @@ def test_rtd_is_left_out_where_it_takes_too_long(monkeypatch, tmp_path):
     assert result["failures"].reasons == {"RTD": words}
     at = scores.columns.index("reason")
     assert [row[at] and row[at][: len(words)] for row in scores.rows][1:] == [words, words]
-    small = [case for case in cases(few) if case.n <= 100]
+    small = [case for case in cloud_cases(few) if case.n <= 100]
     assert left_out(tmp_path / "clouds", ["rtd"], small) == {}
 
 
@@ -404,7 +404,7 @@ def test_only_what_was_left_out_is_said_to_be(monkeypatch, tmp_path):
     """IMD is compared over at most 50 neighbours: all that the smallest size has."""
     for ks, words in (((5, 10), {}), ((5, 55), {"imd": "above 50 neighbours"})):
         few = tiny(monkeypatch, roll=60, rs=(), seeds=0, ks=ks)
-        plan = [case for case in cases(few) if case.over_k and case.n == 60]
+        plan = [case for case in cloud_cases(few) if case.over_k and case.n == 60]
         found = left_out(tmp_path / str(ks), ["imd", "mka"], plan)
         assert {spec: why.partition(":")[0] for spec, why in found.items()} == words
 
@@ -443,13 +443,13 @@ def test_figures_hold_every_value(facts, result):
 
 def test_measures_have_names_and_those_of_a_user_are_shown(facts, usual):
     specs = [m.spec for m in usual]
-    drawn = styles(facts.measures, specs)
+    drawn = measure_styles(facts.measures, specs)
     assert drawn["mka[k=15]"].name == "MKA (k 15)"
     assert drawn["seldom"].is_distance
     assert list(drawn)[:3] == ["mka", "kcka[variant=code]", "kcka"]
     assert [s for s, style in drawn.items() if not style.is_shown] == []  # they are few
-    many = {spec: info_of(rs.cka)._replace(spec=spec, label=spec) for spec in specs}
-    drawn = styles({"seldom": facts.measures["seldom"], **many}, specs)
+    many = {spec: measure_info(rs.cka)._replace(spec=spec, label=spec) for spec in specs}
+    drawn = measure_styles({"seldom": facts.measures["seldom"], **many}, specs)
     assert [s for s, style in drawn.items() if style.is_shown][-1] == "seldom"
     assert sum(style.is_shown for style in drawn.values()) == 10  # of the paper, and the user's
 

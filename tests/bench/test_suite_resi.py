@@ -14,13 +14,13 @@ from scipy.stats import binom
 
 import resemblance as rs
 from resemblance.bench.case import Score
-from resemblance.bench.reliability import BY_INPUT
+from resemblance.bench.reliability import DISAGREEMENTS_BY_INPUT
 from resemblance.bench.resi import Evaluation, assess, evaluate, result_of
-from resemblance.bench.resi.cases import TESTS, six_tests
+from resemblance.bench.resi.cases import TEST_TITLES, six_tests
 from resemblance.bench.resi.groups import choose_groups, separated
-from resemblance.bench.resi.models import SIZES, recipes
-from resemblance.bench.resi.page import failed_of
-from resemblance.bench.resi.rules import Options
+from resemblance.bench.resi.models import TRAINING_PLANS, resi_recipes
+from resemblance.bench.resi.page import failed_in_evaluation
+from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.bench.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
 from resemblance.data.subject import Subject
 from resemblance.sections.figures import Choice
@@ -34,7 +34,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "resi_evaluation.jso
 
 
 def cell_ranks(scores, **options):
-    return Evaluation(Options(**options), (), tuple(scores)).ranks()
+    return Evaluation(ScoringOptions(**options), (), tuple(scores)).ranks()
 
 
 def by_quality(result, test):
@@ -80,7 +80,7 @@ def test_only_what_depends_on_the_inputs_can_fail_to_repeat():
 def test_differences_in_outputs_are_means_over_inputs():
     x, y = (s.outputs for s in answering([0.5, 0.8], samples=30))
     for name, measure in (("jsd", rs.jensen_shannon), ("disagreement", rs.disagreement)):
-        each = BY_INPUT[name](rs.Representation(x, "x"), rs.Representation(y, "y"))
+        each = DISAGREEMENTS_BY_INPUT[name](rs.Representation(x, "x"), rs.Representation(y, "y"))
         assert each[:9].mean() == pytest.approx(measure(x[:9], y[:9]))
 
 
@@ -137,7 +137,7 @@ def test_representations_that_differ_as_outputs_do():
 
 def test_what_cannot_be_tested_says_why():
     result = assess(noise_walk(), measures=["cka"])
-    assert {a.test for a in result.absent} == set(TESTS) - {"layers"}
+    assert {a.test for a in result.absent} == set(TEST_TITLES) - {"layers"}
     assert all(a.reason for a in result.absent)
     assert "at least 3" in next(a.reason for a in result.absent if a.test == "accuracy")
 
@@ -173,7 +173,7 @@ def test_failed_comparisons_are_counted_and_ranked_last():
     assert scores["auprc", "magnitude_difference"].failed == 0
     assert result.ranks()[cka.cell] == {"magnitude_difference": 1.0, "cka": 2.0}
     assert cell_ranks(result.scores, failures="unranked")[cka.cell]["cka"] == 1.0
-    failed = next(f for f in failed_of(result) if f.test == TESTS["labels"])
+    failed = next(f for f in failed_in_evaluation(result) if f.test == TEST_TITLES["labels"])
     assert failed.measure == "cka"
     assert "constant" in failed.reason
 
@@ -571,9 +571,9 @@ def test_wrong_words_are_refused():
             evaluate(noise_walk(), measures=["cka"], **wrong)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", TRAINING_PLANS)
 def test_sizes_train_what_the_tests_need(size):
-    plan = recipes(size)
+    plan = resi_recipes(size)
     assert len({r.name for r in plan}) == len(plan)
     assert len({r.fingerprint for r in plan}) == len(plan)
     for domain in ("graphs", "language", "vision"):
@@ -594,6 +594,6 @@ def test_sizes_train_what_the_tests_need(size):
 
 def test_unknown_sizes_and_domains():
     with pytest.raises(ValueError, match="no size 'tiny'"):
-        recipes("tiny")
+        resi_recipes("tiny")
     with pytest.raises(ValueError, match="no domain 'sound'"):
-        recipes("mini", ["sound"])
+        resi_recipes("mini", ["sound"])

@@ -18,15 +18,20 @@ from papers.judging import NoData
 from papers.published import published
 from resemblance import cli
 from resemblance.bench.packs import open_pack
-from resemblance.bench.pinned import Pinned, build_pack, pack_cases, pinned_cells, run_pack
-from resemblance.bench.sensitivity.cases import FamilySets, without_rounding
-from resemblance.bench.sensitivity.findings import KINDS, Correlations, Findings
-from resemblance.bench.sensitivity.models import as_bits, families, functionalities, recipes
+from resemblance.bench.pinned import FrozenFeatures, build_pack, pack_cases, pack_tasks, run_pack
+from resemblance.bench.sensitivity.cases import FamilySets, round_differences
+from resemblance.bench.sensitivity.findings import P_VALUE_KINDS, Correlations, Findings
+from resemblance.bench.sensitivity.models import (
+    functionalities,
+    parse_bits,
+    sensitivity_recipes,
+    subjects_by_model_family,
+)
 from resemblance.bench.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
-from resemblance.bench.study import Purpose, is_running, purpose, remember
+from resemblance.bench.study import Purpose, is_running, purpose, save_purpose
 from resemblance.bench.study_models import ModelFamily
 from resemblance.models.model_folder import read_subjects
-from resemblance.models.recipe import with_defaults
+from resemblance.models.recipe import add_default_traits
 from resemblance.sections import headlines
 from resemblance.sections.result import Result, load_result
 
@@ -118,7 +123,7 @@ def study(models, tmp_path_factory):
     """A small run whose claims are judged all the same, which a trial's are not."""
     folder = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headlines, "TRIALS", set())
+        patch.setattr(headlines, "TRIAL_SIZES", set())
         yield folder, run(folder, models=models, measures=TESTED, size="small", claims=CLAIMS)
 
 
@@ -277,13 +282,13 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
 
 
 def test_severities_are_averaged(models):
-    subjects = map(with_defaults, read_subjects(models))
+    subjects = map(add_default_traits, read_subjects(models))
     tuned = [s for s in subjects if s.traits["setting"] == "finetuned"]
     found = functionalities(tuned)
     assert list(found) == ["fog", "rain"]
     first = tuned[0].traits["accuracies"]
     assert found["fog"][0] == pytest.approx((first["fog/1"] + first["fog/3"]) / 2)
-    assert len(families(tuned)) == 1
+    assert len(subjects_by_model_family(tuned)) == 1
 
 
 def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
@@ -364,15 +369,15 @@ def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked
 
 
 def test_answers_are_words_of_0_and_1(subtests):
-    assert as_bits("0110").tolist() == [0, 1, 1, 0]
+    assert parse_bits("0110").tolist() == [0, 1, 1, 0]
     for answers in ("0120", "1 0", [1, 0], 10):
         with subtests.test(str(answers)), pytest.raises(ValueError, match="words of 0 and 1"):
-            as_bits(answers)
+            parse_bits(answers)
 
 
 def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
     random, study = np.random.default_rng(4), tmp_path / "study"
-    for number, recipe in enumerate(recipes("small", ["graphs"])):
+    for number, recipe in enumerate(sensitivity_recipes("small", ["graphs"])):
         folder = study / "subjects" / recipe.name
         is_normal = recipe.setting == "normal"
         layers = normal(number) if is_normal else finetuned(0, number, number / 10)
@@ -385,11 +390,11 @@ def test_a_pack_of_a_study_ranks_what_the_study_ranks(tmp_path):
         }
         named = {f"node.{layer}": x for layer, x in layers.items()}
         write(folder, named | {"outputs": random.random((SAMPLES, 3))}, recipe.traits | more)
-    remember(study, Purpose("sensitivity", "small"))
+    save_purpose(study, Purpose("sensitivity", "small"))
     archive, _ = build_pack(study, tmp_path, half=True)
     pack = open_pack(archive, cache=tmp_path / "cache")
     again = run_pack(pack, measures=["cka", "rtd"])
-    cells = {(cell.test, cell.cell) for cell in pinned_cells(pack)}
+    cells = {(cell.test, cell.cell) for cell in pack_tasks(pack)}
     assert set(again.ranks()) == cells
     assert {cell.split("/")[4] for test, cell in cells if test == "finetuning"} == {"fog"}
     assert "layers" in {test for test, _ in cells}
@@ -454,7 +459,7 @@ def found(values, domain="made", names=(("block0", "fog"),), draws=None, failed=
     """What a benchmark finds in one family: by measure, a value in every cell, and half of that for
     Kendall; nothing but what a test needs."""
     table = np.array([[np.nan if v is None else v for v in of] for of in values.values()], float)
-    observed = np.array([[table, table / 2]] * len(KINDS))
+    observed = np.array([[table, table / 2]] * len(P_VALUE_KINDS))
     if draws is None:
         draws = observed[:2, ..., None] - 0.1
     family = ModelFamily(domain, "known", "line", "")
@@ -508,13 +513,13 @@ def test_the_best_of_all_measures_and_no_mean_without_a_value():
 
 def test_rounding_is_relative_and_noise_is_none():
     tiny = np.array([1e-9, 2e-9, 2e-9 + 1e-24, np.nan])
-    found = without_rounding(tiny)
+    found = round_differences(tiny)
     assert found[1] == found[2]
     assert found[0] == pytest.approx(1e-9, rel=1e-4)
     large = np.array([1e6, 1e6 + 1e-8, 2e6])
-    assert without_rounding(large)[0] == without_rounding(large)[1]
-    assert not without_rounding(np.array([1e-17, 3e-16, -2e-15])).any()
-    assert np.isnan(without_rounding(np.full(3, np.nan))).all()
+    assert round_differences(large)[0] == round_differences(large)[1]
+    assert not round_differences(np.array([1e-17, 3e-16, -2e-15])).any()
+    assert np.isnan(round_differences(np.full(3, np.nan))).all()
 
 
 def finding(p, c, w, domain="made", failed=None):
@@ -657,7 +662,7 @@ def test_a_run_on_a_pack_is_of_the_pack_as_soon_as_it_is_written(models, tmp_pat
         save(result, path)
 
     monkeypatch.setattr(Result, "save", saved)
-    pinned = Pinned(models, {"size": "small"}, "made@1", "0" * 64)
+    pinned = FrozenFeatures(models, {"size": "small"}, "made@1", "0" * 64)
     options = {"measures": ["cka"], "size": "small", "models": models, "only": ["finetuning"]}
     found = run(tmp_path / "study", **options, pinned=pinned)
     assert writes == [found] == [load_result(tmp_path / "study" / "result.json")]

@@ -11,14 +11,19 @@ from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance.bench.case import Score
-from resemblance.bench.ranks import overview_of
+from resemblance.bench.ranks import summarize_scores
 from resemblance.bench.scoring import score
 from resemblance.bench.stability import alarms, page, perturbed
-from resemblance.bench.stability.spectral import case_of, harmonic
+from resemblance.bench.stability.spectral import deletion_case, harmonic_representation
 from resemblance.bench.stability.suite import run
-from resemblance.bench.stability.weights import Observation, WeightChange, cases_of_copies, part_of
+from resemblance.bench.stability.weights import (
+    PerturbationOutcome,
+    WeightChange,
+    cases_of_copies,
+    outcome_as_part,
+)
 from resemblance.cli import run as command
-from resemblance.comparison.comparison import info_of
+from resemblance.comparison.comparison import measure_info
 from resemblance.data.representation import Undefined
 from resemblance.sections import headlines
 from resemblance.sections.claims import REPRODUCED, Claim
@@ -59,9 +64,9 @@ def moved(x, y):
 
 
 def test_a_failed_comparison_is_named_and_leaves_no_score():
-    points = harmonic(0)
+    points = harmonic_representation(0)
     points[0] += 13 - points[0, 0]
-    case = case_of(points, "small")
+    case = deletion_case(points, "small")
     (row,) = score([case], [moved])
     assert np.isnan(row.value)
     assert row.reason == "7 comparisons failed; most often: too hard"
@@ -73,7 +78,7 @@ def test_claims_are_made_from_the_facts_of_a_section():
         return [Claim("1", "both run", "2", str(len(comparison.measures)), REPRODUCED)]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(headlines, "TRIALS", set())
+        patch.setattr(headlines, "TRIAL_SIZES", set())
         result = run(size="small", measures=MEASURES, only=["spectral"], claims={"spectral": judge})
     assert [(c.ours, c.verdict) for c in result.claims] == [("2", REPRODUCED)]
 
@@ -104,7 +109,7 @@ def test_commands(small, capsys, tmp_path):
     assert command(["stability", "report", str(small[0]), "-o", str(tmp_path / "page.html")]) == 0
     assert "Spectral deletion" in (tmp_path / "page.html").read_text()
     capsys.readouterr()
-    np.save(tmp_path / "x.npy", harmonic(0)[:30, :20])
+    np.save(tmp_path / "x.npy", harmonic_representation(0)[:30, :20])
     assert command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]) == 0
     assert "randproj_016" in capsys.readouterr().out
     np.save(tmp_path / "y.npy", np.ones((30, 3)))
@@ -114,7 +119,7 @@ def test_commands(small, capsys, tmp_path):
 
 def test_the_tables_fit_the_terminal(small, tmp_path, capsys):
     assert_fits(lambda: command(["stability", "results", str(small[0])]), capsys)
-    np.save(tmp_path / "x.npy", harmonic(0)[:30, :20])
+    np.save(tmp_path / "x.npy", harmonic_representation(0)[:30, :20])
     assert_fits(
         lambda: command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]),
         capsys,
@@ -141,9 +146,9 @@ def same(a, b):
 
 
 def test_noise_has_the_stated_deviation_and_is_drawn_again_alike(state):
-    changed = perturbed.noisy(state, 0.25, 0, "model")
-    assert same(changed, perturbed.noisy(state, 0.25, 0, "model"))
-    assert not same(changed, perturbed.noisy(state, 0.25, 0, "other"))
+    changed = perturbed.add_weight_noise(state, 0.25, 0, "model")
+    assert same(changed, perturbed.add_weight_noise(state, 0.25, 0, "model"))
+    assert not same(changed, perturbed.add_weight_noise(state, 0.25, 0, "other"))
     for name in ("head.weight", "head.bias"):
         added = (changed[name] - state[name]).astype(float)
         assert added.std() == pytest.approx(0.25 * state[name].std(), rel=0.1)
@@ -157,28 +162,28 @@ def test_noise_has_the_stated_deviation_and_is_drawn_again_alike(state):
 
 def test_no_noise_changes_no_bit_and_the_original_is_left_alone(state):
     before = {name: value.copy() for name, value in state.items()}
-    assert same(state, perturbed.noisy(state, 0.0, 0, "model"))
-    perturbed.adapted(state, 2, 0.1, 0, "model")
-    perturbed.rounded(state, 4)
+    assert same(state, perturbed.add_weight_noise(state, 0.0, 0, "model"))
+    perturbed.add_low_rank_adapters(state, 2, 0.1, 0, "model")
+    perturbed.quantize_weights(state, 4)
     assert same(state, before)
 
 
 @pytest.mark.parametrize("bits", [8, 4, 2])
 def test_rounding_errs_by_half_a_step_and_only_once(state, bits):
-    once = perturbed.rounded(state, bits)
+    once = perturbed.quantize_weights(state, bits)
     for name in ("head.weight", "stem.weight", "head.bias"):
         step = np.abs(state[name]).max() / (2 ** (bits - 1) - 1)
         assert np.abs(once[name] - state[name]).max() <= step / 2 * (1 + 1e-5)
         assert len(np.unique(once[name])) <= 2**bits - 1
-    assert same(once, perturbed.rounded(once, bits))
-    assert np.array_equal(perturbed.rounded({"w": np.zeros(5)}, bits)["w"], np.zeros(5))
+    assert same(once, perturbed.quantize_weights(once, bits))
+    assert np.array_equal(perturbed.quantize_weights({"w": np.zeros(5)}, bits)["w"], np.zeros(5))
     with pytest.raises(ValueError, match="at least 2"):
-        perturbed.rounded(state, 1)
+        perturbed.quantize_weights(state, 1)
 
 
 @pytest.mark.parametrize("rank", [1, 5, 100])
 def test_an_adapter_of_rank_r_has_rank_r(state, rank):
-    changed = perturbed.adapted(state, rank, 0.1, 0, "model")
+    changed = perturbed.add_low_rank_adapters(state, rank, 0.1, 0, "model")
     for name, matrix in (("head.weight", (60, 80)), ("stem.weight", (8, 27))):
         added = (changed[name].astype(float) - state[name]).reshape(matrix)
         strengths = np.linalg.svd(added, compute_uv=False)
@@ -189,11 +194,11 @@ def test_an_adapter_of_rank_r_has_rank_r(state, rank):
     for name in ("head.bias", "word_embeddings.weight"):
         assert np.array_equal(changed[name], state[name])
     with pytest.raises(ValueError, match="rank"):
-        perturbed.adapted(state, 0, 0.1, 0, "model")
+        perturbed.add_low_rank_adapters(state, 0, 0.1, 0, "model")
 
 
 def test_shuffled_weights_are_the_same_numbers_elsewhere(state):
-    changed = perturbed.shuffled(state, 0, "model")
+    changed = perturbed.shuffle_weights(state, 0, "model")
     for name in ("head.weight", "head.bias"):
         assert not np.array_equal(changed[name], state[name])
         assert np.array_equal(np.sort(changed[name], axis=None), np.sort(state[name], axis=None))
@@ -223,12 +228,14 @@ def test_significance_of_a_loss():
     assert alarms.loss_p_value(5, 0) == pytest.approx(1 / 32)
     assert alarms.loss_p_value(0, 0) == 1
     assert alarms.loss_p_value(10, 10) > 0.5
-    assert alarms.first_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
-    assert alarms.first_above([0.0, 0.1], [0, 1], 5) == float("inf")
+    assert alarms.first_level_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
+    assert alarms.first_level_above([0.0, 0.1], [0, 1], 5) == float("inf")
 
 
 def section_of(models, measures=WATCHED, scores=()):
-    overview = overview_of("stability", scores, map(info_of, measures), {}, measures, is_trial=True)
+    overview = summarize_scores(
+        "stability", scores, map(measure_info, measures), {}, measures, is_trial=True
+    )
     return page.canary_section(models, {}, overview)
 
 
@@ -241,63 +248,73 @@ def test_calibrated_thresholds_are_exactly_the_same_for_a_root_and_a_square(rng)
     ]
     found = [
         (
-            alarms.rates(models, alarms.CKA, alarms.calibrated),
-            [alarms.first_alarm(m, alarms.CKA, alarms.calibrated) for m in models],
+            alarms.alarm_rates(models, alarms.DEBIASED_CKA, alarms.excess_over_calibration),
+            [
+                alarms.first_alarm(m, alarms.DEBIASED_CKA, alarms.excess_over_calibration)
+                for m in models
+            ],
         )
         for models in worlds
     ]
     assert found[0] == found[1] == found[2]
     assert found[0][0].caught > 0
     models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    specs = (alarms.PROCRUSTES, alarms.SQUARED)
-    root, squared = (alarms.rates(models, s, alarms.scaled).false_alarms for s in specs)
+    specs = (alarms.ROOT_PROCRUSTES, alarms.SQUARED_PROCRUSTES)
+    root, squared = (
+        alarms.alarm_rates(models, s, alarms.excess_over_scale_share).false_alarms for s in specs
+    )
     assert root > squared
 
 
 def test_a_measure_without_values_raises_no_alarm():
     models = world(lambda a: None, lambda a: a**2, lambda a: a)
-    assert f"{models[0].name}: {alarms.RDM}" in section_of(models).reasons
-    assert np.isnan(alarms.rates(models, alarms.RDM, alarms.scaled)[0])
+    assert f"{models[0].name}: {alarms.RDM_SPEARMAN}" in section_of(models).reasons
+    assert np.isnan(
+        alarms.alarm_rates(models, alarms.RDM_SPEARMAN, alarms.excess_over_scale_share)[0]
+    )
 
 
 def test_a_similarity_without_a_bound_has_a_scale():
     bounded = world(lambda a: a**2, lambda a: a, lambda a: a)
     shifted = world(lambda a: a**2 - 0.9, lambda a: a, lambda a: a)
     for before, after in zip(bounded, shifted):
-        assert alarms.scale(after, alarms.RDM) == pytest.approx(1)
+        assert alarms.shuffled_scale(after, alarms.RDM_SPEARMAN) == pytest.approx(1)
         np.testing.assert_allclose(
-            alarms.shares(after, after.of("noise"), alarms.RDM),
-            alarms.shares(before, before.of("noise"), alarms.RDM),
+            alarms.shares_of_scale(after, after.of("noise"), alarms.RDM_SPEARMAN),
+            alarms.shares_of_scale(before, before.of("noise"), alarms.RDM_SPEARMAN),
             atol=1e-12,
         )
-    of = [alarms.rates(models, alarms.RDM, alarms.scaled) for models in (bounded, shifted)]
+    of = [
+        alarms.alarm_rates(models, alarms.RDM_SPEARMAN, alarms.excess_over_scale_share)
+        for models in (bounded, shifted)
+    ]
     assert of[0] == of[1]
 
 
 def test_differences_are_rounded_relative_to_the_largest():
     values = np.array([0.0, 1.0, 1.0 + 1e-12, 2.0, np.nan])
     for unit in (1.0, 2.0**-60, 2.0**60):
-        kept = alarms.trimmed(unit * values)
+        kept = alarms.round_to_ten_digits(unit * values)
         assert kept[1] == kept[2] == unit
         assert kept[3] == 2 * unit
         assert np.isnan(kept[4])
-    assert alarms.trimmed(np.zeros(3)).tolist() == [0, 0, 0]
+    assert alarms.round_to_ten_digits(np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def test_few_losses_are_no_area():
     models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    assert alarms.lost(models, "noise", 0.02) == (30, 30)
-    assert alarms.lost(models, "rounding", 0.02) == (3, 3)
-    assert alarms.detection(models, alarms.RDM, "noise", 0.02) == 1
-    assert np.isnan(alarms.detection(models, alarms.RDM, "rounding", 0.02))
+    assert alarms.count_harmed_copies(models, "noise", 0.02) == (30, 30)
+    assert alarms.count_harmed_copies(models, "rounding", 0.02) == (3, 3)
+    assert alarms.loss_detection(models, alarms.RDM_SPEARMAN, "noise", 0.02) == 1
+    assert np.isnan(alarms.loss_detection(models, alarms.RDM_SPEARMAN, "rounding", 0.02))
     why = section_of(models).reasons["vision/resnet, rounding: AUC"]
     assert why == "3 copies lost more than 2 points, 3 did not"
 
 
 def test_the_first_loss_is_corrected_for_the_number_of_tests():
-    assert alarms.holm([0.01, 0.04, 0.03], 0.05) == [True, False, False]
-    assert alarms.holm([0.01, 0.02, 0.03], 0.05) == [True, True, True]
-    assert not any(alarms.holm([0.04] * 16, 0.05))
+    assert alarms.holm_rejections([0.01, 0.04, 0.03], 0.05) == [True, False, False]
+    assert alarms.holm_rejections([0.01, 0.02, 0.03], 0.05) == [True, True, True]
+    assert not any(alarms.holm_rejections([0.04] * 16, 0.05))
     models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
     p_value = alarms.loss_p_value(5, 0)  # 0.03, one of ten
     model, *_ = changed(models, lambda p: p._replace(p=p_value) if p.level == 0.05 else p)
@@ -309,7 +326,7 @@ def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
     mine = rs.cka.where(kernel="rbf")
 
     def with_mine(values):
-        return {**values, mine.spec: values[alarms.RDM]}
+        return {**values, mine.spec: values[alarms.RDM_SPEARMAN]}
 
     models = changed(
         world(lambda a: a**2, lambda a: a**2, lambda a: a),
@@ -338,11 +355,11 @@ def observation(kind, draw, levels, *, lost, moves, seed=0):
         WeightChange(str(at), at, 0.9 - count / INPUTS, count, 0) for at, count in zip(levels, lost)
     ]
     part = {"model": f"vision/digits/resnet/normal/seed{seed}", "kind": kind, "draw": draw}
-    return Observation(part, 0.9, tuple(changes), np.ones((30, 3)), tuple(layers), losses)
+    return PerturbationOutcome(part, 0.9, tuple(changes), np.ones((30, 3)), tuple(layers), losses)
 
 
 def cases_of(*seen):
-    return {c.cell: c for c in cases_of_copies(seen, list(map(part_of, seen)))}
+    return {c.cell: c for c in cases_of_copies(seen, list(map(outcome_as_part, seen)))}
 
 
 LEVELS = [0.0] + [k / 10 for k in range(1, 13)]
@@ -394,9 +411,11 @@ def test_losses_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked(rng)
     packed = sure._replace(losses=None)  # a pack that does not say it
     (case,) = cases_of(packed).values()
     assert case.reliability is None
-    (case,) = cases_of_copies([packed], [part_of(packed)], {"vision/resnet, noise: AUC": 0.3})
+    (case,) = cases_of_copies(
+        [packed], [outcome_as_part(packed)], {"vision/resnet, noise: AUC": 0.3}
+    )
     assert case.reliability == 0.3
-    row = Score("canary", case.cell, alarms.RDM, "RDM drift", 0.5, reliability=0.3)
+    row = Score("canary", case.cell, alarms.RDM_SPEARMAN, "RDM drift", 0.5, reliability=0.3)
     section = section_of(world(lambda a: a**2, lambda a: a**2, lambda a: a), scores=[row])
     table = next(t for t in section.tables if t.name == "canary scores")
     assert table.hints[1].endswith("on other inputs the losses repeat by 0.30")

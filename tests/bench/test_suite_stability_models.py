@@ -16,7 +16,7 @@ def test_models_of_missing_packages_are_left_out_and_named(monkeypatch, tmp_path
         models, "find_spec", lambda name: None if name == "transformers" else object()
     )
     assert {r.domain for r in plain_models("default")} == {"vision", "graphs"}
-    absent = models.absent(models.plan_of("default").domains)
+    absent = models.untrainable_domains(models.stability_recipes("default").domains)
     assert absent == {"models of language": "transformers is not installed"}
     monkeypatch.setattr(models, "find_spec", lambda name: None)
     result = run(tmp_path, size="small", measures=WATCHED, only=["canary"])
@@ -49,20 +49,20 @@ def test_the_result_can_be_kept(study):
 
 def test_what_is_done_is_not_done_again(study, monkeypatch):
     folder, result = study
-    monkeypatch.setattr(weights, "_seen", None)
+    monkeypatch.setattr(weights, "_outputs_with_weights", None)
     again = run(folder, size="small", measures=WATCHED, only=["canary"])
     assert again["canary"] == result["canary"]
 
 
 def test_damaged_arrays_are_made_again(study, monkeypatch):
     folder, result = study
-    files = sorted((folder / weights.LAYERS).glob("*.*"))
+    files = sorted((folder / weights.COPIES_FOLDER).glob("*.*"))
     arrays = [file for file in files if file.suffix == ".npy"]
     assert len(files) == 2 * len(arrays) == 10
     arrays[0].write_bytes(arrays[0].read_bytes()[:100])
     arrays[1].with_suffix(".json").write_text("{")
     arrays[2].with_suffix(".json").write_text(arrays[3].with_suffix(".json").read_text())
-    (folder / weights.LAYERS / f".{'a' * 24}.npy-1").touch()
+    (folder / weights.COPIES_FOLDER / f".{'a' * 24}.npy-1").touch()
     stages = []
     again = run(
         folder, size="small", measures=WATCHED, only=["canary"],
@@ -72,14 +72,14 @@ def test_damaged_arrays_are_made_again(study, monkeypatch):
         ("disturbing", done, 5) for done in (2, 3, 4, 5)
     ]
     assert again["canary"] == result["canary"]
-    assert sorted((folder / weights.LAYERS).glob("*.*")) == files
+    assert sorted((folder / weights.COPIES_FOLDER).glob("*.*")) == files
 
 
 def test_sizes():
     for size, count in (("small", 1), ("default", 6), ("paper", 30)):
         assert len(plain_models(size)) == count
-        parts = [part for _, part in weights.planned(size)]
+        parts = [part for _, part in weights.planned_perturbations(size)]
         assert len({str(part) for part in parts}) == len(parts) == 5 * count
-    assert len(weights.LEVELS["paper"].noise) == 51
+    assert len(weights.LEVELS_BY_SIZE["paper"].noise) == 51
     with pytest.raises(ValueError, match="no size"):
         plain_models("huge")

@@ -22,7 +22,7 @@ from resemblance.bench.grounding import (
     spearman,
 )
 from resemblance.bench.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
-from resemblance.models.recipe import SETTINGS
+from resemblance.models.recipe import TRAINING_SETTINGS
 
 MAKERS = [tight_groups, independent_noise, noise_walk, graded_outputs]
 # Measures of every family that relates samples to samples
@@ -149,7 +149,7 @@ def test_traits_are_complete_and_names_unique(make):
     for s in subjects:
         assert set(s.traits) >= TRAITS
         assert (s.traits["domain"], s.traits["dataset"]) == ("synthetic", make.__name__)
-        assert s.traits["setting"] in SETTINGS
+        assert s.traits["setting"] in TRAINING_SETTINGS
         assert all(r.name == f"{s.name}/{layer}" for layer, r in s.layers.items())
         assert (s.outputs is not None) == (make is graded_outputs)
 

@@ -12,8 +12,8 @@ from factories import graph_data, image_data, text_data
 from pins.trainings import FEW, digest
 
 from resemblance.bench import training
-from resemblance.bench.sensitivity.models import recipes
-from resemblance.bench.training.loop import Checkpoint, Resources
+from resemblance.bench.sensitivity.models import sensitivity_recipes
+from resemblance.bench.training.loop import Checkpoint, TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 DOMAINS = training.DOMAINS
@@ -29,22 +29,22 @@ def resources(tmp_path_factory):
     image_data.make_imagenet100(folder)
     for architecture in ("vit-b32", "vit-l32"):
         image_data.make_vit(folder, architecture)
-    return Resources(folder, device="cpu")
+    return TrainingEnvironment(folder, device="cpu")
 
 
 def packaged(domain, architecture, setting="normal", strength=0.0, seed=0):
-    trainer, dataset = training.domain_of(domain), DOMAINS[domain].dataset
+    trainer, dataset = training.domain_module(domain), DOMAINS[domain].dataset
     options = trainer.OPTIONS["standard"][architecture] | FEW[domain]
     return Recipe(domain, dataset, architecture, setting, strength, seed, options, trainer.VERSION)
 
 
 def finetuned(domain):
-    return next(r for r in recipes("small", [domain]) if r.setting == "finetuned")
+    return next(r for r in sensitivity_recipes("small", [domain]) if r.setting == "finetuned")
 
 
 def of_paper(dataset, architecture, setting="normal", strength=0.0, **changes):
     domain = training.DATASETS[dataset].domain
-    trainer = training.part_of(dataset, "paper")
+    trainer = training.dataset_module(dataset, "paper")
     options = trainer.options(dataset, architecture, reduced=True) | changes
     return Recipe(domain, dataset, architecture, setting, strength, 0, options, trainer.VERSION)
 
@@ -320,13 +320,13 @@ def test_recipes_that_cannot_be_are_refused(resources, subtests):
 )
 def test_options_of_models_that_there_are_not(which, problem):
     with pytest.raises(ValueError, match=problem):
-        training.part_of(which[0], "paper").options(*which)
+        training.dataset_module(which[0], "paper").options(*which)
 
 
 @pytest.mark.parametrize("dataset", training.DATASETS)
 def test_data_that_are_not_there(tmp_path, dataset):
     one = of_paper(dataset, next(iter(training.DATASETS[dataset].architectures)))
-    where = Resources(tmp_path, device="cpu")
+    where = TrainingEnvironment(tmp_path, device="cpu")
     with pytest.raises(ValueError, match=r"is missing: .* get it from http"):
         training.fit(one, where)
     if one.domain == "vision":

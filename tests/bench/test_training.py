@@ -15,21 +15,21 @@ import pytest
 
 from resemblance import Representation
 from resemblance.base.json_files import recorded_fingerprint
-from resemblance.bench.resi.models import SIZES, recipes
+from resemblance.bench.resi.models import TRAINING_PLANS, resi_recipes
 from resemblance.bench.sensitivity import models as sensitivity_models
 from resemblance.bench.study_models import (
     is_trained,
     load_weights,
     model_folder,
-    subjects_of,
-    train,
+    study_subjects,
     train_one,
+    train_plan,
 )
 from resemblance.bench.training import fit
 from resemblance.data.representation import fingerprint
 from resemblance.data.subject import Subject
 from resemblance.models.model_folder import read_subjects, write_subject
-from resemblance.models.recipe import Extraction, Recipe
+from resemblance.models.recipe import ModelOutputs, Recipe
 
 # SHA-256 of the names and fingerprints of all recipes: a change would train every study anew
 PLANS = {
@@ -47,14 +47,14 @@ def finetuned(seed=3, pretrain=0, **options):
 # ------------------------------------------------------------------------------------------ recipes
 
 
-@pytest.mark.parametrize("suite", SIZES)
+@pytest.mark.parametrize("suite", TRAINING_PLANS)
 def test_recipes_of_the_resi_benchmark_stay_as_they_are(suite):
-    text = "".join(f"{r.name} {r.fingerprint}\n" for r in recipes(suite))
+    text = "".join(f"{r.name} {r.fingerprint}\n" for r in resi_recipes(suite))
     assert hashlib.sha256(text.encode()).hexdigest() == PLANS[suite]
 
 
 def test_single_recipes_stay_as_they_are():
-    plan = {r.name: r.fingerprint for r in recipes("slice")}
+    plan = {r.name: r.fingerprint for r in resi_recipes("slice")}
     assert plan["graphs/stdlib/sage/normal/seed0"] == "ed1c3885e13b782e1b9c2f10feb3172e"
     assert plan["vision/digits/resnet/augmentation-1/seed1"] == "65d498c1b9dad69097679083b4b57636"
 
@@ -93,7 +93,7 @@ def test_a_fine_tuned_model_needs_a_parent(broken):
 
 def test_labels_seeds_and_accuracies_survive_on_disk(tmp_path):
     accuracies = {"test": 1.0, "blur/3": 0.5, "blur": 0.25}
-    extraction = Extraction(
+    extraction = ModelOutputs(
         {"mean": {"a": np.eye(3)}, "cls": {"a": np.eye(3)}}, np.eye(3), np.arange(3), accuracies
     )
     recipe = finetuned()
@@ -112,7 +112,7 @@ def test_labels_seeds_and_accuracies_survive_on_disk(tmp_path):
 def written(tmp_path):
     """The file of a layer of a model that was written here."""
     layer = np.random.default_rng(0).standard_normal((5, 3)).astype("float32")
-    extraction = Extraction({"mean": {"a": layer}}, np.eye(5), np.arange(5), {"test": 1.0})
+    extraction = ModelOutputs({"mean": {"a": layer}}, np.eye(5), np.arange(5), {"test": 1.0})
     write_subject(tmp_path / "m", extraction, finetuned().traits, {"w": np.ones(2)})
     return tmp_path / "m" / "mean.a.npy"
 
@@ -210,7 +210,9 @@ def times(folder):
     return {p: p.stat().st_mtime_ns for p in folder.rglob("traits.json")}
 
 
-PLAN = [r for r in sensitivity_models.recipes("small", ["vision"]) if r.setting != "normal"]
+PLAN = [
+    r for r in sensitivity_models.sensitivity_recipes("small", ["vision"]) if r.setting != "normal"
+]
 CHILDREN = [r for r in PLAN if r.parent is not None]
 
 
@@ -219,7 +221,7 @@ def finished(tmp_path_factory):
     """A folder with all pretrained and fine-tuned models of one domain."""
     folder = tmp_path_factory.mktemp("trained") / "study"
     folder.mkdir()
-    train(folder, PLAN, None, Silent())
+    train_plan(folder, PLAN, None, Silent())
     return folder
 
 
@@ -231,7 +233,7 @@ def study(finished, tmp_path):
 
 def test_a_parent_is_trained_once_before_its_children(tmp_path):
     progress = Silent()
-    train(tmp_path, CHILDREN[::-1], None, progress)  # the parents are not in this plan
+    train_plan(tmp_path, CHILDREN[::-1], None, progress)  # the parents are not in this plan
     lines = [
         line.split()[3].rstrip(":") for line in (tmp_path / "log.txt").read_text().splitlines()
     ]
@@ -242,7 +244,7 @@ def test_a_parent_is_trained_once_before_its_children(tmp_path):
 
 def test_trained_again_nothing_changes(study):
     before = times(study)
-    train(study, PLAN, None, Silent())
+    train_plan(study, PLAN, None, Silent())
     assert times(study) == before
 
 
@@ -251,7 +253,7 @@ def test_resumed_and_in_processes_the_same_models_come_out(study, finished):
     (model_folder(study, CHILDREN[1]) / "outputs.npy").unlink()
     kept = times(study)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
-        train(study, PLAN, executor, Silent())
+        train_plan(study, PLAN, executor, Silent())
     after = times(study)
     done = {model_folder(study, r) / "traits.json" for r in (CHILDREN[1], CHILDREN[-1].parent)}
     assert {p for p in after if after[p] != kept.get(p)} == done
@@ -267,7 +269,7 @@ def test_a_stored_start_is_the_trained_one(finished):
 
 
 def test_subjects_have_both_seeds_labels_and_all_accuracies(finished):
-    subjects = subjects_of(finished, CHILDREN)
+    subjects = study_subjects(finished, CHILDREN)
     seeds = [(s.traits["pretrain"], s.traits["seed"]) for s in subjects]
     assert seeds == [(r.pretrain, r.seed) for r in CHILDREN]
     for subject in subjects:
@@ -286,7 +288,7 @@ def test_another_pretraining_trains_the_children_again(study):
     assert is_trained(study, child)
     assert not is_trained(study, other)
     with pytest.raises(ValueError, match=r"two recipes are named vision/.*/pretrained/seed0"):
-        train(study, [child, other._replace(seed=9)], None, Silent())
+        train_plan(study, [child, other._replace(seed=9)], None, Silent())
 
 
 def test_a_parent_that_is_missing_damaged_or_another_is_named(study):
@@ -316,10 +318,10 @@ def test_a_training_that_diverged_leaves_no_model(tmp_path, monkeypatch, name):
     arrays = {part: np.ones((4, 3), np.float32) for part in ("block1", "logits")}
     arrays[name][2, 1] = np.nan
     outputs = arrays.pop("logits")
-    extraction = Extraction({"mean": arrays}, outputs, np.zeros(4, int), {"test": 1.0})
+    extraction = ModelOutputs({"mean": arrays}, outputs, np.zeros(4, int), {"test": 1.0})
     monkeypatch.setattr("resemblance.bench.training.fit", lambda *of: {})
     monkeypatch.setattr("resemblance.bench.training.extract", lambda *of: extraction)
-    recipe = recipes("slice", ["graphs"])[0]
+    recipe = resi_recipes("slice", ["graphs"])[0]
     with pytest.raises(ValueError, match=f"{recipe.name}: {name} has values .* diverged"):
         train_one(recipe, tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -17,8 +17,8 @@ from factories.output import assert_fits
 import resemblance as rs
 from resemblance import cli
 from resemblance.checks import behaviour, check_measure
-from resemblance.checks.arrays import NO_STRICT, NO_TORCH, tensors
-from resemblance.checks.checking import checks_of
+from resemblance.checks.arrays import NO_STRICT, NO_TORCH, array_library_checks
+from resemblance.checks.checking import applicable_checks
 from resemblance.intermediates.points import preshape
 from resemblance.intermediates.spectra import decomposition
 
@@ -393,7 +393,7 @@ def test_a_value_outside_the_range_is_found_wherever_it_occurs():
 
 def test_every_fault_is_found_where_one_is_everywhere():
     outcomes = check_measure(wrong_in_all)
-    assert {o.check for o in outcomes} == set(checks_of(wrong_in_all))
+    assert {o.check for o in outcomes} == set(applicable_checks(wrong_in_all))
     assert {"range", "identity", "invariant to translation"} <= failing(wrong_in_all)
     assert "inputs unchanged" not in failing(wrong_in_all)
     for measure, check in ((wrong_in_all, "range"), (turned_round, "X is most similar to X")):
@@ -455,7 +455,7 @@ def test_what_cannot_be_decided_is_no_failure(monkeypatch):
     assert outcome(other_on_tensors, "gradient").holds is None
     assert outcome(misnamed, "documented").holds is None
     assert outcome(random, "same value cold and warm").holds is None
-    monkeypatch.setattr(behaviour, "SLOW", 0.0)
+    monkeypatch.setattr(behaviour, "MAX_PAIR_SECONDS", 0.0)
     slow = outcome(right, "speed")
     assert slow.holds is None
     assert "s a pair of 60 samples" in slow.detail
@@ -469,7 +469,7 @@ def test_joint_maps_need_no_claim():
 def test_without_other_libraries_their_arrays_are_not_checked(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     found = {o.check: o for o in check_measure(right)}
-    assert {found[name].detail for name in tensors()} == {NO_TORCH, NO_STRICT}
+    assert {found[name].detail for name in array_library_checks()} == {NO_TORCH, NO_STRICT}
     assert not [o for o in found.values() if o.holds is False]
 
 
@@ -567,12 +567,12 @@ def test_the_table_fits_a_terminal(capsys, monkeypatch):
 
 def test_the_cause_comes_first():
     """Chance in a measure breaks claims that it would hold without it."""
-    from resemblance.report.outputs import checks_output, in_total
+    from resemblance.report.outputs import checks_output, count_outcomes
 
     outcomes = check_measure(random)
     failed = [outcome.check for outcome in outcomes if outcome.holds is False]
     assert outcomes[0].check == failed[0] == "deterministic"
     if len(failed) > 1:
-        assert "mend 'deterministic' first" in in_total(outcomes)
-    assert "first" not in in_total(check_measure("cka"))
+        assert "mend 'deterministic' first" in count_outcomes(outcomes)
+    assert "first" not in count_outcomes(check_measure("cka"))
     assert checks_output({"random": outcomes}).code == 1

@@ -13,7 +13,7 @@ import pytest
 import resemblance as rs
 from resemblance import stability as st
 from resemblance.checks import check_statistic
-from resemblance.checks.checking import checks_of
+from resemblance.checks.checking import applicable_checks
 
 SHAPE = {"orthogonal", "isotropic_scaling", "translation"}
 CLAIMS = {
@@ -235,9 +235,9 @@ def test_a_value_outside_the_range_is_found_wherever_it_occurs():
 
 
 def test_what_is_not_there_is_not_checked():
-    assert "order of samples" not in checks_of(right_of_trials)
-    assert "direction" not in checks_of(right_of_controls)
-    assert "hostile: labels" not in checks_of(right_of_replicates)
+    assert "order of samples" not in applicable_checks(right_of_trials)
+    assert "direction" not in applicable_checks(right_of_controls)
+    assert "hostile: labels" not in applicable_checks(right_of_replicates)
 
 
 def test_a_direction_that_not_all_data_show_is_undecided():

@@ -32,9 +32,9 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.base.extras import install_hint
 from resemblance.cli import ending, executors
-from resemblance.cli.inputs import chosen_measures
-from resemblance.comparison.store import Store
-from resemblance.report.output import csv_text
+from resemblance.cli.inputs import parse_measures
+from resemblance.comparison.store import ScoreFile
+from resemblance.report.output import records_to_csv
 
 COMPARE = importlib.import_module("resemblance.engine._compare")
 
@@ -213,10 +213,10 @@ def test_processes_give_the_same(call):
 
 
 def test_presets_and_own_measures_mix():
-    chosen = chosen_measures(["resi, mean_cca", "own.py:size_difference"])
+    chosen = parse_measures(["resi, mean_cca", "own.py:size_difference"])
     assert [m.spec for m in chosen[:24]] == [m.spec for m in rs.preset("resi")]
     assert [m.label for m in chosen[24:]] == ["MeanCCA", "SizeDiff"]
-    assert chosen_measures(None) is None
+    assert parse_measures(None) is None
 
 
 # ------------------------------------------------------------------------------------------- inputs
@@ -528,7 +528,7 @@ def test_hints_never_name_this_package_as_an_index_would(monkeypatch, tmp_path):
     from resemblance.base import extras
 
     def checkout(folder, editable):
-        monkeypatch.setattr(extras, "_checkout", lambda: (folder, editable))
+        monkeypatch.setattr(extras, "_source_checkout", lambda: (folder, editable))
 
     checkout(None, False)
     without(monkeypatch, "faiss", "torch_geometric", "transformers")
@@ -562,7 +562,7 @@ def test_where_this_package_was_installed_from(monkeypatch, tmp_path):
         (source / "pyproject.toml").write_text('[project]\nname = "resemblance"\n')
         found = SimpleNamespace(read_text=lambda name, text=text: text)
         monkeypatch.setattr(importlib.metadata, "distribution", lambda name, found=found: found)
-        assert extras._checkout() == expected
+        assert extras._source_checkout() == expected
 
 
 def test_an_interruption_says_what_was_saved(call, monkeypatch):
@@ -953,7 +953,7 @@ def test_models_continue_in_their_folder(call, folder, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("resemblance.models.two_models.evidence_of", stop)
+        patch.setattr("resemblance.models.two_models.evidence_from_comparison", stop)
         code, _, err = call(*words)
         assert (code, "what is done is in run" in err) == (130, True)
     code, _, err = call(*words)
@@ -996,7 +996,7 @@ def test_an_interrupt_after_the_work_says_what_was_saved(call, folder, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("resemblance.report.output.emit", interrupt)
+    monkeypatch.setattr("resemblance.report.output.write_output", interrupt)
     code, _, err = call("compare a.npy b.npy -m cka --save r.db")
     assert code == 130
     assert (
@@ -1023,7 +1023,7 @@ def saved(path):
     if not path.exists():
         return 0
     try:
-        with Store(path) as store:
+        with ScoreFile(path) as store:
             return store.count()
     except ValueError:
         return 0
@@ -1144,7 +1144,7 @@ def test_an_error_ends_the_processes_of_the_pool_and_no_other_child():
         workers.extend(pool.pool._processes.values())
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), executors.processes(2) as pool:
+    with pytest.raises(ZeroDivisionError), executors.process_pool(2) as pool:
         fail(pool)
     for worker in workers:
         worker.join(30)
@@ -1165,13 +1165,13 @@ def test_names_of_files_cannot_steer_the_terminal(tmp_path, monkeypatch, capsys)
     assert "\x1b" not in shown.out + shown.err
     assert shown.err.count("\n") == 1
     assert Path(target).exists()
-    assert ending.interrupted(Path(target).with_suffix(".db")) == 130
+    assert ending.report_interruption(Path(target).with_suffix(".db")) == 130
     assert "\x1b" not in capsys.readouterr().err
 
 
 def test_control_characters_of_names_end_no_row_and_steer_no_terminal():
     names = ["\r=1", "a\r\n=1", "\x1b[2J", "\x9b31m", "\u2028", "two\nlines"]
-    text = csv_text(names, [dict.fromkeys(names, name) for name in names])
+    text = records_to_csv(names, [dict.fromkeys(names, name) for name in names])
     assert not set(text) & set("\r\x1b\x9b\u2028")
     header, *rows = csv.reader(io.StringIO(text, newline=""))
     assert header[0] == r"'\r=1"

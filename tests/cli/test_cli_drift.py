@@ -296,7 +296,7 @@ def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
             ratio = d.value / d.threshold
             assert bar.value == pytest.approx(np.clip(ratio, 0.1, 1e6))  # none is outside
             assert low <= bar.value <= high
-            assert f"times the threshold of {findings.brief(d.threshold)}" in bar.note
+            assert f"times the threshold of {findings.format_three_digits(d.threshold)}" in bar.note
             if bar.low is not None:
                 assert low <= bar.low <= bar.value <= bar.high <= max(high, 1e6)
 

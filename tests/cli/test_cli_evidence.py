@@ -10,7 +10,7 @@ import pytest
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.cli.inputs import read_labels
+from resemblance.cli.inputs import read_label_file
 
 N = 40
 LABELS = np.arange(N) % 4
@@ -187,11 +187,11 @@ def test_labels_are_read_from_all_kinds_of_files(folder):
     np.save("words.npy", np.array(words))
     (folder / "labels.txt").write_text("\n".join(words) + "\n\n", encoding="utf-8-sig")
     (folder / "labels.csv").write_text("\r\n".join(f'"{word}"' for word in words))
-    assert read_labels(None, "--within") is None
+    assert read_label_file(None, "--within") is None
     for name in ("labels.npy", "labels.npz"):
-        assert read_labels(folder / name, "--within").tolist() == LABELS.tolist()
+        assert read_label_file(folder / name, "--within").tolist() == LABELS.tolist()
     for name in ("words.npy", "labels.txt", "labels.csv"):
-        assert read_labels(folder / name, "--within").tolist() == words
+        assert read_label_file(folder / name, "--within").tolist() == words
 
 
 def test_labels_that_cannot_be_read_name_the_remedy(folder):
@@ -218,7 +218,7 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
         "latin.txt": "is not text in UTF-8",
     }.items():
         with pytest.raises(ValueError, match=f"^--blocks .*{name}.*{message}"):
-            read_labels(folder / name, "--blocks")
+            read_label_file(folder / name, "--blocks")
 
 
 def test_layers_of_two_folders_have_the_names_of_their_models(call, folder):

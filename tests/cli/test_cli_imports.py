@@ -11,15 +11,15 @@ from importlib import import_module
 import pytest
 
 from resemblance.bench import SUITES
-from resemblance.bench.ranking.ranking import SERIES
-from resemblance.bench.resi.groups import GROUPS
-from resemblance.bench.resi.rules import FAILURES, PERMUTATIONS, PROTOCOLS
-from resemblance.bench.training import DOMAINS, HYPERPARAMETERS
-from resemblance.bench.training.loop import PRECISIONS
+from resemblance.bench.ranking.ranking import DEFAULT_PACK_SERIES
+from resemblance.bench.resi.groups import GROUP_RULES
+from resemblance.bench.resi.rules import FAILURE_RULES, PERMUTATION_UNITS, PROTOCOL_NAMES
+from resemblance.bench.training import DOMAINS, HYPERPARAMETER_SOURCES
+from resemblance.bench.training.loop import TRAINING_PRECISIONS
 from resemblance.cli import choices
-from resemblance.report.output import FORMATS
-from resemblance.report.outputs import CHECK_FORMATS
-from resemblance.significance.orders import DRAWS
+from resemblance.report.output import OUTPUT_FORMATS
+from resemblance.report.outputs import CHECK_OUTPUT_FORMATS
+from resemblance.significance.orders import DESIGN_PERMUTATIONS
 
 HEAVY = {
     *("numpy", "scipy", "sklearn", "pandas", "torch", "matplotlib", "numba", "jinja2"),
@@ -96,17 +96,17 @@ def test_a_command_of_a_suite_imports_no_other_suite(suite):
 
 def test_the_choices_of_options_are_those_of_the_library():
     library = {
-        "FORMATS": FORMATS,
-        "CHECK_FORMATS": CHECK_FORMATS,
-        "SERIES": SERIES,
-        "DRAWS": DRAWS,
+        "FORMATS": OUTPUT_FORMATS,
+        "CHECK_FORMATS": CHECK_OUTPUT_FORMATS,
+        "SERIES": DEFAULT_PACK_SERIES,
+        "DRAWS": DESIGN_PERMUTATIONS,
         "DOMAINS": tuple(DOMAINS),
-        "HYPERPARAMETERS": HYPERPARAMETERS,
-        "PRECISIONS": PRECISIONS,
-        "GROUPS": GROUPS,
-        "FAILURES": FAILURES,
-        "PERMUTATIONS": PERMUTATIONS,
-        "PROTOCOLS": PROTOCOLS,
+        "HYPERPARAMETERS": HYPERPARAMETER_SOURCES,
+        "PRECISIONS": TRAINING_PRECISIONS,
+        "GROUPS": GROUP_RULES,
+        "FAILURES": FAILURE_RULES,
+        "PERMUTATIONS": PERMUTATION_UNITS,
+        "PROTOCOLS": PROTOCOL_NAMES,
         "SUITES": tuple(SUITES),
     }
     modules = {suite: import_module(f"resemblance.bench.{suite}.suite") for suite in SUITES}

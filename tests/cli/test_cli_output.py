@@ -16,8 +16,8 @@ from factories.output import assert_fits, on_terminal
 import resemblance as rs
 from resemblance import citations, cli
 from resemblance.engine import forecast, memory
-from resemblance.report.citing import reference
-from resemblance.report.markup import as_latex
+from resemblance.report.citing import format_reference
+from resemblance.report.markup import tables_to_latex
 from resemblance.report.terminal import plain_table
 
 
@@ -129,8 +129,8 @@ def test_cite_as_text_and_of_unknown_names(call):
 
 
 def test_every_work_can_be_written_as_text():
-    for key in citations.entries():
-        text = reference(key)
+    for key in citations.bibliography():
+        text = format_reference(key)
         assert not set("{}\\") & set(text.partition(" http")[0]), text
         assert re.search(r"\((19|20)\d\d\)\. ", text)
 
@@ -248,8 +248,8 @@ def test_tables_for_papers_escape_names_and_keep_all_rows(call, folder):
     assert len(re.findall(r" & .* \\\\$", latex, flags=re.MULTILINE)) == 3
     outside = re.sub(r"\\begin{tabular}.*\\end{tabular}", "", latex, flags=re.DOTALL)
     assert all(line.startswith("%") for line in outside.split("\n") if line)
-    assert "\n% a\n% b\n" in as_latex(["a\nb", plain_table(["p"], [["< 1e-4"]])])
-    assert r"$<10^{-4}$" in as_latex([plain_table(["p"], [["< 1e-4"]])])
+    assert "\n% a\n% b\n" in tables_to_latex(["a\nb", plain_table(["p"], [["< 1e-4"]])])
+    assert r"$<10^{-4}$" in tables_to_latex([plain_table(["p"], [["< 1e-4"]])])
     _, markdown, _ = call(*words, "markdown")
     rows = [line for line in markdown.splitlines() if line.startswith("| ")]
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1

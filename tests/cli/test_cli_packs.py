@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "index.json").write_text('{"format": 1, "packs": []}')
-    monkeypatch.setattr(opening, "SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(opening, "SHIPPED_PACKS_FOLDER", tmp_path / "shipped")
     write_mini(write_content(tmp_path / "content"), tmp_path / "out")
     return tmp_path
 

@@ -19,7 +19,7 @@ from resemblance import cli
 from resemblance.bench import run
 from resemblance.bench.ranking import read_scores
 from resemblance.checks import check_measure
-from resemblance.cli.inputs import own_measure
+from resemblance.cli.inputs import load_user_measure
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_measure_that_ends_the_process_is_an_error(call, tiny, folder):
     code, _, err = call(*words(tiny))
     assert code == 3
     assert "top_share ends the process, with 0" in err
-    faults = [o.detail for o in check_measure(own_measure(folder / "mine.py", "top_share"))]
+    faults = [o.detail for o in check_measure(load_user_measure(folder / "mine.py", "top_share"))]
     assert faults == ["SystemExit: 0 (mine.py:11)"]
 
 

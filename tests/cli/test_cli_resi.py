@@ -17,7 +17,7 @@ from test_study_of_resi import OWN, bring
 from papers import __main__ as papers
 from resemblance import cli
 from resemblance.bench.resi import load_evaluation, result_of, status
-from resemblance.bench.study import Purpose, remember, study_folder
+from resemblance.bench.study import Purpose, save_purpose, study_folder
 from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.sections.result import load_result
 
@@ -260,7 +260,7 @@ def test_a_study_without_results_says_how_to_continue(capsys, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     for name, models, words in (("s", None, ""), ("p", "made@1", " --pack made@1")):
         Path(name).mkdir()
-        remember(Path(name), Purpose("resi", "" if models else "slice", models))
+        save_purpose(Path(name), Purpose("resi", "" if models else "slice", models))
         with subtests.test(name):
             code, _, err = run(capsys, "report", name)
             said = f"error: {name} has no results yet: resemblance resi run {name}{words}\n"

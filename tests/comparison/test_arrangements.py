@@ -7,7 +7,13 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 import resemblance as rs
-from resemblance.comparison.arrangements import best_matches, by_depth, models_of, plane, tree
+from resemblance.comparison.arrangements import (
+    best_matches,
+    equal_depth_curves,
+    layers_by_model,
+    linkage_tree,
+    plane_embedding,
+)
 
 
 @rs.measure(
@@ -32,7 +38,7 @@ def comparison():
 
 
 def test_a_plane_keeps_distances_that_fit_into_it():
-    p = plane(comparison(), "distance_of_means")
+    p = plane_embedding(comparison(), "distance_of_means")
     assert p.names == NAMES
     assert p.share == pytest.approx(1)
     np.testing.assert_allclose(pdist(p.points), pdist(POINTS), atol=1e-6)
@@ -40,14 +46,14 @@ def test_a_plane_keeps_distances_that_fit_into_it():
 
 
 def test_a_tree_joins_the_most_similar_first():
-    t = tree(comparison(), "distance_of_means")
+    t = linkage_tree(comparison(), "distance_of_means")
     assert t.merges[0, :3].tolist() == [0, 3, 3]  # a/0 and b/1, 3 apart
     assert t.merges[2, 2] == pytest.approx(squareform(pdist(POINTS))[[0, 3]][:, [1, 2]].mean())
 
 
 def test_curves_by_depth_and_best_matches():
     c = comparison()
-    (curve,) = by_depth(c, "distance_of_means")
+    (curve,) = equal_depth_curves(c, "distance_of_means")
     assert (curve.model, curve.other, curve.layers) == ("a", "b", ("0", "1"))
     assert curve.values == pytest.approx([5, 5])
     (match,) = best_matches(c, "distance_of_means")
@@ -61,7 +67,7 @@ def test_layers_of_unlike_models_are_paired_by_their_share_of_the_depth():
         f"{m}/{i}": g.standard_normal((20, 3)) for m, n in (("a", 7), ("b", 4)) for i in range(n)
     }
     c = rs.compare(layers, measures="procrustes", progress=False)
-    (curve,) = by_depth(c, "procrustes")
+    (curve,) = equal_depth_curves(c, "procrustes")
     assert curve.layers == tuple("0123456")
     assert curve.partners == tuple("0112233")
     place = c.rows.index("a/2"), c.columns.index("b/1")
@@ -84,12 +90,12 @@ def test_a_layer_without_a_value_keeps_its_depth_among_best_matches():
 def test_what_has_no_value_is_left_out_of_a_plane():
     layers = {f"m/{i}": np.random.default_rng(i).standard_normal((20, 4)) for i in range(4)}
     c = rs.compare(layers | {"m/dead": np.zeros((20, 4))}, measures="cka")
-    assert plane(c, "cka").names == tuple(layers)
+    assert plane_embedding(c, "cka").names == tuple(layers)
     with pytest.raises(ValueError, match="at least 3"):
-        plane(rs.compare({"a": layers["m/0"], "b": layers["m/1"]}, measures="cka"), "cka")
+        plane_embedding(rs.compare({"a": layers["m/0"], "b": layers["m/1"]}, measures="cka"), "cka")
     with pytest.raises(ValueError, match="all pairs of one list"):
-        tree(rs.compare(layers, {"x": layers["m/0"]}, measures="cka"), "cka")
+        linkage_tree(rs.compare(layers, {"x": layers["m/0"]}, measures="cka"), "cka")
 
 
 def test_models_are_what_stands_before_the_last_slash():
-    assert models_of(["org/net/l.0", "org/net/l.1", "x"]) == {"org/net": [0, 1], "": [2]}
+    assert layers_by_model(["org/net/l.0", "org/net/l.1", "x"]) == {"org/net": [0, 1], "": [2]}

@@ -20,26 +20,26 @@ import torch
 
 import resemblance as rs
 from resemblance.comparison import scores, store
-from resemblance.comparison.comparison import Comparison, Failure, info_of
+from resemblance.comparison.comparison import Comparison, Failure, measure_info
 from resemblance.comparison.scores import (
-    NO_MEMORY,
-    PACKED,
-    Column,
-    Matrix,
-    Score,
-    column_of,
-    gathered,
+    MAX_COALESCED_SCORES,
+    NO_MEMORY_REASON,
+    PairScore,
+    ScoreBatch,
+    ScoreMatrix,
+    coalesce_batches,
+    score_batch,
 )
-from resemblance.comparison.store import Store
-from resemblance.engine.work import Work
+from resemblance.comparison.store import ScoreFile
+from resemblance.engine.work import ComparisonPlan
 from resemblance.report.comparing.stats import failure_groups
 
 DATA = ("a", "b", "c")
 
 
-def column(values, x=(0, 0, 1), y=(0, 1, 1), **more) -> Column:
+def column(values, x=(0, 0, 1), y=(0, 1, 1), **more) -> ScoreBatch:
     places = np.array(x, np.int32), np.array(y, np.int32)
-    return Column("m", 1, DATA, *places, np.array(values, float), 3.0, **more)
+    return ScoreBatch("m", 1, DATA, *places, np.array(values, float), 3.0, **more)
 
 
 @pytest.fixture(scope="module")
@@ -69,28 +69,28 @@ def threads():
 
 
 def test_a_symmetric_matrix_has_each_score_twice():
-    matrix = Matrix("m", 1, True, DATA, DATA)
+    matrix = ScoreMatrix("m", 1, True, DATA, DATA)
     matrix.put(column([1, 2, 3], numbers={"n": np.array([np.nan, 5.0, 6.0])}, caveats={1: "few"}))
     assert np.array_equal(matrix.values, [[1, 2, np.nan], [2, 3, np.nan], [np.nan] * 3], True)
     assert matrix.numbers["n"][0, 1] == matrix.numbers["n"][1, 0] == 5
     assert np.isnan(matrix.numbers["n"][0, 0])
     assert matrix.caveats == {(0, 1): "few", (1, 0): "few"}
     assert matrix.seconds == 3.0
-    one_way = Matrix("m", 1, False, DATA, DATA)
+    one_way = ScoreMatrix("m", 1, False, DATA, DATA)
     one_way.put(column([1, 2, 3]))
     assert np.isnan(one_way.values[1, 0])
 
 
 def test_a_matrix_takes_only_what_is_about_its_data():
-    matrix = Matrix("m", 1, True, ["b"], ["a", "x"])
+    matrix = ScoreMatrix("m", 1, True, ["b"], ["a", "x"])
     matrix.put(column([1, 2, 3]))
     assert np.array_equal(matrix.values, [[2, np.nan]], True)
     assert matrix.seconds == pytest.approx(1.0)
 
 
 def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
-    matrix = Matrix("m", 1, True, DATA, DATA)
-    matrix.put(column([np.nan, np.nan, 3], reasons={0: "constant", 1: f"{NO_MEMORY} for m"}))
+    matrix = ScoreMatrix("m", 1, True, DATA, DATA)
+    matrix.put(column([np.nan, np.nan, 3], reasons={0: "constant", 1: f"{NO_MEMORY_REASON} for m"}))
     assert matrix.missing()[0].tolist() == [False, True, True]
     matrix.put(column([7, 8, 9]))
     assert np.isnan(matrix.values[0, 0])
@@ -99,13 +99,15 @@ def test_the_first_value_stays_and_a_lack_of_memory_is_no_last_word():
 
 
 def test_columns_of_few_entries_are_joined():
-    first = column([1, np.nan, 3], reasons={1: f"{NO_MEMORY} for m"}, numbers={"n": np.arange(3.0)})
+    first = column(
+        [1, np.nan, 3], reasons={1: f"{NO_MEMORY_REASON} for m"}, numbers={"n": np.arange(3.0)}
+    )
     second = column([8, 2, 9], caveats={1: "few"})._replace(data=("b", "a", "c"))
     other = column([0, 0, 0])._replace(measure="other")
-    whole, another = gathered([first, second, other])
+    whole, another = coalesce_batches([first, second, other])
     assert another is other
     assert whole.seconds == 6.0
-    apart, together = (Matrix("m", 1, True, DATA, DATA) for _ in range(2))
+    apart, together = (ScoreMatrix("m", 1, True, DATA, DATA) for _ in range(2))
     for part in (first, second):
         apart.put(part)
     together.put(whole)
@@ -117,7 +119,7 @@ def test_columns_of_few_entries_are_joined():
 
 
 def test_a_matrix_yields_each_pair_once_and_what_another_lacks():
-    matrix = Matrix("m", 1, True, DATA, DATA)
+    matrix = ScoreMatrix("m", 1, True, DATA, DATA)
     matrix.put(column([1, np.nan, 3], reasons={1: "no"}, numbers={"n": np.arange(3.0)}))
     (whole,) = matrix.columns_without()
     assert (whole.size, whole.reasons, whole.seconds) == (3, {1: "no"}, 3.0)
@@ -129,9 +131,9 @@ def test_a_matrix_yields_each_pair_once_and_what_another_lacks():
 
 
 def test_large_matrices_are_in_files_that_nobody_sees(monkeypatch, tmp_path):
-    monkeypatch.setattr(scores, "LARGE", 100)
+    monkeypatch.setattr(scores, "MAX_MATRIX_BYTES_IN_MEMORY", 100)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    matrix = scores.empty_matrix(20, 30)
+    matrix = scores.nan_matrix(20, 30)
     assert isinstance(matrix, np.memmap)
     assert np.isnan(matrix).all()
     assert os.listdir(tmp_path) == []
@@ -147,9 +149,9 @@ def test_a_large_matrix_is_in_memory_where_the_disk_is_full(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scores, "LARGE", 100)
+    monkeypatch.setattr(scores, "MAX_MATRIX_BYTES_IN_MEMORY", 100)
     monkeypatch.setattr(scores.os, "posix_fallocate", full)
-    matrix = scores.empty_matrix(20, 30)
+    matrix = scores.nan_matrix(20, 30)
     assert not isinstance(matrix, np.memmap)
     assert np.isnan(matrix).all()
 
@@ -161,7 +163,9 @@ def test_a_tile_is_one_row_and_comes_back(many, compared, tmp_path):
     path = tmp_path / "run.db"
     rs.compare(many, measures=["cka"], save=path, progress=False)
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT max(size) FROM scores").fetchone()[0] > PACKED
+        assert (
+            connection.execute("SELECT max(size) FROM scores").fetchone()[0] > MAX_COALESCED_SCORES
+        )
     back = rs.load(path)
     assert np.array_equal(back["cka"], compared["cka"], equal_nan=True)
     failures = tuple(f for f in compared.failures if f.measure == "cka")
@@ -178,7 +182,7 @@ def test_a_tile_in_a_file_is_not_computed_again(many, compared, tmp_path):
     path, seen = tmp_path / "run.db", []
     some = dict(list(many.items())[:35])
     rs.compare(some, measures="cka", save=path, progress=False)
-    with Store(path) as file:
+    with ScoreFile(path) as file:
         before = file.count()
     assert before == 35 * 36 // 2
     found = rs.compare(many, measures="cka", save=path, progress=lambda *done: seen.append(done))
@@ -195,8 +199,8 @@ def test_workers_write_a_tile_once_and_leave_one_file(executor, many, compared, 
         assert list(tmp_path.iterdir()) == [path]
     assert np.array_equal(found["cka"], compared["cka"], equal_nan=True)
     distinct = len(many) - 1
-    with Store(path, read_only=True) as file:
-        assert any(column.size >= PACKED for column in file.columns())
+    with ScoreFile(path, read_only=True) as file:
+        assert any(column.size >= MAX_COALESCED_SCORES for column in file.columns())
         assert file.count() == distinct * (distinct + 1) // 2
 
 
@@ -204,17 +208,17 @@ def test_a_column_comes_back_from_a_file(tmp_path, subtests):
     rng = np.random.default_rng(1)
     data = tuple(f"d{i}" for i in range(40))
     pairs = np.array([(i, j) for i in range(40) for j in range(i, 40)], np.int32)
-    for entries in (3, PACKED + 5):
+    for entries in (3, MAX_COALESCED_SCORES + 5):
         values = rng.random(entries)
         values[1] = np.nan
         numbers = {"recall": np.where(np.arange(entries) == 2, np.nan, 0.5)}
         words = {1: "constant"}, numbers, {0: "few"}
-        whole = Column("m", 2, data, *pairs[:entries].T, values, 1.5, *words)
-        draws = Column("m", 2, data, *pairs[:2].T, rng.random((2, 7)), kind="draws")
+        whole = ScoreBatch("m", 2, data, *pairs[:entries].T, values, 1.5, *words)
+        draws = ScoreBatch("m", 2, data, *pairs[:2].T, rng.random((2, 7)), kind="draws")
         path = tmp_path / f"{entries}.db"
-        with Store(path) as file:
+        with ScoreFile(path) as file:
             file.put([whole, draws])
-        with subtests.test(str(entries)), Store(path, read_only=True) as file:
+        with subtests.test(str(entries)), ScoreFile(path, read_only=True) as file:
             (back,), (kept,) = file.columns(data), file.columns(data, by_inference=True)
             assert not list(file.columns(["elsewhere"]))
             assert file.count() == entries
@@ -234,17 +238,21 @@ def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path, 
     path, names = tmp_path / "run.db", tuple(map(str, range(40)))
     x, y = (side.ravel().astype(np.int32) for side in np.indices((40, 40)))
     few, place = slice(20), np.zeros(1, np.int32)
-    one_by_one = [Column("m", 1, names, x[[k]], y[[k]], np.full(1, k + 0.5)) for k in range(700)]
+    one_by_one = [
+        ScoreBatch("m", 1, names, x[[k]], y[[k]], np.full(1, k + 0.5)) for k in range(700)
+    ]
     draws = [c._replace(values=np.full((1, 3), c.x[0]), kind="draws") for c in one_by_one]
-    lacking = Column("m", 1, names, place, place + 1, np.array([np.nan]), reasons={0: NO_MEMORY})
-    later = Column("m", 1, names, x, y, np.zeros(x.size))
-    last = Column("m", 1, names, x[few] + 20, y[few], np.full(20, 9.5))
+    lacking = ScoreBatch(
+        "m", 1, names, place, place + 1, np.array([np.nan]), reasons={0: NO_MEMORY_REASON}
+    )
+    later = ScoreBatch("m", 1, names, x, y, np.zeros(x.size))
+    last = ScoreBatch("m", 1, names, x[few] + 20, y[few], np.full(20, 9.5))
     for columns in ([lacking, *one_by_one], [later, *draws], [last, *one_by_one[:20]]):
-        with Store(path) as file:
+        with ScoreFile(path) as file:
             for column in columns:
                 file.put([column])
                 file.flush()
-    with Store(path, read_only=True) as file:
+    with ScoreFile(path, read_only=True) as file:
         values, of_draws = (list(file.columns(by_inference=by)) for by in (False, True))
         rows = file._db.execute("SELECT kind, size FROM scores ORDER BY id").fetchall()
         assert file.count() == len(set(zip(x.tolist(), y.tolist())))
@@ -253,7 +261,7 @@ def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path, 
         assert [size for kind, size in rows if kind == "value"] == [512, 189, 1600, 40]
         assert [size for kind, size in rows if kind == "draws"] == [512, 188]
     with subtests.test("values"):
-        matrix = Matrix("m", 1, False, names, names)
+        matrix = ScoreMatrix("m", 1, False, names, names)
         for column in values:
             matrix.put(column)
         assert matrix.values.ravel()[2:700].tolist() == (np.arange(2, 700) + 0.5).tolist()
@@ -266,13 +274,13 @@ def test_scores_written_one_by_one_are_joined_when_the_file_is_closed(tmp_path, 
 
 def test_what_cannot_be_joined_stays(tmp_path):
     path = tmp_path / "run.db"
-    with Store(path) as file:
+    with ScoreFile(path) as file:
         for k in range(30):
-            file.put([Column("m", 1, (str(k),), *np.zeros((2, 1), np.int32), np.ones(1))])
+            file.put([ScoreBatch("m", 1, (str(k),), *np.zeros((2, 1), np.int32), np.ones(1))])
             file.flush()
         file._db.execute("UPDATE scores SET pairs = x'00' WHERE id = 7")
         file._db.commit()
-    with Store(path, read_only=True) as file:
+    with ScoreFile(path, read_only=True) as file:
         assert len(list(file.columns(["3"]))) == 1
         with pytest.raises(ValueError, match="damaged"):
             list(file.columns(["6"]))
@@ -282,7 +290,7 @@ def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
     path, now = tmp_path / "run.db", [100.0]
     monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=lambda: now[0]))
     counts = []
-    with Store(path) as file:
+    with ScoreFile(path) as file:
         for _ in range(30):
             now[0] += 0.1
             file.put([column([0.5], x=(0,), y=(1,))])
@@ -292,21 +300,21 @@ def test_what_is_put_is_on_disk_within_half_a_second(tmp_path, monkeypatch):
 
 
 def test_a_row_that_unpacks_to_more_than_it_says_is_refused():
-    *row, _, numbers = store._row_of(column([1, 2, 3]))
+    *row, _, numbers = store._row_from_batch(column([1, 2, 3]))
     with pytest.raises(ValueError, match=r"reshape|buffer|cannot"):
-        store._column_of(*row, zlib.compress(bytes(10**6)), numbers)
+        store._batch_from_row(*row, zlib.compress(bytes(10**6)), numbers)
 
 
 def test_columns_after_a_failure_are_taken_in_as_fast_as_before():
     names = tuple(map(str, range(600)))
     x, y = (side.ravel().astype(np.int32) for side in np.indices((600, 600)))
-    whole = Column("m", 1, names, x, y, np.ones(x.size))
-    failed = Column("m", 1, names, x[:1], y[:1], np.array([np.nan]), reasons={0: "constant"})
+    whole = ScoreBatch("m", 1, names, x, y, np.ones(x.size))
+    failed = ScoreBatch("m", 1, names, x[:1], y[:1], np.array([np.nan]), reasons={0: "constant"})
     seconds = []
     for first in ([], [failed]):
         times = []
         for _ in range(3):
-            matrix = Matrix("m", 1, False, names, names)
+            matrix = ScoreMatrix("m", 1, False, names, names)
             for each in first:
                 matrix.put(each)
             start = time.perf_counter()
@@ -346,7 +354,7 @@ def test_a_killed_run_of_many_goes_on_with_the_tiles_in_its_file(tmp_path):
 
 def _count(path) -> int:
     try:
-        with Store(path, read_only=True) as file:
+        with ScoreFile(path, read_only=True) as file:
             return sum(column.size for column in file.columns())
     except ValueError:
         return 0
@@ -365,10 +373,10 @@ def test_many_pairs_without_a_value_take_no_memory_each():
     names = tuple(map(str, range(300)))
     sides = {name: {"fingerprint": name} for name in names}
     provenance = {"rows": sides, "columns": sides}
-    infos = info_of(rs.cka), info_of(rs.rtd)
+    infos = measure_info(rs.cka), measure_info(rs.rtd)
     tracemalloc.start()
     absent = {"rtd": "it needs what is not installed"}
-    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, names, names) for m in infos}
+    matrices = {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, names, names) for m in infos}
     comparison = Comparison(names, names, infos, matrices, provenance, absent)
     groups = failure_groups(comparison)
     _, peak = tracemalloc.get_traced_memory()
@@ -396,7 +404,10 @@ def test_many_pairs_without_a_value_take_no_memory_each():
 def test_work_is_cut_into_parts_that_have_all_of_it(many):
     reps = tuple(rs.Representation(data, name) for name, data in list(many.items())[:11])
     measures = [rs.cka, rs.pwcca]
-    for work in (Work.of(reps, measures), Work.of(reps[:4], measures, reps[4:])):
+    for work in (
+        ComparisonPlan.of(reps, measures),
+        ComparisonPlan.of(reps[:4], measures, reps[4:]),
+    ):
         todo = work.todo()
         (task,) = work.tasks(todo, 10**9)
         seen = {m.spec: set() for m in task.measures}
@@ -414,8 +425,11 @@ def test_work_is_cut_into_parts_that_have_all_of_it(many):
 
 
 def test_scores_become_a_column():
-    found = column_of(
-        "m", 1, DATA, [Score(0, 1, 0.5, None, {"recall": 1.0}, "", 2.0), Score(1, 2, None, "no")]
+    found = score_batch(
+        "m",
+        1,
+        DATA,
+        [PairScore(0, 1, 0.5, None, {"recall": 1.0}, "", 2.0), PairScore(1, 2, None, "no")],
     )
     assert found.values[0] == 0.5
     assert np.isnan(found.values[1])

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import silhouette_samples
 
 import resemblance as rs
-from resemblance.comparison.populations import clusters_of, groups_of, medoids_of
+from resemblance.comparison.populations import cluster_by_medoids, find_medoids, permanova
 
 # The mean squared distance to means of the 8 networks of `golden_networks`: of any width and of
 # width 6, by a computation of its own, and of netrep's "full_batch" (July 2024), no minimum.
@@ -161,7 +161,7 @@ def test_medoids_have_the_least_cost_of_all(subtests: Any) -> None:
                 apart[:, list(some)].min(axis=1).sum()
                 for some in itertools.combinations(range(16), k)
             ]
-            medoids = medoids_of(apart, k)
+            medoids = find_medoids(apart, k)
             assert apart[:, medoids].min(axis=1).sum() == pytest.approx(min(costs))
 
 
@@ -176,11 +176,11 @@ def test_equal_representations_have_clusters_of_their_own() -> None:
     assert len(set(clusters.labels)) == 3
     names, equal = ("a", "b", "c"), np.zeros((3, 3))
     with pytest.raises(rs.Undefined, match="differ"):
-        clusters_of(names, equal, 2)
+        cluster_by_medoids(names, equal, 2)
     for labels, draws in (([0, 0, 1], 99), ([0, 1, 1], 2)):
-        groups = groups_of(names, equal, labels, draws=draws)  # nor do the groups differ
+        groups = permanova(names, equal, labels, draws=draws)  # nor do the groups differ
         assert (groups.p, groups.f, groups.share, groups.within) == (1, 0, 0, 0)
-    groups = groups_of(tuple(map(str, range(12))), np.zeros((12, 12)), [0] * 6 + [1] * 6, draws=9)
+    groups = permanova(tuple(map(str, range(12))), np.zeros((12, 12)), [0] * 6 + [1] * 6, draws=9)
     assert groups.p == 1
 
 

@@ -10,19 +10,19 @@ import pytest
 
 from resemblance import cli
 from resemblance.bench.status import provenance_of_runs, record_run
-from resemblance.comparison.provenance import machine_words, processor, versions
+from resemblance.comparison.provenance import describe_machine, library_versions, processor_name
 
 
 def test_the_processor_has_a_name_wherever_the_system_knows_one(tmp_path):
     (tmp_path / "cpuinfo").write_text("processor : 0\nmodel name\t: Fast CPU @ 3 GHz\n")
-    assert processor(tmp_path / "cpuinfo") == "Fast CPU @ 3 GHz"
-    assert processor(tmp_path / "absent")  # the architecture at least
+    assert processor_name(tmp_path / "cpuinfo") == "Fast CPU @ 3 GHz"
+    assert processor_name(tmp_path / "absent")  # the architecture at least
 
 
 def test_machine_and_versions_are_those_here():
-    assert re.fullmatch(r".+, \d+ cores?, \S.+", machine_words())
-    assert versions()["numpy"] == np.__version__
-    assert set(versions()) >= {"resemblance", "python", "scipy"}
+    assert re.fullmatch(r".+, \d+ cores?, \S.+", describe_machine())
+    assert library_versions()["numpy"] == np.__version__
+    assert set(library_versions()) >= {"resemblance", "python", "scipy"}
 
 
 def test_a_repeated_run_leaves_the_record_as_it_is(tmp_path):

@@ -25,7 +25,7 @@ from resemblance import stability as st
 from resemblance.data import representation
 from resemblance.data.representation import fingerprint
 from resemblance.intermediates import points
-from resemblance.intermediates.points import centered, scaled, size
+from resemblance.intermediates.points import centered, centered_scaled, size
 from resemblance.models.files import read_files
 
 G = np.random.default_rng(0)
@@ -535,8 +535,8 @@ def test_many_values_are_compared_in_blocks_of_rows(monkeypatch, subtests, rng):
         with subtests.test(name):
             before = rs.compare(dict(zip("xy", pair)), measures=specs)
             for module in (representation, points):
-                monkeypatch.setattr(module, "ROWS", 16)
-            monkeypatch.setattr(representation, "LARGE", 480)
+                monkeypatch.setattr(module, "ROWS_PER_COPIED_BLOCK", 16)
+            monkeypatch.setattr(representation, "MIN_LARGE_BYTES", 480)
             many = dict(zip("xy", map(rs.as_representation, pair)))
             after = rs.compare(many, measures=specs)
             for spec in specs:
@@ -546,7 +546,7 @@ def test_many_values_are_compared_in_blocks_of_rows(monkeypatch, subtests, rng):
             assert rs.cka(a, a) == after["cka"][0, 0]
             kept = [v for r in (a, b) for v in r.views.values() if isinstance(v, np.ndarray)]
             assert all(view.size < x.size for view in kept)
-            assert size(a) == scaled(a).size
+            assert size(a) == centered_scaled(a).size
             monkeypatch.undo()
 
 
@@ -556,7 +556,7 @@ def test_a_large_copy_is_not_kept_and_changes_no_value(monkeypatch, subtests, rn
         with subtests.test(str(source.dtype)):
             kept, passing = rs.as_representation(source), rs.as_representation(source)
             before = centered(kept)
-            monkeypatch.setattr(representation, "LARGE", 1)
+            monkeypatch.setattr(representation, "MIN_LARGE_BYTES", 1)
             assert np.array_equal(centered(passing), before)
             assert centered(passing).flags.c_contiguous
             assert np.array_equal(passing.array, kept.array)

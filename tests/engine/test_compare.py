@@ -27,11 +27,15 @@ from factories.measures import declared
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import resemblance as rs
-from resemblance.comparison.comparison import Comparison, describe, put_scores
-from resemblance.comparison.scores import Column, Matrix
-from resemblance.comparison.store import Store
+from resemblance.comparison.comparison import (
+    Comparison,
+    comparison_description,
+    write_missing_scores,
+)
+from resemblance.comparison.scores import ScoreBatch, ScoreMatrix
+from resemblance.comparison.store import ScoreFile
 from resemblance.engine.execution import compare_many
-from resemblance.engine.work import Work
+from resemblance.engine.work import ComparisonPlan
 from resemblance.engine.workers import LostWorkerError
 
 ENGINE = sys.modules["resemblance.engine.execution"]
@@ -54,9 +58,9 @@ def plain(reps) -> Comparison:
     return rs.compare(reps, progress=False)
 
 
-def one_score(x: str, y: str) -> Column:
+def one_score(x: str, y: str) -> ScoreBatch:
     """Return a column of one value, that of the measure m for the data x and y."""
-    return Column("m", 1, (x, y), np.array([0]), np.array([1]), np.array([1.0]))
+    return ScoreBatch("m", 1, (x, y), np.array([0]), np.array([1]), np.array([1.0]))
 
 
 def same(a: Comparison, b: Comparison) -> bool:
@@ -156,7 +160,7 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
     # Distances are of one block; neighbours by cosine and Euclidean; uniformities of one block,
     # their sum, and that with the samples themselves.
     work = [
-        (distances, "_sums_of_pairs", 1),
+        (distances, "_pair_sums_by_sample", 1),
         (distances, "average_ranks", 1),
         (neighbours, "similarity_of", 2),
         (heat, "chebyshev_traces", 1),
@@ -174,10 +178,10 @@ def test_cross_products_are_computed_once_per_pair(reps, monkeypatch):
     from resemblance.intermediates import points
 
     x, y = (rs.Representation(v) for v in list(reps.values())[:2])
-    products = counting(monkeypatch, points, "transposed")
-    from resemblance.data.representation import comparing
+    products = counting(monkeypatch, points, "transpose_matrix")
+    from resemblance.data.representation import pair_cache
 
-    with comparing(x, y):
+    with pair_cache(x, y):
         for m in FAST:
             m.evaluate(x, y)
         first = len(products)
@@ -590,8 +594,8 @@ def arguments(reps):
     return [*((part, FAST) for part in parts), (parts[0], ["rsa", "pwcca"], parts[2])]
 
 
-def works_of(reps) -> list[Work]:
-    return [Work.of(*entries) for entries in arguments(reps)]
+def works_of(reps) -> list[ComparisonPlan]:
+    return [ComparisonPlan.of(*entries) for entries in arguments(reps)]
 
 
 @pytest.fixture(scope="module")
@@ -632,7 +636,7 @@ def test_several_comparisons_are_continued(reps, one_by_one, tmp_path):
 
     with pytest.raises(Interrupted):
         compare_many(works_of(reps), save=path, progress=stop_half_way)
-    with Store(path) as store:
+    with ScoreFile(path) as store:
         before = store.count()
     rest = []
     found = compare_many(works_of(reps), save=path, progress=lambda done, total: rest.append(total))
@@ -653,7 +657,9 @@ def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
         return 0.0
 
     inputs = [rs.Representation(data, name) for name, data in reps.items()]
-    compare_many([Work.of(inputs[:2], [watching]), Work.of(inputs[2:], [watching])])
+    compare_many(
+        [ComparisonPlan.of(inputs[:2], [watching]), ComparisonPlan.of(inputs[2:], [watching])]
+    )
     names = [r.name for r in inputs]
     assert all(held <= set(names[:2]) for held in holding[:3])
     assert all(held <= set(names[2:]) for held in holding[3:])
@@ -688,7 +694,7 @@ def test_there_are_as_many_tasks_as_the_workers_of_the_executor_need(reps, plain
 def test_the_tasks_of_several_comparisons_are_shared_by_their_sizes(reps):
     few, many = dict(list(reps.items())[:2]), reps
     executor = Submitting(3)
-    compare_many([Work.of(few, "cka"), Work.of(many, "rsa")], executor=executor)
+    compare_many([ComparisonPlan.of(few, "cka"), ComparisonPlan.of(many, "rsa")], executor=executor)
     sizes = dict.fromkeys(("cka", "rsa"), 0)
     for task in executor.tasks:
         sizes[task.measures[0].name] += 1
@@ -725,13 +731,13 @@ def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path
         rs.compare(reps, save=path, progress=stop_half_way)
     partial = rs.load(path)
     assert {f.reason for f in partial.failures} == {"not computed"}
-    done_before = Store(path).count()
+    done_before = ScoreFile(path).count()
     assert done_before >= seen[-2][0]
 
     seen.clear()
     result = rs.compare(reps, save=path, progress=lambda done, total: seen.append((done, total)))
     asymmetric = 2 * 10 + 5  # ordered pairs of pwcca and linear_regression; the others have 15
-    assert Store(path).count() == 22 * 15 + 2 * asymmetric
+    assert ScoreFile(path).count() == 22 * 15 + 2 * asymmetric
     assert seen[-1][0] == seen[-1][1] < 24 * 15
     assert same(plain, result)
 
@@ -831,7 +837,7 @@ def test_kill_minus_nine_loses_at_most_the_pair_in_flight(tmp_path):
 
 
 def _count(path) -> int:
-    with suppress(ValueError), Store(path, read_only=True) as store:
+    with suppress(ValueError), ScoreFile(path, read_only=True) as store:
         return store.count()
     return 0
 
@@ -890,10 +896,10 @@ def _left_open(path, reps) -> None:
 
 
 def _compute_and_die(path, reps) -> None:
-    store = Store(path)
+    store = ScoreFile(path)
     plain = rs.compare(reps, measures="cka", progress=False)
-    put_scores(plain, store)
-    store.describe(describe(plain))
+    write_missing_scores(plain, store)
+    store.describe(comparison_description(plain))
     os._exit(9)
 
 
@@ -1028,9 +1034,9 @@ def test_an_empty_file_is_no_comparison(tmp_path):
 def test_a_file_has_its_tables_from_its_first_byte(tmp_path):
     path, states = tmp_path / "run.db", []
 
-    class Watched(Store):
+    class Watched(ScoreFile):
         def _write_ahead(self):
-            with Store(path, read_only=True) as reader:  # as another process, or after a kill
+            with ScoreFile(path, read_only=True) as reader:  # as another process, or after a kill
                 states.append(reader.count())
             super()._write_ahead()
 
@@ -1040,7 +1046,7 @@ def test_a_file_has_its_tables_from_its_first_byte(tmp_path):
 
 def test_a_full_disk_names_the_file(reps, tmp_path):
     path = tmp_path / "run.db"
-    with Store(path) as store:
+    with ScoreFile(path) as store:
         store._db.execute("PRAGMA max_page_count = 4")
         store._pending = [one_score(str(i), "y" * 1000) for i in range(1000)]
         with pytest.raises(OSError, match=r"run\.db cannot be written: database or disk is full"):
@@ -1050,7 +1056,7 @@ def test_a_full_disk_names_the_file(reps, tmp_path):
 
 def _put_twenty(path, barrier, number: int) -> None:
     barrier.wait()
-    with Store(path) as store:
+    with ScoreFile(path) as store:
         store.put(one_score(str(number), str(i)) for i in range(20))
 
 
@@ -1066,7 +1072,7 @@ def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
         for process in processes:
             process.join()
         assert [process.exitcode for process in processes] == [0] * 4
-        with Store(path) as store:
+        with ScoreFile(path) as store:
             assert store.count() == 80
 
 
@@ -1088,7 +1094,7 @@ def test_files_that_are_not_comparisons(tmp_path):
     connection.close()
     with pytest.raises(ValueError, match="has format 0"):
         rs.load(tmp_path / "other.db")
-    with Store(tmp_path / "damaged.db") as store:
+    with ScoreFile(tmp_path / "damaged.db") as store:
         store.describe({"rows": []})
     with pytest.raises(ValueError, match="is damaged"):
         rs.load(tmp_path / "damaged.db")
@@ -1218,12 +1224,12 @@ def test_a_measure_that_needs_more_than_the_probe_has(reps):
 
 
 def test_views_are_planned_with_the_sizes_of_parameters():
-    from resemblance.engine.view_sizes import views_used
+    from resemblance.engine.view_sizes import intermediates_used
 
-    assert sum(views_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
-    assert sum(views_used(rs.rtd, 10_000, 64).values()) < 1e8
-    assert sum(views_used(rs.rsa, 4000, 64).values()) == pytest.approx(6.4e7, rel=0.2)
-    assert sum(views_used(rs.rsa, 10_000, 64).values()) < 2e7  # no matrix of all pairs
+    assert sum(intermediates_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
+    assert sum(intermediates_used(rs.rtd, 10_000, 64).values()) < 1e8
+    assert sum(intermediates_used(rs.rsa, 4000, 64).values()) == pytest.approx(6.4e7, rel=0.2)
+    assert sum(intermediates_used(rs.rsa, 10_000, 64).values()) < 2e7  # no matrix of all pairs
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -1284,16 +1290,16 @@ def test_missing_optional_dependency(reps, monkeypatch):
 
 def test_a_value_that_is_there_stays(tmp_path):
     first, second = np.array([0], np.int32), np.array([1], np.int32)
-    matrix = Matrix("own", 1, False, ("a", "b"), ("a", "b"))
-    with Store(tmp_path / "c.db") as store:
+    matrix = ScoreMatrix("own", 1, False, ("a", "b"), ("a", "b"))
+    with ScoreFile(tmp_path / "c.db") as store:
         for value in (1.0, 2.0):
-            store.put([Column("own", 1, ("a", "b"), first, second, np.array([value]), 0.1)])
+            store.put([ScoreBatch("own", 1, ("a", "b"), first, second, np.array([value]), 0.1)])
             store.flush()
-        store.put([Column("own", 1, ("a", "b"), first, first, np.array([3.0]), 0.1)])
+        store.put([ScoreBatch("own", 1, ("a", "b"), first, first, np.array([3.0]), 0.1)])
         store.flush()
         for column in store.columns():
             matrix.put(column)
-        matrix.put(Column("own", 1, ("a", "b"), first, second, np.array([5.0]), 0.1))
+        matrix.put(ScoreBatch("own", 1, ("a", "b"), first, second, np.array([5.0]), 0.1))
         assert matrix.values[0].tolist() == [3.0, 1.0]
         assert store.count(alone=True) == 1
 
@@ -1301,11 +1307,11 @@ def test_a_value_that_is_there_stays(tmp_path):
 def test_a_row_names_all_its_data(tmp_path):
     sides = np.array([0], np.int32), np.array([1], np.int32)
     path = tmp_path / "c.db"
-    with Store(path) as store:
-        store.put([Column("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)])
+    with ScoreFile(path) as store:
+        store.put([ScoreBatch("own", 1, ("a", "b"), *sides, np.array([1.0]), 0.1)])
     with forging(path) as connection:
         connection.execute("""UPDATE scores SET data = '["a"]'""")
-    with Store(path, read_only=True) as store, pytest.raises(ValueError, match="does not name"):
+    with ScoreFile(path, read_only=True) as store, pytest.raises(ValueError, match="does not name"):
         list(store.columns())
 
 

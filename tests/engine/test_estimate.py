@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.base.progress import duration, time_left
+from resemblance.base.progress import format_duration, format_time_left
 from resemblance.bench.resi import evaluate
 from resemblance.bench.synthetic import tight_groups
-from resemblance.comparison.store import Store
+from resemblance.comparison.store import ScoreFile
 from resemblance.data.representation import fingerprint
 from resemblance.engine import estimate
-from resemblance.engine.estimate import Estimate
-from resemblance.engine.tasks import run_tasks
-from resemblance.engine.work import Work, todos_of
+from resemblance.engine.estimate import TimeEstimate
+from resemblance.engine.tasks import run_pair_blocks
+from resemblance.engine.work import ComparisonPlan, find_missing_pairs
 from resemblance.inference import permuted
 
 REPRESENTATION, PAIR, START = 2.0, 0.5, 1000.0  # seconds; only the first pair takes START
@@ -31,10 +31,10 @@ def made(count, widths=(3,), seed=0, n=20):
 def estimated(*works, workers=1, of_pair=lambda x, y: PAIR, of_one=lambda x: REPRESENTATION):
     """Return the estimate after its first pairs, which take the seconds of a law, and what is left
     to compute."""
-    todos = todos_of(works)
-    result, seen = Estimate(works, todos, workers, 10**9, 1e12), dict[str, set[str]]()
+    todos = find_missing_pairs(works)
+    result, seen = TimeEstimate(works, todos, workers, 10**9, 1e12), dict[str, set[str]]()
     width = {fingerprint(r): r.shape[1] for work in works for r in work.all}
-    for batch in run_tasks([], None, None, None, False, first=result.tasks):
+    for batch in run_pair_blocks([], None, None, None, False, first=result.tasks):
         for c in batch:
             assert not result.is_complete
             computed = seen.setdefault(c.measure, set())
@@ -53,27 +53,27 @@ def estimated(*works, workers=1, of_pair=lambda x, y: PAIR, of_one=lambda x: REP
 
 
 def test_a_square_takes_the_seconds_of_its_representations_and_pairs():
-    result, (todo,) = estimated(Work.of(made(20), ["rsa"]))
+    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["rsa"]))
     assert result.seconds() == {"rsa": pytest.approx(20 * REPRESENTATION + 210 * PAIR)}
     assert np.count_nonzero(todo["rsa"]) == 210 - 3
 
 
 def test_both_orders_of_a_pair_count_as_they_are_timed():
-    result, (todo,) = estimated(Work.of(made(20), ["linear_regression"]))
+    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["linear_regression"]))
     seconds = 20 * REPRESENTATION + 200 * PAIR  # 400 values
     assert result.seconds() == {"linear_regression": pytest.approx(seconds)}
     assert np.count_nonzero(todo["linear_regression"]) == 400 - 6
 
 
 def test_a_rectangle_takes_the_seconds_of_rows_columns_and_pairs():
-    result, (todo,) = estimated(Work.of(made(20), ["rsa"], made(10, seed=1)))
+    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["rsa"], made(10, seed=1)))
     assert result.seconds() == {"rsa": pytest.approx(30 * REPRESENTATION + 200 * PAIR)}
     assert np.count_nonzero(todo["rsa"]) == 200 - 4
 
 
 @pytest.mark.parametrize("other", [None, made(15, seed=1)])
 def test_a_measure_that_computes_pairs_together_is_timed_so(other):
-    result, (todo,) = estimated(Work.of(made(20), ["cka"], other))
+    result, (todo,) = estimated(ComparisonPlan.of(made(20), ["cka"], other))
     pairs, of_block = (210, 66) if other is None else (300, 144)
     count = 20 if other is None else 35
     assert result.seconds() == {"cka": pytest.approx(count * REPRESENTATION + pairs * PAIR)}
@@ -83,7 +83,9 @@ def test_a_measure_that_computes_pairs_together_is_timed_so(other):
 def test_widths_have_rates_of_their_own():
     widths = (2, 4, 8)
     result, _ = estimated(
-        Work.of(made(30, widths), ["procrustes"]), of_pair=lambda x, y: x * y, of_one=lambda x: x**2
+        ComparisonPlan.of(made(30, widths), ["procrustes"]),
+        of_pair=lambda x, y: x * y,
+        of_one=lambda x: x**2,
     )
     pairs = sum(widths) * 10 * sum(widths) * 10 + sum(10 * d**2 for d in widths)
     seconds = 10 * sum(d**2 for d in widths) + pairs / 2
@@ -91,7 +93,7 @@ def test_widths_have_rates_of_their_own():
 
 
 def test_comparisons_of_one_size_share_their_first_pairs():
-    works = [Work.of(made(10, seed=seed), ["rsa"]) for seed in range(4)]
+    works = [ComparisonPlan.of(made(10, seed=seed), ["rsa"]) for seed in range(4)]
     result, todos = estimated(*works)
     assert [np.count_nonzero(todo["rsa"]) for todo in todos] == [52, 55, 55, 55]
     assert result.seconds() == {"rsa": pytest.approx(40 * REPRESENTATION + 220 * PAIR)}
@@ -99,9 +101,9 @@ def test_comparisons_of_one_size_share_their_first_pairs():
 
 def test_little_work_is_not_timed():
     for count, first in ((13, 0), (14, 3)):  # 91 and 105 pairs
-        work = Work.of(made(count), ["rsa"])
-        todos = todos_of([work])
-        result = Estimate([work], todos, 1, 10**9, 1e12)
+        work = ComparisonPlan.of(made(count), ["rsa"])
+        todos = find_missing_pairs([work])
+        result = TimeEstimate([work], todos, 1, 10**9, 1e12)
         assert np.count_nonzero(work.todo()["rsa"] & ~todos[0]["rsa"]) == first
         assert bool(result.tasks) == bool(first)
 
@@ -109,8 +111,8 @@ def test_little_work_is_not_timed():
 def test_what_a_file_holds_is_not_in_the_estimate(tmp_path):
     reps, file = made(24), tmp_path / "run.comparison"
     rs.compare(dict(list(reps.items())[:10]), measures="rsa", save=file, progress=False)
-    work = Work.of(reps, ["rsa"])
-    with Store(file, read_only=True) as store:
+    work = ComparisonPlan.of(reps, ["rsa"])
+    with ScoreFile(file, read_only=True) as store:
         for column in store.columns({fingerprint(r) for r in work.all}):
             work.put(column)
     result, _ = estimated(work)
@@ -118,12 +120,14 @@ def test_what_a_file_holds_is_not_in_the_estimate(tmp_path):
 
 
 def test_the_line_names_pairs_time_workers_and_the_dearest_measures():
-    work = Work.of(made(20), ["rsa", "procrustes"])
+    work = ComparisonPlan.of(made(20), ["rsa", "procrustes"])
     result, _ = estimated(work, of_one=lambda x: 20.0)
     assert result.line == "420 pairs take about 17 min, above all rsa 8.4 min, procrustes 8.4 min"
-    result, _ = estimated(Work.of(made(20), ["rsa"]), of_one=lambda x: 20.0, workers=2)
+    result, _ = estimated(ComparisonPlan.of(made(20), ["rsa"]), of_one=lambda x: 20.0, workers=2)
     assert result.line == "210 pairs take about 4.2 min on 2 workers"
-    assert estimated(Work.of(made(14), ["rsa"]), of_one=lambda x: 0.0)[0].line == ""  # 53 s
+    assert (
+        estimated(ComparisonPlan.of(made(14), ["rsa"]), of_one=lambda x: 0.0)[0].line == ""
+    )  # 53 s
 
 
 # ------------------------------------------------------------------------------------- in a run
@@ -154,7 +158,7 @@ def test_the_first_pairs_are_computed_once_and_values_stay(measured, monkeypatch
     measure, pairs = measured
     reps, measures = made(20, (3, 5)), [measure, "rsa", "linear_regression"]
     before = rs.compare(reps, measures=measures, progress=False)
-    monkeypatch.setattr(estimate, "LONG", 0.0)
+    monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
     pairs.clear()
     if workers:
         with ThreadPoolExecutor(workers) as pool:
@@ -172,7 +176,7 @@ def test_the_first_pairs_are_computed_once_and_values_stay(measured, monkeypatch
 
 @pytest.mark.parametrize("progress", [False, lambda done, total: None])
 def test_nothing_is_printed_without_a_reader(monkeypatch, capsys, progress):
-    monkeypatch.setattr(estimate, "LONG", 0.0)
+    monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
     rs.compare(made(20), measures="rsa", progress=progress)
     assert capsys.readouterr().err == ""
 
@@ -183,8 +187,8 @@ def test_short_work_is_not_announced(capsys):
 
 
 def test_a_suite_announces_long_work(monkeypatch, capsys):
-    monkeypatch.setattr(estimate, "LONG", 0.0)
-    monkeypatch.setattr(estimate, "FEWEST", 10)
+    monkeypatch.setattr(estimate, "LONG_COMPARISON_SECONDS", 0.0)
+    monkeypatch.setattr(estimate, "MIN_TIMED_PAIRS", 10)
     models = tight_groups(setting="labels")
     evaluate(models, measures=["cka"])
     assert capsys.readouterr().err == ""
@@ -193,7 +197,7 @@ def test_a_suite_announces_long_work(monkeypatch, capsys):
 
 
 def test_permutations_are_announced_with_their_time(monkeypatch, capsys):
-    monkeypatch.setattr(permuted, "LONG", 0.0)
+    monkeypatch.setattr(permuted, "LONG_COMPARISON_SECONDS", 0.0)
     rs.evidence(made(3), measures="procrustes", draws=1999)
     line = "procrustes: all 3 pairs x 1,999 permutations = 5,997 values, about "
     assert line in capsys.readouterr().err
@@ -210,7 +214,7 @@ def test_permutations_are_announced_with_their_time(monkeypatch, capsys):
     ],
 )  # fmt: skip
 def test_durations_are_those_of_people(seconds, text):
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -218,4 +222,4 @@ def test_durations_are_those_of_people(seconds, text):
     [(10, 30, ", about 60 s left"), (40, 40, ""), (0, 40, ""), (10, None, ""), (10, 0, "")],
 )
 def test_the_time_left_follows_from_the_speed_so_far(steps, total, text):
-    assert time_left(30.0, steps, total) == text
+    assert format_time_left(30.0, steps, total) == text

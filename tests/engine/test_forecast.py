@@ -19,7 +19,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.data.representation import fingerprint
 from resemblance.engine import memory
-from resemblance.engine.view_sizes import pair_bytes
+from resemblance.engine.view_sizes import pair_cache_bytes
 from resemblance.models.files import read_files
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
@@ -174,7 +174,7 @@ def test_memory_is_that_of_views_within_the_budget():
 def test_no_measure_keeps_a_matrix_of_all_pairs_of_many_samples():
     more = map(rs.get_measure, ("cka[kernel=rbf]", "rsa[compare=kendall]"))
     for m in (*rs.list_measures(), *more):
-        assert pair_bytes(m, 50_000, 128, 128) < 1e9, m.spec
+        assert pair_cache_bytes(m, 50_000, 128, 128) < 1e9, m.spec
 
 
 def test_what_does_not_fit_says_what_would(monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from resemblance import cli  # noqa: F401 - for other processes
-from resemblance.cli.executors import processes
+from resemblance.cli.executors import process_pool
 from resemblance.engine.memory import available_memory
 
 GB = 10**9
@@ -123,7 +123,7 @@ def pages_of_a_process(preparation: str) -> int:
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that gives memory back")
 def test_processes_of_ours_keep_the_memory_that_they_free():
-    with processes(2) as pool:
+    with process_pool(2) as pool:
         assert pool.submit(pages_taken).result() < 10
     assert pages_of_a_process("with pytest.raises(SystemExit): cli.app(['--version'])") < 10
     assert pages_of_a_process("") >= 10  # that of a user is left as it is

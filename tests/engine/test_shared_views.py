@@ -19,18 +19,18 @@ import pytest
 from scipy import sparse
 
 import resemblance as rs
-from resemblance.data.representation import Representation, comparing, values, view
+from resemblance.data.representation import Representation, pair_cache, view, working_values
 from resemblance.engine import shared_views
 from resemblance.engine.shared_views import (
-    Loan,
-    by_file,
-    lending,
-    lent_views,
-    opened,
-    pack,
-    stored,
-    take_views,
-    with_views,
+    SharedRepresentation,
+    attach_cache,
+    fill_cache,
+    load_shared,
+    serialize_cache,
+    share_by_files,
+    shared_cache,
+    with_filled_cache,
+    write_array,
 )
 
 MEASURES = (rs.cka, rs.get_measure("rsa"), rs.get_measure("pwcca"))
@@ -111,21 +111,21 @@ def arrays_in(value):
 
 
 def packed(x: Representation) -> np.ndarray:
-    return np.frombuffer(b"".join(pack(x)), np.uint8)
+    return np.frombuffer(b"".join(serialize_cache(x)), np.uint8)
 
 
 def again(x: Representation) -> Representation:
     """Return a representation of the same data that finds the views of another."""
-    return with_views(Representation(x.source, x.name), pickle.loads(pickle.dumps(packed(x))))
+    return attach_cache(Representation(x.source, x.name), pickle.loads(pickle.dumps(packed(x))))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_views_come_back_as_they_were(rng, order):
     x = Representation(np.asarray(rng.standard_normal((6, 4)), order=order), "x")
-    expected = [kinds(x), kinds(x, scale=2.0), of_source(x), values(x)]
+    expected = [kinds(x), kinds(x, scale=2.0), of_source(x), working_values(x)]
     y = again(x)
     x.forget()
-    result = [kinds(y), kinds(y, scale=2.0), of_source(y), values(y)]
+    result = [kinds(y), kinds(y, scale=2.0), of_source(y), working_values(y)]
     for a, b in zip(expected, result, strict=True):
         for one, other in zip(arrays_in(a), arrays_in(b), strict=True):
             assert (one.strides, one.dtype) == (other.strides, other.dtype) or not one.size
@@ -134,7 +134,7 @@ def test_views_come_back_as_they_were(rng, order):
     assert not result[0].protected.flags.writeable
     assert np.shares_memory(result[0].alias, result[0].plain)
     assert np.shares_memory(result[0].rows, result[0].plain)
-    assert np.shares_memory(values(y), y.source) == (order == "C")
+    assert np.shares_memory(working_values(y), y.source) == (order == "C")
     assert not np.shares_memory(result[0].plain, result[1].plain)
 
 
@@ -143,7 +143,7 @@ def test_memory_is_packed_once(rng):
     kinds(x)  # of the size of the source: plain, columns, constant, Fortran, the sparse one
     assert len(packed(x)) < 5 * x.source.nbytes
     plain = Representation(x.source)
-    values(plain)
+    working_values(plain)
     assert len(packed(plain)) < 1000
 
 
@@ -168,16 +168,16 @@ def test_all_measures_have_the_same_bits_with_packed_views(rng, shape):
     expected = values_of(x, y)
     for r in (x, y):
         r.forget()
-        take_views(r, ALL)
+        fill_cache(r, ALL)
     computed = set(x.views)
     lent = again(x), again(y)
     assert values_of(*lent) == expected
-    assert not {k for k in set(lent[0].views) - computed if k[0] is not values}
+    assert not {k for k in set(lent[0].views) - computed if k[0] is not working_values}
 
 
 def values_of(x, y):
     scores = {}
-    with comparing(x, y):
+    with pair_cache(x, y):
         for m in ALL:
             try:
                 scores[m.spec] = m.evaluate(x, y)
@@ -190,13 +190,13 @@ def values_of(x, y):
 
 
 def test_a_loan_travels_as_paths_and_is_the_same_for_all_that_open_it(x, tmp_path):
-    loan, before, end = by_file(x, MEASURES, tmp_path)
+    loan, before, end = share_by_files(x, MEASURES, tmp_path)
     assert len(pickle.dumps(loan)) < 2000
     for call in before:
         call.function(*call.arguments)
     (file,) = tmp_path.glob("*.views")
     content = file.read_bytes()
-    first, second = (opened(pickle.loads(pickle.dumps(loan))) for _ in "ab")
+    first, second = (load_shared(pickle.loads(pickle.dumps(loan))) for _ in "ab")
     np.testing.assert_array_equal(first.source, x.source)
     assert (first.name, first.ids, first.dtype) == (x.name, x.ids, x.dtype)
     for m in MEASURES:
@@ -224,32 +224,32 @@ def test_a_file_is_mapped_again_without_its_header(rng, tmp_path, order):
 
 
 def test_other_loans(x, tmp_path):
-    lent = opened(pickle.loads(pickle.dumps(lent_views(x, MEASURES))))
+    lent = load_shared(pickle.loads(pickle.dumps(with_filled_cache(x, MEASURES))))
     for m in MEASURES:
         assert m.evaluate(lent, lent) == m.evaluate(x, x)
-    assert opened(x) is not x
-    assert opened(Loan(x, MEASURES, None)) is x
+    assert load_shared(x) is not x
+    assert load_shared(SharedRepresentation(x, MEASURES, None)) is x
     constant = Representation(np.ones((30, 5)), "c")
-    loan, _, _ = by_file(constant, MEASURES, tmp_path)
+    loan, _, _ = share_by_files(constant, MEASURES, tmp_path)
     for _ in "ab":  # a measure that fails leaves the views of the others
         with pytest.raises(rs.Undefined, match="'c' is constant"):
-            rs.cka.evaluate(opened(loan), opened(loan))
-    on_file = stored(x, tmp_path / "x")
-    assert by_file(on_file, MEASURES, tmp_path)[0].representation is on_file
+            rs.cka.evaluate(load_shared(loan), load_shared(loan))
+    on_file = write_array(x, tmp_path / "x")
+    assert share_by_files(on_file, MEASURES, tmp_path)[0].representation is on_file
 
 
 def test_a_full_disk_costs_time_only(x, arrays, tmp_path, monkeypatch):
-    loan, _, _ = by_file(x, MEASURES, tmp_path)
+    loan, _, _ = share_by_files(x, MEASURES, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(shared_views, "pack", full)
-        y = opened(loan)
+        patch.setattr(shared_views, "serialize_cache", full)
+        y = load_shared(loan)
     assert rs.cka.evaluate(y, y) == pytest.approx(1)
     assert not loan.views.exists()
     expected = rs.compare(arrays, measures="cka", progress=False)
     folder = tmp_path / "of arrays"
     folder.mkdir()
     with monkeypatch.context() as patch, fork_pool() as pool:
-        patch.setattr(shared_views, "stored", full)
+        patch.setattr(shared_views, "write_array", full)
         options = {"executor": pool, "tile": 2, "spill": folder, "progress": False}
         result = rs.compare(arrays, measures="cka", **options)
     np.testing.assert_array_equal(result["cka"], expected["cka"])
@@ -260,40 +260,40 @@ def test_a_full_disk_costs_time_only(x, arrays, tmp_path, monkeypatch):
 
 
 def leftovers(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.glob(f"{shared_views.PREFIX}-*"))
+    return sorted(p.name for p in folder.glob(f"{shared_views.SHARED_FOLDER_PREFIX}-*"))
 
 
 def test_the_folder_is_private_and_is_removed(tmp_path):
-    with ProcessPoolExecutor(1) as pool, lending(pool, tmp_path, 0):
+    with ProcessPoolExecutor(1) as pool, shared_cache(pool, tmp_path, 0):
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
         assert str(os.getpid()) in folder.name.split("-")
     assert leftovers(tmp_path) == []
-    with pytest.raises(KeyboardInterrupt), lending(Executor(), tmp_path, 0):
+    with pytest.raises(KeyboardInterrupt), shared_cache(Executor(), tmp_path, 0):
         raise KeyboardInterrupt
     assert leftovers(tmp_path) == []
 
 
 def test_only_executors_with_processes_here_get_a_folder_by_themselves(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_views, "IN_MEMORY", tmp_path)
-    with ProcessPoolExecutor(1) as pool, lending(pool, None, 0):
+    monkeypatch.setattr(shared_views, "SHARED_MEMORY_FOLDER", tmp_path)
+    with ProcessPoolExecutor(1) as pool, shared_cache(pool, None, 0):
         assert len(leftovers(tmp_path)) == 1
         for executor, spill in ((pool, False), (None, None), (Executor(), None)):
-            with lending(executor, spill, 0) as views:
+            with shared_cache(executor, spill, 0) as views:
                 assert views is None
     for spill, problem in {
         "/nowhere": "spill='/nowhere' is not a folder; make it first",
         "/proc": "cannot be written to /proc .*; name another folder by spill=",
     }.items():
-        with pytest.raises(ValueError, match=problem), lending(Executor(), spill, 0):
+        with pytest.raises(ValueError, match=problem), shared_cache(Executor(), spill, 0):
             pass
 
 
 KILLED = """
 import os, signal, sys
 from concurrent.futures import Executor
-from resemblance.engine.shared_views import lending
-with lending(Executor(), sys.argv[1], 0):
+from resemblance.engine.shared_views import shared_cache
+with shared_cache(Executor(), sys.argv[1], 0):
     if len(sys.argv) > 2:
         os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -307,7 +307,9 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
     assert run(tmp_path, "kill") == -signal.SIGKILL
     (left,) = leftovers(tmp_path)
     elsewhere = tmp_path / left.replace(socket.gethostname(), "another-machine")
-    alive = tmp_path / f"{shared_views.PREFIX}-{socket.gethostname()}-{os.getpid()}-abc"
+    alive = (
+        tmp_path / f"{shared_views.SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-abc"
+    )
     for folder in (elsewhere, alive):
         folder.mkdir()
     assert run(tmp_path) == 0
@@ -348,7 +350,7 @@ def test_each_view_is_computed_once(arrays, executor, tile, tmp_path, monkeypatc
 def test_only_what_there_is_room_for_is_lent(arrays, room, tmp_path, monkeypatch):
     monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
     size = 8 * 40 * (2 * 6 + 1) * room  # of files for an array and its views
-    monkeypatch.setattr(shared_views, "_room", lambda folder: size)
+    monkeypatch.setattr(shared_views, "_free_bytes", lambda folder: size)
     del arrays["wide"]
     with fork_pool() as pool:
         options = {"executor": pool, "tile": 1, "spill": tmp_path, "progress": False}

@@ -7,11 +7,11 @@ import pytest
 from factories.measures import declared
 
 import resemblance as rs
-from resemblance.base.arrays import epsilon, root, row_blocks
-from resemblance.data.representation import Representation, is_copied, values
-from resemblance.engine.view_sizes import group_measures, pair_bytes, views_used
-from resemblance.engine.work import tiles
-from resemblance.intermediates.distances import distance_matrix, rdm
+from resemblance.base.arrays import epsilon, row_blocks, safe_sqrt
+from resemblance.data.representation import Representation, needs_copy, working_values
+from resemblance.engine.view_sizes import group_measures, intermediates_used, pair_cache_bytes
+from resemblance.engine.work import split_into_blocks
+from resemblance.intermediates.distances import condensed_rdm, distance_matrix
 from resemblance.intermediates.points import preshape
 
 MEASURES = ("procrustes", "cka", "pwcca", "aligned_cosine", "distance_correlation")
@@ -35,20 +35,23 @@ def test_planned_bytes_are_those_of_distinct_memory(name, shape, dtype, copied):
     x, y = (Representation(rng.standard_normal(shape).astype(dtype)) for _ in range(2))
     m = rs.get_measure(name)
     m.evaluate(x, y)
-    planned = sum(views_used(m, *shape, copied).values())
+    planned = sum(intermediates_used(m, *shape, copied).values())
     assert planned == pytest.approx(held(x), rel=0.03)
-    assert planned <= sum(views_used(m, *shape, apart=True).values())
+    assert planned <= sum(intermediates_used(m, *shape, apart=True).values())
 
 
 def test_names_of_the_same_array_are_counted_once():
     n, d = 1000, 100
     array = 8 * n * d
-    plain, copied = (sum(views_used(rs.cka, n, d, c).values()) for c in (False, True))
-    apart = sum(views_used(rs.cka, n, d, apart=True).values())
+    plain, copied = (sum(intermediates_used(rs.cka, n, d, c).values()) for c in (False, True))
+    apart = sum(intermediates_used(rs.cka, n, d, apart=True).values())
     assert copied - plain == array  # the values are a copy of data in float32
     assert apart - copied >= array  # the pre-shape is the array in unit size
-    assert pair_bytes(rs.cka, n, d, d) - pair_bytes(rs.cka, n, d, d, copied=False) == 2 * array
-    assert pair_bytes(rs.cka, n, d, d) < 2 * apart
+    assert (
+        pair_cache_bytes(rs.cka, n, d, d) - pair_cache_bytes(rs.cka, n, d, d, copied=False)
+        == 2 * array
+    )
+    assert pair_cache_bytes(rs.cka, n, d, d) < 2 * apart
 
 
 def test_a_sample_of_the_rows_is_not_the_array():
@@ -59,7 +62,9 @@ def test_a_sample_of_the_rows_is_not_the_array():
             first_rows(r, sample=min(sample, r.shape[0]))
         return 0.0
 
-    few, many = (sum(views_used(sampled, n, 10, copied=False).values()) for n in (400, 4000))
+    few, many = (
+        sum(intermediates_used(sampled, n, 10, copied=False).values()) for n in (400, 4000)
+    )
     assert few == 0
     assert many == 8 * 500 * 10
 
@@ -82,25 +87,29 @@ def first_rows(x, sample):
 )
 def test_values_that_are_copied_are_known_before_they_are_computed(source):
     x = Representation(source)
-    assert is_copied(x) == (not np.shares_memory(values(x), x.source))
+    assert needs_copy(x) == (not np.shares_memory(working_values(x), x.source))
 
 
 def test_tensors_that_are_copied_are_known():
     import torch
 
     plain = torch.ones(4, 3, dtype=torch.float64)
-    assert not is_copied(Representation(plain))
-    assert is_copied(Representation(plain.float()))
-    assert is_copied(Representation(plain.new_ones(3, 4).T))
+    assert not needs_copy(Representation(plain))
+    assert needs_copy(Representation(plain.float()))
+    assert needs_copy(Representation(plain.new_ones(3, 4).T))
 
 
 def test_tiles_are_taller_where_memory_is_shared():
     measures = [rs.get_measure(name) for name in MEASURES[:4]]
     rows = {}
     for apart in (False, True):
-        views = {m: views_used(m, 2000, 256, copied=False, apart=apart) for m in measures}
+        views = {m: intermediates_used(m, 2000, 256, copied=False, apart=apart) for m in measures}
         groups = group_measures(views, 2000, 50, 10**9)
-        blocks = [(group, *tile) for group, size in groups for tile in tiles(size, 50, None, 10**9)]
+        blocks = [
+            (group, *tile)
+            for group, size in groups
+            for tile in split_into_blocks(size, 50, None, 10**9)
+        ]
         rows[apart] = len({(group, block.start) for group, block, _ in blocks})
     assert rows[False] < rows[True]
 
@@ -152,8 +161,8 @@ def test_squares_computed_once_change_no_bit(n, precision, kind):
     x = Representation(points, dtype=precision)
     squares = distances_block_by_block(preshape(x))
     above = distances_block_by_block(preshape(x), is_above=True)
-    assert np.array_equal(distance_matrix(preshape(x)), root(squares))
+    assert np.array_equal(distance_matrix(preshape(x)), safe_sqrt(squares))
     size_of_squares = epsilon(points) * np.square(preshape(x)).sum(axis=1).max()
-    assert np.allclose(rdm(x, "sqeuclidean"), above, rtol=0, atol=16 * size_of_squares)
-    assert np.array_equal(rdm(x, "euclidean"), root(rdm(x, "sqeuclidean")))
-    assert np.array_equal(rdm(x, "euclidean") == 0, above == 0)
+    assert np.allclose(condensed_rdm(x, "sqeuclidean"), above, rtol=0, atol=16 * size_of_squares)
+    assert np.array_equal(condensed_rdm(x, "euclidean"), safe_sqrt(condensed_rdm(x, "sqeuclidean")))
+    assert np.array_equal(condensed_rdm(x, "euclidean") == 0, above == 0)

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from resemblance.engine.workers import (
-    ATTEMPTS,
-    Call,
+    MAX_CALL_ATTEMPTS,
     LostWorkerError,
+    WorkerCall,
     WorkerPool,
-    run,
-    shares_files,
-    workers_of,
+    count_workers,
+    is_on_this_machine,
+    run_calls,
 )
 
 
@@ -61,14 +61,14 @@ def failing(folder, name):
 
 
 def calls(folder, **functions):
-    return [Call(name, function, (folder, name)) for name, function in functions.items()]
+    return [WorkerCall(name, function, (folder, name)) for name, function in functions.items()]
 
 
 def test_what_a_killed_worker_had_is_done_again_by_a_new_one(pool, tmp_path):
     functions = dict.fromkeys("bcdef", undisturbed)
     said = []
     todo = calls(tmp_path, a=killed_at_first, **functions, g=killed_at_first)
-    done = {call.name: future.result() for call, future in run(todo, pool, said.append)}
+    done = {call.name: future.result() for call, future in run_calls(todo, pool, said.append)}
     assert done == {name: name for name in "abcdefg"}
     assert 1 <= len(said) <= 2
     assert "a worker ended before its work was done" in said[0]
@@ -80,22 +80,22 @@ def test_what_a_killed_worker_had_is_done_again_by_a_new_one(pool, tmp_path):
 def test_a_call_that_kills_every_worker_is_named_after_all_others_are_done(pool, tmp_path):
     functions = dict.fromkeys("abce", undisturbed)
     todo = calls(tmp_path, killer=always_killed, **functions, second=always_killed)
-    done = list(run(todo, pool, lambda line: None))
+    done = list(run_calls(todo, pool, lambda line: None))
     assert {call.name for call, _ in done[:4]} == set("abce")
     for call, future in done[4:]:
         with pytest.raises(LostWorkerError, match=f"^{call.name}: its worker ended .* 3 times"):
             future.result()
-        assert len((tmp_path / call.name).read_text()) == ATTEMPTS
+        assert len((tmp_path / call.name).read_text()) == MAX_CALL_ATTEMPTS
     assert len(done) == 6
 
 
 def test_a_pool_that_was_killed_while_idle_is_replaced(pool, tmp_path):
-    (first,) = run(calls(tmp_path, a=undisturbed), pool)
+    (first,) = run_calls(calls(tmp_path, a=undisturbed), pool)
     assert first[1].result() == "a"
     for process in list(pool.pool._processes.values()):
         process.kill()  # the pool may have ended it already, with the first
         process.join()
-    (again,) = run(calls(tmp_path, b=undisturbed), pool, lambda line: None)
+    (again,) = run_calls(calls(tmp_path, b=undisturbed), pool, lambda line: None)
     assert again[1].result() == "b"
 
 
@@ -104,13 +104,13 @@ def test_a_pool_of_the_caller_is_replaced_for_this_run(tmp_path):
     with ProcessPoolExecutor(2, get_context("fork"), **settings) as pool:
         todo = calls(tmp_path, a=killed_at_first, b=from_initializer, c=always_killed)
         with pytest.warns(UserWarning, match="a worker ended before its work was done.* again: "):
-            done = {call.name: future for call, future in run(todo, pool)}
+            done = {call.name: future for call, future in run_calls(todo, pool)}
         assert done["a"].result() == "a"
         assert done["b"].result() == "set"
         with pytest.raises(LostWorkerError, match=r"^c: .* 3 times"):
             done["c"].result()
         again = calls(tmp_path, d=from_initializer)  # with a pool that is broken from the start
-        ((_, future),) = run(again, pool, lambda line: None)
+        ((_, future),) = run_calls(again, pool, lambda line: None)
         assert future.result() == "set"
     assert not active_children()
 
@@ -126,10 +126,10 @@ def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
     def todo():
         for i in range(40):
             taken.append(i)
-            yield Call(str(i), undisturbed, (tmp_path, str(i)))
+            yield WorkerCall(str(i), undisturbed, (tmp_path, str(i)))
 
     with kind(2) as pool:
-        outcomes = run(todo(), pool)
+        outcomes = run_calls(todo(), pool)
         next(outcomes)
         assert len(taken) <= 5
         assert len(list(outcomes)) == 39
@@ -139,7 +139,7 @@ def test_calls_are_taken_when_there_is_a_worker_for_them(tmp_path, kind):
 def test_an_error_of_a_call_is_its_own(pool, tmp_path):
     for executor in (None, pool):
         todo = calls(tmp_path, a=undisturbed, b=failing)
-        outcomes = {call.name: future for call, future in run(todo, executor)}
+        outcomes = {call.name: future for call, future in run_calls(todo, executor)}
         assert outcomes["a"].result() == "a"
         with pytest.raises(ZeroDivisionError, match="b"):
             outcomes["b"].result()
@@ -164,22 +164,22 @@ class Scheduler:
 
 
 def test_a_call_that_dask_gave_up_is_named(tmp_path):
-    ((_, future),) = run(calls(tmp_path, a=undisturbed), Scheduler())
+    ((_, future),) = run_calls(calls(tmp_path, a=undisturbed), Scheduler())
     with pytest.raises(LostWorkerError, match=r"^a: its worker ended"):
         future.result()
 
 
 def test_an_executor_says_how_many_workers_it_has(pool):
-    assert workers_of(pool) == 2
-    assert workers_of(ThreadPoolExecutor(7)) == 7
-    assert workers_of(Scheduler([4, 4, 2])) == 10
-    assert workers_of(Scheduler([], planned=range(30))) == 30
-    assert workers_of(Scheduler()) == 1
-    assert workers_of(object()) == os.cpu_count()
+    assert count_workers(pool) == 2
+    assert count_workers(ThreadPoolExecutor(7)) == 7
+    assert count_workers(Scheduler([4, 4, 2])) == 10
+    assert count_workers(Scheduler([], planned=range(30))) == 30
+    assert count_workers(Scheduler()) == 1
+    assert count_workers(object()) == os.cpu_count()
 
 
 def test_only_workers_on_this_machine_share_its_files(pool):
-    assert shares_files(pool)
-    assert shares_files(ThreadPoolExecutor(1))
-    assert not shares_files(Scheduler())
-    assert not shares_files(None)
+    assert is_on_this_machine(pool)
+    assert is_on_this_machine(ThreadPoolExecutor(1))
+    assert not is_on_this_machine(Scheduler())
+    assert not is_on_this_machine(None)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.bench.packs import Manifest, PackedFile, opening, verify, write_pack
-from resemblance.bench.packs.archive import MANIFEST, manifest_text
+from resemblance.bench.packs.archive import MANIFEST_FILE, manifest_text
 
 TEXT = b'{"accuracy": 0.5}'
 
@@ -42,8 +42,8 @@ def write_mini(folder: Path, target: Path, version: int = 1, **more: Any) -> Pat
 
 def ship(folder: Path, version: int = 1, **more: Any) -> opening.KnownPack:
     """Pack a folder where the library has the packs that ship, and list it there."""
-    archive = write_mini(folder, opening.SHIPPED, version, **more)
-    manifest, index = verify(archive), opening.SHIPPED / "index.json"
+    archive = write_mini(folder, opening.SHIPPED_PACKS_FOLDER, version, **more)
+    manifest, index = verify(archive), opening.SHIPPED_PACKS_FOLDER / "index.json"
     about = (manifest.name, version, manifest.suite, manifest.about)
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     pack = opening.KnownPack(*about, digest, archive.stat().st_size, manifest.sha256)
@@ -88,7 +88,7 @@ def tar_of(entries: list[Entry]) -> bytes:
 def write_archive(target: Path, manifest: Manifest | bytes, entries: list[Entry]) -> Path:
     """Write an archive that begins with a manifest, or with bytes in its place."""
     text = manifest if isinstance(manifest, bytes) else manifest_text(manifest).encode()
-    target.write_bytes(lzma.compress(tar_of([Entry(MANIFEST, text), *entries])))
+    target.write_bytes(lzma.compress(tar_of([Entry(MANIFEST_FILE, text), *entries])))
     return target
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import resemblance as rs
 from resemblance.bench.ranking import Board, MeasureCard, PackScores, ScoredCell, board_of
-from resemblance.bench.ranking.scoring import card_of
+from resemblance.bench.ranking.scoring import measure_card
 from resemblance.catalogue import get_measure
 from resemblance.contracts._measure import Measure
 
@@ -69,7 +69,7 @@ Score = Callable[[str, str, str, str], float | None]  # of a measure, suite, tes
 
 def cards(specs: Sequence[str] = SPECS) -> list[MeasureCard]:
     """The cards of measures of the catalogue, with what scores are drawn by."""
-    return [card_of(get_measure(spec)) for spec in specs]
+    return [measure_card(get_measure(spec)) for spec in specs]
 
 
 def scores_of(
@@ -103,7 +103,7 @@ def board(score: Score, measures: Iterable[Measure] | None = None) -> Board:
                 ScoredCell(*cell, value, reason="" if value is not None else "it failed")
                 for cell, value in zip(cells, values)
             )
-            scores.append(_on_pack(f"{suite}-compact@1", suite, card_of(m), scored))
+            scores.append(_on_pack(f"{suite}-compact@1", suite, measure_card(m), scored))
     return board_of(scores)
 
 

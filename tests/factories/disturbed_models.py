@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from resemblance.bench.stability import alarms
-from resemblance.bench.stability.alarms import DisturbedCopy, DisturbedModel, loss_p_value
+from resemblance.bench.stability.alarms import PerturbedCopy, PerturbedModel, loss_p_value
 from resemblance.catalogue import get_measures
 
-WATCHED = get_measures([alarms.RDM, alarms.CKA, alarms.PROCRUSTES, alarms.SQUARED])
+WATCHED = get_measures(
+    [alarms.RDM_SPEARMAN, alarms.DEBIASED_CKA, alarms.ROOT_PROCRUSTES, alarms.SQUARED_PROCRUSTES]
+)
 PLAN = {
     "noise": [k / 20 for k in range(11)],
     "rounding": [8, 2],
@@ -19,15 +21,15 @@ KINDS = (("noise", 0), ("noise", 1), ("rounding", 0), ("adapters", 0), ("shuffle
 def world(rdm, cka, root):
     """Models for which measures are functions of α, and accuracy falls from α = 0.3 on."""
     specs = {
-        alarms.RDM: rdm,
-        alarms.CKA: cka,
-        alarms.PROCRUSTES: root,
-        alarms.SQUARED: lambda a: root(a) ** 2,
+        alarms.RDM_SPEARMAN: rdm,
+        alarms.DEBIASED_CKA: cka,
+        alarms.ROOT_PROCRUSTES: root,
+        alarms.SQUARED_PROCRUSTES: lambda a: root(a) ** 2,
     }
     unchanged = {m: of(0.0) for m, of in specs.items()}
     points = [copy(kind, draw, at, specs) for kind, draw in KINDS for at in PLAN[kind]]
     names = [f"vision/digits/resnet/normal/seed{seed}" for seed in range(3)]
-    return [DisturbedModel(name, 0.9, tuple(points), dict(unchanged)) for name in names]
+    return [PerturbedModel(name, 0.9, tuple(points), dict(unchanged)) for name in names]
 
 
 def copy(kind, draw, level, specs):
@@ -37,7 +39,7 @@ def copy(kind, draw, level, specs):
     lost = round(100 * max(0.0, x - 0.25))
     values = {m: of(x) for m, of in specs.items()}
     loss, p = round(lost / 100, 12), loss_p_value(lost, 0)
-    return DisturbedCopy(kind, draw, str(level), level, loss, p, values, dict(values))
+    return PerturbedCopy(kind, draw, str(level), level, loss, p, values, dict(values))
 
 
 def changed(models, change):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import resemblance as rs
-from resemblance.comparison.comparison import Comparison, info_of
-from resemblance.comparison.scores import Matrix
+from resemblance.comparison.comparison import Comparison, measure_info
+from resemblance.comparison.scores import ScoreMatrix
 from resemblance.inference import Evidence, NullCells, PartCells
-from resemblance.inference.nulls import EXACT
-from resemblance.report.comparing.stats import is_square
+from resemblance.inference.nulls import EXACT_MOMENTS
+from resemblance.report.comparing.stats import is_all_pairs_of_one_list
 from resemblance.significance.orders import design_of
 
 N = 40
@@ -30,8 +30,8 @@ def made_comparison(values, rows, columns=None, seconds=1.0) -> Comparison:
     """A comparison with these values by measure, as if they had been computed."""
     rows = tuple(rows)
     sides = rows, tuple(columns or rows)
-    infos = tuple(info_of(rs.get_measure(m)) for m in values)
-    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
+    infos = tuple(measure_info(rs.get_measure(m)) for m in values)
+    matrices = {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
     for matrix, table in zip(matrices.values(), values.values(), strict=True):
         matrix.values[:], matrix.seconds = table, seconds
         places = map(tuple, np.argwhere(np.isnan(matrix.values)).tolist())
@@ -69,7 +69,7 @@ def made_evidence(
         nulls[info.spec] = _null(comparison, info, design, chance, info.spec in exact)
         noise = np.random.default_rng(1).standard_normal((*values.shape, 20))
         parts[info.spec] = PartCells(kind, values[..., None] + 0.01 * noise)
-    return Evidence(comparison, design, level, nulls, parts, is_square(comparison))
+    return Evidence(comparison, design, level, nulls, parts, is_all_pairs_of_one_list(comparison))
 
 
 def _null(comparison, info, design, chance, is_exact):
@@ -79,7 +79,7 @@ def _null(comparison, info, design, chance, is_exact):
     middle = np.where(np.isnan(values), np.nan, worst + sign * chance)
     noise = np.random.default_rng(0).standard_normal((*values.shape, design.total))
     drawn = middle[..., None] + 0.05 * noise
-    if is_square(comparison):
+    if is_all_pairs_of_one_list(comparison):
         np.fill_diagonal(middle, np.nan)
         drawn[np.diag_indices(len(values))] = np.nan
         drawn = np.where(info.symmetric, (drawn + drawn.swapaxes(0, 1)) / 2, drawn)
@@ -91,6 +91,6 @@ def _null(comparison, info, design, chance, is_exact):
     if is_exact:
         p = np.where(p <= design.attainable, 1e-4, p)
         drawn = drawn[..., :0]
-    words = EXACT if is_exact else design.words
+    words = EXACT_MOMENTS if is_exact else design.words
     how = tuple(tuple("" if np.isnan(p) else words for p in row) for row in p)
     return NullCells(middle, spread, p, drawn, how, values)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from resemblance.comparison.store import checksum_of
+from resemblance.comparison.store import row_checksum
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -32,7 +32,7 @@ def forging(path: Path) -> Iterator[sqlite3.Connection]:
     """Yield a connection to a file of scores; what it changes gets the checksums of the program."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         yield connection
-        connection.create_function("of_row", -1, checksum_of)
+        connection.create_function("of_row", -1, row_checksum)
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for table, row in (("scores", ROW), ("header", "description")):
             if table in tables:

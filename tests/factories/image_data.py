@@ -13,9 +13,9 @@ import numpy as np
 from PIL import Image
 
 from resemblance.base.rng import generator
-from resemblance.bench.training.vision.data import WNIDS
-from resemblance.bench.training.vision.pretrained import FOLDERS
-from resemblance.models.transformer_files import silent
+from resemblance.bench.training.vision.data import IMAGENET100_CLASSES
+from resemblance.bench.training.vision.pretrained import VIT_FOLDERS
+from resemblance.models.transformer_files import silence_transformers
 
 
 class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]
@@ -70,11 +70,11 @@ def make_imagenet100(data: Path, train: int = 2, val: int = 1) -> Path:
     for part, count in (("train", train), ("val", val)):
         labels = np.arange(100).repeat(count)
         for i, (label, image) in enumerate(zip(labels, class_images(labels, 40, part))):
-            place = folder / part / WNIDS[label]
+            place = folder / part / IMAGENET100_CLASSES[label]
             place.mkdir(parents=True, exist_ok=True)
             # Neither square nor all of one size
             Image.fromarray(image[: 40 - i % 5, : 36 + i % 3]).save(
-                place / f"{WNIDS[label]}_{i}.JPEG", format="JPEG"
+                place / f"{IMAGENET100_CLASSES[label]}_{i}.JPEG", format="JPEG"
             )
     return folder
 
@@ -85,7 +85,7 @@ def make_vit(data: Path, architecture: str, layers: int = 7) -> Path:
     import torch
     from transformers import ViTConfig, ViTModel
 
-    folder = data / "vision" / "models" / FOLDERS[architecture]
+    folder = data / "vision" / "models" / VIT_FOLDERS[architecture]
     config = ViTConfig(
         hidden_size=16,
         num_hidden_layers=layers,
@@ -94,7 +94,7 @@ def make_vit(data: Path, architecture: str, layers: int = 7) -> Path:
         image_size=64,
         patch_size=32,
     )
-    with torch.random.fork_rng(devices=[]), silent():
+    with torch.random.fork_rng(devices=[]), silence_transformers():
         torch.manual_seed(0)
         ViTModel(config, add_pooling_layer=True).save_pretrained(folder)
     return folder

@@ -47,10 +47,10 @@ def _receive(master: int, received: list[bytes]) -> None:
 
 def emitted(content: Any, kind: str) -> str:
     """Return what a command writes of a result into a file of this format."""
-    from resemblance.report.output import emit
+    from resemblance.report.output import write_output
 
     with tempfile.TemporaryDirectory() as folder:
-        emit(content, kind, Path(folder) / "written")
+        write_output(content, kind, Path(folder) / "written")
         return (Path(folder) / "written").read_text(encoding="utf-8")
 
 

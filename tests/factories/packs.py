@@ -9,11 +9,11 @@ import numpy as np
 
 from resemblance.bench.manifolds.clouds import CloudCase
 from resemblance.bench.packs import Pack, open_pack, write_pack
-from resemblance.bench.pinned import cells_with_scores, pack_content
+from resemblance.bench.pinned import pack_content, tasks_with_scores
 from resemblance.bench.ranking import score, write_scores
 from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
 from resemblance.data.subject import Subject
-from resemblance.sections.codec import encode
+from resemblance.sections.codec import encode_value
 
 MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")
 N = 36  # samples
@@ -55,7 +55,7 @@ def manifolds_pack(folder: Path, version: int = 1) -> Pack:
             mixed = reference @ (np.eye(3) + i * g.standard_normal((3, 3)))
             np.save(place / f"{i}.npy", mixed + (i + 1) / 4 * g.standard_normal((N, 3)))
         case = CloudCase(shape, N, 2, 0, tuple(map(float, next(iter(experiments.values())))))
-        documents.append({"case": encode(case), "variants": about})
+        documents.append({"case": encode_value(case), "variants": about})
     return _written(content, folder, "manifolds", {"clouds": documents}, version)
 
 
@@ -88,7 +88,7 @@ def _written(content: Path, folder: Path, suite: str, facts: dict, version: int)
     options = {"name": f"{suite}-tiny", "version": version, "suite": suite, "about": "tiny"}
     write_pack(content, folder / "first", facts=facts, **options)
     first = open_pack(next((folder / "first").glob(f"{suite}*@{version}*")), cache=folder / "first")
-    cells = list(map(list, cells_with_scores(suite, pack_content(first))))
+    cells = list(map(list, tasks_with_scores(suite, pack_content(first))))
     write_pack(content, folder, facts={**facts, "cells": cells}, **options)
     return open_pack(folder / f"{suite}-tiny@{version}.tar.xz", cache=folder / "cache")
 

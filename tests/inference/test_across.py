@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 
 import resemblance as rs
-from resemblance.inference.fitting import fitting_of
+from resemblance.inference.fitting import build_rsa_model_fit
 
 COSINE = "rsa[rdm=sqeuclidean,compare=cosine]"
 PEARSON = "rsa[rdm=sqeuclidean,compare=pearson]"
@@ -199,7 +199,7 @@ def test_fitted_models_are_those_of_the_definition(subtests: Any) -> None:
 
 
 def test_weights_have_the_largest_cosine(subtests: Any) -> None:
-    from resemblance.inference.fitting import fitted
+    from resemblance.inference.fitting import nonnegative_cosine_weights
 
     rng = np.random.default_rng(0)
     parts, targets = rng.random((5, 30)) - 0.2, rng.random((4, 30)) - 0.2
@@ -219,10 +219,10 @@ def test_weights_have_the_largest_cosine(subtests: Any) -> None:
     others = {"weights": random, "one": np.eye(5), "neighbours": np.concatenate(pairs)}
     for fit, choices in others.items():
         with subtests.test(fit):
-            best = np.diagonal(cosines(fitted(parts, targets, fit)))
+            best = np.diagonal(cosines(nonnegative_cosine_weights(parts, targets, fit)))
             assert (best >= cosines(choices).max(axis=0) - 1e-12).all()
-    assert not fitted(np.ones((2, 3)), -np.ones((1, 3)), "weights").any()
-    twice = fitted(parts[[0, 0]], parts[:1], "weights")
+    assert not nonnegative_cosine_weights(np.ones((2, 3)), -np.ones((1, 3)), "weights").any()
+    twice = nonnegative_cosine_weights(parts[[0, 0]], parts[:1], "weights")
     assert twice.sum() == pytest.approx(1)
 
 
@@ -562,7 +562,7 @@ def test_scores_by_pairs_are_those_of_all_where_no_pair_is_missing() -> None:
         of_models = [*parts, parts[0]]
         sizes = [len(parts), 1]
         called = rs.get_measure(measure)
-        fitting = fitting_of(called, given[:count], of_models, sizes, "weights", folds)
+        fitting = build_rsa_model_fit(called, given[:count], of_models, sizes, "weights", folds)
         for seen, shown in (folds, folds[::-1]):
             expected = fitting._on_fold(shown, np.arange(0))
             assert fitting._on_pairs(seen, shown) == pytest.approx(expected, abs=1e-12)

@@ -16,15 +16,15 @@ import pytest
 from scipy.stats import t
 
 import resemblance as rs
-from resemblance.comparison.store import Store
+from resemblance.comparison.store import ScoreFile
 from resemblance.data.representation import fingerprint
 from resemblance.inference import BiasedDifferenceWarning
-from resemblance.inference.intervals import parts_of
-from resemblance.inference.nulls import EXACT, FIXED, SMALLEST
-from resemblance.report.of_comparison import result_of
-from resemblance.report.output import as_json
+from resemblance.inference.intervals import interval_parts
+from resemblance.inference.nulls import EXACT_MOMENTS, MIN_TRUSTED_EXACT_P, PAIRING_INDEPENDENT
+from resemblance.report.of_comparison import result_from_comparison
+from resemblance.report.output import content_to_json
 from resemblance.report.terminal import evidence_tables
-from resemblance.significance.multiple_testing import holm
+from resemblance.significance.multiple_testing import holm_adjust
 
 N = 48
 MEASURES = ["cka", "cycle_knn", "mean_cca", "imd", "cka[estimator=debiased]"]
@@ -94,10 +94,10 @@ def test_a_saved_result_is_read_and_continued(square, tmp_path):
     path = tmp_path / "evidence.db"
     assert_same(square, computed(save=path))
     assert_same(square, rs.load_evidence(path))
-    with Store(path) as store:
+    with ScoreFile(path) as store:
         before = store.count()
     assert_same(square, computed(save=path))
-    with Store(path) as store:
+    with ScoreFile(path) as store:
         assert store.count() == before
     copied = tmp_path / "copy.db"
     square.save(copied)
@@ -155,7 +155,7 @@ def _draws(path: Path) -> set[tuple[str, int]]:
         return set()
     names = [fingerprint(rs.Representation(a)) for a in three().values()]
     try:
-        with Store(path, read_only=True) as store:
+        with ScoreFile(path, read_only=True) as store:
             columns = store.columns(names, by_inference=True)
             draws = [(c, c.kind.rpartition(" from ")) for c in columns]
             return {
@@ -196,7 +196,7 @@ def test_a_symmetric_measure_has_symmetric_matrices(square):
 
 
 def test_a_measure_that_ignores_the_pairing_says_so(square):
-    assert square.how("imd") == FIXED
+    assert square.how("imd") == PAIRING_INDEPENDENT
     for table in (square.chance, square.spread, square.p, square.adjusted, square.above_chance):
         assert np.isnan(table("imd")).all()
     of_imd = [f for f in square.failures if f.measure == "imd" and f.reason.startswith("no chance")]
@@ -265,9 +265,9 @@ def test_adjusted_p_values_are_never_smaller(square):
         tested = ~np.isnan(square.p(m.spec))
         assert (square.adjusted(m.spec) >= square.p(m.spec))[tested].all()
         assert (square.fdr(m.spec) >= square.p(m.spec) - 1e-12)[tested].all()
-    assert square.how("cka") == EXACT
+    assert square.how("cka") == EXACT_MOMENTS
     above = np.triu_indices(3, 1)  # each pair is one test of three
-    expected = np.fmax(holm(square.nulls["cka"].p[above]), SMALLEST)
+    expected = np.fmax(holm_adjust(square.nulls["cka"].p[above]), MIN_TRUSTED_EXACT_P)
     np.testing.assert_allclose(square.adjusted("cka")[above], expected)
     p = square.p("cycle_knn")[~np.eye(3, dtype=bool)]
     rates = [min(1, *(q * 6 / (p <= q).sum() for q in p if q >= one)) for one in p]
@@ -293,7 +293,7 @@ def test_exact_moments_agree_with_orders():
     drawn = computed(exact=False, draws=1999, measures=["cka"])
     exact = computed(measures=["cka"])
     off = ~np.eye(3, dtype=bool)
-    assert exact.how("cka") == EXACT
+    assert exact.how("cka") == EXACT_MOMENTS
     assert "1999 orders" in drawn.how("cka")
     error = drawn.spread("cka")[off] / math.sqrt(1999)
     assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
@@ -379,7 +379,7 @@ def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
     assert "80 of 100 samples" in copies.cautions[0]
     assert "20 of X" in repeats.cautions[0]
     for e in (copies, rs.load_evidence(tmp_path / "e.db"), repeats):
-        for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], as_json(e)):
+        for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], content_to_json(e)):
             assert "equal_rows" in text
     assert whole.cautions == ()
     assert copies.p("cka")[0, 0] < 0.01 < 0.05 < whole.p("cka")[0, 0]
@@ -423,8 +423,14 @@ def test_a_sample_that_dominates_both_sides_is_named():
 def test_the_caveats_of_a_comparison_are_printed():
     A = np.random.default_rng(0).standard_normal((30, 60))
     some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
-    page = result_of(some.comparison, evidence=some).about
-    for text in (repr(some), some._repr_html_(), evidence_tables(some)[2], as_json(some), page):
+    page = result_from_comparison(some.comparison, evidence=some).about
+    for text in (
+        repr(some),
+        some._repr_html_(),
+        evidence_tables(some)[2],
+        content_to_json(some),
+        page,
+    ):
         assert "fixed by the number of samples" in text
 
 
@@ -457,7 +463,7 @@ def test_values_on_parts_are_those_of_arrays_of_their_samples(subtests):
         with subtests.test(spec):
             m, values = rs.get_measure(spec), found.parts[spec].values
             assert found.parts[spec].kind == kind
-            for rows, value in zip(parts_of(kind, found.design), values[0, 2], strict=True):
+            for rows, value in zip(interval_parts(kind, found.design), values[0, 2], strict=True):
                 assert value == m(three()["A"][rows], three()["C"][rows])
             assert np.isnan(values[1, 1]).all()
     arrays = {"A": three()["A"], "D": np.r_[np.zeros((N - 3, 2)), np.eye(3, 2)]}

@@ -17,9 +17,9 @@ import pytest
 from factories.files import forging
 
 import resemblance as rs
-from resemblance.base.user_modules import load_module
-from resemblance.inference.intervals import parts_of
-from resemblance.inference.nulls import EXACT
+from resemblance.base.user_modules import load_user_file
+from resemblance.inference.intervals import interval_parts
+from resemblance.inference.nulls import EXACT_MOMENTS
 
 N = 24
 
@@ -71,7 +71,7 @@ def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
 def test_exact_moments_say_no_less_than_one_order_can():
     X = np.random.default_rng(0).standard_normal((7, 4))
     some = found([X, X], measures=["cka"])  # whose tail says a fifth of that
-    assert some.how("cka") == EXACT
+    assert some.how("cka") == EXACT_MOMENTS
     assert some.nulls["cka"].p[0, 1] == 1 / 5040
 
 
@@ -156,7 +156,7 @@ def test_labels_of_samples_go_with_parts_and_windows():
         correct = [a.argmax(axis=1) == labels for a in arrays.values()]
         gaps = [
             abs(np.diff([c[rows].mean() for c in correct]))
-            for rows in parts_of("groups", some.design)
+            for rows in interval_parts("groups", some.design)
         ]
         np.testing.assert_allclose(
             some.parts[measure.spec].values[0, 1], np.ravel(gaps), atol=1e-12
@@ -201,7 +201,7 @@ OWN = """
 def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
     path = tmp_path / "own_measures_of_evidence.py"
     path.write_text(textwrap.dedent(OWN))
-    module = load_module(str(path), path.stem)
+    module = load_user_file(str(path), path.stem)
     measures = [module.running_sums, module.one_way, module.shy]
     try:
         here = found(related(), measures=measures, draws=49)
@@ -222,7 +222,7 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
 
 def test_a_pair_of_a_square_is_one_test_though_it_has_two_cells():
     square = found(related(2.0, count=4), measures=["cka"])
-    assert square.how("cka") == EXACT
+    assert square.how("cka") == EXACT_MOMENTS
     p = np.sort(square.p("cka")[np.triu_indices(4, 1)])
     assert 1e-4 < p[0] < p[1] < 1 / 12
     assert np.nanmin(square.adjusted("cka")) == pytest.approx(6 * p[0])

@@ -12,8 +12,8 @@ from inference_tables import WITHOUT_LEFT_OUT as REASONS
 import resemblance as rs
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation, Undefined
-from resemblance.inference.intervals import kind_of
-from resemblance.inference.jackknife import left_out_values, values_without
+from resemblance.inference.intervals import interval_kind
+from resemblance.inference.jackknife import leave_group_out_values, leave_one_out_values
 from resemblance.significance.orders import Design
 from resemblance.significance.resampling import standard_error
 
@@ -176,9 +176,9 @@ def check_with_brute_force(m: Measure, x: np.ndarray, y: np.ndarray) -> None:
         with pytest.raises(Undefined):
             claimed(m, x, y)
         with pytest.raises(Undefined):
-            left_out_values(m, Representation(x), Representation(y))
+            leave_one_out_values(m, Representation(x), Representation(y))
         return
-    values = left_out_values(m, Representation(x), Representation(y))
+    values = leave_one_out_values(m, Representation(x), Representation(y))
     if np.ptp(expected) > 1e-9 and str(m) in APPROXIMATE:
         assert np.corrcoef(values, expected)[0, 1] > 0.999
     else:
@@ -211,7 +211,7 @@ def test_nearly_equal_shapes_are_compared_anew():
     m = rs.get_measure("procrustes")
     with pytest.raises(Undefined, match="nearly equal"):
         claimed(m, x, y)
-    values = left_out_values(m, Representation(x), Representation(y))
+    values = leave_one_out_values(m, Representation(x), Representation(y))
     np.testing.assert_allclose(values, anew(m, x, y), rtol=1e-9)
 
 
@@ -219,10 +219,10 @@ def test_nearly_equal_shapes_are_compared_anew():
 def test_tensors_with_and_without_gradients_have_the_values_of_arrays(spec):
     m, x, y = outputs("tall", spec)
     x, y = (z.astype(np.float32) for z in (x, y))
-    expected = left_out_values(m, Representation(x), Representation(y))
+    expected = leave_one_out_values(m, Representation(x), Representation(y))
     for with_gradient in (False, True):
         tensors = [Representation(torch.tensor(z, requires_grad=with_gradient)) for z in (x, y)]
-        values = left_out_values(m, *tensors)
+        values = leave_one_out_values(m, *tensors)
         assert isinstance(values, np.ndarray)
         assert values.dtype == np.float64
         np.testing.assert_allclose(values, expected, rtol=1e-10)
@@ -241,7 +241,7 @@ def test_single_precision_gives_the_same_to_its_digits():
 def test_a_measure_without_the_claim_is_computed_anew():
     m = rs.get_measure("mean_cca")
     x, y = samples("tall")
-    values = left_out_values(m, Representation(x), Representation(y))
+    values = leave_one_out_values(m, Representation(x), Representation(y))
     np.testing.assert_allclose(values, anew(m, x, y), rtol=1e-12)
 
 
@@ -249,7 +249,7 @@ def test_groups_of_samples():
     m = rs.get_measure("mutual_knn[k=5]")
     x, y = samples("tall")
     groups = np.array_split(np.arange(N), 5)
-    values = values_without(m, Representation(x), Representation(y), groups)
+    values = leave_group_out_values(m, Representation(x), Representation(y), groups)
     expected = [m(np.delete(x, g, axis=0), np.delete(y, g, axis=0)) for g in groups]
     np.testing.assert_array_equal(values, expected)
 
@@ -257,7 +257,7 @@ def test_groups_of_samples():
 def test_labels_lose_the_entries_of_a_group():
     m, x, y = outputs("tall", "accuracy_difference")
     groups = [np.arange(4), np.array([7, 2])]
-    values = values_without(m, Representation(x), Representation(y), groups)
+    values = leave_group_out_values(m, Representation(x), Representation(y), groups)
     for group, value in zip(groups, values):
         rest = tuple(int(label) for label in np.delete(_labels(m), group))
         a, b = (np.delete(z, group, axis=0) for z in (x, y))
@@ -267,30 +267,32 @@ def test_labels_lose_the_entries_of_a_group():
 def test_a_representation_with_itself():
     x = Representation(samples("tall")[0])
     for spec in ("cka", "mean_cca", "mutual_knn"):
-        np.testing.assert_allclose(left_out_values(rs.get_measure(spec), x, x), 1, rtol=1e-12)
+        np.testing.assert_allclose(leave_one_out_values(rs.get_measure(spec), x, x), 1, rtol=1e-12)
 
 
 def test_a_group_of_all_samples_leaves_nothing():
     x, y = map(Representation, samples("tall"))
     with pytest.raises(Undefined, match="no sample is left"):
-        values_without(rs.get_measure("cka"), x, y, [np.arange(N)])
+        leave_group_out_values(rs.get_measure("cka"), x, y, [np.arange(N)])
 
 
 def test_no_value_without_a_group_is_no_silent_nan():
     x, y = samples("tall")
     x[4:] = x[4]
     with pytest.raises(Undefined, match="constant"):
-        values_without(rs.get_measure("cka"), Representation(x), Representation(y), [np.arange(4)])
+        leave_group_out_values(
+            rs.get_measure("cka"), Representation(x), Representation(y), [np.arange(4)]
+        )
 
 
 @pytest.mark.parametrize("spec", ["rsa", "cka[kernel=rbf]", "distance_correlation", "cka"])
 def test_no_closed_form_stores_all_pairs_of_many_samples(spec):
     measure, x = rs.get_measure(spec), Representation(np.arange(10_000.0).reshape(5000, 2) ** 0.5)
-    kinds = {n: kind_of(measure, Design(n), 2) for n in (4096, 5000)}
+    kinds = {n: interval_kind(measure, Design(n), 2) for n in (4096, 5000)}
     assert kinds == {4096: "left_out", 5000: "left_out" if spec == "cka" else "groups"}
     if spec != "cka":
         with pytest.raises(ValueError, match=r"5,000 samples .* leave out groups"):
-            left_out_values(measure, x, x)
+            leave_one_out_values(measure, x, x)
 
 
 # ------------------------------------------------------------------------------- many pairs at once

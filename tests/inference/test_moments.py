@@ -18,20 +18,20 @@ from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation, Undefined
 from resemblance.inference import graph_sums
 from resemblance.inference import moments as exact_moments
-from resemblance.inference.graph_sums import Factors, Offset
+from resemblance.inference.graph_sums import FactoredMatrix, SparsePlusConstant
 from resemblance.inference.moments import (
     ExactNull,
-    Moments,
-    Profile,
-    contributions,
+    MomentProfile,
+    PermutationMoments,
+    class_pair_contributions,
     exact_null,
-    is_trusted,
-    product_moments,
-    profile,
-    profile_of,
-    upper_tail,
+    has_continuous_tail,
+    moment_profile,
+    pearson3_upper_tail,
+    permutation_moments,
+    profile_from_matrix,
 )
-from resemblance.inference.nulls import EXACT, SMALLEST
+from resemblance.inference.nulls import EXACT_MOMENTS, MIN_TRUSTED_EXACT_P
 
 VARIANTS = [
     "cka[estimator=debiased]", "cka[estimator=lange]", "cka[kernel=rbf]", "cka[kernel=laplace]",
@@ -75,15 +75,17 @@ def independent(rng: np.random.Generator, n: int) -> tuple[Representation, Repre
 
 
 def null_of(m: Measure, x: Representation, y: Representation) -> ExactNull:
-    left, right = profile(x, m, "left"), profile(y, m, "right")
+    left, right = moment_profile(x, m, "left"), moment_profile(y, m, "right")
     return exact_null(m, float(m.evaluate(x, y)), left, right, x.shape[0])
 
 
-def moments_of(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
+def moments_of(
+    left: MomentProfile, right: MomentProfile, n: int, symmetric: bool
+) -> PermutationMoments:
     """The moments of the inner product of the matrices as they are, not of norm 1."""
-    mean, variance, skewness = product_moments(left, right, n, symmetric)
+    mean, variance, skewness = permutation_moments(left, right, n, symmetric)
     size = np.sqrt(left.square) * np.sqrt(right.square)
-    return Moments(size * mean, size**2 * variance, skewness)
+    return PermutationMoments(size * mean, size**2 * variance, skewness)
 
 
 # ------------------------------------------------------------------------------------ the moments
@@ -100,7 +102,10 @@ def test_moments_are_those_over_all_orders(rng, subtests):
                     [np.vdot(a, b[np.ix_(p, p)]) for p in map(list, permutations(range(n)))]
                 )
                 moments = moments_of(
-                    profile_of(a, symmetric), profile_of(b, symmetric), n, symmetric
+                    profile_from_matrix(a, symmetric),
+                    profile_from_matrix(b, symmetric),
+                    n,
+                    symmetric,
                 )
                 assert moments.mean == pytest.approx(values.mean(), rel=1e-10)
                 assert moments.variance == pytest.approx(values.var(), rel=1e-10, abs=1e-12)
@@ -110,10 +115,11 @@ def test_moments_are_those_over_all_orders(rng, subtests):
 
 
 def test_moments_of_symmetric_matrices_do_not_depend_on_the_sums_used(rng, monkeypatch):
-    monkeypatch.setattr(graph_sums, "SMALL", 4)
+    monkeypatch.setattr(graph_sums, "MAX_FULL_SQUARE_SAMPLES", 4)
     a, b = rng.standard_normal((2, 13, 13))
     few, many = (
-        moments_of(profile_of(a + a.T, s), profile_of(b + b.T, s), 13, s) for s in (True, False)
+        moments_of(profile_from_matrix(a + a.T, s), profile_from_matrix(b + b.T, s), 13, s)
+        for s in (True, False)
     )
     assert few == pytest.approx(many, rel=1e-10)
 
@@ -124,15 +130,18 @@ def test_a_matrix_has_one_profile_in_all_forms(rng, subtests):
     points, last = rng.standard_normal((n, 4)), np.array([[0.2, 1.5], [1.5, -0.3]])
     points[:, 2] = 1
     forms = {
-        "sparse": (Offset(csr_array(kept), 0.3), False),
-        "sparse and symmetric": (Offset(csr_array(kept + kept.T), -0.2), True),
-        "factors": (Factors(points, last, rng.random(n)), True),
-        "factors without a diagonal": (Factors(points[:, :3], np.zeros((1, 1)), np.zeros(n)), True),
+        "sparse": (SparsePlusConstant(csr_array(kept), 0.3), False),
+        "sparse and symmetric": (SparsePlusConstant(csr_array(kept + kept.T), -0.2), True),
+        "factors": (FactoredMatrix(points, last, rng.random(n)), True),
+        "factors without a diagonal": (
+            FactoredMatrix(points[:, :3], np.zeros((1, 1)), np.zeros(n)),
+            True,
+        ),
     }
     for name, (form, symmetric) in forms.items():
         with subtests.test(name):
-            expected = profile_of(form[everything, everything], symmetric)
-            for actual, number in zip(profile_of(form, symmetric), expected):
+            expected = profile_from_matrix(form[everything, everything], symmetric)
+            for actual, number in zip(profile_from_matrix(form, symmetric), expected):
                 assert actual == pytest.approx(number, rel=1e-10, abs=1e-12)
 
 
@@ -140,10 +149,10 @@ def test_a_far_sample_costs_no_digits(rng, monkeypatch):
     m, points = rs.cka.where(estimator="debiased"), rng.standard_normal((150, 6))
     for far in (1, 1e3, 1e3):  # each time farther
         points[0] *= far
-        few = profile(rs.Representation(points), m, "left")
+        few = moment_profile(rs.Representation(points), m, "left")
         with monkeypatch.context() as patch:
-            patch.setattr(exact_moments, "NARROW", 10**9)  # all entries
-            whole = profile(rs.Representation(points), m, "left")
+            patch.setattr(exact_moments, "MIN_SAMPLES_PER_FACTOR", 10**9)  # all entries
+            whole = moment_profile(rs.Representation(points), m, "left")
         for actual, expected in zip(few, whole):
             assert actual == pytest.approx(expected, rel=1e-7, abs=1e-9)
 
@@ -152,7 +161,7 @@ def test_blocks_of_rows_do_not_change_the_moments(rng, any_blocks):
     a = rng.standard_normal((40, 40))
     for matrix, symmetric in ((a + a.T, True), (a, False)):
         centred = matrix / np.linalg.norm(matrix)
-        profiled = profile_of(matrix, symmetric)
+        profiled = profile_from_matrix(matrix, symmetric)
         moments = moments_of(profiled, profiled, 40, symmetric)
         draws = [np.vdot(centred, centred[np.ix_(p, p)]) for p in orders(40, 4000)]
         skewness = ((draws - np.mean(draws)) ** 3).mean() / np.std(draws) ** 3
@@ -168,8 +177,12 @@ def test_a_large_constant_costs_no_digits(rng):
     """Distances in many dimensions are nearly equal: what varies must not drown in their mean."""
     a, b = rng.standard_normal((2, 30, 30))
     a, b = a + a.T, b + b.T
-    plain = moments_of(profile_of(a.copy(), True), profile_of(b.copy(), True), 30, True)
-    moved = moments_of(profile_of(a + 1e5, True), profile_of(b + 1e5, True), 30, True)
+    plain = moments_of(
+        profile_from_matrix(a.copy(), True), profile_from_matrix(b.copy(), True), 30, True
+    )
+    moved = moments_of(
+        profile_from_matrix(a + 1e5, True), profile_from_matrix(b + 1e5, True), 30, True
+    )
     assert moved.variance == pytest.approx(plain.variance, rel=1e-7)
     assert moved.skewness == pytest.approx(plain.skewness, rel=1e-6)
 
@@ -178,7 +191,9 @@ def test_the_tail_is_that_of_pearson_iii(subtests):
     for skewness in [-2.5, -0.7, 0.0, 1e-6, 0.01, 0.7, 3.0]:
         with subtests.test(str(skewness)):
             for z in (-3.0, -0.5, 0.0, 1.0, 4.0):
-                assert upper_tail(z, skewness) == pytest.approx(pearson3.sf(z, skewness), abs=1e-6)
+                assert pearson3_upper_tail(z, skewness) == pytest.approx(
+                    pearson3.sf(z, skewness), abs=1e-6
+                )
 
 
 # ------------------------------------------------------------------------------------- the claims
@@ -282,7 +297,7 @@ def test_the_level_of_the_p_values(spec):
 def test_the_smallest_p_value(rng):
     x = Representation(rng.standard_normal((50, 4)))
     for spec in ("cka", "gulp", "information_imbalance"):
-        assert 0 <= null_of(rs.get_measure(spec), x, x).p < SMALLEST
+        assert 0 <= null_of(rs.get_measure(spec), x, x).p < MIN_TRUSTED_EXACT_P
 
 
 @pytest.mark.parametrize(
@@ -306,17 +321,17 @@ def test_entries_that_cannot_be_squared_are_refused(rng):
     m = rs.get_measure("rsm_norm_difference")
     for factor in (1e-200, 1e200):
         with pytest.raises(Undefined, match="rsm_norm_difference: the entries of representation"):
-            profile(Representation(factor * rng.standard_normal((7, 3)), "tiny"), m, "left")
+            moment_profile(Representation(factor * rng.standard_normal((7, 3)), "tiny"), m, "left")
 
 
 def test_profiles_are_numbers_and_remembered(rng):
     x, m = Representation(rng.standard_normal((20, 3))), rs.get_measure("linear_regression")
-    first = profile(x, m, "left")
-    assert profile(x, m, "left") is first
-    assert profile(x, m, "right") is not first
+    first = moment_profile(x, m, "left")
+    assert moment_profile(x, m, "left") is first
+    assert moment_profile(x, m, "right") is not first
     assert first.sums.size == 32
     both = rs.get_measure("cka")
-    assert profile(x, both, "left") is profile(x, both, "right")
+    assert moment_profile(x, both, "left") is moment_profile(x, both, "right")
 
 
 def test_profiles_of_tensors_are_those_of_arrays(rng, subtests):
@@ -324,9 +339,9 @@ def test_profiles_of_tensors_are_those_of_arrays(rng, subtests):
         with subtests.test(str(spec)):
             data, m = rng.standard_normal((20, 3)), rs.get_measure(spec)
             tensor = torch.tensor(data, requires_grad=m.differentiable)
-            expected = profile(Representation(data), m, "left")
+            expected = moment_profile(Representation(data), m, "left")
             for other in (tensor, array_api_strict.asarray(data)):
-                actual = profile(Representation(other), m, "left")
+                actual = moment_profile(Representation(other), m, "left")
                 assert actual.sums == pytest.approx(expected.sums, abs=1e-9)
                 assert actual.square == pytest.approx(expected.square)
 
@@ -334,17 +349,17 @@ def test_profiles_of_tensors_are_those_of_arrays(rng, subtests):
 def test_a_measure_without_a_product_has_no_profile(rng):
     x = Representation(rng.standard_normal((20, 3)))
     with pytest.raises(ValueError, match="profile: procrustes is no function of an inner product"):
-        profile(x, rs.get_measure("procrustes"), "left")
+        moment_profile(x, rs.get_measure("procrustes"), "left")
 
 
 def test_moments_are_not_trusted_where_one_sample_dominates_both_sides(rng):
     m, (x, y) = rs.get_measure("cka"), rng.standard_normal((2, 400, 20))
-    plain = [profile(Representation(data), m, "left") for data in (x, y)]
+    plain = [moment_profile(Representation(data), m, "left") for data in (x, y)]
     x[0], y[1] = 8 * x[0], 8 * y[1]
-    large = [profile(Representation(data), m, "left") for data in (x, y)]
-    assert is_trusted(plain[0], plain[1], 400)
-    assert is_trusted(plain[0], large[1], 400)
-    assert not is_trusted(large[0], large[1], 400)
+    large = [moment_profile(Representation(data), m, "left") for data in (x, y)]
+    assert has_continuous_tail(plain[0], plain[1], 400)
+    assert has_continuous_tail(plain[0], large[1], 400)
+    assert not has_continuous_tail(large[0], large[1], 400)
 
 
 # ------------------------------------------------------------------------------------ the classes
@@ -365,14 +380,14 @@ def test_values_of_few_levels_have_p_values_of_orders(rng, subtests):
     # all three of one class lie in one of the other in 2 C(7, 3) / C(14, 3) of the orders
     assert of_labels.p("cka")[0, 0] == pytest.approx(0.192, abs=0.04)
     assert of_clusters.how(specs[1]) == "999 orders"
-    assert of_noise.how(specs[0]) == of_noise.how(specs[1]) == EXACT
+    assert of_noise.how(specs[0]) == of_noise.how(specs[1]) == EXACT_MOMENTS
 
 
 @pytest.mark.parametrize("spec", ["cka", "cka[estimator=debiased]", "mutual_knn", "ensd"])
 def test_the_contributions_of_classes_add_up_to_the_value(spec, rng):
     m, (x, y) = rs.get_measure(spec), pair("tall", 40)
     labels = np.array(["a", "b", "c", "b"] * 10)
-    shares = contributions(m, x, y, labels)
+    shares = class_pair_contributions(m, x, y, labels)
     assert shares.shape == (3, 3)
     assert shares.sum() == pytest.approx(float(m(x, y)), abs=1e-12)
 
@@ -383,7 +398,7 @@ def test_each_pair_of_classes_has_its_own_contribution(rng):
     labels = np.repeat([0, 1], 15)
     k, l = ((z - z.mean(0)) @ (z - z.mean(0)).T for z in (x, y))
     block = (k * l)[:15, 15:].sum() / np.linalg.norm(k) / np.linalg.norm(l)
-    assert contributions(rs.cka, x, y, labels)[0, 1] == pytest.approx(block, abs=1e-12)
+    assert class_pair_contributions(rs.cka, x, y, labels)[0, 1] == pytest.approx(block, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +407,7 @@ def test_each_pair_of_classes_has_its_own_contribution(rng):
 def test_a_value_that_is_no_sum_over_classes_is_refused(spec):
     m, (x, y) = rs.get_measure(spec), pair("tall")
     with pytest.raises(ValueError, match=f"contributions: {m.name}"):
-        contributions(m, x, y, np.arange(24) % 3)
+        class_pair_contributions(m, x, y, np.arange(24) % 3)
 
 
 def test_labels_must_fit():
@@ -400,4 +415,4 @@ def test_labels_must_fit():
     with pytest.raises(
         ValueError, match=r"labels must be one for each of the 24 samples; got shape .3,"
     ):
-        contributions(rs.cka, x, y, [0, 1, 2])
+        class_pair_contributions(rs.cka, x, y, [0, 1, 2])

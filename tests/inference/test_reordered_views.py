@@ -16,17 +16,22 @@ import resemblance as rs
 from resemblance import Representation, Undefined
 from resemblance.base.rng import generator
 from resemblance.catalogue import get_measures
-from resemblance.checks.trial import for_few_samples
+from resemblance.checks.trial import limit_neighbors
 from resemblance.contracts._measure import Measure, measure
-from resemblance.data.representation import finite, view
-from resemblance.inference.reorder import Permutation, read, reorder, reorder_pairs
+from resemblance.data.representation import check_all_finite, view
+from resemblance.inference.reorder import (
+    Permutation,
+    permute_intermediate,
+    permute_pair_vector,
+    read_axis_rule,
+)
 from resemblance.inference.reordered_views import (
-    RECOMPUTE,
-    Moves,
-    agrees,
-    merged,
-    moves_of,
-    reordered,
+    NO_RULES,
+    AxisRules,
+    combine_axis_rules,
+    find_axis_rules,
+    permute_representation,
+    permuted_cache_agrees,
 )
 from resemblance.intermediates.neighbours import nearest
 from resemblance.intermediates.points import unit
@@ -98,7 +103,7 @@ NEEDS_NO_PAIRING = {
 
 
 def catalogue() -> list[Measure]:
-    listed = [for_few_samples(m) for m in rs.list_measures() if m.name != "accuracy_difference"]
+    listed = [limit_neighbors(m) for m in rs.list_measures() if m.name != "accuracy_difference"]
     listed.append(rs.accuracy_difference.where(labels=tuple(range(3)) * (N // 3) + (0,)))
     few = [m for m in get_measures(["resi"]) if m not in listed]
     return list(dict.fromkeys([*listed, *few, *get_measures(VARIANTS)]))
@@ -138,15 +143,15 @@ def orders(n: int, *labels: Any) -> list[np.ndarray]:
 
 
 def assert_carried(m: Measure, x: Representation, y: Representation) -> None:
-    moves = moves_of(m)
+    moves = find_axis_rules(m)
     for own, other in zip(orders(x.shape[0], "x"), orders(y.shape[0], "y")):
         X, Y = x.source[own], y.source[other]
         expected = value_of(m, x, Representation(Y))
-        assert value_of(m, x, reordered(y, other, moves)) == close(expected, m)
+        assert value_of(m, x, permute_representation(y, other, moves)) == close(expected, m)
         expected = value_of(m, Representation(X), Representation(Y))
-        assert value_of(m, reordered(x, own, moves), reordered(y, other, moves)) == close(
-            expected, m
-        )
+        assert value_of(
+            m, permute_representation(x, own, moves), permute_representation(y, other, moves)
+        ) == close(expected, m)
 
 
 def close(expected: float, m: Measure) -> Any:
@@ -160,7 +165,7 @@ def close(expected: float, m: Measure) -> Any:
 def test_carried_views_give_the_same_value(subtests):
     for m in catalogue():
         with subtests.test(str(m)):
-            moves = moves_of(m)
+            moves = find_axis_rules(m)
             name = m.name if m.name == "accuracy_difference" else str(m)  # without its labels
             assert (moves.of_view is None) == (name in VIEWS_ANEW)
             assert moves.is_fixed == (name in NEEDS_NO_PAIRING)
@@ -177,7 +182,7 @@ def test_the_guard_lets_carried_views_pass(subtests):
         x, y = map(Representation, pair_of(kind))
         with subtests.test(kind):
             for m in get_measures(["cka", "mutual_knn", "rsa", "mka[k=10]", "procrustes", "imd"]):
-                assert agrees(m, x, y, orders(N), moves_of(m))
+                assert permuted_cache_agrees(m, x, y, orders(N), find_axis_rules(m))
 
 
 def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
@@ -185,7 +190,7 @@ def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
     for kind in CONTINUOUS:
         assert_carried(approximate, *map(Representation, pair_of(kind)))
     x, y = map(Representation, pair_of("relu"))  # a third of its rows are equal
-    assert not agrees(approximate, x, y, orders(N), moves_of(approximate))
+    assert not permuted_cache_agrees(approximate, x, y, orders(N), find_axis_rules(approximate))
 
 
 # ------------------------------------------------------------------------ all kinds of input
@@ -197,8 +202,8 @@ SOME = get_measures(["cka", "cka[kernel=rbf]", "rsa", "mutual_knn", "mka[k=10]",
 def test_single_precision(dtype):
     x, y = (Representation(r.astype(np.float32), "a", dtype=dtype) for r in pair_of("tall"))
     for m in SOME:
-        assert agrees(m, x, y, orders(N), moves_of(m))
-        z = reordered(y, orders(N)[0], moves_of(m))
+        assert permuted_cache_agrees(m, x, y, orders(N), find_axis_rules(m))
+        z = permute_representation(y, orders(N)[0], find_axis_rules(m))
         assert (z.name, z.dtype, z.precision) == ("a", dtype, dtype or "float64")
         anew = Representation(y.source[orders(N)[0]], dtype=dtype)
         tolerance = 1e-9 if dtype is None else 1e-4
@@ -210,7 +215,7 @@ def test_tensors(dtype):
     x, y = (Representation(torch.asarray(r, dtype=dtype)) for r in pair_of("relu"))
     order = orders(N)[0]
     for m in SOME:
-        value = m.evaluate(x, reordered(y, order, moves_of(m)))
+        value = m.evaluate(x, permute_representation(y, order, find_axis_rules(m)))
         expected = m.evaluate(x, Representation(y.source[torch.asarray(order)]))
         assert isinstance(value, torch.Tensor) == isinstance(expected, torch.Tensor)
         assert float(value) == pytest.approx(float(expected), rel=1e-9)
@@ -218,11 +223,11 @@ def test_tensors(dtype):
 
 def test_views_of_tensors_stay_tensors():
     x = Representation(torch.asarray(pair_of("tall")[0]))
-    z = reordered(x, orders(N)[0], moves_of(SOME[1]))
+    z = permute_representation(x, orders(N)[0], find_axis_rules(SOME[1]))
     assert isinstance(unit(z), torch.Tensor)
     pairs = torch.arange(N * (N - 1) // 2)
     to = Permutation(orders(N)[0])
-    carried = reorder(read(pairs, N), pairs, to)
+    carried = permute_intermediate(read_axis_rule(pairs, N), pairs, to)
     assert torch.equal(carried, torch.asarray(to.pairs))
 
 
@@ -230,7 +235,7 @@ def test_gradients_pass_through_the_moved_array():
     x, y = (torch.asarray(r) for r in pair_of("tall"))
     y.requires_grad_()
     order = torch.asarray(orders(N)[0])
-    z = reordered(Representation(y), order.numpy(), moves_of(rs.cka))
+    z = permute_representation(Representation(y), order.numpy(), find_axis_rules(rs.cka))
     rs.cka.evaluate(Representation(x), z).backward()
     gradient, y.grad = y.grad, None
     rs.cka(x, y[order]).backward()
@@ -247,7 +252,7 @@ def test_files_and_whole_numbers(tmp_path):
 
 def test_ids_stay_in_their_places():
     x, y = (Representation(r, ids=range(1, N + 1)) for r in pair_of("tall"))
-    z = reordered(y, orders(N)[0], moves_of(rs.cka))
+    z = permute_representation(y, orders(N)[0], find_axis_rules(rs.cka))
     assert z.ids == y.ids
     rs.cka.evaluate(x, z)  # no complaint about their order
 
@@ -257,7 +262,7 @@ def test_ids_stay_in_their_places():
 )
 def test_an_order_holds_each_sample_once(order):
     with pytest.raises(ValueError, match="order"):
-        reordered(Representation(pair_of("tall")[0]), order, RECOMPUTE)
+        permute_representation(Representation(pair_of("tall")[0]), order, NO_RULES)
 
 
 # -------------------------------------------------------------------- what is computed, and kept
@@ -266,10 +271,10 @@ def test_an_order_holds_each_sample_once(order):
 def test_no_view_is_computed_again(monkeypatch):
     x, y = map(Representation, pair_of("tall"))
     for m in SOME:
-        moves = moves_of(m)
+        moves = find_axis_rules(m)
         m.evaluate(x, y)
         before = set(y.views)
-        m.evaluate(x, z := reordered(y, orders(N)[0], moves))
+        m.evaluate(x, z := permute_representation(y, orders(N)[0], moves))
         assert {key[0].__name__ for key in set(y.views) - before} <= {"square"}
         assert z.views
 
@@ -278,22 +283,27 @@ def test_the_array_is_copied_only_where_it_is_needed():
     x, y = map(Representation, pair_of("tall"))
     knn, soft = rs.mutual_knn, rs.soft_matching
     for m, is_needed in ((knn, False), (soft, True)):
-        m.evaluate(x, z := reordered(y, orders(N)[0], moves_of(m)))
+        m.evaluate(x, z := permute_representation(y, orders(N)[0], find_axis_rules(m)))
         assert ("values" in {key[0].__name__ for key in z.views}) == is_needed
     assert np.array_equal(z.array, y.source[orders(N)[0]])
 
 
 def test_views_without_an_action_are_those_of_the_moved_array():
     x, order = Representation(pair_of("tall")[0]), orders(N)[0]
-    z, anew = reordered(x, order, Moves({}, False)), Representation(x.source[order])
+    z, anew = (
+        permute_representation(x, order, AxisRules({}, False)),
+        Representation(x.source[order]),
+    )
     assert np.array_equal(unit(z), unit(anew))
-    again = reordered(reordered(x, order, moves_of(rs.cka)), order, moves_of(rs.cka))
+    again = permute_representation(
+        permute_representation(x, order, find_axis_rules(rs.cka)), order, find_axis_rules(rs.cka)
+    )
     assert np.array_equal(again.array, x.source[order][order])
 
 
 def test_a_moved_representation_is_freed_with_its_last_reference():
     y = Representation(pair_of("tall")[1])
-    z = reordered(y, orders(N)[0], moves_of(rs.cka))
+    z = permute_representation(y, orders(N)[0], find_axis_rules(rs.cka))
     unit(z)
     gone = weakref.ref(z)
     gc.disable()
@@ -309,7 +319,7 @@ def test_bad_data_are_named_as_before():
     array[3, 2] = np.nan
     y = Representation(array)
     with pytest.raises(Undefined, match="NaN"):
-        finite(reordered(y, orders(N)[0], moves_of(rs.cka)))
+        check_all_finite(permute_representation(y, orders(N)[0], find_axis_rules(rs.cka)))
 
 
 # -------------------------------------------------------------------------------- single values
@@ -319,7 +329,7 @@ def test_neighbours_and_their_ties(subtests):
     for kind, metric in product((*CONTINUOUS, *TIED), ("cosine", "euclidean", "inner")):
         x, order = Representation(pair_of(kind)[1]), orders(N)[0]
         near = nearest(x, k=7, metric=metric)
-        carried = reorder(read(near, N), near, Permutation(order))
+        carried = permute_intermediate(read_axis_rule(near, N), near, Permutation(order))
         anew = nearest(Representation(x.source[order]), k=7, metric=metric)
         with subtests.test(f"{kind}, {metric}"):
             for part, other in zip((carried.listed, *carried.ties), (anew.listed, *anew.ties)):
@@ -333,7 +343,7 @@ def test_sparse_arrays(subtests):
     to = Permutation(orders(N)[0])
     for form in ("csr", "csc", "coo"):
         graph = random_array((N, N), density=0.2, format=form, rng=0)
-        carried = reorder(read(graph, N), graph, to)
+        carried = permute_intermediate(read_axis_rule(graph, N), graph, to)
         with subtests.test(form):
             assert carried.format == form
             assert np.array_equal(carried.toarray(), graph.toarray()[np.ix_(to.rows, to.rows)])
@@ -343,26 +353,28 @@ def test_matrices_and_pairs_of_several_blocks():
     n, to = 150, Permutation(generator(5, "blocks").permutation(150))
     matrix = generator(5, "matrix").standard_normal((n, n))
     moved_both = matrix[np.ix_(to.rows, to.rows)]
-    assert np.array_equal(reorder(read(matrix, n), matrix, to), moved_both)
+    assert np.array_equal(permute_intermediate(read_axis_rule(matrix, n), matrix, to), moved_both)
     x, vector = Representation(matrix), (matrix + matrix.T)[np.triu_indices(n, 1)]
     expected = (moved_both + moved_both.T)[np.triu_indices(n, 1)]
-    assert np.array_equal(reorder_pairs(x, "of mine", vector, to), expected)
-    assert np.array_equal(reorder(read(vector, n), vector, to), expected)
-    assert reorder_pairs(x, "of mine", vector[1:], to) is None
+    assert np.array_equal(permute_pair_vector(x, "of mine", vector, to), expected)
+    assert np.array_equal(permute_intermediate(read_axis_rule(vector, n), vector, to), expected)
+    assert permute_pair_vector(x, "of mine", vector[1:], to) is None
 
 
 def test_integers_that_are_samples_or_not():
     to, listed = Permutation(orders(N)[0]), orders(N)[1][:, None]
-    assert np.array_equal(reorder(read(listed, N), listed, to), to.inverse[listed[to.rows]])
-    plain = read(listed, N, has_labels=False)
-    assert np.array_equal(reorder(plain, listed, to), listed[to.rows])
+    assert np.array_equal(
+        permute_intermediate(read_axis_rule(listed, N), listed, to), to.inverse[listed[to.rows]]
+    )
+    plain = read_axis_rule(listed, N, has_labels=False)
+    assert np.array_equal(permute_intermediate(plain, listed, to), listed[to.rows])
 
 
 def test_parts_of_tuples():
     numbers, square = np.arange(N * 3.0).reshape(N, 3), np.arange(N * N * 1.0).reshape(N, N)
     to = Permutation(orders(N)[0])
     value = (numbers, (square, 5.0, "word"), np.ones((3, 2)))
-    first, (second, *rest), last = reorder(read(value, N), value, to)
+    first, (second, *rest), last = permute_intermediate(read_axis_rule(value, N), value, to)
     assert np.array_equal(first, numbers[to.rows])
     assert np.array_equal(second, square[np.ix_(to.rows, to.rows)])
     assert rest == [5.0, "word"]
@@ -370,10 +382,10 @@ def test_parts_of_tuples():
 
 
 def test_values_of_an_unknown_kind_are_not_carried():
-    assert read({"a": 1}, N) is None
-    assert read(np.empty((0, 3)), N) is None
-    move = read(np.ones((N, 3)), N)
-    assert reorder(move, np.ones((N - 1, 3)), Permutation(orders(N)[0])) is None
+    assert read_axis_rule({"a": 1}, N) is None
+    assert read_axis_rule(np.empty((0, 3)), N) is None
+    move = read_axis_rule(np.ones((N, 3)), N)
+    assert permute_intermediate(move, np.ones((N - 1, 3)), Permutation(orders(N)[0])) is None
 
 
 # ------------------------------------------------------------------------------ joint, and guard
@@ -381,21 +393,25 @@ def test_values_of_an_unknown_kind_are_not_carried():
 
 def test_measures_that_share_a_moved_representation():
     x, y = map(Representation, pair_of("tall"))
-    moves = merged(moves_of(m) for m in SOME)
-    assert set(moves.of_view) == set().union(*(moves_of(m).of_view for m in SOME))
-    z = reordered(y, orders(N)[0], moves)
+    moves = combine_axis_rules(find_axis_rules(m) for m in SOME)
+    assert set(moves.of_view) == set().union(*(find_axis_rules(m).of_view for m in SOME))
+    z = permute_representation(y, orders(N)[0], moves)
     for m in SOME:
         expected = m.evaluate(x, Representation(y.source[orders(N)[0]]))
         assert m.evaluate(x, z) == pytest.approx(expected, rel=1e-9)
-    assert merged([moves_of(rs.imd), moves_of(rs.mmd)]).is_fixed
-    assert not merged([moves_of(rs.imd), moves_of(rs.cka)]).is_fixed
+    assert combine_axis_rules([find_axis_rules(rs.imd), find_axis_rules(rs.mmd)]).is_fixed
+    assert not combine_axis_rules([find_axis_rules(rs.imd), find_axis_rules(rs.cka)]).is_fixed
 
 
 def test_measures_that_disagree_or_carry_nothing():
-    one, other = ({"a": read(np.ones((N, w)), N), "b": read(1.0, N)} for w in (3, N))
-    assert set(merged([Moves(one, False), Moves(other, False)]).of_view) == {"b"}
+    one, other = (
+        {"a": read_axis_rule(np.ones((N, w)), N), "b": read_axis_rule(1.0, N)} for w in (3, N)
+    )
+    assert set(combine_axis_rules([AxisRules(one, False), AxisRules(other, False)]).of_view) == {
+        "b"
+    }
     with pytest.raises(ValueError, match="of its own"):
-        merged([moves_of(rs.cka), moves_of(rs.sliced_wasserstein)])
+        combine_axis_rules([find_axis_rules(rs.cka), find_axis_rules(rs.sliced_wasserstein)])
 
 
 def declared(function: Any) -> Measure:
@@ -425,11 +441,11 @@ def test_measures_of_users_are_carried_without_a_word():
         (a, p), (b, q) = strongest(x, count=count), strongest(y, count=count)
         return float(((a == b)[:, None] * p * q).sum())
 
-    moves, (x, y) = moves_of(mine), map(Representation, pair_of("tall"))
+    moves, (x, y) = find_axis_rules(mine), map(Representation, pair_of("tall"))
     assert_carried(mine, x, y)
     calls.clear()
     for order in orders(N):
-        mine.evaluate(x, reordered(y, order, moves))
+        mine.evaluate(x, permute_representation(y, order, moves))
     assert not calls
 
 
@@ -442,9 +458,9 @@ def test_a_view_with_the_first_sample_as_reference_is_rejected_by_the_probe():
     def mine(x: Representation, y: Representation) -> float:
         return float(np.linalg.norm(differences(x)) / np.linalg.norm(differences(y)))
 
-    assert moves_of(mine).of_view is None
+    assert find_axis_rules(mine).of_view is None
     x, y = map(Representation, pair_of("tall"))
-    assert not agrees(mine, x, y, orders(N), moves_of(mine))
+    assert not permuted_cache_agrees(mine, x, y, orders(N), find_axis_rules(mine))
     assert_carried(mine, x, y)
 
 
@@ -457,13 +473,13 @@ def test_ties_that_are_broken_by_the_index_are_rejected_by_the_guard():
     def mine(x: Representation, y: Representation) -> float:
         return float(np.corrcoef(ranks(x), ranks(y))[0, 1])
 
-    moves = moves_of(mine)
+    moves = find_axis_rules(mine)
     assert moves.of_view is not None
     x, y = map(Representation, pair_of("tall"))
-    assert agrees(mine, x, y, orders(N), moves)
+    assert permuted_cache_agrees(mine, x, y, orders(N), moves)
     assert_carried(mine, x, y)
     x, y = map(Representation, pair_of("binary"))
-    assert not agrees(mine, x, y, orders(N), moves)
+    assert not permuted_cache_agrees(mine, x, y, orders(N), moves)
 
 
 def test_a_measure_that_reads_the_source_is_rejected_by_the_probe():
@@ -471,7 +487,7 @@ def test_a_measure_that_reads_the_source_is_rejected_by_the_probe():
     def mine(x: Representation, y: Representation) -> float:
         return float((x.source[:, 0] * y.source[:, 0]).sum())
 
-    assert moves_of(mine).of_view is None
+    assert find_axis_rules(mine).of_view is None
 
 
 def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
@@ -479,20 +495,24 @@ def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
     def mine(x: Representation, y: Representation) -> float:
         return float(((x.array[:, 0] > 100) & (y.array[:, 0] > 100)).mean())
 
-    moves = moves_of(mine)
+    moves = find_axis_rules(mine)
     assert moves.is_fixed
     x, y = pair_of("tall")
-    assert agrees(mine, Representation(x), Representation(y), orders(N), moves)
+    assert permuted_cache_agrees(mine, Representation(x), Representation(y), orders(N), moves)
     x[::2, 0] = y[::2, 0] = 200
-    assert not agrees(mine, Representation(x), Representation(y), orders(N), moves)
+    assert not permuted_cache_agrees(mine, Representation(x), Representation(y), orders(N), moves)
 
 
 def test_the_guard_without_carried_views_or_values():
     x, y = map(Representation, pair_of("tall"))
-    assert agrees(rs.cka, x, Representation(np.ones((N, 3))), orders(N), moves_of(rs.cka))
-    assert agrees(rs.sliced_wasserstein, x, y, orders(N), moves_of(rs.sliced_wasserstein))
-    assert not agrees(rs.cka, x, y, orders(N), Moves(None, True))
-    assert not agrees(rs.cka, x, y, orders(N), RECOMPUTE)
+    assert permuted_cache_agrees(
+        rs.cka, x, Representation(np.ones((N, 3))), orders(N), find_axis_rules(rs.cka)
+    )
+    assert permuted_cache_agrees(
+        rs.sliced_wasserstein, x, y, orders(N), find_axis_rules(rs.sliced_wasserstein)
+    )
+    assert not permuted_cache_agrees(rs.cka, x, y, orders(N), AxisRules(None, True))
+    assert not permuted_cache_agrees(rs.cka, x, y, orders(N), NO_RULES)
 
 
 def test_a_wide_layer_is_rotated_once_in_a_call_and_not_for_distances(monkeypatch):
@@ -510,7 +530,7 @@ def test_a_wide_layer_is_rotated_once_in_a_call_and_not_for_distances(monkeypatc
     inputs = [Representation(layer, name) for layer, name in zip(noise, "abc")]
     rs.compare(inputs, measures=measures, progress=False, memory="1 MB", tile=1)
     assert len(rotated) == 3
-    moved_value = rs.rsa(inputs[0], reordered(inputs[1], orders(20)[0], RECOMPUTE))
+    moved_value = rs.rsa(inputs[0], permute_representation(inputs[1], orders(20)[0], NO_RULES))
     assert len(rotated) == 3
     assert moved_value == pytest.approx(rs.rsa(noise[0], noise[1][orders(20)[0]]))
     assert evidence.p("distance_correlation").shape == (3, 3)
@@ -520,8 +540,10 @@ def test_entries_of_wide_layers_are_multiplied_once_in_a_call(monkeypatch):
     from resemblance.intermediates import grams
 
     layers = generator(0, "wide").standard_normal((3, 40, 30))
-    pieces, above = [], grams.above
-    monkeypatch.setattr(grams, "above", lambda block: pieces.append(block.shape) or above(block))
+    pieces, above = [], grams.upper_triangle
+    monkeypatch.setattr(
+        grams, "upper_triangle", lambda block: pieces.append(block.shape) or above(block)
+    )
     specs = ["cka", "cka[estimator=debiased]", "ensd"]
     rs.compare(list(layers), measures=specs, progress=False, memory="1 MB", tile=1)
     assert [shape for shape in pieces if shape[1] == 40] == [(40, 40)] * 3  # not of probes

@@ -15,7 +15,7 @@ from resemblance.base.rng import generator
 from resemblance.checks.data import generic_pair
 from resemblance.data import layouts
 from resemblance.intermediates import heat
-from resemblance.intermediates.distances import gathered_blocks
+from resemblance.intermediates.distances import gathering_row_ranges
 from resemblance.intermediates.heat import neighbour_operator
 
 STOCHASTIC = ("estimator", "stochastic")  # the blocks belong to the draws
@@ -26,7 +26,7 @@ def test_blocks_cover_all_rows_once_whatever_their_height(small_blocks):
     small_blocks()
     assert list(row_blocks(16)) == [(0, 7), (7, 14), (14, 16)]
     assert list(row_blocks(16, 10)) == [(0, 10), (10, 16)]
-    assert list(gathered_blocks(3, 50)) == [(0, 1), (1, 2), (2, 3)]
+    assert list(gathering_row_ranges(3, 50)) == [(0, 1), (1, 2), (2, 3)]
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")  # values are compared
@@ -51,7 +51,7 @@ def test_a_measure_of_many_samples_has_the_value_of_a_single_block(name, monkeyp
     m = rs.get_measure(name)
     usual = m(x, y)
     monkeypatch.setattr(arrays, "BLOCK_HEIGHT", 600)
-    monkeypatch.setattr(heat, "COLUMNS", 600)
+    monkeypatch.setattr(heat, "IDENTITY_COLUMNS_PER_BLOCK", 600)
     assert m(x, y) == pytest.approx(usual, rel=1e-10)
 
 
@@ -68,7 +68,7 @@ def test_a_statistic_has_the_value_of_a_single_block(small_blocks, subtests):
 def test_the_stochastic_imd_is_the_mean_over_repeats_of_its_quadratures(probes, monkeypatch):
     """With as many steps as samples a quadrature is exact: v' exp(-t L) v of the random vectors, by
     eigenvalues."""
-    monkeypatch.setattr(heat, "PROBES", 7)
+    monkeypatch.setattr(heat, "PROBES_PER_BLOCK", 7)
     x, y = generic_pair(n=24)
     repeats = range(3)
     traces = [
@@ -89,7 +89,7 @@ def quadratic_forms(x, k, probes, repeat):
     rng = generator(0, "imd", repeat)
     drawn = [
         rng.standard_normal((len(x), stop - start))
-        for start, stop in row_blocks(probes, heat.PROBES)
+        for start, stop in row_blocks(probes, heat.PROBES_PER_BLOCK)
     ]
     v = np.concatenate(drawn, axis=1)
     shares = (basis.T @ (v / np.linalg.norm(v, axis=0))) ** 2
@@ -97,14 +97,14 @@ def quadratic_forms(x, k, probes, repeat):
 
 
 def test_maps_pooled_in_blocks_keep_their_order(monkeypatch):
-    monkeypatch.setattr(layouts, "ROWS", 7)
+    monkeypatch.setattr(layouts, "SAMPLES_PER_BLOCK", 7)
     maps = np.random.default_rng(0).standard_normal((23, 3, 4, 4)).astype(np.float16)
     pooled = layouts.from_maps(maps, pool="mean").array
     assert np.allclose(pooled, maps.astype(np.float32).mean(axis=(2, 3)), rtol=1e-5, atol=1e-6)
 
 
 def test_tokens_pooled_in_blocks_keep_their_order_and_their_mask(monkeypatch):
-    monkeypatch.setattr(layouts, "ROWS", 7)
+    monkeypatch.setattr(layouts, "SAMPLES_PER_BLOCK", 7)
     rng = np.random.default_rng(0)
     tokens, lengths = rng.standard_normal((23, 6, 3)), rng.integers(1, 7, 23)
     pooled = layouts.from_tokens(tokens, pool="mean", mask=np.arange(6) < lengths[:, None]).array

@@ -23,8 +23,8 @@ import resemblance as rs
 from resemblance import Representation
 from resemblance import intermediates as views
 from resemblance.intermediates import _cone, cross_barcode
-from resemblance.intermediates.cross_barcode import SortedEdges, enclosing_radius, totals_of_edges
-from resemblance.intermediates.samples import draws, normalized_distances, sorted_edges
+from resemblance.intermediates.cross_barcode import SortedEdges, bar_length_totals, enclosing_radius
+from resemblance.intermediates.samples import normalized_distances, sorted_edges, subset_draws
 
 
 def edges(w1, w2):
@@ -38,7 +38,7 @@ def cross_barcodes(w1, w2):
 
 
 def cross_barcode_totals(w1, w2):
-    return totals_of_edges(*edges(w1, w2))
+    return bar_length_totals(*edges(w1, w2))
 
 
 # ------------------------------------------------------------------------------- kinds of distances
@@ -255,7 +255,7 @@ def test_rtd_equals_that_of_every_pair_by_itself(subtests):
                 )
                 for x, y in itertools.permutations(reps, 2):
                     totals = []
-                    for draw in draws(n, 60, 2, 0):
+                    for draw in subset_draws(n, 60, 2, 0):
                         matrices = [normalized_distances(r, draw) for r in (x, y)]
                         totals.append(
                             [math.fsum(bars[:, 1] - bars[:, 0]) for bars in plain_bars(*matrices)]
@@ -269,7 +269,7 @@ def test_distances_are_sorted_once_per_representation_and_subset():
     reps = [Representation(x) for x in data("normal", 90)]
     m = rs.rtd.where(sample=60, trials=2)
     m.evaluate(reps[0], reps[1])
-    drawn = draws(90, 60, 2, 0)
+    drawn = subset_draws(90, 60, 2, 0)
     before = [sorted_edges(reps[0], draw).order for draw in drawn]
     views_before = set(reps[0].views)
     m.evaluate(reps[2], reps[0])
@@ -437,9 +437,10 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
     for part in ("views", "significance"):
         (tmp_path / "resemblance" / part / "__pycache__").write_text("")
     code = (  # small functions of both modules, for all are made alike
-        "import numpy as np; from resemblance.intermediates._cone import no_vectors; "
-        "from resemblance.significance._radix import mean_ranks; print(no_vectors(2, 64).shape[0] "
-        "> 0, mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
+        "import numpy as np; from resemblance.intermediates._cone import allocate_vectors; "
+        "from resemblance.significance._radix import radix_mean_ranks; print(allocate_vectors(2, "
+        "64).shape[0] "
+        "> 0, radix_mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
     )
     environment = {
         "NUMBA_CACHE_DIR": "",

@@ -8,12 +8,12 @@ from scipy.stats import rankdata
 import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.intermediates.distances import (
-    dissimilarity_spread,
+    dissimilarity_summary,
     distance_matrix,
-    double_centred_inner,
+    double_centered_inner,
     rdm_vector,
 )
-from resemblance.intermediates.matrices import centred_distances
+from resemblance.intermediates.matrices import distance_pair_matrix
 from resemblance.intermediates.points import preshape
 from resemblance.significance import average_ranks
 
@@ -59,9 +59,9 @@ def test_the_trace_and_the_inner_product_are_those_of_the_square_matrix(kind):
     x = Representation(data(kind)[0])
     points = preshape(x)
     a = centred(cdist(points, points))
-    assert double_centred_inner(x, x) == pytest.approx(np.vdot(a, a), rel=1e-12)
-    assert centred_distances(x).square == pytest.approx(np.vdot(a, a), rel=1e-12)
-    assert centred_distances(x).trace == pytest.approx(np.trace(a), rel=1e-12)
+    assert double_centered_inner(x, x) == pytest.approx(np.vdot(a, a), rel=1e-12)
+    assert distance_pair_matrix(x).square == pytest.approx(np.vdot(a, a), rel=1e-12)
+    assert distance_pair_matrix(x).trace == pytest.approx(np.trace(a), rel=1e-12)
 
 
 def test_a_small_difference_of_distances_keeps_its_digits():
@@ -114,7 +114,7 @@ def test_nearly_equal_distances_are_equal_only_up_to_rounding(kind, rng, subtest
         with subtests.test("they differ", dtype=dtype):
             x, y = (rs.Representation(a, dtype=dtype) for a in (many, other))
             assert rs.rsa(x, y, rdm=kind) == pytest.approx(rs.rsa(many, other, rdm=kind), abs=0.02)
-            assert dissimilarity_spread(x, kind=kind).squares > 0
+            assert dissimilarity_summary(x, kind=kind).squares > 0
         for n, d in ((5, 5), (50, 50), (50, 60), (100, 400)):
             turned = np.linalg.qr(rng.standard_normal((d, d)))[0][:n]
             for points in (np.eye(d)[:n] / 3, turned, turned + 0.1):
@@ -123,4 +123,4 @@ def test_nearly_equal_distances_are_equal_only_up_to_rounding(kind, rng, subtest
                     with pytest.raises(rs.Undefined, match="are equal"):
                         rdm_vector(x, kind=kind, compare="pearson")
                     with pytest.raises(rs.Undefined, match="are equal"):
-                        dissimilarity_spread(x, kind=kind)
+                        dissimilarity_summary(x, kind=kind)

@@ -8,8 +8,8 @@ import pytest
 import scipy.linalg
 
 import resemblance as rs
-from resemblance.base.arrays import norm
-from resemblance.intermediates._order import ascending
+from resemblance.base.arrays import euclidean_norm
+from resemblance.intermediates._order import ascending_positions
 
 RNG = np.random.default_rng(8)
 N = 60
@@ -109,10 +109,12 @@ def test_norms_neither_overflow_nor_underflow():
         for axis in (None, 0, 1):
             largest = np.abs(scaled).max()
             expected = largest * np.linalg.norm(scaled / largest, axis=axis)
-            assert norm(scaled, axis=axis) == pytest.approx(expected, rel=1e-14)
+            assert euclidean_norm(scaled, axis=axis) == pytest.approx(expected, rel=1e-14)
     mixed = np.array([[1e-200, 1e-200], [1.0, 1.0], [0.0, 0.0]])
-    assert norm(mixed, axis=1) == pytest.approx(np.array([2**0.5 * 1e-200, 2**0.5, 0]), abs=0)
-    assert np.isnan(norm(np.array([[1.0, np.nan]])))
+    assert euclidean_norm(mixed, axis=1) == pytest.approx(
+        np.array([2**0.5 * 1e-200, 2**0.5, 0]), abs=0
+    )
+    assert np.isnan(euclidean_norm(np.array([[1.0, np.nan]])))
 
 
 @pytest.mark.parametrize(
@@ -128,6 +130,6 @@ def test_norms_neither_overflow_nor_underflow():
     ],
 )
 def test_edges_are_sorted_by_their_lengths(values):
-    order = ascending(values)
+    order = ascending_positions(values)
     assert np.array_equal(np.sort(order), np.arange(len(values)))
     assert np.array_equal(values[order], np.sort(values))

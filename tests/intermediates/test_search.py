@@ -12,12 +12,20 @@ import torch
 
 import resemblance as rs
 from resemblance.base.arrays import row_blocks
-from resemblance.inference.jackknife import rows_of
+from resemblance.inference.jackknife import subsample_representation
 from resemblance.intermediates import search as searching
-from resemblance.intermediates.neighbours import nearest, nearest_in_part, searching_in_parts
-from resemblance.intermediates.search import nearest_to, pays, search
-from resemblance.intermediates.similarities import Similarity, similarity_of
-from resemblance.intermediates.ties import Nearest, stacked, top
+from resemblance.intermediates.neighbours import (
+    nearest,
+    nearest_in_subset,
+    reuse_neighbors_in_subsets,
+)
+from resemblance.intermediates.search import (
+    is_screening_worthwhile,
+    nearest_by_full_comparison,
+    search_nearest,
+)
+from resemblance.intermediates.similarities import Similarity, neighbor_similarity
+from resemblance.intermediates.ties import Nearest, stack_row_blocks, unordered_top_columns
 
 N, D = 600, 24
 AFFINITIES = ["cosine", "euclidean", "inner"]
@@ -79,7 +87,9 @@ each_affinity = pytest.mark.parametrize("metric", AFFINITIES)
 
 def in_full(similarity: Similarity, k: int) -> Nearest:
     blocks = row_blocks(similarity.points.shape[0])
-    return stacked(nearest_to(np.arange(*block), similarity, k) for block in blocks)
+    return stack_row_blocks(
+        nearest_by_full_comparison(np.arange(*block), similarity, k) for block in blocks
+    )
 
 
 def assert_same(a: Nearest, b: Nearest) -> None:
@@ -94,11 +104,11 @@ def test_the_neighbours_are_those_of_double_precision(subtests):
             for metric in AFFINITIES:
                 with subtests.test(f"{k}, {case}, {metric}"):
                     data, is_open = CASES[case]
-                    similarity = similarity_of(rs.Representation(data), metric)
-                    assert pays(similarity, k) == (similarity.gram is None)
+                    similarity = neighbor_similarity(rs.Representation(data), metric)
+                    assert is_screening_worthwhile(similarity, k) == (similarity.gram is None)
                     if similarity.gram is not None:
                         continue
-                    quick = search(similarity, k)
+                    quick = search_nearest(similarity, k)
                     assert_same(quick, in_full(similarity, k))
                     if is_open is not None and metric == "euclidean" and k == 10:
                         assert (quick.redone > 0) == is_open
@@ -110,17 +120,17 @@ def test_those_of_a_part_are_taken_from_the_neighbours_of_all_samples(subtests):
         for case, (data, _) in CASES.items():
             for metric in AFFINITIES:
                 with subtests.test(f"{k}, {case}, {metric}"):
-                    part = rows_of(rs.Representation(data), half)
+                    part = subsample_representation(rs.Representation(data), half)
                     anew = rs.Representation(data[half])
                     a, b = (nearest(r, k=k, metric=metric) for r in (part, anew))
                     assert_same(a, b)
-                    with searching_in_parts(True):
+                    with reuse_neighbors_in_subsets(True):
                         first = nearest(rs.Representation(data), k=k, metric=metric)
                     assert_same(first, nearest(rs.Representation(data), k=k, metric=metric))
     whole = rs.Representation(gaussian())
-    assert nearest_in_part(whole, half, 10, "cosine", "exact") is not None
+    assert nearest_in_subset(whole, half, 10, "cosine", "exact") is not None
     with pytest.raises(rs.Undefined, match="k must be"):
-        nearest(rows_of(whole, half[:5]), k=10, metric="cosine")
+        nearest(subsample_representation(whole, half[:5]), k=10, metric="cosine")
 
 
 # Samples here differ by about as much as two libraries may in the last digits.
@@ -186,7 +196,7 @@ def test_no_row_is_left_open_by_an_outlier():
 
 def test_many_open_rows_end_the_proposals(monkeypatch):
     blocks = []
-    monkeypatch.setattr(searching, "_proposed", counted(searching._proposed, blocks))
+    monkeypatch.setattr(searching, "_screen_rows", counted(searching._screen_rows, blocks))
     near = nearest(rs.Representation(CASES["one-hot"][0]), k=10, metric="euclidean")
     assert (len(blocks), near.redone) == (1, N)
     nearest(rs.Representation(gaussian()), k=10, metric="euclidean")
@@ -209,13 +219,13 @@ def counted(function, calls):
 def test_the_error_of_single_precision_is_bounded(data, metric):
     """No score falls short of the similarity by more than is added to the smallest that is
     proposed, computed in fractions."""
-    similarity = similarity_of(rs.Representation(data), metric)
+    similarity = neighbor_similarity(rs.Representation(data), metric)
     if similarity.gram is not None:  # wide data are compared by their products in double precision
-        assert not searching.is_bounded(similarity)
+        assert not searching.has_bounded_error(similarity)
         return
     points, squares, terms, *_ = similarity
-    scores = searching._in_single(similarity).to_others(np.arange(len(points)))
-    c, d = searching._relative_error(points.shape[1]), points.shape[1]
+    scores = searching._single_precision_similarity(similarity).to_others(np.arange(len(points)))
+    c, d = searching._single_precision_error(points.shape[1]), points.shape[1]
     rows = [[Fraction(v) for v in row] for row in points]
     for i, j in np.random.default_rng(0).integers(len(points), size=(60, 2)):
         if i == j:
@@ -238,7 +248,10 @@ def test_the_largest_entries_are_the_largest(subtests):
                     block[::3] = np.round(block[::3])
                     block[4, : n // 2] = -np.inf
                     expected = np.sort(block, axis=1)[:, -k:]
-                    for columns in (top(block, k), top(torch.asarray(block), k).numpy()):
+                    for columns in (
+                        unordered_top_columns(block, k),
+                        unordered_top_columns(torch.asarray(block), k).numpy(),
+                    ):
                         assert np.array_equal(
                             np.sort(np.take_along_axis(block, columns, 1), axis=1), expected
                         )
@@ -247,10 +260,10 @@ def test_the_largest_entries_are_the_largest(subtests):
 
 @pytest.mark.parametrize(("n", "k"), [(512, 10), (511, 10), (4000, 120)])
 def test_few_samples_for_every_neighbour_are_compared_in_double_precision(n, k):
-    similarity = similarity_of(rs.Representation(gaussian((n, 3))), "euclidean")
-    assert pays(similarity, k) == (n >= 32 * (k + 6))
-    single = similarity_of(rs.Representation(gaussian((n, 3)), dtype="float32"), "euclidean")
-    assert not pays(single, k)
+    similarity = neighbor_similarity(rs.Representation(gaussian((n, 3))), "euclidean")
+    assert is_screening_worthwhile(similarity, k) == (n >= 32 * (k + 6))
+    single = neighbor_similarity(rs.Representation(gaussian((n, 3)), dtype="float32"), "euclidean")
+    assert not is_screening_worthwhile(single, k)
 
 
 def test_arrays_may_be_read_only_and_are_not_changed():

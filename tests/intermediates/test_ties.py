@@ -23,11 +23,15 @@ from resemblance.intermediates.heat import (
     heat_trace,
     neighbour_operator,
 )
-from resemblance.intermediates.neighbour_kernels import fuzzy_kernel, graph, local_rbf_kernel
+from resemblance.intermediates.neighbour_kernels import (
+    local_rbf_kernel,
+    neighbor_graph,
+    umap_weight_matrix,
+)
 from resemblance.intermediates.neighbours import NeighbourSearch, nearest
-from resemblance.intermediates.shared_neighbours import mean_product
-from resemblance.intermediates.ties import largest
-from resemblance.measures.topology import WEIGHT
+from resemblance.intermediates.shared_neighbours import mean_product_of_draws
+from resemblance.intermediates.ties import largest_with_ties
+from resemblance.measures.topology import HEAT_TRACE_WEIGHTS
 
 LISTS = ["lcs_knn", "edit_distance_knn", "rank_similarity"]
 SETS = ["mutual_knn", "jaccard"]
@@ -96,15 +100,15 @@ def test_entries_at_the_edge_of_rounding_are_tied():
     at_edge = edges - levels > tolerance
     assert at_edge.any()
     for level, edge in zip(levels[at_edge], edges[at_edge]):
-        listed, ties, _ = largest(np.array([[edge, level, level]]), 2, terms)
+        listed, ties, _ = largest_with_ties(np.array([[edge, level, level]]), 2, terms)
         assert listed.tolist() == [[0, 1]]
         assert ties.members.tolist() == [0, 1, 2]
 
 
 def test_the_weights_of_a_table_by_hand():
-    first = graph(rs.Representation(X), NeighbourSearch(1, "euclidean")).toarray()
+    first = neighbor_graph(rs.Representation(X), NeighbourSearch(1, "euclidean")).toarray()
     assert first.tolist() == [[0, 0.5, 0.5, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
-    second = graph(rs.Representation(X), NeighbourSearch(2, "euclidean")).toarray()
+    second = neighbor_graph(rs.Representation(X), NeighbourSearch(2, "euclidean")).toarray()
     assert second.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
 
 
@@ -134,7 +138,7 @@ def test_tied_samples_share_the_weights_of_a_kernel():
     """One sample is at distance 1, and three at 2 share two places."""
     points = rs.Representation(np.array([[0.0], [1.0], [2.0], [-2.0], [2.0], [50.0]]))
     unit = float(np.sqrt(((points.array - points.array.mean()) ** 2).sum()))
-    fuzzy = fuzzy_kernel(
+    fuzzy = umap_weight_matrix(
         points, NeighbourSearch(3, "euclidean"), symmetrize=False, diagonal=False
     ).toarray()
     assert fuzzy[0, 1] == 1
@@ -297,7 +301,9 @@ def test_the_mean_product_of_numbers_drawn_without_replacement():
             np.mean([np.prod(chosen) for chosen in combinations(row, drawn)]) for row in numbers
         ]
         rows, columns = np.nonzero(numbers != 1)
-        found = mean_product(numbers[rows, columns], rows, np.full(20, total), np.full(20, drawn))
+        found = mean_product_of_draws(
+            numbers[rows, columns], rows, np.full(20, total), np.full(20, drawn)
+        )
         assert found == pytest.approx(np.array(expected), rel=1e-10, abs=1e-15)
 
 
@@ -364,7 +370,10 @@ def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
         found = neighbour_operator(rs.Representation(x), 5)
         assert found.toarray() == pytest.approx(expected, abs=1e-12)
         exact = np.exp(-TEMPERATURES[:, None] * (1 - np.linalg.eigvalsh(expected))).mean(axis=1)
-        assert np.max(WEIGHT * np.abs(heat_trace(rs.Representation(x), k=5) - exact)) < 1e-15
+        assert (
+            np.max(HEAT_TRACE_WEIGHTS * np.abs(heat_trace(rs.Representation(x), k=5) - exact))
+            < 1e-15
+        )
         assert chebyshev_traces(found)[2] == pytest.approx(
             (2 * np.linalg.eigvalsh(expected) ** 2 - 1).sum()
         )
@@ -400,7 +409,7 @@ def test_the_chance_of_sharing_neighbours_is_the_one_that_is_documented(metric):
     x, y = FEW
     own = 1.0
     for z in FEW:
-        w = graph(rs.Representation(z), NeighbourSearch(2, metric)).toarray()
+        w = neighbor_graph(rs.Representation(z), NeighbourSearch(2, metric)).toarray()
         own *= (w * w).sum() / 12
     values = [
         rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))
@@ -526,7 +535,7 @@ def test_ties_across_blocks_of_rows(metric):
 def test_how_many_rows_are_compared_at_a_time_makes_no_difference(name, monkeypatch):
     measure, x, y = rs.get_measure(name), relu(0), relu(1)
     expected = measure(x, y)
-    monkeypatch.setattr(shared_neighbours, "ENTRIES", 2000)
+    monkeypatch.setattr(shared_neighbours, "MAX_COMPARED_ENTRIES", 2000)
     assert measure(x, y) == pytest.approx(expected, rel=1e-12)
 
 
@@ -535,7 +544,8 @@ def test_distances_that_differ_by_rounding_tie():
     turned = 0.1 * x @ np.linalg.qr(np.random.default_rng(1).standard_normal((12, 12)))[0]
     for metric in ("euclidean", "cosine", "inner"):
         first, second = (
-            graph(rs.Representation(z), NeighbourSearch(7, metric)).toarray() for z in (x, turned)
+            neighbor_graph(rs.Representation(z), NeighbourSearch(7, metric)).toarray()
+            for z in (x, turned)
         )
         assert np.array_equal(first, second)
 

@@ -15,16 +15,16 @@ import resemblance as rs
 from resemblance.base import arrays
 from resemblance.contracts._measure import Measure
 from resemblance.contracts.claims import AllPairs, Scores
-from resemblance.data.representation import Representation, Undefined, comparing
+from resemblance.data.representation import Representation, Undefined, pair_cache
 from resemblance.intermediates import grams, rank_bins, rectangles
-from resemblance.intermediates.rectangles import grid_of
+from resemblance.intermediates.rectangles import all_row_column_pairs
 from resemblance.measures import distances, kernel_alignment
 
 
 @pytest.fixture(autouse=True)
 def many(monkeypatch):
     """Any number of samples counts as many."""
-    monkeypatch.setattr(rectangles, "ABOVE", 0)
+    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 0)
 
 
 def variants() -> list[Measure]:
@@ -96,8 +96,8 @@ KINDS = (
 
 def plain(m: Measure, x: Representation, y: Representation) -> float:
     """The value of the plain function, which takes any number of samples for few."""
-    with pytest.MonkeyPatch.context() as few, comparing(x, y):
-        few.setattr(rectangles, "ABOVE", 4096)
+    with pytest.MonkeyPatch.context() as few, pair_cache(x, y):
+        few.setattr(rectangles, "MAX_STORED_SAMPLES", 4096)
         return float(m.function(x, y, **dict(m.parameters)))
 
 
@@ -142,7 +142,7 @@ def test_values_are_those_of_the_plain_function(small_blocks, monkeypatch, subte
 def test_values_do_not_depend_on_other_pairs(monkeypatch, subtests):
     for m in BLOCKED:
         with subtests.test(str(m)):
-            monkeypatch.setattr(rank_bins, "WIDE", 64)
+            monkeypatch.setattr(rank_bins, "CONCORDANCE_BINS_PER_SIDE", 64)
             x, y, z, w = (Representation(a) for a in latent(40, 6, 9, 50, 6))
             table = m.all_pairs([x, y, z], [y, w])
             square = m.all_pairs([x, y, z, w], [x, y, z, w])
@@ -163,7 +163,7 @@ def test_a_representation_is_most_similar_to_itself(subtests):
 
 
 def test_tensors_and_single_precision(monkeypatch, subtests):
-    monkeypatch.setattr(rank_bins, "WIDE", 64)
+    monkeypatch.setattr(rank_bins, "CONCORDANCE_BINS_PER_SIDE", 64)
     x, y = latent(40, 6, 9)
     for m in BLOCKED:
         expected = m.all_pairs([Representation(x)], [Representation(y)]).values
@@ -180,7 +180,7 @@ def test_arrays_of_other_libraries(monkeypatch, subtests):
         copied.flags.writeable = False
         return copied
 
-    monkeypatch.setattr(rank_bins, "WIDE", 64)
+    monkeypatch.setattr(rank_bins, "CONCORDANCE_BINS_PER_SIDE", 64)
     x, y = latent(40, 6, 9)
     plainly = {m: m.all_pairs([Representation(x)], [Representation(y)]).values for m in BLOCKED}
     for module in (rectangles, rank_bins, distances):
@@ -192,7 +192,7 @@ def test_arrays_of_other_libraries(monkeypatch, subtests):
 
 
 def test_inputs_are_not_changed(monkeypatch):
-    monkeypatch.setattr(rank_bins, "WIDE", 64)
+    monkeypatch.setattr(rank_bins, "CONCORDANCE_BINS_PER_SIDE", 64)
     x, y = latent(40, 6, 9)
     for a in (x, y):
         a.flags.writeable = False
@@ -224,7 +224,7 @@ def test_many_samples_need_no_matrix_of_all_pairs(spec):
 
 
 def test_the_bound_of_ranks_is_recorded_of_many_samples(monkeypatch):
-    monkeypatch.setattr(rectangles, "ABOVE", 4096)
+    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 4096)
     x, y = latent(MANY, 3, 4)
     (record,) = rs.compare({"x": x}, {"y": y}, measures=["rsa"], progress=False).records()
     assert 0 < record["rank_error"] < 1e-4
@@ -233,14 +233,14 @@ def test_the_bound_of_ranks_is_recorded_of_many_samples(monkeypatch):
 
 
 def test_caveats_and_chance_of_many_samples_need_no_matrix(monkeypatch):
-    monkeypatch.setattr(rectangles, "ABOVE", 4096)
+    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 4096)
     x, y = (Representation(a) for a in latent(200, 60, 70))
     measures = [rs.get_measure(s) for s in ("distance_correlation", "rsa[compare=cosine]")]
     measures += [rs.cka.where(kernel="rbf"), rs.cka.where(kernel="laplace", estimator="lange")]
     measures.append(rs.distance_correlation.where(squared=True))
     expected = [(m.caveat(x, y), m.chance and m.chance(x, y)) for m in measures]
     assert any(caveat for caveat, _ in expected)
-    monkeypatch.setattr(rectangles, "ABOVE", 100)
+    monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 100)
     x, y = (Representation(r.source) for r in (x, y))
     for m, (caveat, chance) in zip(measures, expected):
         assert m.caveat(x, y) == caveat
@@ -270,16 +270,16 @@ def test_the_middle_is_selected_in_passes(count, kind, monkeypatch):
         "clusters": rng.integers(2, size=count) + 1e-12 * rng.random(count),
         "outlier": np.append(rng.random(count - 1), 1e9),
     }[kind]
-    monkeypatch.setattr(rectangles, "COLLECTED", 20)
-    monkeypatch.setattr(rectangles, "PARTS", 8)
+    monkeypatch.setattr(rectangles, "MAX_SORTED_VALUES", 20)
+    monkeypatch.setattr(rectangles, "PARTS_PER_INTERVAL", 8)
     middle = (count - 1) // 2, count // 2
-    selected = rectangles.at_places(
+    selected = rectangles.order_statistics(
         lambda: iter(np.split(values, [count // 3])), count, middle, 2e9
     )
     scale = 4 * np.finfo(float).eps * 2e9  # equal but for rounding
     assert selected.mean() == pytest.approx(np.median(values), abs=scale)
     top = values.max() or 1.0
-    selected = rectangles.at_places(lambda: iter([values]), count, middle, top)
+    selected = rectangles.order_statistics(lambda: iter([values]), count, middle, top)
     assert selected.mean() == pytest.approx(np.median(values), abs=4 * np.finfo(float).eps * top)
 
 
@@ -290,8 +290,8 @@ def test_the_median_distance_is_that_of_all(n, pairs, monkeypatch):
 
     x = latent(n, 5)[0]
     expected = median_distance(Representation(x), pairs)
-    monkeypatch.setattr(rectangles, "COLLECTED", 20)
-    selected = grams.middle_distance(Representation(x), pairs)
+    monkeypatch.setattr(rectangles, "MAX_SORTED_VALUES", 20)
+    selected = grams.median_distance_by_selection(Representation(x), pairs)
     assert selected == pytest.approx(float(expected), rel=1e-14)
 
 
@@ -300,7 +300,7 @@ def test_the_median_distance_is_that_of_all(n, pairs, monkeypatch):
 
 @pytest.mark.parametrize("shape", ["normal", "heavy tails", "two clusters", "integers"])
 def test_few_bins_have_a_bound_that_holds(shape, monkeypatch):
-    for name, number in (("BINS", 64), ("CELLS", 16), ("SAMPLE", 10)):
+    for name, number in (("MAX_RANK_BINS", 64), ("DENSITY_CELLS", 16), ("DENSITY_SAMPLES", 10)):
         monkeypatch.setattr(rank_bins, name, number)
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -351,7 +351,9 @@ def test_the_largest_eigenvalue_is_that_of_the_matrix(kind):
     none = np.zeros((n, n))
     x, y = (Representation(np.ones((n, 1))) for _ in range(2))
     entries = [lambda at, m=m: m[at.rows, at.columns].copy() for m in (matrix, none)]
-    values = distances.largest_eigenvalues(entries, grid_of([x], [y]), np.ones(1), np.ones(1))
+    values = distances.largest_eigenvalues(
+        entries, all_row_column_pairs([x], [y]), np.ones(1), np.ones(1)
+    )
     assert values == pytest.approx([np.abs(spectrum).max()], rel=1e-12)
 
 
@@ -369,7 +371,7 @@ def mmd_of_matrix(x: np.ndarray, y: np.ndarray, bandwidth: float) -> float:
 
 @pytest.mark.parametrize("kind", ["usual", "wide", "ties", "duplicates", "outlier", "few"])
 def test_mmd_is_that_of_the_matrix(kind, monkeypatch):
-    monkeypatch.setattr(rectangles, "COLLECTED", 100)
+    monkeypatch.setattr(rectangles, "MAX_SORTED_VALUES", 100)
     x, y = data(kind)
     y = y[:, : x.shape[1]] + 0.5
     assert rs.mmd(x, y, bandwidth=0.7) == pytest.approx(mmd_of_matrix(x, y, 0.7), abs=1e-8)
@@ -441,8 +443,8 @@ def test_linear_kernels_are_compared_by_entries_as_by_features(monkeypatch, subt
     arrays = latent(40, 6, 14, 30, 39, 60, 3)
     specs = ["ensd", "cka", "cka[estimator=debiased]", "cka[estimator=lange]"]
     by_entries = rs.compare(arrays, measures=specs, progress=False)
-    monkeypatch.setattr(grams, "is_by_pairs", lambda x, y: False)
-    monkeypatch.setattr(kernel_alignment, "is_by_pairs", lambda x, y: False)
+    monkeypatch.setattr(grams, "compares_gram_entries", lambda x, y: False)
+    monkeypatch.setattr(kernel_alignment, "compares_gram_entries", lambda x, y: False)
     for spec, i, j in itertools.product(specs, range(6), range(6)):
         with subtests.test(f"{spec} {i} {j}"):
             by_features = rs.get_measure(spec).evaluate(

@@ -20,12 +20,12 @@ from factories.output import emitted
 import resemblance as rs
 from resemblance import cli
 from resemblance.comparison.comparison import Diagnostic
-from resemblance.comparison.store import FORMAT
+from resemblance.comparison.store import SCORE_FILE_FORMAT
 from resemblance.intermediates import approximate
 from resemblance.intermediates.neighbours import neighbours
-from resemblance.intermediates.recall import SAMPLE
+from resemblance.intermediates.recall import RECALL_SAMPLES
 from resemblance.report import terminal, write_page
-from resemblance.report.output import as_json
+from resemblance.report.output import content_to_json
 
 MEASURES = [
     "mka[k=15]", "mka[k=15,metric=cosine]", "kcka[k=15]", "jaccard",
@@ -102,7 +102,7 @@ def test_as_many_neighbours_as_there_are_others():
 
 
 def test_too_few_found_has_a_remedy(monkeypatch):
-    monkeypatch.setattr(approximate, "LINKS", 2)
+    monkeypatch.setattr(approximate, "HNSW_LINKS", 2)
     x = np.repeat(clusters(20), 100, axis=0)  # twenty points, each a hundred times
     with pytest.raises(rs.Undefined, match=r'of 300 neighbours of a sample; take index="exact"'):
         rs.mka(x, x[::-1].copy(), k=300, index="hnsw")
@@ -125,7 +125,8 @@ def test_the_same_in_another_process_with_other_threads(poor):
     code = (
         "import sys, numpy as np, resemblance as rs; from resemblance.intermediates import "
         "approximate, neighbours as n;"
-        "approximate.LINKS, approximate.BUILD, approximate.SEARCH = 4, 5, 1;x = "
+        "approximate.HNSW_LINKS, approximate.HNSW_BUILD_CANDIDATES, "
+        "approximate.HNSW_SEARCH_CANDIDATES = 4, 5, 1;x = "
         "rs.Representation(np.random.default_rng(0).standard_normal((600, "
         "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "
         "index='hnsw').tobytes())"
@@ -170,7 +171,7 @@ def test_recall_of_many_samples_is_estimated(poor):
     )
     shares = shared(exact, found) / 10
     recall = rs.neighbour_recall(r, k=10)
-    assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / SAMPLE**0.5)
+    assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / RECALL_SAMPLES**0.5)
     assert recall != shares.mean()
     r.forget()
     kept = [value for value in r.views.values() if type(value) is float]
@@ -261,7 +262,7 @@ def test_an_exact_search_leaves_every_output_as_it_was(reps):
     assert {diagnostic.name for diagnostic in result.diagnostics} == {"chance"}
     assert list(result.records()[0]) == ["measure", "label", "x", "y", "value", "reason", "chance"]
     assert emitted(result, "csv").startswith("measure,label,x,y,value,reason,chance\n")
-    assert "recall" not in emitted(result, "table") + repr(result) + as_json(result)
+    assert "recall" not in emitted(result, "table") + repr(result) + content_to_json(result)
 
 
 @pytest.mark.parametrize("workers", [ThreadPoolExecutor, ProcessPoolExecutor])
@@ -322,7 +323,7 @@ def test_written_wherever_results_are(compared, tmp_path):
     name, _, value = note.partition(": ")
     text = write_page(compared, tmp_path / "p.html").read_text()
     assert f"<dt>{name}</dt><dd>{value}" in text
-    records = json.loads(as_json(compared))["records"]
+    records = json.loads(content_to_json(compared))["records"]
     assert records == compared.records()
     assert {
         r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"
@@ -413,7 +414,7 @@ def test_diagnostics_depend_on_the_parameters():
 def test_a_file_of_another_format_is_refused_in_one_line(reps, tmp_path, subtests):
     path = tmp_path / "other.db"
     rs.compare(reps, measures="cka", progress=False).save(path)
-    for version in (*range(1, FORMAT), FORMAT + 1):
+    for version in (*range(1, SCORE_FILE_FORMAT), SCORE_FILE_FORMAT + 1):
         connection = sqlite3.connect(path)
         connection.execute(f"PRAGMA user_version = {version}")
         connection.close()

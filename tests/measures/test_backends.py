@@ -13,8 +13,8 @@ import torch
 from test_claims import MEMBERS
 
 import resemblance as rs
-from resemblance.base.arrays import full_precision, on_processor, to_numpy
-from resemblance.checks.trial import labelled
+from resemblance.base.arrays import full_precision, is_on_cpu, to_numpy
+from resemblance.checks.trial import with_matching_labels
 from resemblance.intermediates.points import centered
 from resemblance.intermediates.spectra import decomposition
 
@@ -180,7 +180,7 @@ def test_values_on_a_device_out_of_reach(subtests):
     x, y = map(rs.Representation, SQUARE)
     a, b = (rs.Representation(on_device(data)) for data in SQUARE)
     for m in MEMBERS:
-        measure = labelled(m, len(X))
+        measure = with_matching_labels(m, len(X))
         with subtests.test(str(m)):
             value = measure(a, b)
             expected_type = (), array_api_strict.float64, DEVICE
@@ -227,7 +227,7 @@ class Elsewhere:
 
 
 def test_arrays_with_a_way_of_their_own_to_numpy():
-    assert not on_processor(Elsewhere(X))
+    assert not is_on_cpu(Elsewhere(X))
     assert np.array_equal(to_numpy(Elsewhere(X)), X)
 
 

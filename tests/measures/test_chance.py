@@ -10,11 +10,11 @@ import pytest
 
 import resemblance as rs
 from resemblance.data.representation import Representation
-from resemblance.measures.inner_products import above_chance
+from resemblance.measures.inner_products import rescale_from_chance
 from resemblance.measures.neighbour_lists import _longest_increasing
-from resemblance.report.comparing.figures import heat_map
+from resemblance.report.comparing.figures import measure_heat_map
 from resemblance.report.maps import page_data
-from resemblance.report.of_comparison import result_of
+from resemblance.report.of_comparison import result_from_comparison
 from resemblance.report.terminal import comparison_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -168,8 +168,8 @@ def test_corrected_imbalance_is_one_minus_what_is_above_chance():
 
 def test_nothing_is_above_chance_where_that_is_the_best_value():
     with pytest.raises(rs.Undefined, match="nothing is left above chance"):
-        above_chance(1.0, 1.0)
-    assert above_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
+        rescale_from_chance(1.0, 1.0)
+    assert rescale_from_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
 
 
 # ---------------------------------------------------------------------------------- in a comparison
@@ -220,18 +220,18 @@ def test_tables_of_a_pair_and_of_many_have_a_column_of_chance(comparison):
 
 
 def test_a_page_shows_chance_in_the_table_the_head_of_a_map_and_its_cells(comparison):
-    (table,) = result_of(comparison)["measures"].tables
+    (table,) = result_from_comparison(comparison)["measures"].tables
     chances = [row[table.columns.index("chance")] for row in table.rows]
     assert chances[1:3] == ["0.34 to 0.39", "0.069 to 0.24"]
     assert chances[4] is None
-    assert not result_of(comparison)["measures"].terms
-    heat = heat_map(comparison, comparison.info("linear_regression"))
+    assert not result_from_comparison(comparison)["measures"].terms
+    heat = measure_heat_map(comparison, comparison.info("linear_regression"))
     assert heat.note.endswith("Larger is more similar; chance is 0.069 to 0.24.")
     assert heat.chance[0][0] is None
     assert heat.chance[0][2] == pytest.approx(5 / 29)
     data = page_data([("map", heat)]).document["maps"]["map"]
     assert data["chance"][2] == 0.17
-    without = heat_map(comparison, comparison.info("procrustes"))
+    without = measure_heat_map(comparison, comparison.info("procrustes"))
     assert "chance" not in page_data([("map", without)]).document["maps"]["map"]
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.checks.checking import checks_of, outcomes_of
-from resemblance.checks.claims import claims
-from resemblance.checks.data import generic_pair, many_kinds
-from resemblance.checks.groups import transformed
-from resemblance.checks.trial import Trial, for_few_samples, trial_of
+from resemblance.checks.checking import applicable_checks, iterate_outcomes
+from resemblance.checks.claims import claim_checks
+from resemblance.checks.data import generic_pair, varied_representations
+from resemblance.checks.groups import apply_random_transformation
+from resemblance.checks.trial import CheckContext, limit_neighbors, measure_check_context
 from resemblance.contracts._measure import Measure
 
 # Claims hold where values mean little, too.
@@ -26,10 +26,10 @@ NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.5, 1.0)}  # on which claims de
 SMALL = {"k": 3, "probes": 64, "repeats": 2}
 
 
-def tried(m: Measure, samples: int = 60) -> Trial:
+def tried(m: Measure, samples: int = 60) -> CheckContext:
     """A trial in which rounding may move a value by 1e-9; by more where squared distances are near
     the rank tolerance, or roots are of cancellations."""
-    return trial_of(m, samples, 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9)
+    return measure_check_context(m, samples, 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9)
 
 
 def values_of(m: Measure) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -60,9 +60,9 @@ def members() -> list[Measure]:
     everything = [
         *listed,
         *rs.preset("resi"),
-        *itertools.chain(*map(variants, map(for_few_samples, listed))),
+        *itertools.chain(*map(variants, map(limit_neighbors, listed))),
     ]
-    return list(dict.fromkeys(trial_of(m).entry for m in everything))
+    return list(dict.fromkeys(measure_check_context(m).entry for m in everything))
 
 
 MEMBERS = members()
@@ -94,7 +94,7 @@ FOLLOWS_THE_OFFSET = {
 # also where correlations tie, and where the best rotation may turn dead units anywhere.
 AMBIGUOUS = {"a circle", "four categories", "one category a sample"}
 TIED = AMBIGUOUS | {f"{kind} (X = Y)" for kind in AMBIGUOUS} | {"whitened", "both whitened"}
-EQUAL = {f"{kind} (X = Y)" for kind, _ in many_kinds()} - {"one column (X = Y)"}
+EQUAL = {f"{kind} (X = Y)" for kind, _ in varied_representations()} - {"one column (X = Y)"}
 DEAD = {"a dead unit", "columns twice", "of rank 2", *AMBIGUOUS}
 NO_GRADIENT = {
     "aligned_cosine": {f"{kind} (X = Y)" for kind in DEAD}
@@ -116,14 +116,14 @@ FAMILIES = sorted({m.family for m in MEMBERS})
 def test_every_check_holds(family, subtests):
     for m in [m for m in MEMBERS if m.family == family]:
         with subtests.test(str(m)):
-            outcomes = list(outcomes_of(tried(m), checks_of(m)))
+            outcomes = list(iterate_outcomes(tried(m), applicable_checks(m)))
             assert [o for o in outcomes if o.holds is False] == []
             open_checks = {o.check for o in outcomes if o.holds is None}
             if "translation" not in m.invariant_to:
                 open_checks -= FOLLOWS_THE_OFFSET
             assert open_checks == undecided(m)
             details = {o.check: o.detail for o in outcomes}
-            assert set(details) == set(checks_of(m))
+            assert set(details) == set(applicable_checks(m))
             is_narrow = m.name in SAME_CLASSES or m.spec == "pwcca[directions=resi]"
             is_narrow |= m.needs_equal_columns
             assert bool(details["different widths"]) == is_narrow
@@ -167,7 +167,7 @@ def test_claims_hold_for_every_combination_of_choices(family, subtests):
                 with pytest.raises(ValueError, match=f"{m.name}: ({why})"):
                     m(*trial.inputs())
                 continue
-            outcomes = list(outcomes_of(trial, claims(m)))
+            outcomes = list(iterate_outcomes(trial, claim_checks(m)))
             assert [o for o in outcomes if o.holds is False] == []
             open_ = {o.check for o in outcomes if o.holds is None}
             assert open_ <= undecided(m) | {"triangle inequality"}
@@ -191,7 +191,8 @@ def test_equal_singular_values_are_kept_or_cut_together(subtests):
                     value = m(a, b)
                     for _ in range(5):
                         assert m(
-                            transformed(a, invariance, rng), transformed(b, invariance, rng)
+                            apply_random_transformation(a, invariance, rng),
+                            apply_random_transformation(b, invariance, rng),
                         ) == pytest.approx(value, abs=1e-9)
 
 

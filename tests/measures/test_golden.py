@@ -136,12 +136,12 @@ def test_pwcca_and_mean_cca_equal_the_definitions(golden_inputs, golden_definiti
 
 def test_svcca_keeps_as_many_components_as_it_says(golden_inputs, golden_definitions):
     from resemblance.intermediates.resi_code import resi_svcca_components
-    from resemblance.intermediates.spectra import components_for
+    from resemblance.intermediates.spectra import components_for_variance
 
     for case in CASES:
         reps = [rs.Representation(golden_inputs[f"{case}__{side}"]) for side in ("R", "Rp")]
         expected = golden_definitions[case]
-        assert [components_for(r, explained_variance=0.99) for r in reps] == expected[
+        assert [components_for_variance(r, explained_variance=0.99) for r in reps] == expected[
             "SVCCA_99pct_k"
         ]
         assert [resi_svcca_components(r, explained_variance=0.99) for r in reps] == expected[
@@ -187,12 +187,12 @@ def test_resi_values_are_not_the_definitions_where_the_spec_says_so(golden_input
 
 
 def test_rtd_of_more_samples_than_a_subset_is_the_mean_over_seeded_subsets(golden_inputs):
-    from resemblance.intermediates.samples import subset
+    from resemblance.intermediates.samples import subset_indices
 
     x, y = golden_inputs["pub02_rot_noise__R"], golden_inputs["pub02_rot_noise__Rp"]
     subsets = rs.rtd.where(sample=100, trials=3)
     for seed in (0, 1):
-        rows = [subset(200, 100, seed, trial) for trial in range(3)]
+        rows = [subset_indices(200, 100, seed, trial) for trial in range(3)]
         expected = np.mean([rs.rtd(x[i], y[i]) for i in rows])
         assert subsets(x, y, seed=seed) == pytest.approx(expected, rel=1e-12)
         assert subsets(x, y, seed=seed) == subsets(x, y, seed=seed)

@@ -12,7 +12,7 @@ import torch
 
 import resemblance as rs
 from resemblance.base import arrays
-from resemblance.base.arrays import hash_there
+from resemblance.base.arrays import hash_on_device
 from resemblance.data.representation import fingerprint
 from resemblance.intermediates import rank_bins
 
@@ -93,7 +93,7 @@ def test_the_table_in_the_documentation_is_that_of_the_file():
 def test_tensors_are_hashed_by_each_bit_and_its_place():
     x = torch.as_tensor(np.random.default_rng(0).standard_normal((40, 30)))
     same = [x, x.clone(), x.T.contiguous().T, x.clone().requires_grad_()]
-    assert len({hash_there(tensor) for tensor in same}) == 1
+    assert len({hash_on_device(tensor) for tensor in same}) == 1
     near, turned, moved = x.clone(), x.clone(), x.clone()
     near[3, 4] = torch.nextafter(near[3, 4], torch.tensor(9.0, dtype=torch.float64))
     turned[5, 5] *= -1
@@ -102,19 +102,19 @@ def test_tensors_are_hashed_by_each_bit_and_its_place():
     bits = [torch.zeros(40 * 30, dtype=torch.int64) for _ in range(64)]
     for bit, tensor in enumerate(bits):
         tensor[bit % 7] = -(2**63) if bit == 63 else 2**bit
-    assert len({hash_there(tensor) for tensor in (x, *others, *bits)}) == 1 + 8 + 64
+    assert len({hash_on_device(tensor) for tensor in (x, *others, *bits)}) == 1 + 8 + 64
 
 
 def test_hashes_do_not_depend_on_how_much_is_read_at_once(monkeypatch):
     x = torch.arange(1000.0)
-    whole = hash_there(x)
-    monkeypatch.setattr(arrays, "HASHED_AT_ONCE", 7)
-    assert hash_there(x) == whole
+    whole = hash_on_device(x)
+    monkeypatch.setattr(arrays, "HASH_BLOCK_SIZE", 7)
+    assert hash_on_device(x) == whole
 
 
 def test_fingerprints_of_a_device_are_computed_there(monkeypatch):
     """With a CPU that passes for a device, nothing may reach NumPy."""
-    monkeypatch.setattr("resemblance.data.representation.on_processor", lambda array: False)
+    monkeypatch.setattr("resemblance.data.representation.is_on_cpu", lambda array: False)
     monkeypatch.setattr("resemblance.data.representation.to_numpy", None)
     x = torch.arange(12.0)
     shapes = [(3, 4), (4, 3), (12, 1)]
@@ -139,8 +139,10 @@ def test_ranks_of_many_samples_are_counted_where_the_data_are(monkeypatch):
         return arrays.to_numpy(array)
 
     monkeypatch.setattr(rank_bins, "to_numpy", watched)
-    monkeypatch.setattr(rank_bins, "SAMPLE", 100)
-    monkeypatch.setattr(rank_bins, "CROWDED", np.inf)  # bins of ties are looked at on the CPU
+    monkeypatch.setattr(rank_bins, "DENSITY_SAMPLES", 100)
+    monkeypatch.setattr(
+        rank_bins, "CROWDED_BIN_RATIO", np.inf
+    )  # bins of ties are looked at on the CPU
     for name, m in many.items():
         assert m.all_pairs(*there).values[0, 0] == pytest.approx(expected[name], rel=1e-6)
-    assert set(copied) == {(100, 100), (rank_bins.BINS,)}
+    assert set(copied) == {(100, 100), (rank_bins.MAX_RANK_BINS,)}

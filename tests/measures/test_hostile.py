@@ -19,9 +19,9 @@ import scipy.spatial
 import scipy.stats
 
 import resemblance as rs
-from resemblance.base.arrays import at_least_zero, at_most_one
-from resemblance.checks.hostile import GROUPS, hostile_pairs
-from resemblance.checks.trial import for_few_samples
+from resemblance.base.arrays import clip_above_one, clip_below_zero
+from resemblance.checks.hostile import HOSTILE_GROUPS, hostile_pairs
+from resemblance.checks.trial import limit_neighbors
 from resemblance.contracts._measure import Measure
 from resemblance.intermediates.distances import squared_distance_blocks
 
@@ -33,7 +33,7 @@ CASES = hostile_pairs()
 X, Y = CASES["generic"]
 SATURATED = CASES["both saturated in half precision"][0]
 SPECTRAL = rs.rsm_norm_difference.where(norm="spectral")
-CATALOGUE = [for_few_samples(m) for m in rs.list_measures()]
+CATALOGUE = [limit_neighbors(m) for m in rs.list_measures()]
 MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
 
 
@@ -68,7 +68,7 @@ def test_a_number_in_range_or_the_reason_why_not(subtests):
                 assert not reason or measure.name in reason or "representation '" in reason
                 samples, few = len(pair[0]), f"needs at least {measure.min_samples} samples; got"
                 assert (few in reason) == (samples < measure.min_samples)
-                assert ("NaN or infinite" in reason) == (case in GROUPS["NaN and infinity"])
+                assert ("NaN or infinite" in reason) == (case in HOSTILE_GROUPS["NaN and infinity"])
                 assert ("rescale" in reason) == case.endswith("too large")
 
 
@@ -76,13 +76,13 @@ def test_docstrings_say_which_measures_need_more_than_one_row(subtests):
     for measure in MEASURES:
         with subtests.test(str(measure)):
             said = "for a constant representation" in " ".join((measure.__doc__ or "").split())
-            for case in GROUPS["constant"]:
+            for case in HOSTILE_GROUPS["constant"]:
                 reason = refusal(measure, CASES[case])
                 assert ("is constant (all its rows are equal)" in reason) == said
 
 
 def test_the_groups_name_every_case():
-    assert sorted(case for group in GROUPS.values() for case in group) == sorted(CASES)
+    assert sorted(case for group in HOSTILE_GROUPS.values() for case in group) == sorted(CASES)
 
 
 # ------------------------------------------------------------------------------- scale and position
@@ -354,8 +354,8 @@ def test_nan_is_no_number_of_a_range():
     """What replaces rounding errors lets NaN pass, so that it cannot become the largest or the
     smallest value."""
     x = np.array([np.nan, -1e-17, 0.5, 1 + 1e-15])
-    assert np.array_equal(at_most_one(x), [np.nan, -1e-17, 0.5, 1], equal_nan=True)
-    assert np.array_equal(at_least_zero(x), [np.nan, 0, 0.5, 1 + 1e-15], equal_nan=True)
+    assert np.array_equal(clip_above_one(x), [np.nan, -1e-17, 0.5, 1], equal_nan=True)
+    assert np.array_equal(clip_below_zero(x), [np.nan, 0, 0.5, 1 + 1e-15], equal_nan=True)
     (block,) = squared_distance_blocks(np.array([[np.nan], [1.0]]))
     assert np.isnan(block).sum() == 3
 

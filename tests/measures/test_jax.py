@@ -22,8 +22,8 @@ import torch
 from test_claims import MEMBERS
 
 import resemblance as rs
-from resemblance.base.arrays import on_processor, to_numpy
-from resemblance.checks.trial import labelled
+from resemblance.base.arrays import is_on_cpu, to_numpy
+from resemblance.checks.trial import with_matching_labels
 
 # Small pairs, so that finite differences are cheap: what their values mean does not matter.
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
@@ -34,7 +34,7 @@ WIDE = RNG.standard_normal((2, 12, 20))
 TIED = np.sign(WIDE)
 # They have no value for so few samples.
 UNDEFINED = {"cka[estimator=features]", "cycle_knn[corrected=True]"}
-MEASURES = [labelled(m, 12) for m in MEMBERS if m.spec not in UNDEFINED]
+MEASURES = [with_matching_labels(m, 12) for m in MEMBERS if m.spec not in UNDEFINED]
 PLAIN = MEASURES[: len(rs.list_measures())]
 OF_EACH_FAMILY = {m.family: m for m in PLAIN if m.differentiable} | {"outputs": rs.jensen_shannon}
 
@@ -162,7 +162,7 @@ def test_what_numpy_has_no_name_for_comes_in_single_precision():
 
 def test_where_arrays_are_and_come_back_from():
     x = jnp.asarray(TALL[0])
-    assert on_processor(x)
+    assert is_on_cpu(x)
     assert rs.cka(x, x).devices() == x.devices()
     x_before = np.array(x)
     rs.procrustes(x, jnp.asarray(TALL[1]))

@@ -190,7 +190,7 @@ def test_plans_of_both_solvers_cost_the_same(rng, subtests, monkeypatch):
         with subtests.test(name):
             totals = []
             for least, installed in ((0, True), (0, False), (10**9, True)):
-                monkeypatch.setattr(_transport, "LARGE", least)
+                monkeypatch.setattr(_transport, "MIN_UNKNOWNS_FOR_POT", least)
                 monkeypatch.setattr(_transport, "find_spec", lambda name, known=installed: known)
                 rows, columns, masses = _transport.transport_plan(cost)
                 for places, units in ((rows, len(cost)), (columns, cost.shape[1])):
@@ -309,10 +309,10 @@ def test_rtd_lite_sees_clusters_and_nothing_else(rng):
 
 
 def test_rtd_lite_of_subsets_is_their_seeded_mean(rng):
-    from resemblance.intermediates.samples import subset
+    from resemblance.intermediates.samples import subset_indices
 
     x, y = rng.standard_normal((2, 40, 3))
-    rows = [subset(40, 15, 1, trial) for trial in range(3)]
+    rows = [subset_indices(40, 15, 1, trial) for trial in range(3)]
     expected = np.mean([rs.rtd_lite(x[i], y[i]) for i in rows])
     assert rs.rtd_lite(x, y, sample=15, trials=3, seed=1) == pytest.approx(expected, rel=1e-12)
     assert rs.rtd_lite(x, y, sample=15, trials=3) != rs.rtd_lite(x, y, sample=15, trials=3, seed=1)

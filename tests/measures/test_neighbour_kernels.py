@@ -20,13 +20,13 @@ from sklearn.metrics.pairwise import cosine_similarity
 import resemblance as rs
 from resemblance.intermediates.grams import GramKernel, distance_gram, median_distance
 from resemblance.intermediates.neighbour_kernels import (
-    bandwidths,
     centered_trace,
     double_centered_product,
-    fuzzy_kernel,
-    fuzzy_weights,
     local_rbf_kernel,
     neighbour_distances,
+    umap_bandwidths,
+    umap_weight_matrix,
+    umap_weights,
 )
 from resemblance.intermediates.neighbours import NeighbourSearch, neighbours
 from resemblance.intermediates.points import size
@@ -59,7 +59,9 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def kernel_of(data: np.ndarray, k: int, *, symmetrize: bool = False, diagonal: bool = False):
     """The kernel of Eq. 2, sparse."""
     search = NeighbourSearch(k, "euclidean")
-    return fuzzy_kernel(rs.Representation(data), search, symmetrize=symmetrize, diagonal=diagonal)
+    return umap_weight_matrix(
+        rs.Representation(data), search, symmetrize=symmetrize, diagonal=diagonal
+    )
 
 
 def centring(n: int) -> np.ndarray:
@@ -123,7 +125,7 @@ def test_the_kernel_equals_the_authors_kernel(inputs):
         assert np.array_equal(neighbours(x, k=15, metric="euclidean"), recorded["nn_idx"])
         distances = neighbour_distances(x, NeighbourSearch(15, "euclidean")) * float(size(x))
         assert distances.min(axis=1) == pytest.approx(recorded["rho"], rel=1e-12)
-        assert bandwidths(distances - distances[:, :1]) == pytest.approx(
+        assert umap_bandwidths(distances - distances[:, :1]) == pytest.approx(
             recorded["sigma"], rel=1e-9
         )
         kernel = kernel_of(x.array, 15).toarray()
@@ -263,7 +265,7 @@ def test_bandwidths_over_many_orders_of_magnitude():
     excess = np.array(
         [[0, 1e-200, 1, 1], [0, 1e-8, 2e-8, 1], [0, 0.1, 0.2, 0.3], [0, 1e150, 1e150, 1e150]]
     )
-    sigma = bandwidths(excess)
+    sigma = umap_bandwidths(excess)
     assert np.exp(-excess / sigma[:, None]).sum(axis=1) == pytest.approx(np.full(4, 2.0), rel=1e-12)
     assert sigma[3] == pytest.approx(1e150 / np.log(3), rel=1e-12)
 
@@ -272,9 +274,9 @@ def test_rows_that_cannot_have_the_sum_are_at_the_limit():
     """Five neighbours, log2 5 = 2.3: with three at the smallest distance the sum is 3 for every
     small sigma."""
     distances = np.array([[2.0, 2, 2, 5, 9], [1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
-    sigmas = bandwidths(distances - distances.min(axis=1, keepdims=True))
+    sigmas = umap_bandwidths(distances - distances.min(axis=1, keepdims=True))
     assert not sigmas[[0, 1, 3]].any()
-    weights = fuzzy_weights(distances)
+    weights = umap_weights(distances)
     assert weights[[0, 1, 3]].tolist() == [[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 1, 1, 1, 0]]
     assert weights[2].sum() == pytest.approx(np.log2(5), rel=1e-12)
 

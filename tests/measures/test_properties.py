@@ -13,11 +13,11 @@ from scipy.stats import rankdata
 
 import resemblance as rs
 from resemblance.base.rng import generator
-from resemblance.checks.trial import for_few_samples
+from resemblance.checks.trial import limit_neighbors
 from resemblance.engine.memory import parse_bytes
-from resemblance.engine.work import tiles
+from resemblance.engine.work import split_into_blocks
 from resemblance.intermediates.distances import distance_matrix
-from resemblance.intermediates.ties import largest
+from resemblance.intermediates.ties import largest_with_ties
 from resemblance.significance import average_ranks
 
 # Arbitrary small matrices.
@@ -28,7 +28,7 @@ small = st.integers(-2, 2).map(float)
 matrices = st.tuples(st.integers(12, 20), st.integers(1, 5)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=st.one_of(small, numbers))
 )
-MEASURES = [for_few_samples(m) for m in rs.list_measures() if m.family != "outputs"]
+MEASURES = [limit_neighbors(m) for m in rs.list_measures() if m.family != "outputs"]
 
 
 @given(matrices, st.integers(0, 10**6))
@@ -55,7 +55,7 @@ def test_ranks(values):
 def test_largest_is_a_stable_sort(block, data):
     k = data.draw(st.integers(1, block.shape[1] - 1))
     expected = np.argsort(-block, axis=1, kind="stable")[:, :k]
-    listed, ties, _ = largest(block, k)
+    listed, ties, _ = largest_with_ties(block, k)
     assert np.array_equal(listed, expected)
     levels = np.take_along_axis(block, expected, axis=1)
     begins = (levels[:, None, :] > levels[:, :, None]).sum(axis=2)
@@ -87,7 +87,7 @@ def test_distances_are_symmetric_with_zero_diagonal_and_obey_the_triangle_inequa
 )
 def test_tiles_visit_every_pair_exactly_once_within_the_budget(rows, columns, size, memory, block):
     visited: Counter[tuple[int, int]] = Counter()
-    for tile in tiles(size, rows, columns, memory, block):
+    for tile in split_into_blocks(size, rows, columns, memory, block):
         first, second = range(rows)[tile[0]], range(columns or rows)[tile[1]]
         held = len(first) + len(second)
         held = len({*first, *second}) if columns is None else held

@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import kendalltau, spearmanr
 
 import resemblance as rs
-from resemblance.statistics.rdm import dissimilarities as dissimilarities_of_statistics
+from resemblance.statistics.rdm import condensed_dissimilarities as dissimilarities_of_statistics
 
 N, D, RUNS = 12, 20, 6
 LABELS, NUMBERS = np.tile(np.arange(N), RUNS), np.repeat(np.arange(RUNS), N)

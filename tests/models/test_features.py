@@ -18,9 +18,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import resemblance as rs
 from resemblance.cli import run
-from resemblance.comparison.store import Store
+from resemblance.comparison.store import ScoreFile
 from resemblance.models import load_samples
-from resemblance.models.variation import AGAIN
+from resemblance.models.variation import RERUN_SAMPLES
 from resemblance.report import write_page
 
 SAMPLES = np.random.default_rng(0).standard_normal((23, 6)).astype(np.float32)
@@ -39,7 +39,7 @@ class Counting(nn.Module):
         self.left = -1 if fail_at is None else fail_at
 
     def forward(self, x):
-        if len(x) > AGAIN:  # not some of the samples once more
+        if len(x) > RERUN_SAMPLES:  # not some of the samples once more
             if self.left == 0:
                 raise KeyboardInterrupt
             self.left -= 1
@@ -113,7 +113,7 @@ def test_several_poolings_in_one_run(tmp_path):
             self.block, self.calls = nn.Identity(), 0
 
         def forward(self, x):
-            self.calls += len(x) > AGAIN
+            self.calls += len(x) > RERUN_SAMPLES
             return {"tokens": self.block(x.reshape(-1, 3, 2))}
 
     model = Tokens()
@@ -318,7 +318,7 @@ rs.compare_models(*models, SAMPLES, measures=["rtd_lite", "cka"], draws=3000, pr
 def draws_in(path):
     """The first draws of the chunks that a file has."""
     try:
-        with Store(path, read_only=True) as store:
+        with ScoreFile(path, read_only=True) as store:
             kinds = [c.kind for c in store.columns(by_inference=True) if c.kind.startswith("null")]
             return {int(kind.rpartition(" from ")[2]) for kind in kinds}
     except ValueError:  # it is being created

@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import resemblance as rs
 from resemblance.cli import run
 from resemblance.models import features, load_samples
-from resemblance.models.two_models import SCORES, folder_of
+from resemblance.models.two_models import SCORES_FILE, model_folder_name
 
 SAMPLES = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
 
@@ -150,13 +150,13 @@ def test_layers_that_cannot_be_files_are_refused_before_the_run(tmp_path, key):
         extract(model, tmp_path, layers="list.*")
 
 
-@pytest.mark.parametrize("name", ["..", ".", ".x", SCORES, "x" * 300, "日" * 120])
+@pytest.mark.parametrize("name", ["..", ".", ".x", SCORES_FILE, "x" * 300, "日" * 120])
 def test_any_name_of_a_model_is_a_folder_inside(tmp_path, name):
-    place = folder_of(name)
+    place = model_folder_name(name)
     (tmp_path / "in" / place).mkdir(parents=True)
     assert (tmp_path / "in" / place).resolve().parent == (tmp_path / "in").resolve()
-    assert place not in (SCORES, folder_of(name + "2"))
-    assert folder_of("bert-base.v1") == "bert-base.v1"
+    assert place not in (SCORES_FILE, model_folder_name(name + "2"))
+    assert model_folder_name("bert-base.v1") == "bert-base.v1"
 
 
 def test_models_without_weights_are_known_by_their_class(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from resemblance.models import features
-from resemblance.models.features import PROGRESS, GrowingArrays
+from resemblance.models.features import PROGRESS_FILE, GrowingArrays
 
 ROWS = np.random.default_rng(0).standard_normal((23, 4)).astype(np.float32)
 PARTS = [slice(0, 10), slice(10, 20), slice(20, 23)]
@@ -36,7 +36,7 @@ def check(files):
 def begun(folder):
     """Write two of three batches to a folder, and return the file of an array and the progress."""
     write(folder, PARTS[:2])
-    return folder / "mean.a.npy", folder / PROGRESS
+    return folder / "mean.a.npy", folder / PROGRESS_FILE
 
 
 def flipped(path, place):
@@ -94,7 +94,7 @@ def test_what_was_cut_short_or_changed_is_written_again(tmp_path, subtests):
 @pytest.mark.parametrize("stop", range(1, 6))
 def test_a_kill_between_two_writes_loses_the_batch(tmp_path, monkeypatch, stop):
     begun(tmp_path)
-    arrays, heads = GrowingArrays(tmp_path), features._head
+    arrays, heads = GrowingArrays(tmp_path), features._npy_header
     left = iter(range(1, stop))
 
     def head(*shape):
@@ -103,7 +103,7 @@ def test_a_kill_between_two_writes_loses_the_batch(tmp_path, monkeypatch, stop):
         return heads(*shape)
 
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
-        patch.setattr(features, "_head", head)
+        patch.setattr(features, "_npy_header", head)
         patch.setattr(features, "write_atomically", lambda path, text: None)  # killed before it
         arrays.append(batch(PARTS[2]), "2", ["tokens"])
     again = GrowingArrays(tmp_path)

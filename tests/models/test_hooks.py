@@ -23,8 +23,13 @@ from transformers import (
 )
 
 import resemblance as rs
-from resemblance.models.batches import batch_of, inputs_of
-from resemblance.models.hooks import evaluating, rows_of_batch, subject_from_model, titled
+from resemblance.models.batches import find_model_inputs, make_model_batch
+from resemblance.models.hooks import (
+    evaluation_mode,
+    name_layer_calls,
+    rows_of_batch,
+    subject_from_model,
+)
 from resemblance.models.modules import watched_modules
 
 IMAGES = torch.linspace(-1, 1, 7 * 3 * 8 * 8).reshape(7, 3, 8, 8).sin()
@@ -174,15 +179,15 @@ def test_several_poolings_of_one_run(config):
     model.register_forward_hook(lambda *call: runs.append(1))
     pools = {"mean": "mean", "cls": "cls", "mixed": {"embeddings": "max"}}
     modules = watched_modules(model, ["embeddings", "encoder.layer.1"])
-    batch = batch_of(torch, BATCHES[0], torch.device("cpu"), inputs_of(model), None)
-    with evaluating(torch, model):
+    batch = make_model_batch(torch, BATCHES[0], torch.device("cpu"), find_model_inputs(model), None)
+    with evaluation_mode(torch, model):
         rows, logits, pooled, _ = rows_of_batch(model, batch, modules, pools)
     assert len(runs) == 1
     assert (logits, pooled) == (None, {"tokens"})
     assert list(rows) == list(pools)
     for name, pool in pools.items():
         once = subject_from_model(model, BATCHES[:1], list(modules), pool=pool)
-        for layer, array in titled(rows[name]).items():
+        for layer, array in name_layer_calls(rows[name]).items():
             np.testing.assert_array_equal(array, numbers(once, layer))
 
 

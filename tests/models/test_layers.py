@@ -23,7 +23,7 @@ from transformers import (
 
 import resemblance as rs
 from resemblance.models import load_model
-from resemblance.models.modules import about_blocks, block_names
+from resemblance.models.modules import block_names, describe_blocks
 
 ROWS = torch.linspace(-2, 2, 12 * 6).reshape(12, 6).mul(7).sin()
 STEPS = torch.linspace(-2, 2, 24 * 8 * 6).reshape(24, 8, 6).mul(7).sin()  # samples, time, features
@@ -258,7 +258,7 @@ BLOCKS = {
 def test_blocks_and_what_they_leave_out(case):
     make, names, words = BLOCKS[case]
     assert block_names(make()) == names
-    assert about_blocks(make()) == words
+    assert describe_blocks(make()) == words
 
 
 def test_the_first_line_names_what_the_default_leaves_out():

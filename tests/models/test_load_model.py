@@ -25,7 +25,7 @@ from torch import nn
 
 import resemblance as rs
 from resemblance.models import LoadedModel, load_model, load_samples
-from resemblance.models.loading import untrained
+from resemblance.models.loading import make_untrained_copy
 
 TEXTS = ["a film", "a very good film", "no"]
 SIZES = {
@@ -249,18 +249,18 @@ def test_untrained_copies(folder, subtests):
     for name, module in models.items():
         with subtests.test(name):
             loaded = load_model(trained(module))
-            one, same, other = (untrained(loaded, "new", seed) for seed in (0, 0, 1))
+            one, same, other = (make_untrained_copy(loaded, "new", seed) for seed in (0, 0, 1))
             assert one.facts["sha256"] == same.facts["sha256"]
             assert one.facts["sha256"] not in (loaded.facts["sha256"], other.facts["sha256"])
             weights = dict(one.module.named_parameters())
             for key, before in module.named_parameters():
                 assert not torch.equal(weights[key], before), key
-    drawn = untrained(load_model(models["BERT"]), "new", 0).module
+    drawn = make_untrained_copy(load_model(models["BERT"]), "new", 0).module
     assert float(drawn.pooler.dense.weight.detach().std()) < 0.1  # as the configuration has it
     bare = nn.Linear(2, 2)
     bare.scale = nn.Parameter(torch.randn(3))
     with pytest.raises(ValueError, match=r"Linear has no untrained copy.* scale again; pass"):
-        untrained(load_model(bare), "new", 0)
+        make_untrained_copy(load_model(bare), "new", 0)
 
 
 # --------------------------------------------------------------------------------- files and others
@@ -519,7 +519,7 @@ def test_timm(monkeypatch):
     loaded = load_model("timm:tiny", samples=samples)
     assert (loaded.name, loaded.blocks) == ("tiny", ("blocks.0", "blocks.1"))
     assert loaded.prepare(samples.batch(0, 3)).tolist() == [[i, 1, 2] for i in range(3)]
-    assert next(untrained(loaded, "new", 0).module.parameters()).dtype == torch.float64
+    assert next(make_untrained_copy(loaded, "new", 0).module.parameters()).dtype == torch.float64
     with pytest.raises(ValueError, match=r"timm cannot load 'huge' .*Unknown model.*; check the"):
         load_model("timm:huge")
 
@@ -535,7 +535,7 @@ def test_torchvision(monkeypatch):
     samples = load_samples([Image.new("RGB", (4, 4), (9, 1, 2))])
     loaded = load_model("torchvision:resnet18", samples=samples, name="net")
     assert (loaded.name, loaded.facts["source"]) == ("net", "torchvision:resnet18")
-    assert next(untrained(loaded, "new", 0).module.parameters()).dtype == torch.float64
+    assert next(make_untrained_copy(loaded, "new", 0).module.parameters()).dtype == torch.float64
     assert [layer.shape for layer in layers_of(loaded, samples).values()] == [(1, 3)] * 2
     assert isinstance(loaded, LoadedModel)
 

@@ -14,7 +14,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 import resemblance as rs
 from resemblance.models import load_model
-from resemblance.models.identity import facts_of, identity_of
+from resemblance.models.identity import feature_identity, model_facts
 
 SAMPLES = np.random.default_rng(0).standard_normal((9, 6)).astype(np.float32)
 ONES, ZEROS = torch.ones(16), torch.zeros(16)
@@ -126,7 +126,7 @@ OTHERS = {
 
 
 def identity(make):
-    return identity_of(make(), None)
+    return feature_identity(make(), None)
 
 
 def test_each_thing_that_runs_is_another_identity():
@@ -199,9 +199,9 @@ def by_object(model, seen):
 def test_what_a_hook_records_is_no_part_of_the_identity(make):
     model = net()
     model[0].register_forward_hook(make(model, {}))
-    before = identity_of(model, None)
+    before = feature_identity(model, None)
     model(torch.from_numpy(SAMPLES))
-    assert identity_of(model, None) == before
+    assert feature_identity(model, None) == before
 
 
 def test_a_store_refuses_a_model_with_other_hooks(tmp_path):
@@ -228,4 +228,4 @@ def test_weights_of_quantised_layers_count():
     for factor, layer in enumerate(layers, 1):
         weight = torch.quantize_per_tensor(torch.eye(4)[:3] * factor / 2, 0.1, 0, torch.qint8)
         layer.set_weight_bias(weight, torch.zeros(3))
-    assert len({facts_of(layer)["sha256"] for layer in layers}) == 2
+    assert len({model_facts(layer)["sha256"] for layer in layers}) == 2

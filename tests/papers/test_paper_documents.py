@@ -12,7 +12,7 @@ import pytest
 from papers.__main__ import files_made, main
 from papers.markdown import cell, decimal_table, fixed, percent, table
 from papers.reproductions import NAMES, ROOT, documents, papers, store, stored
-from resemblance.sections.claims import NOT, REPRODUCED, Claim
+from resemblance.sections.claims import NOT_REPRODUCED, REPRODUCED, Claim
 from resemblance.sections.sections import Section, Table
 
 DOCS = ROOT / "docs"
@@ -77,7 +77,7 @@ def test_a_stored_result_says_how_it_was_made_and_has_every_claim():
 def test_what_is_stored_is_what_a_page_is_made_of(tmp_path):
     (paper,) = papers(["shesha"])
     result = stored(paper)
-    claim = Claim("X1", "a | b.", "1", "2", NOT, "other data")
+    claim = Claim("X1", "a | b.", "1", "2", NOT_REPRODUCED, "other data")
     changed = replace(
         result, sections=(*result.sections, Section("more", "More", "", claims=(claim,)))
     )
@@ -107,7 +107,7 @@ def test_a_part_of_a_paper_in_a_folder_of_ones_own_is_not_stored(tmp_path, capsy
 def test_papers_are_known_by_name():
     with pytest.raises(ValueError, match="no paper 'rezi'; known: resi, ding, mka, shesha"):
         papers(["rezi"])
-    assert {c.verdict for p in papers() for c in stored(p).claims} >= {REPRODUCED, NOT}
+    assert {c.verdict for p in papers() for c in stored(p).claims} >= {REPRODUCED, NOT_REPRODUCED}
 
 
 def test_numbers_in_tables():

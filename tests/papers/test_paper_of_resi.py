@@ -9,10 +9,10 @@ from papers.resi.claims import CLAIMS, conclusions
 from papers.resi.ranks import agreement_text, published_rows, published_section
 from resemblance.bench.case import Score
 from resemblance.bench.resi import Evaluation, result_of
-from resemblance.bench.resi.page import judged
-from resemblance.bench.resi.rules import Options
-from resemblance.comparison.comparison import info_of
-from resemblance.sections.claims import NO_DATA, NOT, REPRODUCED
+from resemblance.bench.resi.page import add_judged_claims
+from resemblance.bench.resi.rules import ScoringOptions
+from resemblance.comparison.comparison import measure_info
+from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, REPRODUCED
 
 NAMES = (
     "magnitude_difference",
@@ -35,7 +35,7 @@ ORDERS = {"graphs": 1, "language": 1, "vision": 1}
 def made_up(quality):
     """Facts of 12 cells in each of three domains; ``quality``: score of the measure at a place,
     domain and cell."""
-    infos = [info_of(rs.get_measure(name)) for name in NAMES]
+    infos = [measure_info(rs.get_measure(name)) for name in NAMES]
     scores = [
         Score("labels", where, m.spec, m.label, value, (value,))
         for domain in ORDERS
@@ -44,7 +44,7 @@ def made_up(quality):
         for place, m in enumerate(infos)
         for value in [float(quality(place, domain, cell))]
     ]
-    return Evaluation(Options(), tuple(infos), tuple(scores))
+    return Evaluation(ScoringOptions(), tuple(infos), tuple(scores))
 
 
 def verdicts(quality):
@@ -71,13 +71,19 @@ def test_claims_of_resi_can_hold():
 
 def test_claims_of_resi_can_fail():
     found = verdicts(lambda place, domain, cell: -place)
-    assert [found[n] for n in ("R1", "R2", "R3")] == [NOT, NOT, NOT]
-    assert verdicts(lambda place, domain, cell: -20 if place == 3 else place)["K1"] == NOT
+    assert [found[n] for n in ("R1", "R2", "R3")] == [
+        NOT_REPRODUCED,
+        NOT_REPRODUCED,
+        NOT_REPRODUCED,
+    ]
+    assert (
+        verdicts(lambda place, domain, cell: -20 if place == 3 else place)["K1"] == NOT_REPRODUCED
+    )
 
 
 def test_variants_do_not_count_twice():
     result = made_up(lambda place, domain, cell: -place)
-    twin = info_of(rs.get_measure("cka[estimator=debiased]"))
+    twin = measure_info(rs.get_measure("cka[estimator=debiased]"))
     better = tuple(
         s._replace(measure=twin.spec, label=twin.label, value=9.0, parts=(9.0,))
         for s in result.scores
@@ -113,9 +119,11 @@ def test_one_domain_decides_nothing_about_domains():
 
 def test_conclusions_stand_with_the_ranking_and_not_in_a_trial():
     facts = made_up(lambda place, domain, cell: -place)
-    assert judged(result_of(facts), facts, CLAIMS)["ranking"].claims == conclusions(facts)
+    assert add_judged_claims(result_of(facts), facts, CLAIMS)["ranking"].claims == conclusions(
+        facts
+    )
     small = facts._replace(size="slice")
-    trial = judged(result_of(small), small, CLAIMS)
+    trial = add_judged_claims(result_of(small), small, CLAIMS)
     assert {c.verdict for c in trial.claims} == {NO_DATA}
 
 

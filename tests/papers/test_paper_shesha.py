@@ -16,9 +16,9 @@ from papers.shesha.correlations import bootstrapped
 from papers.shesha.reproduction import run
 from papers.shesha.synthetic import mixture, split_score
 from resemblance.bench.stability import models
-from resemblance.bench.stability.spectral import harmonic, without_leading
+from resemblance.bench.stability.spectral import delete_leading_components, harmonic_representation
 from resemblance.sections import headlines
-from resemblance.sections.claims import NO_DATA, NOT, PARTLY, REPRODUCED
+from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from resemblance.sections.result import load_result
 from resemblance.stability._transformations import regime
 
@@ -53,8 +53,8 @@ def test_the_claims_of_recovery_hold_for_these_scores_and_fail_for_others():
         return verdicts(synthetic.RECOVERY, {**facts, "formula": noise})
 
     assert judge(theirs) == [REPRODUCED, REPRODUCED]
-    assert judge(theirs[::-1]) == [NOT, NOT]
-    assert judge([*theirs[:-1], 0.5]) == [NOT, NOT]
+    assert judge(theirs[::-1]) == [NOT_REPRODUCED, NOT_REPRODUCED]
+    assert judge([*theirs[:-1], 0.5]) == [NOT_REPRODUCED, NOT_REPRODUCED]
 
 
 def test_a_split_is_that_of_the_library_with_other_halves():
@@ -68,7 +68,7 @@ def test_a_split_is_that_of_the_library_with_other_halves():
 
 
 def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
-    monkeypatch.setattr(headlines, "TRIALS", set())  # whose claims are not judged
+    monkeypatch.setattr(headlines, "TRIAL_SIZES", set())  # whose claims are not judged
     result = run(tmp_path, size="small", only=ON_MADE_DATA)
     assert load_result(tmp_path / "result.json") == result
     assert [section.name for section in result.sections] == list(ON_MADE_DATA)
@@ -79,8 +79,8 @@ def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, m
     assert found["chance"] == [("S2", REPRODUCED), ("S2", REPRODUCED), ("S12", REPRODUCED)]
     assert found["spectral"] == [
         *[("S3", REPRODUCED), ("S3", REPRODUCED)],
-        *[("S4", REPRODUCED), ("S4", NO_DATA), ("S4", NOT)],
-        *[("S5", REPRODUCED), ("S5", PARTLY), ("S6", REPRODUCED)],
+        *[("S4", REPRODUCED), ("S4", NO_DATA), ("S4", NOT_REPRODUCED)],
+        *[("S5", REPRODUCED), ("S5", PARTLY_REPRODUCED), ("S6", REPRODUCED)],
     ]
     notes = [claim.note for claim in result["spectral"].claims if claim.verdict == NO_DATA]
     assert notes[0].startswith("the run lacks some numbers of")
@@ -95,7 +95,7 @@ def test_claims_about_noise_can_fail():
     pair = {"author": 0.1, "debiased": 0.1, "biased": 0.5, "ours": 0.0}
     one = {"feature_split": 0.0, "variance_ratio": 0.0192, "z_score": 0.006}
     facts = {"pair": pair, "baselines": [one, one]}
-    assert verdicts(synthetic.CHANCE, facts) == [NOT, NOT, PARTLY]
+    assert verdicts(synthetic.CHANCE, facts) == [NOT_REPRODUCED, NOT_REPRODUCED, PARTLY_REPRODUCED]
 
 
 def test_z_score_is_that_of_its_definition():
@@ -106,20 +106,20 @@ def test_z_score_is_that_of_its_definition():
 def test_every_recorded_cell_of_table_11_and_every_tenth_value_of_the_script():
     found = {
         k: deletion.row_of_table_11(points, left, k)
-        for points, at in [(harmonic(420), (0, 1, 10, 30, 50))]
-        for k, left in zip(at, without_leading(points, at))
+        for points, at in [(harmonic_representation(420), (0, 1, 10, 30, 50))]
+        for k, left in zip(at, delete_leading_components(points, at))
     }
     cells = printed("11")
     assert len(cells) == 20
     for cell in cells:
         assert found[int(cell.at)][cell.quantity] == pytest.approx(cell.value, abs=5.1e-4), cell
-    points = harmonic(520)
+    points = harmonic_representation(520)
     for cell in printed("test3", "cka"):
-        (left,) = without_leading(points, [int(cell.at)])
+        (left,) = delete_leading_components(points, [int(cell.at)])
         assert rs.cka(points, left, estimator="debiased") == pytest.approx(cell.value, abs=1e-10)
     for cell in printed("test3", "shesha")[::10]:
         k = int(cell.at)
-        assert split_score(without_leading(points, [k])[0], 520 + k) == pytest.approx(
+        assert split_score(delete_leading_components(points, [k])[0], 520 + k) == pytest.approx(
             cell.value, abs=1e-10
         )
 
@@ -137,16 +137,16 @@ def test_claims_about_deletion_can_fail_and_can_hold():
         {n: verdicts(deletion.DELETION, falling(step), n) for n in ("S3", "S4", "S6")}
         for step in (0.01, 0.022)
     )
-    assert slow["S3"] == [NOT, NOT]
+    assert slow["S3"] == [NOT_REPRODUCED, NOT_REPRODUCED]
     assert slow["S4"][0] == NO_DATA  # nothing ever falls below a half
-    assert fast["S4"] == [NOT, REPRODUCED, NOT]
-    assert fast["S6"] == [PARTLY]
+    assert fast["S4"] == [NOT_REPRODUCED, REPRODUCED, NOT_REPRODUCED]
+    assert fast["S6"] == [PARTLY_REPRODUCED]
 
 
 def test_deletion_leaves_what_it_should():
-    points = harmonic(5)
-    np.testing.assert_allclose(without_leading(points, [0])[0], points, atol=1e-12)
-    (left,) = without_leading(points, [3])
+    points = harmonic_representation(5)
+    np.testing.assert_allclose(delete_leading_components(points, [0])[0], points, atol=1e-12)
+    (left,) = delete_leading_components(points, [3])
     whole, rest = (np.linalg.svd(p - p.mean(axis=0), compute_uv=False) for p in (points, left))
     np.testing.assert_allclose(rest[:190], whole[3:193], atol=1e-10)
     np.testing.assert_allclose(left.mean(axis=0), points.mean(axis=0), atol=1e-12)
@@ -173,9 +173,9 @@ def test_claims_about_quadrants_hold_for_the_recorded_pairs_and_fail_for_others(
 
     assert set(judge(*values)) == {REPRODUCED}
     swapped = judge(*values[::-1])
-    assert swapped[0] == swapped[3] == NOT
+    assert swapped[0] == swapped[3] == NOT_REPRODUCED
     assert swapped[4] == REPRODUCED  # a correlation is symmetric
-    assert judge([0.9] * 45 + [0.1] * 15, values[1])[4] == NOT
+    assert judge([0.9] * 45 + [0.1] * 15, values[1])[4] == NOT_REPRODUCED
 
 
 def test_rotations_of_unequal_axes_change_the_feature_split_and_not_the_basis_split():
@@ -192,10 +192,10 @@ def test_claims_about_invariances():
     def judge(**others):
         return verdicts(synthetic.INVARIANCES, {**changes, "axes": axes, **others})
 
-    assert judge(rotation=[0.001]) == [PARTLY, REPRODUCED, PARTLY, REPRODUCED]
-    assert judge(rotation=[0.0031])[0] == NOT  # it is not below 0.003
+    assert judge(rotation=[0.001]) == [PARTLY_REPRODUCED, REPRODUCED, PARTLY_REPRODUCED, REPRODUCED]
+    assert judge(rotation=[0.0031])[0] == NOT_REPRODUCED  # it is not below 0.003
     worse = {name: [0.1] for name in ("rotation", "scaling", "constant")}
-    assert judge(**worse, noise=[[0.1, 0.2, 0.3, 0.4, 0.5]]) == [NOT] * 4
+    assert judge(**worse, noise=[[0.1, 0.2, 0.3, 0.4, 0.5]]) == [NOT_REPRODUCED] * 4
     unchanged = {**axes, "feature split": (0.0, 0.0)}
     invariant = judge(rotation=[0.0], shift=[0.0], axes=unchanged)
     assert invariant[0] == invariant[2] == REPRODUCED
@@ -217,8 +217,8 @@ def test_claims_about_the_null_model():
         return verdicts(null_model.NULL_MODEL, found)
 
     assert judge(0.0) == [REPRODUCED] * 3
-    assert judge(0.003) == [PARTLY] * 3
-    assert judge(-0.1) == [NOT] * 3
+    assert judge(0.003) == [PARTLY_REPRODUCED] * 3
+    assert judge(-0.1) == [NOT_REPRODUCED] * 3
 
 
 def test_correlations_of_ranks():
@@ -244,7 +244,10 @@ def test_claims_about_encoders_hold_and_fail():
     made = encoders.Configuration(encoders.MADE, "last layer", "pca_005", 0, 0, 1)
     assert verdicts(encoders.ENCODERS, ([made] * 5, 100)) == [NO_DATA, NO_DATA]
     assert judge(lambda r, _: r.standard_normal(2))[0] == REPRODUCED
-    assert judge(lambda r, _: np.repeat(r.standard_normal(1), 2)) == [NOT, PARTLY]
+    assert judge(lambda r, _: np.repeat(r.standard_normal(1), 2)) == [
+        NOT_REPRODUCED,
+        PARTLY_REPRODUCED,
+    ]
 
     def opposed(r, name):
         sign = 1 if regime(name) == "preserving" else -1

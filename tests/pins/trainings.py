@@ -12,8 +12,8 @@ import numpy as np
 from factories import graph_data, image_data, text_data
 
 from resemblance.bench import training
-from resemblance.bench.sensitivity.models import recipes
-from resemblance.bench.training.loop import Resources
+from resemblance.bench.sensitivity.models import sensitivity_recipes
+from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.models.recipe import Recipe
 
 Weights = Mapping[str, np.ndarray]
@@ -49,7 +49,7 @@ def norm(state: Weights) -> float:
 
 def _packaged() -> Iterator[tuple[str, Weights]]:
     for domain, about in training.DOMAINS.items():
-        trainer = training.domain_of(domain)
+        trainer = training.domain_module(domain)
         settings = {"normal": 0.0, **{name: of[0] for name, of in about.strengths.items()}}
         settings["shortcut"] = about.strengths["shortcut"][1]
         for architecture in about.architectures:
@@ -63,7 +63,7 @@ def _packaged() -> Iterator[tuple[str, Weights]]:
 
 def _transferred() -> Iterator[tuple[str, Weights]]:
     for domain in training.DOMAINS:
-        child = next(r for r in recipes("small", [domain]) if r.setting == "finetuned")
+        child = next(r for r in sensitivity_recipes("small", [domain]) if r.setting == "finetuned")
         parent = child.parent
         state = training.fit(parent)
         yield parent.name, state
@@ -78,10 +78,10 @@ def _published(folder: Path) -> Iterator[tuple[str, Weights]]:
     image_data.make_imagenet100(folder)
     for architecture in ("vit-b32", "vit-l32"):
         image_data.make_vit(folder, architecture, layers=4)
-    resources = Resources(folder, device="cpu")
+    resources = TrainingEnvironment(folder, device="cpu")
     seen = set()
     for dataset, about in training.DATASETS.items():
-        trainer = training.part_of(dataset, "paper")
+        trainer = training.dataset_module(dataset, "paper")
         for architecture, facts in about.architectures.items():
             strengths = {name: of[0] for name, of in facts.strengths.items()}
             options = trainer.options(dataset, architecture, "resi-code", True)

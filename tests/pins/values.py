@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import resemblance as rs
-from resemblance.checks.data import labels_of
+from resemblance.checks.data import generic_labels
 from resemblance.checks.hostile import hostile_pairs
-from resemblance.checks.trial import for_few_samples
+from resemblance.checks.trial import limit_neighbors
 
 from . import TOLERANCE, is_equal
 from .data import Pair, layers, outputs, pairs
@@ -96,12 +96,12 @@ def measures(scratch: Path) -> dict[str, Any]:
 
 def hostile(scratch: Path) -> dict[str, Any]:
     """Why measures have no value on data that break formulas: by case and reason, which ones."""
-    measures = [for_few_samples(m) for m in [*rs.list_measures(), *rs.preset("resi")]]
+    measures = [limit_neighbors(m) for m in [*rs.list_measures(), *rs.preset("resi")]]
     table: dict[str, Any] = {}
     for case, pair in hostile_pairs().items():
         for m in dict.fromkeys(measures):
             try:
-                m = m.where(labels=labels_of(len(pair[0]))) if "labels" in m.defaults else m
+                m = m.where(labels=generic_labels(len(pair[0]))) if "labels" in m.defaults else m
                 m.evaluate(*map(rs.Representation, pair, "XY"))
             except ValueError as error:
                 reason = re.sub(rf"^{m.name}(\[.*?\])?", "it", str(error))

@@ -12,11 +12,11 @@ import pytest
 from factories.evidence import arrays, compared, made_evidence
 
 import resemblance as rs
-from resemblance.base.rendering import picture
-from resemblance.base.text import table
+from resemblance.base.rendering import thumbnail
+from resemblance.base.text import html_table
 from resemblance.data.subject import Subject
-from resemblance.plot._style import COLOURS
-from resemblance.report.comparing.stats import chance_words
+from resemblance.plot._style import COLORBLIND_PALETTE
+from resemblance.report.comparing.stats import format_chance_range
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 
@@ -54,7 +54,7 @@ def test_a_comparison_shows_a_map_of_each_measure_with_its_chance():
     assert [svg.get("aria-label") for svg in maps] == ["Heat map: CKA", "Heat map: OrthProc"]
     assert [covered(svg) for svg in maps] == [36, 36]
     assert [t.text for t in maps[0].iter("text")].count("one") == 2
-    assert f"chance is {chance_words(comparison, comparison.info('cka'))}" in page
+    assert f"chance is {format_chance_range(comparison, comparison.info('cka'))}" in page
 
 
 def test_maps_have_no_cell_where_there_is_no_value():
@@ -99,7 +99,9 @@ def test_pictures_need_no_style_sheet():
         page = thing._repr_html_()
         assert "class=" not in page
         for svg in drawings(page):
-            assert {path.get("fill", "none") for path in svg.iter("circle")} <= {*COLOURS}
+            assert {path.get("fill", "none") for path in svg.iter("circle")} <= {
+                *COLORBLIND_PALETTE
+            }
             assert all(rect.get("fill") for rect in svg.iter("rect"))
     first = drawings(things[0]._repr_html_())[0]
     assert len(list(first.iter("title"))) == 9
@@ -147,9 +149,9 @@ def test_subjects_show_their_layers_and_measures_their_claims():
 
 
 def test_tables_and_pictures_of_other_things():
-    assert "&lt;b&gt;" in table("t", ["<b>"], [["<i>"]])
+    assert "&lt;b&gt;" in html_table("t", ["<b>"], [["<i>"]])
     with pytest.raises(ValueError, match="no picture of a int"):
-        picture(3)
+        thumbnail(3)
 
 
 def test_notebooks_need_no_other_package():

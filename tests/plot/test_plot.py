@@ -19,11 +19,17 @@ from matplotlib.colors import to_rgb
 import resemblance as rs
 from resemblance import plot
 from resemblance.comparison import arrangements
-from resemblance.plot._style import COLOURS, DASHES, MARKS, colour_map, look
-from resemblance.plot.maps import model_runs, side_names
-from resemblance.report.diagrams import bar_levels
+from resemblance.plot._style import (
+    COLORBLIND_PALETTE,
+    DASH_PATTERNS,
+    PLOT_MARKERS,
+    map_colormap,
+    series_style,
+)
+from resemblance.plot.maps import choose_side_names, model_spans_along_side
+from resemblance.report.diagrams import tie_bar_levels
 from resemblance.report.evidence_words import ALPHA
-from resemblance.report.svg import distinct_names
+from resemblance.report.svg import shorten_distinct_names
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 from resemblance.significance import places
@@ -197,9 +203,9 @@ def test_colours_fall_in_lightness_and_negative_values_are_brown():
     def lightness(table):
         return np.array([0.2126, 0.7152, 0.0722]) @ np.asarray(table)[:, :3].T
 
-    plain = colour_map(is_diverging=False, is_reversed=False)(np.linspace(0, 1, 256))
+    plain = map_colormap(is_diverging=False, is_reversed=False)(np.linspace(0, 1, 256))
     assert (np.diff(lightness(plain)) < 0).all()
-    both = colour_map(is_diverging=True, is_reversed=False)(np.linspace(0, 1, 512))
+    both = map_colormap(is_diverging=True, is_reversed=False)(np.linspace(0, 1, 512))
     assert (np.diff(lightness(both)[:256]) >= 0).all()
     assert both[0, 0] > both[0, 2]  # more red than blue
 
@@ -210,15 +216,15 @@ def test_models_are_named_once_and_separated_by_lines(layered):
     assert names(ax.xaxis, "minor") == ["in", "mid", "out"] * 3
     white = [line for line in ax.lines if line.get_color() == "white"]
     assert len(white) == 4
-    assert model_runs(["a", "b"]) == model_runs(["m/1", "n/1"]) == ()
-    assert model_runs(["m/1", "n/1", "m/2"]) == ()  # no blocks
+    assert model_spans_along_side(["a", "b"]) == model_spans_along_side(["m/1", "n/1"]) == ()
+    assert model_spans_along_side(["m/1", "n/1", "m/2"]) == ()  # no blocks
 
 
 def test_layers_that_do_not_fit_are_left_to_their_models():
     many = [f"{m}/{i}" for m in "ab" for i in range(30)]
-    assert side_names(many, 3, 7, is_below=True).cells == ()
-    assert [run.name for run in side_names(many, 3, 7, is_below=True).models] == ["a", "b"]
-    plain = side_names([f"x{i}" for i in range(60)], 3, 7, is_below=False).cells
+    assert choose_side_names(many, 3, 7, is_below=True).cells == ()
+    assert [run.name for run in choose_side_names(many, 3, 7, is_below=True).models] == ["a", "b"]
+    plain = choose_side_names([f"x{i}" for i in range(60)], 3, 7, is_below=False).cells
     assert [place for place, _ in plain][:3] == [0, 2, 4]
 
 
@@ -346,7 +352,7 @@ def test_a_plane_has_a_path_per_model_with_numbered_layers(layered):
     ax = plot.mds(layered, "procrustes")
     assert [len(line.get_xdata()) for line in ax.lines] == [3, 3, 3]
     assert [text.get_text() for text in ax.texts] == ["1", "2", "3"] * 3
-    share = arrangements.plane(layered, "procrustes").share
+    share = arrangements.plane_embedding(layered, "procrustes").share
     assert f"{100 * share:.0f} %" in ax.get_title(loc="left")
     single = plot.mds(compared(arrays(["a", "b", "c"])), "cka")
     assert [text.get_text() for text in single.texts] == ["a", "b", "c"]
@@ -361,7 +367,7 @@ def test_a_plane_says_what_it_leaves_out():
 def test_a_tree_has_a_bracket_per_merge_at_its_height(layered):
     ax = plot.tree(layered, "procrustes")
     (brackets,) = ax.collections
-    merges = arrangements.tree(layered, "procrustes").merges
+    merges = arrangements.linkage_tree(layered, "procrustes").merges
     heights = sorted(segment[1, 0] for segment in brackets.get_segments())
     np.testing.assert_allclose(heights, sorted(merges[:, 2]))
     assert sorted(names(ax.yaxis, "major")) == sorted(LAYERS)
@@ -415,8 +421,8 @@ def test_bars_of_critical_differences_are_the_tie_groups():
 
 
 def test_bars_on_one_level_do_not_touch():
-    assert bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
-    assert bar_levels([]) == []
+    assert tie_bar_levels([(0, 2), (1, 4), (3, 5), (5, 6), (7, 8)]) == [0, 1, 0, 1, 0]
+    assert tie_bar_levels([]) == []
 
 
 def test_critical_differences_need_cells_measures_and_no_trial():
@@ -488,16 +494,16 @@ FAMILIES = {
 def test_different_names_stay_different_where_they_are_cut(family, longest):
     """Found with 12 layers of a BERT: all labels of a map were one text."""
     names = FAMILIES[family]
-    labels = distinct_names(names, longest)
+    labels = shorten_distinct_names(names, longest)
     assert len(set(labels)) == len(names)
-    assert distinct_names([*names, names[0]], longest)[-1] == labels[0]
+    assert shorten_distinct_names([*names, names[0]], longest)[-1] == labels[0]
 
 
 def test_cut_names_keep_the_number_of_the_layer():
-    labels = distinct_names(LONG, 24)
+    labels = shorten_distinct_names(LONG, 24)
     assert labels[:2] == ["…layer.0.attention…", "…layer.1.attention…"]
     assert max(map(len, labels)) <= 24
-    assert distinct_names(["short", "names"], 24) == ["short", "names"]
+    assert shorten_distinct_names(["short", "names"], 24) == ["short", "names"]
 
 
 @pytest.mark.parametrize("kind", ["heatmap", "mds", "tree", "intervals"])
@@ -567,11 +573,11 @@ def test_other_widths_are_refused(width):
 
 
 def test_lines_can_be_told_without_colours():
-    looks = [look(i) for i in range(len(COLOURS))]
+    looks = [series_style(i) for i in range(len(COLORBLIND_PALETTE))]
     assert len({(seen.mark, seen.dash) for seen in looks}) == len(looks)
-    assert len(set(MARKS)) == len(COLOURS)
-    assert len(set(DASHES)) == 4
-    grey = [np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]) for colour in COLOURS]
+    assert len(set(PLOT_MARKERS)) == len(COLORBLIND_PALETTE)
+    assert len(set(DASH_PATTERNS)) == 4
+    grey = [np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]) for colour in COLORBLIND_PALETTE]
     assert np.abs(np.diff(grey)).min() > 0.03
 
 

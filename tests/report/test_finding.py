@@ -13,11 +13,11 @@ from factories.evidence import arrays, compared, made_comparison, made_evidence
 import resemblance as rs
 from resemblance.report import write_page
 from resemblance.report.comparing.figures import measure_order
-from resemblance.report.comparing.finding import finding
-from resemblance.report.comparing.stats import colour_scale, shown_of
-from resemblance.report.comparing.tables import models_facts, size_words
-from resemblance.report.diagrams import label_of
-from resemblance.report.of_comparison import result_of
+from resemblance.report.comparing.finding import summary_sentences
+from resemblance.report.comparing.stats import color_scale, page_context
+from resemblance.report.comparing.tables import format_parameter_count, models_facts
+from resemblance.report.diagrams import describe_tree
+from resemblance.report.of_comparison import result_from_comparison
 from resemblance.sections.figures import Chart, Dendrogram, Line, Merge
 from resemblance.sections.result import Result, load_result
 from resemblance.sections.sections import Section
@@ -41,7 +41,7 @@ def mixed(between, within=0.5):
 
 
 def lines(comparison, **options):
-    return finding(shown_of(comparison, **options)).splitlines()
+    return summary_sentences(page_context(comparison, **options)).splitlines()
 
 
 DEPTHS = mixed([[0.9, 0.2, 0.1], [0.3, 0.6, 0.2], [0.1, 0.2, 0.31]])
@@ -162,7 +162,7 @@ def test_an_untrained_copy_is_what_similarity_is_compared_with():
     assert lines(referred(values))[-1] == f"At all 2 depths B is {closer}."
     values[[0, 1, 2, 3], [2, 3, 0, 1]] = 0.1
     assert lines(referred(values))[-1] == f"At 1, 2 B is no {closer}."
-    assert result_of(referred(values)).title == "Comparison of A and B"
+    assert result_from_comparison(referred(values)).title == "Comparison of A and B"
 
 
 def test_an_untrained_copy_has_its_sentence_for_a_single_layer():
@@ -238,8 +238,11 @@ def test_a_rectangle_compares_models_of_both_sides():
     first, second = lines(made(between, NAMES[:3], columns=NAMES[3:]))
     assert first.startswith("Layers of equal depth of A and B are most similar at one (CKA 0.90)")
     assert second.startswith("For 3 of 3")
-    (figures,) = (s.figures for s in result_of(made(between, NAMES[:3], columns=NAMES[3:])).sections
-                  if s.name == "similarity")  # fmt: skip
+    (figures,) = (
+        s.figures
+        for s in result_from_comparison(made(between, NAMES[:3], columns=NAMES[3:])).sections
+        if s.name == "similarity"
+    )
     assert [figure.name for figure in figures] == ["map", "depths"]
 
 
@@ -256,12 +259,12 @@ def test_measures_that_order_the_pairs_otherwise_are_named():
 def test_which_measure_leads():
     tables = {"gulp": 1 - DEPTHS, "cka": DEPTHS, "cka[estimator=debiased]": DEPTHS}
     comparison = made(tables)
-    assert shown_of(comparison).leading.spec == "cka[estimator=debiased]"
-    assert shown_of(comparison, measure="gulp").leading.spec == "gulp"
+    assert page_context(comparison).leading.spec == "cka[estimator=debiased]"
+    assert page_context(comparison, measure="gulp").leading.spec == "gulp"
     dead = made(tables | {"cka[estimator=debiased]": np.full((6, 6), np.nan)})
-    assert shown_of(dead).leading.spec == "cka"
+    assert page_context(dead).leading.spec == "cka"
     with pytest.raises(KeyError, match="no measure"):
-        shown_of(comparison, measure="rsa")
+        page_context(comparison, measure="rsa")
 
 
 def test_values_that_mean_little_are_counted():
@@ -278,10 +281,13 @@ def test_evidence_adds_intervals_and_how_many_pairs_are_beyond_chance():
     assert (
         third == "4 of 4 pairs between models are beyond chance by CKA (adjusted p at most 0.05)."
     )
-    names = [s.name for s in result_of(comparison, evidence=evidence).sections]
+    names = [s.name for s in result_from_comparison(comparison, evidence=evidence).sections]
     assert names == ["similarity", "depths", "beyond", "values", "measures", "inputs"]
     line, chance = (
-        result_of(comparison, evidence=evidence)["similarity"].figures[1].figures[0].lines
+        result_from_comparison(comparison, evidence=evidence)["similarity"]
+        .figures[1]
+        .figures[0]
+        .lines
     )
     assert len(line.intervals) == 2
     assert chance.is_dashed
@@ -297,17 +303,19 @@ def test_evidence_of_something_else_is_refused():
     comparison = compared(arrays("ABC"), measures=("cka",))
     other = made_evidence(compared(arrays("ABCD"), measures=("cka",)))
     with pytest.raises(ValueError, match=r"4 x 4 .* not of the 3 x 3"):
-        result_of(comparison, evidence=other)
+        result_from_comparison(comparison, evidence=other)
     more = compared(arrays("ABC"), measures=("cka", "gulp"))
     with pytest.raises(ValueError, match="gulp leads the page"):
-        result_of(more, evidence=made_evidence(comparison), measure="gulp")
+        result_from_comparison(more, evidence=made_evidence(comparison), measure="gulp")
 
 
 # ------------------------------------------------------------------------------- figures, sections
 
 
 def test_the_first_section_moves_with_its_selector():
-    choice, *rest = result_of(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))["similarity"].figures
+    choice, *rest = result_from_comparison(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))[
+        "similarity"
+    ].figures
     assert [option.choices for option in choice.options] == [("CKA",), ("GULP",)]
     assert [figure.name for figure in rest] == ["depths", "plane", "tree"]
     assert all(figure.choices == ("CKA", "GULP") for figure in rest)
@@ -326,7 +334,7 @@ def test_models_of_unequal_depth_have_their_best_matches():
     values = np.maximum(values, values.T)
     np.fill_diagonal(values, 1.0)
     names = ["A/1", "A/2", "A/3", "B/1", "B/2"]
-    figures = result_of(made(values, names))["similarity"].figures
+    figures = result_from_comparison(made(values, names))["similarity"].figures
     depths, matches = figures[1].figures[0], figures[2].figures[0]
     assert figures[1].title == "Layers of nearest relative depth"
     assert depths.lines[0].points == ((1.0, 0.7), (2.0, 0.3), (3.0, 0.7))
@@ -334,7 +342,7 @@ def test_models_of_unequal_depth_have_their_best_matches():
     assert [y for _, y in matches.lines[0].points] == [0.7] * 3
     assert matches.lines[0].titles[2] == "A/3 and B/2: 0.7"
     names = ["A/1", "A/2", "A/3", "B/1", "B/2", "C/1", "C/2", "C/3", "C/4"]
-    figures = result_of(made(np.full((9, 9), 0.3), names))["similarity"].figures
+    figures = result_from_comparison(made(np.full((9, 9), 0.3), names))["similarity"].figures
     relative = figures[2].figures[0]
     assert relative.x == "relative depth of the first model"
     assert [[x for x, _ in line.points] for line in relative.lines] == [[0, 0.5, 1]] * 2 + [[0, 1]]
@@ -342,7 +350,11 @@ def test_models_of_unequal_depth_have_their_best_matches():
 
 def test_many_measures_have_their_maps_by_family():
     specs = ["cka", "rsa", "procrustes", "mutual_knn", "gulp"]
-    closed = [s for s in result_of(made(DEPTHS, measures=specs)).sections if s.name[:4] == "maps"]
+    closed = [
+        s
+        for s in result_from_comparison(made(DEPTHS, measures=specs)).sections
+        if s.name[:4] == "maps"
+    ]
     assert all(section.is_closed for section in closed)
     assert {f.name for section in closed for f in section.figures} == set(specs)
     assert len(closed) > 1
@@ -357,10 +369,10 @@ def test_measures_that_agree_are_next_to_each_other():
 
 def test_one_large_value_does_not_hide_the_others():
     values = np.array([*np.linspace(0, 1, 19), 50.0])
-    scale = colour_scale(values, (0.0, np.inf))
+    scale = color_scale(values, (0.0, np.inf))
     assert scale.limits[1] < 1.01
     assert "of 20 values lie beyond" in scale.note
-    assert colour_scale(values, (0.0, np.inf), stretch=True).limits == (0.0, 50.0)
+    assert color_scale(values, (0.0, np.inf), stretch=True).limits == (0.0, 50.0)
 
 
 def test_models_and_data_are_in_the_line_under_the_title():
@@ -381,7 +393,7 @@ def test_models_and_data_are_in_the_line_under_the_title():
     assert copied == {"A": "x", "new": "A with weights drawn anew"}
     comparison = made(DEPTHS)
     known = replace(comparison, provenance={**comparison.provenance, **provenance})
-    models, data = result_of(known)["models"].tables
+    models, data = result_from_comparison(known)["models"].tables
     assert [row[0] for row in models.rows] == ["A", "B"]
     assert ("hash", "00ff") in data.rows
     assert models_facts({"models": 3, "data": None}) == {}
@@ -390,11 +402,11 @@ def test_models_and_data_are_in_the_line_under_the_title():
         "B": "BertModel (1.5 k parameters)",
         "pooling": "mean",
     }
-    assert [size_words(n) for n in (7, 1500, 1.1e9)] == ["7", "1.5 k", "1.1 G"]
+    assert [format_parameter_count(n) for n in (7, 1500, 1.1e9)] == ["7", "1.5 k", "1.1 G"]
 
 
 def test_a_result_with_the_new_figures_can_be_saved(tmp_path):
-    result = result_of(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))
+    result = result_from_comparison(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))
     result.save(tmp_path / "result.json")
     assert load_result(tmp_path / "result.json").sections == result.sections
 
@@ -403,7 +415,7 @@ def test_trees_say_what_is_joined_last_and_must_be_whole():
     tree = Dendrogram(
         "t", "T", "d", ("a", "b", "c"), (Merge(0, 2, 0.1), Merge(3, 1, 0.5)), (0, 2, 1)
     )
-    assert label_of(tree) == "T: tree of 3; joined last, at 0.5: a, c, and b"
+    assert describe_tree(tree) == "T: tree of 3; joined last, at 0.5: a, c, and b"
     Result("s", "", (Section("x", "X", "", figures=(tree,)),))
     for bad in (tree._replace(order=(0, 1)), tree._replace(merges=tree.merges[:1])):
         with pytest.raises(ValueError, match="leaves"):

@@ -17,11 +17,11 @@ from scipy.stats import spearmanr
 import resemblance as rs
 from resemblance.report import colours, explain, maps, output, page, terminal, write_page
 from resemblance.report.comparing import stats as report_data
-from resemblance.report.comparing.figures import heat_map
+from resemblance.report.comparing.figures import measure_heat_map
 from resemblance.report.comparing.tables import measures_table
-from resemblance.report.numbers import number
-from resemblance.report.of_comparison import result_of
-from resemblance.report.svg import label_places
+from resemblance.report.numbers import format_number
+from resemblance.report.of_comparison import result_from_comparison
+from resemblance.report.svg import place_labels
 from resemblance.sections.figures import Choice, HeatMap, Option
 
 MEASURES = ["cka", "pwcca", "procrustes", "gulp"]
@@ -84,7 +84,7 @@ def test_summary_is_over_pairs_of_different_representations_or_models(comparison
     upper = values[np.triu_indices(5, 1)]
     assert (plain["smallest"], plain["largest"]) == (upper.min(), upper.max())
     assert rows["procrustes"]["more similar is"] == "smaller"
-    sizes = [report_data.values_of_pairs(comparison, m).size for m in comparison.measures]
+    sizes = [report_data.scores_of_distinct_pairs(comparison, m).size for m in comparison.measures]
     assert sizes == [6, 12, 6, 6]
 
 
@@ -101,15 +101,15 @@ def test_one_representation_has_no_pairs():
 
 
 def test_a_rectangle_has_no_diagonal(rectangle):
-    assert not report_data.is_square(rectangle)
+    assert not report_data.is_all_pairs_of_one_list(rectangle)
     assert report_data.off_diagonal(rectangle).all()
-    assert report_data.values_of_pairs(rectangle, rectangle.measures[0]).size == 8
-    (table,) = result_of(rectangle)["inputs"].tables
+    assert report_data.scores_of_distinct_pairs(rectangle, rectangle.measures[0]).size == 8
+    (table,) = result_from_comparison(rectangle)["inputs"].tables
     assert [row[1] for row in table.rows] == ["rows"] * 2 + ["columns"] * 4
 
 
 def test_heat_map_has_values_definition_and_reasons(failing):
-    heat = heat_map(failing, failing.info("cka"))
+    heat = measure_heat_map(failing, failing.info("cka"))
     assert np.array_equal(np.array(heat.values, dtype=float), failing["cka"], equal_nan=True)
     chance = "chance is 0.098 to 0.11"
     assert heat.note == f"{rs.get_measure('cka').summary} Larger is more similar; {chance}."
@@ -120,9 +120,9 @@ def test_heat_map_has_values_definition_and_reasons(failing):
 
 def test_a_measure_outside_the_catalogue_has_no_definition():
     unknown = made_up([[1.0]]).measures[0]._replace(spec="mine")
-    assert report_data.definition(unknown) == ""
+    assert report_data.measure_definition(unknown) == ""
     namesake = unknown._replace(spec="cka", label="Mine")
-    assert report_data.definition(namesake) == ""
+    assert report_data.measure_definition(namesake) == ""
 
 
 @pytest.mark.parametrize(
@@ -146,20 +146,20 @@ def test_the_scale_of_colours_is_the_range_of_the_measure_or_says_what_else(
     values, bounds, stretch, limits, note
 ):
     matrix = np.resize(values, (3, 3))
-    assert report_data.colour_scale(matrix, bounds, stretch=stretch) == (limits, note)
+    assert report_data.color_scale(matrix, bounds, stretch=stretch) == (limits, note)
 
 
 def test_extremes_follow_the_direction():
     similarity = [[1, 0.9, 0.1], [0.9, 1, 0.5], [0.1, 0.5, 1]]
-    found = report_data.extremes(made_up(similarity), "cka")
+    found = report_data.extreme_pairs(made_up(similarity), "cka")
     assert found == (("0", "1"), ("0", "2"))
-    turned = report_data.extremes(made_up(similarity, measure="gulp"), "gulp")
+    turned = report_data.extreme_pairs(made_up(similarity, measure="gulp"), "gulp")
     assert turned[0] == ("0", "2")
-    assert report_data.extremes(made_up(np.full((2, 2), np.nan)), "cka") == ()
+    assert report_data.extreme_pairs(made_up(np.full((2, 2), np.nan)), "cka") == ()
 
 
 def test_agreement_is_the_rank_correlation_of_differences(comparison):
-    found = report_data.agreement(comparison)
+    found = report_data.measure_agreement(comparison)
     off = ~np.eye(5, dtype=bool)
     expected = spearmanr(1 - comparison["cka"][off], comparison["procrustes"][off]).statistic
     assert found.values[0, 2] == pytest.approx(expected)
@@ -168,13 +168,13 @@ def test_agreement_is_the_rank_correlation_of_differences(comparison):
 
 
 def test_agreement_needs_pairs_and_variation():
-    assert report_data.agreement(made_up(np.eye(3))) is None  # one measure
+    assert report_data.measure_agreement(made_up(np.eye(3))) is None  # one measure
     few = rs.compare(similar_arrays("ab"), measures=["cka", "gulp"], progress=False)
-    assert report_data.agreement(few) is None
+    assert report_data.measure_agreement(few) is None
     same = {name: similar_arrays("a")["a"] for name in "abcd"}
     three = rs.compare(same, measures=["cka", "gulp", "rsa"], progress=False)
-    assert np.isnan(report_data.agreement(three).values).all()
-    (figure,) = result_of(three)["agreement"].figures
+    assert np.isnan(report_data.measure_agreement(three).values).all()
+    (figure,) = result_from_comparison(three)["agreement"].figures
     assert "same value" in figure.titles[0][1]
 
 
@@ -185,7 +185,7 @@ def test_failures_are_grouped_by_reason(failing):
 
 
 def test_provenance_names_versions_and_inputs(comparison):
-    result = result_of(comparison)
+    result = result_from_comparison(comparison)
     assert result.provenance["resemblance"] == rs.__version__
     assert result.provenance["samples"] == 30
     assert result.provenance["libraries"]["numpy"] == np.__version__
@@ -221,7 +221,7 @@ def test_groups_of_models(names, expected):
     ],
 )
 def test_numbers_in_four_digits(value, text):
-    assert number(value, 4) == text
+    assert format_number(value, 4) == text
 
 
 # ------------------------------------------------------------------------------------------ figures
@@ -233,23 +233,25 @@ def brightness(colour):
 
 def shades(comparison, measure):
     """The colours of the map of a measure, as the style sheet has them."""
-    heat = heat_map(comparison, comparison.info(measure))
-    ends = colours.limits(heat)
-    tables = [colours.colour_table(colours.LEVELS, opposite=o) for o in (False, True)]
-    steps = [[colours.level(heat, value, ends) for value in row] for row in heat.values]
+    heat = measure_heat_map(comparison, comparison.info(measure))
+    ends = colours.color_limits(heat)
+    tables = [colours.color_palette(colours.N_COLOR_LEVELS, opposite=o) for o in (False, True)]
+    steps = [[colours.color_level(heat, value, ends) for value in row] for row in heat.values]
     return np.array([[tables[step < 0][abs(step)] for step in row] for row in steps])
 
 
 def svg_of(comparison, measure, **options):
-    return maps.heat_map(heat_map(comparison, comparison.info(measure), **options), "place")
+    return maps.heat_map_svg(
+        measure_heat_map(comparison, comparison.info(measure), **options), "place"
+    )
 
 
 def test_lightness_of_the_scale_falls_throughout():
-    table = colours.colour_table()
+    table = colours.color_palette()
     assert table.shape == (256, 3)
     assert ((table >= 0) & (table <= 1)).all()
     assert (np.diff(brightness(table)) < 0).all()
-    assert (np.diff(brightness(colours.colour_table(opposite=True))) < 0).all()
+    assert (np.diff(brightness(colours.color_palette(opposite=True))) < 0).all()
 
 
 @pytest.mark.parametrize("measure", ["cka", "procrustes"])
@@ -268,12 +270,16 @@ def test_a_value_below_0_changes_no_colour_of_the_others():
     same = values == few
     assert np.array_equal(drawn[0][same], drawn[1][same])
     assert drawn[1][0, 2, 0] > drawn[1][0, 2, 2]  # brown, not blue
-    assert np.allclose(drawn[0][0, 0], colours.colour_table()[-1])
+    assert np.allclose(drawn[0][0, 0], colours.color_palette()[-1])
 
 
 def test_a_diverging_scale_turns_with_the_direction():
     heat = HeatMap("m", "M", ("a",), ("b",), ((0.0,),), "", (-1.0, 1.0), True, True)
-    assert [colours.position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [1.0, 0.0, -1.0]
+    assert [colours.color_position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [
+        1.0,
+        0.0,
+        -1.0,
+    ]
 
 
 def test_low_similarity_is_pale():
@@ -303,12 +309,12 @@ def test_every_map_shows_the_numbers_of_its_scale(measure, values, options, ends
     ticks = re.findall(r'class="tick">([^<]*)</text>', svg)
     assert {ticks[0], ticks[-1]} == set(ends)
     assert ticks[0] == ends[0 if measure == "gulp" else 1]  # what is similar is on top
-    assert heat_map(found, found.info(measure), **options).note.endswith(says)
+    assert measure_heat_map(found, found.info(measure), **options).note.endswith(says)
 
 
 def test_names_depend_on_the_room():
     names = [f"model {i}/layer {j}" for i in range(10) for j in range(6)]
-    roomy, tight = (maps.axis_names(names, pitch, turn=False) for pitch in (16, 5.1))
+    roomy, tight = (maps.fit_axis_names(names, pitch, turn=False) for pitch in (16, 5.1))
     assert len(roomy.names) == 70
     assert {t.name for t in roomy.names} >= {"layer 5", "model 9"}
     assert {t.name for t in tight.names} == {
@@ -316,32 +322,34 @@ def test_names_depend_on_the_room():
         *("layer 0", "layer 2", "layer 4"),  # thinned, never gone
     }
     assert roomy.borders == tight.borders == tuple(range(6, 60, 6))
-    flat = maps.axis_names([n.replace("/", " ") for n in names], 5.1, turn=True)
+    flat = maps.fit_axis_names([n.replace("/", " ") for n in names], 5.1, turn=True)
     assert len(flat.names) == 30
-    crowded = maps.axis_names([str(i) for i in range(400)], 0.8, turn=True)
+    crowded = maps.fit_axis_names([str(i) for i in range(400)], 0.8, turn=True)
     assert 20 < len(crowded.names) < 100
 
 
 def test_names_of_groups_below_have_the_room_that_long_names_at_the_left_leave():
     names = tuple(f"augmentation-{share}/seed{i}" for share in (0, 0.25, 1) for i in range(5))
-    drawn = maps.empty_map(names, names)
+    drawn = maps.empty_map_svg(names, names)
     places = re.findall(r'x="([\d.]+)"[^>]*class="mid name"[^>]*>(augmentation-[\d.]+)<', drawn)
-    ends = [(float(x), maps.text_width(name, maps.FONT) / 2) for x, name in places]
+    ends = [
+        (float(x), maps.estimate_name_width(name, maps.AXIS_FONT_SIZE) / 2) for x, name in places
+    ]
     assert all(x + half < after - rest for (x, half), (after, rest) in itertools.pairwise(ends))
     assert len(re.findall(">augmentation-", drawn)) == 6
 
 
 def test_one_layer_per_model_is_written_in_full():
-    labels = maps.axis_names(["a/last", "b/last"], 40, turn=False)
+    labels = maps.fit_axis_names(["a/last", "b/last"], 40, turn=False)
     assert [t.name for t in labels.names] == ["a/last", "b/last"]
     assert labels.borders == ()
 
 
 def test_long_names_lose_their_middle():
-    (label,) = maps.axis_names(
+    (label,) = maps.fit_axis_names(
         ["transformer.encoder.layers.11.attention.output.dense"], 40, turn=False
     ).names
-    assert len(label.name) == maps.LONGEST
+    assert len(label.name) == maps.MAX_AXIS_NAME_LENGTH
     assert label.name.startswith("transformer")
     assert label.name.endswith("tput.dense")
 
@@ -360,8 +368,10 @@ def test_cells_are_where_their_values_are():
     """Each run of equal neighbours is drawn once, in its row and columns."""
     values = ((1.0, 1.0, 0.0), (0.0, None, 1.0))
     heat = HeatMap("m", "M", ("a", "b"), ("x", "y", "z"), values, span=(0.0, 1.0))
-    paths = dict(re.findall(r'<path d="((?:M\d \d[^"]*))" class="(\w+)"', maps.heat_map(heat, "m")))
-    dark = f"q{colours.LEVELS - 1}"
+    paths = dict(
+        re.findall(r'<path d="((?:M\d \d[^"]*))" class="(\w+)"', maps.heat_map_svg(heat, "m"))
+    )
+    dark = f"q{colours.N_COLOR_LEVELS - 1}"
     assert {kind: d for d, kind in paths.items()} == {
         dark: "M0 0h2v1h-2zM2 1h1v1h-1z",
         "q0": "M2 0h1v1h-1zM0 1h1v1h-1z",
@@ -371,8 +381,11 @@ def test_cells_are_where_their_values_are():
 
 def test_small_matrices_show_their_numbers(comparison):
     assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg_of(comparison, "cka")
-    assert maps.cell_text(1e-16, 1e-9) == "0"
-    assert [maps.cell_text(1.0, 1e-9, are_whole) for are_whole in (False, True)] == ["1.00", "1"]
+    assert maps.format_cell_number(1e-16, 1e-9) == "0"
+    assert [maps.format_cell_number(1.0, 1e-9, are_whole) for are_whole in (False, True)] == [
+        "1.00",
+        "1",
+    ]
 
 
 # --------------------------------------------------------------------------------------------- page
@@ -429,7 +442,7 @@ def test_two_measures_agree_by_a_number_and_more_by_a_map(tmp_path):
     two = rs.compare(arrays, measures=["cka", "gulp"], progress=False)
     text = written(two, tmp_path)
     assert 'id="section-agreement-agreement"' not in text
-    value = report_data.agreement(two).values[0, 1]
+    value = report_data.measure_agreement(two).values[0, 1]
     assert f"CKA and GULP: {value:.2f}.".replace("-", "−") in text
     same = dict.fromkeys("abcd", arrays["a"])
     text = written(rs.compare(same, measures=["cka", "gulp"], progress=False), tmp_path)
@@ -469,16 +482,16 @@ def test_what_a_page_paints_is_what_is_drawn():
     choice = Choice("map", "Maps", ("measure",), (Option(("h",), (0,)),), (heat,))
     data, frames = maps.page_data([("map", choice)])
     painted = data["maps"]["map-0"]
-    drawn = maps.heat_map(heat, "map")
+    drawn = maps.heat_map_svg(heat, "map")
     steps = [painted["levels"][k : k + 2] for k in range(0, 18, 2)]
     for code, value in zip(steps, (value for row in values for value in row)):
-        level = None if code == "--" else int(code, 16) - colours.LEVELS
-        assert level == colours.level(heat, value, (-1.0, 1.0))
+        level = None if code == "--" else int(code, 16) - colours.N_COLOR_LEVELS
+        assert level == colours.color_level(heat, value, (-1.0, 1.0))
         assert f'class="{colours.css_class(level)}"' in drawn
     assert painted["hatched"] == [1]
     assert re.findall(r'class="count[^>]*>([^<]+)<', drawn) == [x for x in painted["texts"] if x]
     assert re.findall(r'class="tick">([^<]+)<', drawn) == painted["ticks"]
-    assert len(painted["scale"]) == 2 * maps.STEPS
+    assert len(painted["scale"]) == 2 * maps.COLOR_SCALE_STEPS
     assert all("data-lines" in frame for frame in frames.values())
 
 
@@ -487,7 +500,7 @@ def test_what_a_page_paints_is_what_is_drawn():
 
 def printed(parts):
     target = io.StringIO()
-    output.show(parts, target)
+    output.print_tables(parts, target)
     return target.getvalue()
 
 
@@ -495,8 +508,8 @@ def test_two_representations_are_a_line_per_measure():
     found = rs.compare(similar_arrays("ab"), measures=["cka", "pwcca"], progress=False)
     text = printed(terminal.comparison_tables(found))
     (line,) = [line for line in text.splitlines() if "pwcca" in line]
-    assert number(found["pwcca"][0, 1], 4) in line
-    assert number(found["pwcca"][1, 0], 4) in line
+    assert format_number(found["pwcca"][0, 1], 4) in line
+    assert format_number(found["pwcca"][1, 0], 4) in line
     assert "a, b" in text
     assert "b, a" in text
 
@@ -505,7 +518,7 @@ def test_a_few_representations_are_matrices_and_many_a_summary(comparison):
     text = printed(terminal.comparison_tables(comparison))
     assert "CKA  cka  (larger is more similar; chance 0.091 to 0.11)" in text
     assert "GULP  gulp  (smaller is more similar)" in text
-    assert number(comparison["gulp"][1, 2], 4) in text
+    assert format_number(comparison["gulp"][1, 2], 4) in text
     many = printed(terminal.comparison_tables(made_up(np.eye(30))))
     assert "most similar" in many
     assert many.count("\n") < 12
@@ -573,7 +586,7 @@ def test_every_measure_can_be_explained(subtests):
     ],
 )
 def test_formulas_become_readable(formula, text):
-    assert explain.readable(formula) == text
+    assert explain.latex_to_text(formula) == text
 
 
 def test_no_formula_keeps_a_command_of_latex():
@@ -581,7 +594,7 @@ def test_no_formula_keeps_a_command_of_latex():
     for found in [*rs.list_measures(), *rs.stability.list_statistics()]:
         for block in (inspect.getdoc(found.function) or "").split("\n\n"):
             if block.lstrip().startswith(".. math::"):
-                text = explain.readable(block.split("::", 1)[1])
+                text = explain.latex_to_text(block.split("::", 1)[1])
                 for command in set(re.findall(r"\\([a-zA-Z]+)", block)) - upright:
                     shown = text if len(command) > 3 else re.findall("[a-zA-Z]+", text)
                     assert command not in shown, (found.name, text)
@@ -618,7 +631,7 @@ def test_labels_of_near_points_cover_nothing():
     rng = np.random.default_rng(0)
     points = [*map(tuple, 200 + 6 * rng.standard_normal((9, 2))), (390.0, 60.0)]
     widths, box = [60.0] * len(points), (0.0, 0.0, 400.0, 400.0)
-    places = label_places(points, widths, 11.0, box)
+    places = place_labels(points, widths, 11.0, box)
     assert places[-1][0] + 60 < 390  # at its left, where there is room
     assert not places[-1][2]
     assert sum(is_led for _, _, is_led in places) > 2
@@ -626,5 +639,5 @@ def test_labels_of_near_points_cover_nothing():
     boxes += [(x - 4, y - 4, x + 4, y + 4) for x, y in points]
     for (a, b, c, d), (e, f, g, h) in itertools.combinations(boxes[: len(places)], 2):
         assert c < e or g < a or d < f or h < b
-    crowded = label_places([(50.0, 50.0)] * 70, [60.0] * 70, 11.0, box)
+    crowded = place_labels([(50.0, 50.0)] * 70, [60.0] * 70, 11.0, box)
     assert crowded.count(None) > 60  # of so many, no label is led away

@@ -16,22 +16,22 @@ from factories.evidence import N, arrays, compared, made_evidence
 from factories.output import emitted
 
 import resemblance as rs
-from resemblance.inference.nulls import EXACT, FIXED, p_text
+from resemblance.inference.nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, format_p_value
 from resemblance.report import write_page
 from resemblance.report.evidence_words import (
     ALPHA,
-    Reading,
-    brief,
+    PairResult,
+    describe_null_hypothesis,
+    describe_pair_result,
+    describe_significance,
     design_facts,
     design_line,
-    null_words,
-    readings,
-    results_in_words,
-    scores,
-    words_of,
+    format_brief,
+    format_evidence_scores,
+    measure_results,
 )
-from resemblance.report.of_comparison import result_of_evidence
-from resemblance.report.output import as_json, emit
+from resemblance.report.of_comparison import result_from_evidence
+from resemblance.report.output import content_to_json, write_output
 from resemblance.sections.result import load_result
 
 LABELS = [i % 10 for i in range(N)]
@@ -60,46 +60,59 @@ def failing():
 
 
 def spoken(evidence):
-    return results_in_words(evidence, readings(evidence))
+    return describe_significance(evidence, measure_results(evidence))
 
 
 # -------------------------------------------------------------------------------------------- words
 
 
 def test_the_pointer_reads_everything_about_a_pair(square):
-    cka, procrustes, _ = readings(square)
+    cka, procrustes, _ = measure_results(square)
     one = cka.cells[0][1]
     numbers = (one.value, one.low, one.high, one.chance, one.above)
     value, low, high, chance, above = (f"{number:.2f}" for number in numbers)
-    assert words_of(one) == (
+    assert describe_pair_result(one) == (
         f"{value} ({low} to {high}), chance {chance}, above chance {above}, p < 1e-4, exact moments"
     )
-    assert words_of(procrustes.cells[0][1]).endswith(", p = 0.01, 99 orders inside 10 groups")
-    assert words_of(cka.cells[0][0]) == "1.00; a representation is not tested against itself"
+    assert describe_pair_result(procrustes.cells[0][1]).endswith(
+        ", p = 0.01, 99 orders inside 10 groups"
+    )
+    assert (
+        describe_pair_result(cka.cells[0][0])
+        == "1.00; a representation is not tested against itself"
+    )
 
 
 def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
-    flat = readings(failing)[0].cells[0][3]
-    assert words_of(flat) == f"no value: {flat.reason}"
+    flat = measure_results(failing)[0].cells[0][3]
+    assert describe_pair_result(flat) == f"no value: {flat.reason}"
     assert "constant" in flat.reason
-    one = readings(square)[0].cells[0][1]._replace(low=np.nan, chance=np.nan, above=np.nan)
-    assert words_of(one._replace(p=np.nan, how="")) == f"{one.value:.2f}, chance unknown"
-    fixed = one._replace(chance=one.value, p=1.0, how=FIXED)
-    assert words_of(fixed) == f"{one.value:.2f}, chance {one.value:.2f}, {FIXED}"
+    one = measure_results(square)[0].cells[0][1]._replace(low=np.nan, chance=np.nan, above=np.nan)
+    assert (
+        describe_pair_result(one._replace(p=np.nan, how="")) == f"{one.value:.2f}, chance unknown"
+    )
+    fixed = one._replace(chance=one.value, p=1.0, how=PAIRING_INDEPENDENT)
+    assert (
+        describe_pair_result(fixed)
+        == f"{one.value:.2f}, chance {one.value:.2f}, {PAIRING_INDEPENDENT}"
+    )
 
 
 def test_numbers_are_brief(subtests):
     p_values = {
-        (1e-4, EXACT): "< 1e-4",
+        (1e-4, EXACT_MOMENTS): "< 1e-4",
         (1e-4, "9999 orders"): "0.0001",
         (2e-5, "99999 orders"): "< 1e-4",
-        (0.0123, EXACT): "0.012",
-        (1.0, FIXED): "1",
+        (0.0123, EXACT_MOMENTS): "0.012",
+        (1.0, PAIRING_INDEPENDENT): "1",
         (np.nan, ""): "–",
     }
     numbers = {0.714: "0.71", -0.2: "-0.20", 0.0012: "0.0012", 46.31: "46.3", -2e-13: "0"}
-    texts = [(p_text(p, how), text) for (p, how), text in p_values.items()]
-    for written, text in [*texts, *((brief(value), text) for value, text in numbers.items())]:
+    texts = [(format_p_value(p, how), text) for (p, how), text in p_values.items()]
+    for written, text in [
+        *texts,
+        *((format_brief(value), text) for value, text in numbers.items()),
+    ]:
         with subtests.test(text):
             assert written == text
 
@@ -130,7 +143,7 @@ def test_without_a_test_it_is_said():
     evidence = made_evidence(compared(flat, measures=("cka",)))
     assert spoken(evidence) == ("No pair could be tested.",)
     assert "cka" in repr(evidence)
-    assert result_of_evidence(evidence).lead == "No pair could be tested."
+    assert result_from_evidence(evidence).lead == "No pair could be tested."
 
 
 def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
@@ -143,10 +156,10 @@ def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
 
 def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
     evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], draws=9, progress=False)
-    assert evidence.how("mmd") == FIXED
+    assert evidence.how("mmd") == PAIRING_INDEPENDENT
     (sentence,) = spoken(evidence)
     assert "beyond chance by CKA" in sentence
-    rows = result_of_evidence(evidence)["beyond"].tables[0].rows
+    rows = result_from_evidence(evidence)["beyond"].tables[0].rows
     assert [row[2] == "not tested" for row in rows] == [False, True]
     assert "does not depend on the pairing" in repr(evidence)
 
@@ -161,7 +174,7 @@ def test_the_design_is_said_in_words(subtests):
     ]
     for options, words in designs:
         with subtests.test(words):
-            assert words in null_words(made_evidence(comparison, **options))
+            assert words in describe_null_hypothesis(made_evidence(comparison, **options))
 
 
 def test_the_facts_of_the_design(square):
@@ -190,8 +203,14 @@ def test_its_text_has_a_line_for_each_measure(square, pair):
     assert lines[0] == "Evidence for 6 x 6 representations, 40 samples"
     assert [line.split()[0] for line in lines[1:]] == ["measure", *MEASURES]
     assert re.search(r"cka .* \d of 15 ≤ 0.05 +exact moments$", lines[2])
-    one = readings(pair)[0].pairs[0]
-    expected = [f"{one.value:.2f}", f"{one.low:.2f} to {one.high:.2f}", "0.20", "< 1e-4", EXACT]
+    one = measure_results(pair)[0].pairs[0]
+    expected = [
+        f"{one.value:.2f}",
+        f"{one.low:.2f} to {one.high:.2f}",
+        "0.20",
+        "< 1e-4",
+        EXACT_MOMENTS,
+    ]
     assert all(part in repr(pair).splitlines()[2] for part in expected)
 
 
@@ -199,7 +218,10 @@ def test_a_notebook_shows_maps_whose_cells_the_pointer_reads(square, pair):
     shown = square._repr_html_()
     assert (shown.count("<table>"), shown.count("<svg")) == (1, 3)
     assert shown.count("<title>") == 3 * 36
-    assert f"<title>{escape(words_of(readings(square)[1].cells[0][1]))}</title>" in shown
+    assert (
+        f"<title>{escape(describe_pair_result(measure_results(square)[1].cells[0][1]))}</title>"
+        in shown
+    )
     assert "<svg" not in pair._repr_html_()
 
 
@@ -213,7 +235,7 @@ def test_a_notebook_escapes_names():
 
 
 def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
-    choice, *rest = result_of_evidence(square)["similarity"].figures
+    choice, *rest = result_from_evidence(square)["similarity"].figures
     assert choice.selectors == ("measure", "show")
     assert [figure.choices for figure in rest] == [("CKA", "OrthProc", "MutualKNN")] * 2
     for i, info in enumerate(square.measures):
@@ -233,21 +255,21 @@ def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
 
 
 def test_the_head_has_the_design_and_the_first_sentence(square):
-    result = result_of_evidence(square)
+    result = result_from_evidence(square)
     sizes = {"representations": "6", "samples": "40", "measures": "3"}
     assert result.facts == sizes | design_facts(square)
     assert result.headline().splitlines()[0] == spoken(square)[0]
-    assert result.about == null_words(square)
+    assert result.about == describe_null_hypothesis(square)
 
 
 def test_the_head_has_the_caveats_of_measures():
     A = np.random.default_rng(0).standard_normal((30, 60))
     some = rs.evidence(A[:, :40], A[:, 20:], measures="linear_regression", progress=False)
-    assert "fixed by the number of samples" in result_of_evidence(some).about
+    assert "fixed by the number of samples" in result_from_evidence(some).about
 
 
 def test_all_values_are_in_a_table(square):
-    (table,) = result_of_evidence(square)["values"].tables
+    (table,) = result_from_evidence(square)["values"].tables
     assert len(table.rows) == 3 * 15
     assert table.is_closed
     first = dict(zip(table.columns, table.rows[0]))
@@ -257,14 +279,14 @@ def test_all_values_are_in_a_table(square):
 
 
 def test_too_many_values_are_left_to_files(square, monkeypatch):
-    monkeypatch.setattr("resemblance.report.comparing.tables.MOST_ROWS", 44)
-    section = result_of_evidence(square)["values"]
+    monkeypatch.setattr("resemblance.report.comparing.tables.MAX_PAGE_TABLE_ROWS", 44)
+    section = result_from_evidence(square)["values"]
     assert not section.tables
     assert section.about.startswith("45 values are too many for a page")
 
 
 def test_one_pair_is_a_table_and_no_map(pair):
-    result = result_of_evidence(pair)
+    result = result_from_evidence(pair)
     assert [s.name for s in result.sections] == ["pair", "inputs"]
     (table,) = result["pair"].tables
     assert table.columns == (
@@ -275,7 +297,7 @@ def test_one_pair_is_a_table_and_no_map(pair):
 
 def test_a_pair_in_two_directions_has_a_row_for_each():
     evidence = made_evidence(compared(arrays("AB"), measures=("cka", "pwcca")))
-    (table,) = result_of_evidence(evidence)["pair"].tables
+    (table,) = result_from_evidence(evidence)["pair"].tables
     assert [row[:3] for row in table.rows] == [
         ("CKA", "A", "B"),
         ("PWCCA", "A", "B"),
@@ -287,15 +309,15 @@ def test_a_measure_without_a_most_similar_value_has_only_values(square):
     info = square.measures[0]._replace(range=(0.0, np.inf))
     changed = replace(square.comparison, measures=(info, *square.measures[1:]))
     evidence = replace(square, comparison=changed)
-    assert "above chance" not in words_of(readings(evidence)[0].cells[0][1])
-    choice = result_of_evidence(evidence)["similarity"].figures[0]
+    assert "above chance" not in describe_pair_result(measure_results(evidence)[0].cells[0][1])
+    choice = result_from_evidence(evidence)["similarity"].figures[0]
     names = [option.choices[0] for option in choice.options]
     assert [names.count(info.label) for info in evidence.measures] == [1, 2, 2]
     assert evidence.records()[1]["above_chance"] is None
 
 
 def test_missing_values_have_their_reasons_on_the_page(failing):
-    result = result_of_evidence(failing)
+    result = result_from_evidence(failing)
     value, _ = result["similarity"].figures[0].maps
     assert value.values[0][3] is None
     assert "constant" in value.titles[0][3]
@@ -307,7 +329,7 @@ def test_missing_values_have_their_reasons_on_the_page(failing):
 
 
 def test_the_result_can_be_saved(square, tmp_path):
-    result = result_of_evidence(square)
+    result = result_from_evidence(square)
     result.save(tmp_path / "result.json")
     assert load_result(tmp_path / "result.json").sections == result.sections
 
@@ -356,7 +378,10 @@ def test_one_selector_changes_all_figures_and_keys_read_cells(square, tmp_path, 
     assert told["before"] == ["CKA"] * 2
     assert told["after"] == ["OrthProc"] * 2
     assert told["hatched"] > 0
-    assert told["read"] == f"A  and  B:  {words_of(readings(square)[1].cells[0][1])}"
+    assert (
+        told["read"]
+        == f"A  and  B:  {describe_pair_result(measure_results(square)[1].cells[0][1])}"
+    )
 
 
 def _plain(text):
@@ -380,9 +405,9 @@ def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_
     monkeypatch, tmp_path, capsys
 ):
     """Found with 15 x 15 layers: the file of a paper had one row."""
-    monkeypatch.setattr("resemblance.report.terminal.LINES", 44)
+    monkeypatch.setattr("resemblance.report.terminal.MAX_TABLE_LINES", 44)
     known = rs.evidence(arrays("ABCDEFGHIJK"), measures=["cka"], draws=20, progress=False)
-    emit(known, "table", None)
+    write_output(known, "table", None)
     shown = capsys.readouterr().out
     assert len([line for line in shown.splitlines() if line.startswith(" cka ")]) == 1
     assert "Every value: --format csv or json, --html FILE" in shown
@@ -403,7 +428,7 @@ def test_one_pair_without_a_value_says_why():
 
 
 def test_records_in_files(square, tmp_path):
-    document = json.loads(as_json(square))
+    document = json.loads(content_to_json(square))
     assert document["design"] == {
         "words": "99 orders inside 10 groups",
         "draws": 99,
@@ -415,11 +440,11 @@ def test_records_in_files(square, tmp_path):
     assert header.startswith("measure,label,x,y,value,reason,")
     assert {"low", "high", "chance", "above_chance", "p", "how"} <= set(header.split(","))
     assert len(rows) == 3 * 36
-    emit(square, "parquet", tmp_path / "values.parquet")
+    write_output(square, "parquet", tmp_path / "values.parquet")
     frame = pytest.importorskip("pandas").read_parquet(tmp_path / "values.parquet")
     assert np.isclose(frame.chance[1], square.chance("cka")[0, 1])
     with redirect_stdout(io.StringIO()) as out:
-        emit(square, "table", None)
+        write_output(square, "table", None)
     assert "exact moments" in out.getvalue()
 
 
@@ -431,9 +456,9 @@ def test_scores_have_the_decimals_that_their_interval_needs(subtests):
     }
     for ends, texts in table.items():
         with subtests.test(str(ends)):
-            reading = Reading("x", "y", 0.9441, *ends, 0.0314, 0.9402, 0.01, 0.01, "")
-            assert scores(reading) == texts
-            assert scores(reading._replace(value=-1e-4, chance=0.0))[2] == "0"
+            reading = PairResult("x", "y", 0.9441, *ends, 0.0314, 0.9402, 0.01, 0.01, "")
+            assert format_evidence_scores(reading) == texts
+            assert format_evidence_scores(reading._replace(value=-1e-4, chance=0.0))[2] == "0"
 
 
 def test_two_forms_of_one_measure_are_told_apart(tmp_path):

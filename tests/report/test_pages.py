@@ -16,7 +16,7 @@ import resemblance as rs
 from resemblance.report import write_page
 from resemblance.report.chapters import has_values
 from resemblance.sections import figures as kinds
-from resemblance.sections.claims import NOT, Claim
+from resemblance.sections.claims import NOT_REPRODUCED, Claim
 from resemblance.sections.figures import (
     Bar,
     Bars,
@@ -80,7 +80,7 @@ Made = Callable[[Sequence[str]], Any]
 
 def every_figure(names: Sequence[str]) -> Result:
     rows = tuple((name, 1.0) for name in names)
-    bad, claim = names[0], Claim(*names, NOT, names[0])
+    bad, claim = names[0], Claim(*names, NOT_REPRODUCED, names[0])
     tables = (Table("t", bad, (bad, names[1]), rows, names[2]),)
     figures = (*SAMPLE, Bars("named", bad, bad, tuple(Bar(name, 1.0) for name in names), bad))
     section = Section("all", bad, bad, tables, figures, (claim,), {bad: {bad: 1.0}}, {bad: bad})
@@ -157,7 +157,7 @@ def _is_read(said: str) -> bool:
 
 
 def test_the_sample_has_every_kind_of_figure():
-    assert {type(figure) for figure in SAMPLE} == set(kinds.KINDS.values())
+    assert {type(figure) for figure in SAMPLE} == set(kinds.FIGURE_TYPES.values())
 
 
 # --------------------------------------------------------------------- what has nothing is left out

@@ -24,15 +24,21 @@ from hypothesis import strategies as st
 import resemblance as rs
 from papers.judging import Evidence, NoData, judged
 from resemblance import cli
-from resemblance.bench.study import Purpose, log, study_folder, with_claims
+from resemblance.bench.study import Purpose, add_claims, append_to_log, study_folder
 from resemblance.cli.suites import SuiteCommands, suite_commands
 from resemblance.report import charts, output, rows, svg, terminal, write_page
 from resemblance.report.chapters import line_keys
-from resemblance.report.diagrams import diagram
-from resemblance.report.numbers import decimals, digits, number
-from resemblance.report.output import emit, show
-from resemblance.report.page import verdict
-from resemblance.sections.claims import NO_DATA, NOT, PARTLY, REPRODUCED, Claim
+from resemblance.report.diagrams import critical_difference_svg
+from resemblance.report.numbers import decimals_for_column, format_decimals, format_number
+from resemblance.report.output import print_tables, write_output
+from resemblance.report.page import summarize_verdicts
+from resemblance.sections.claims import (
+    NO_DATA,
+    NOT_REPRODUCED,
+    PARTLY_REPRODUCED,
+    REPRODUCED,
+    Claim,
+)
 from resemblance.sections.figures import (
     Bar,
     Bars,
@@ -51,12 +57,14 @@ from resemblance.sections.figures import (
 )
 from resemblance.sections.result import Result, load_result
 from resemblance.sections.sections import RankRule, Section, Sign, Table
-from resemblance.sections.values import distinct, known
+from resemblance.sections.values import distinct_labels, finite_or_none
 
 CLAIMS = (
     Claim("S1", "Stability is recovered.", "ρ > 0.99", "ρ = 0.997", REPRODUCED),
-    Claim("S2", "CKA notices nothing.", "0.95", "0.851", PARTLY, "at 16 components it does"),
-    Claim("S3", "Procrustes has false alarms.", "44 %", "12 %", NOT),
+    Claim(
+        "S2", "CKA notices nothing.", "0.95", "0.851", PARTLY_REPRODUCED, "at 16 components it does"
+    ),
+    Claim("S3", "Procrustes has false alarms.", "44 %", "12 %", NOT_REPRODUCED),
     Claim("S4", "Language models agree.", "ρ = 0.8", "–", NO_DATA),
 )
 TABLE = Table(
@@ -143,7 +151,7 @@ def sections(draw, name):
     figures = draw(drawn_charts("c")), Bars("b", draw(words), "x", rows)
     cells = st.dictionaries(words, st.none() | numbers, max_size=3)
     scores = draw(st.dictionaries(words, cells, max_size=2))
-    verdict = draw(st.sampled_from([REPRODUCED, PARTLY, NOT, NO_DATA]))
+    verdict = draw(st.sampled_from([REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, NO_DATA]))
     claims = (Claim(draw(words), draw(words), "t", "o", verdict),)
     reasons = draw(st.dictionaries(words, words, max_size=2))
     parts = (draw(tables("t")),), figures, claims, scores, reasons
@@ -162,7 +170,7 @@ def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, 
     read = load_result(tmp_path / "result.json")
     assert read == findings
     write_page(read, tmp_path / "page.html")
-    emit(read, "csv", tmp_path / "found.csv")
+    write_output(read, "csv", tmp_path / "found.csv")
     page = Tags((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert page.words.count("How it was made") == 2
 
@@ -214,7 +222,13 @@ def test_parts_that_do_not_fit_are_an_error(subtests):
 
 
 def test_known_numbers_are_floats_and_others_none():
-    assert [known(v) for v in (1, 0.5, None, math.nan, -math.inf)] == [1.0, 0.5, None, None, None]
+    assert [finite_or_none(v) for v in (1, 0.5, None, math.nan, -math.inf)] == [
+        1.0,
+        0.5,
+        None,
+        None,
+        None,
+    ]
 
 
 def test_a_judge_without_data_gives_no_verdict():
@@ -226,7 +240,7 @@ def test_a_judge_without_data_gives_no_verdict():
 
     first, second = judged([("1", "a", "b", lacks), ("2", "a", "b", partly)], {})
     assert first == Claim("1", "a", "b", "–", NO_DATA, "the run lacks x")
-    assert second == Claim("2", "a", "b", "c", PARTLY, "d")
+    assert second == Claim("2", "a", "b", "c", PARTLY_REPRODUCED, "d")
 
 
 def test_an_error_in_a_judge_is_no_verdict():
@@ -236,12 +250,12 @@ def test_an_error_in_a_judge_is_no_verdict():
 
 
 def test_labels_of_variants_are_distinct():
-    assert distinct({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
+    assert distinct_labels({"cka": "CKA", "cka[kernel=rbf]": "CKA", "rsa": "RSA"}) == {
         "cka": "CKA",
         "cka[kernel=rbf]": "CKA [kernel=rbf]",
         "rsa": "RSA",
     }
-    assert distinct({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
+    assert distinct_labels({"mine": "CKA", "cka": "CKA"}) == {"mine": "mine", "cka": "cka"}
 
 
 def test_ranks_are_within_cells_and_what_has_no_value_is_last():
@@ -373,9 +387,9 @@ def test_pages_of_odd_findings(found, tmp_path):
 
 
 def test_verdicts_are_counted():
-    assert verdict(NOTHING) == "This run puts no claim to the test."
+    assert summarize_verdicts(NOTHING) == "This run puts no claim to the test."
     one = Result("toy", "s", (Section("a", "A", "", claims=CLAIMS[:1]),))
-    assert verdict(one) == "1 claim: 1 reproduced."
+    assert summarize_verdicts(one) == "1 claim: 1 reproduced."
 
 
 def test_claims_are_listed_in_words_with_links(tmp_path):
@@ -431,7 +445,7 @@ def test_places_are_those_of_the_values():
     ],
 )
 def test_ticks_are_round(low, high, found):
-    ticks = svg.ticks(low, high)
+    ticks = svg.round_ticks(low, high)
     assert len(ticks) <= 7
     if high > 1e-5:
         assert ticks == pytest.approx(found)
@@ -445,29 +459,33 @@ def test_logarithmic_ticks():
 
 def test_points_without_a_value_are_not_drawn():
     line = Line("a", ((0.0, math.nan), (1.0, 0.5), (2.0, None)), ((0, 1), (0.4, math.nan), (0, 1)))
-    assert charts.known(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
-    keys = {"a": charts.Key(0, True)}
-    drawn = charts.chart(CHART._replace(lines=(line,)), keys)
+    assert charts.finite_points(line) == Line("a", ((1.0, 0.5),), ((0.5, 0.5),))
+    keys = {"a": charts.LineStyle(0, True)}
+    drawn = charts.line_chart(CHART._replace(lines=(line,)), keys)
     assert "nan" not in drawn
-    assert "There is nothing to draw" in charts.chart(CHART._replace(lines=(Line("a", ()),)), keys)
+    assert "There is nothing to draw" in charts.line_chart(
+        CHART._replace(lines=(Line("a", ()),)), keys
+    )
 
 
 def test_figures_say_their_values():
-    keys = {"CKA": charts.Key(0, True), "RSA": charts.Key(11, False)}
-    drawn = charts.chart(CHART, keys)
+    keys = {"CKA": charts.LineStyle(0, True), "RSA": charts.LineStyle(11, False)}
+    drawn = charts.line_chart(CHART, keys)
     assert "<title>CKA: drift 0.4 at noise 0.5</title>" in drawn
     assert "<title>threshold 0.5</title>" in drawn
     assert drawn.count('class="band"') == 1
     assert 'class="m m11 d1 off joined"' in drawn
-    assert charts.chart(CLOUD, keys).count('class="span"') == 1
-    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in rows.bars(BARS)
-    assert rows.bars(BARS).count('class="range"') == 1
+    assert charts.line_chart(CLOUD, keys).count('class="span"') == 1
+    assert "<title>CKA: 0.5, 0.4 to 0.6</title>" in rows.bar_rows_svg(BARS)
+    assert rows.bar_rows_svg(BARS).count('class="range"') == 1
 
 
 @pytest.mark.parametrize("joined", [True, False])
 def test_very_many_points_are_one_path(joined):
     line = Line("CKA", tuple((i / 500, 0.5) for i in range(500)))
-    drawn = charts.chart(CHART._replace(lines=(line,), joined=joined), {"CKA": charts.Key(0, True)})
+    drawn = charts.line_chart(
+        CHART._replace(lines=(line,), joined=joined), {"CKA": charts.LineStyle(0, True)}
+    )
     assert drawn.count("marks") == (not joined)
 
 
@@ -476,7 +494,7 @@ def test_numbers_in_three_digits():
         None: "–", math.nan: "–", 0.0: "0", 0.12345: "0.123", -2.0: "−2", 12345.6: "12346",
         1e-7: "1e−7", 3.2e9: "3.2e9", 1e9: "1e9", 1e10: "1e10", -2.5e-10: "−2.5e−10",
     }  # fmt: skip
-    assert {value: number(value) for value in values} == values
+    assert {value: format_number(value) for value in values} == values
 
 
 def test_numbers_of_a_column_have_the_same_decimals():
@@ -485,14 +503,19 @@ def test_numbers_of_a_column_have_the_same_decimals():
         (44.0, 7.3): 1, (250.0, 0.4123): None, (31.4, 0.02): None, (0.5, 1e-15): 1,
         (0.001,): None, (2.55e7,): None, (): 0, (math.nan, 0.25): 2,
     }  # fmt: skip
-    assert {sizes: decimals([*sizes]) for sizes in places} == places
+    assert {sizes: decimals_for_column([*sizes]) for sizes in places} == places
 
 
 def test_a_number_that_would_be_0_has_its_digits():
-    assert [digits(v, 3) for v in (0.5, 0.0, 0.0002, math.nan)] == ["0.500", "0.000", "0.0002", "–"]
-    assert digits(12345.5, 0) == "12\u202f346"
-    assert digits(-1e-15, 3) == "0.000"
-    assert number(-1e-15) == digits(1e-15, None) == "0"
+    assert [format_decimals(v, 3) for v in (0.5, 0.0, 0.0002, math.nan)] == [
+        "0.500",
+        "0.000",
+        "0.0002",
+        "–",
+    ]
+    assert format_decimals(12345.5, 0) == "12\u202f346"
+    assert format_decimals(-1e-15, 3) == "0.000"
+    assert format_number(-1e-15) == format_decimals(1e-15, None) == "0"
 
 
 def test_bars_of_a_limit_begin_at_it_on_a_logarithmic_axis():
@@ -500,20 +523,20 @@ def test_bars_of_a_limit_begin_at_it_on_a_logarithmic_axis():
     figure = Bars(
         "d", "D", "times", drifts, span=(0.1, 100), log_x=True, threshold=1, is_limit=True
     )
-    drawn = rows.bars(figure)
+    drawn = rows.bar_rows_svg(figure)
     stems = re.findall(r'd="M([\d.]+) [\d.]+H([\d.]+)" class="stem"', drawn)
     (at,) = {start for start, _ in stems}
     small, large, none, far = (float(end) for _, end in stems)
-    assert none < small < float(at) < large < far < rows.WIDTH
+    assert none < small < float(at) < large < far < rows.ROW_CHART_WIDTH
     assert re.findall(r'class="(row[^"]*)"', drawn) == ["row", "row over"] * 2
     wrong = figure._replace(bars=(Bar("a", -1.0),))
     with pytest.raises(ValueError, match="bars 'd': -1 cannot be on a logarithmic axis"):
-        rows.bars(wrong)
+        rows.bar_rows_svg(wrong)
 
 
 def test_boxes_have_quartiles_whiskers_and_every_value():
     box = Box("CKA", (1.0, 2.0, 3.0, 4.0, 20.0), ("a", "b", "c", "d", "e"))
-    drawn = rows.boxes(Boxes("b", "B", "rank", (box, Box("none", ())), span=(1.0, 20.0)))
+    drawn = rows.box_rows_svg(Boxes("b", "B", "rank", (box, Box("none", ())), span=(1.0, 20.0)))
     assert "<title>CKA: median 3, mean 6, 5 values</title>" in drawn
     assert "<title>CKA: rank 20 in e</title>" in drawn
     assert "<title>none: no value</title>" in drawn
@@ -525,7 +548,7 @@ def test_boxes_have_quartiles_whiskers_and_every_value():
 
 def test_strips_say_what_was_left_out():
     used, not_used = Strip("standard", (0.9, 0.95)), Strip("random", (0.3,), is_used=False)
-    drawn = rows.strips(Strips("s", "S", "accuracy", (used, not_used)))
+    drawn = rows.strip_rows_svg(Strips("s", "S", "accuracy", (used, not_used)))
     assert "<title>standard: accuracy 0.95</title>" in drawn
     assert "<title>random: accuracy 0.3, left out</title>" in drawn
     assert drawn.count('class="row unused"') == 1
@@ -534,12 +557,12 @@ def test_strips_say_what_was_left_out():
 def test_clouds_fill_their_squares_and_those_that_moved_share_a_scale():
     near = Cloud("near", ((1.0, 5.0), (2.0, 5.0)))
     far = Cloud("far", ((20.0, 0.0), (0.0, 0.0)), (0, 13))
-    drawn = "".join(charts.clouds(Clouds("c", "C", (near, far))))
+    drawn = "".join(charts.point_cloud_row(Clouds("c", "C", (near, far))))
     assert re.findall(r"M([\d.]+) 75.0h0", drawn) == ["8.0", "142.0", "142.0", "8.0"]
     assert re.findall(r'class="(p [^"]*)"', drawn) == ["p new", "p p0", "p p1"]
     moved = Cloud("moved", ((1.0, 0.0),), origins=((0.0, 0.0),))
     more = moved._replace(name="more", points=((2.0, 0.0),))
-    drawn = "".join(charts.clouds(Clouds("c", "C", (moved, more))))
+    drawn = "".join(charts.point_cloud_row(Clouds("c", "C", (moved, more))))
     ways = re.findall(r'd="([^"]*)" class="way"', drawn)
     assert ways == ["M220.0 220.0L325.0 220.0", "M220.0 220.0L430.0 220.0"]
 
@@ -548,7 +571,7 @@ def test_labels_cover_nothing():
     points = ((1.0, 1.0), (1.01, 1.0), (3.0, 2.0))
     line = Line("CKA", points, titles=("A: first", "B: second", "C: third"))
     figure = CLOUD._replace(lines=(line,), is_labelled=True)
-    drawn = charts.chart(figure, {"CKA": charts.Key(0, True)})
+    drawn = charts.line_chart(figure, {"CKA": charts.LineStyle(0, True)})
     assert "<title>B: second</title>" in drawn
     assert re.findall(r'class="tick">([^<]*)<', drawn) == ["A", "B", "C"]
 
@@ -605,7 +628,7 @@ def test_every_kind_of_figure_is_read_as_it_was_saved_and_shown(tmp_path):
 
 def test_a_diagram_has_a_line_for_every_name_and_a_bar_for_every_group(tmp_path):
     (figure,) = [f for f in KINDS if isinstance(f, Diagram)]
-    drawn = diagram(figure)
+    drawn = critical_difference_svg(figure)
     assert drawn.count('class="branch arm"') == 4
     assert drawn.count('class="branch tie"') == 2
     assert "<b>" not in drawn
@@ -613,8 +636,10 @@ def test_a_diagram_has_a_line_for_every_name_and_a_bar_for_every_group(tmp_path)
     starts = [float(x) for x in re.findall(r'd="M([\d.]+) 36V[\d.]+H[\d.]+"/>', drawn)]
     assert starts == sorted(starts)
     assert starts[1] == starts[2]  # equal values
-    assert diagram(figure._replace(values=(1.0,) * 4)).count("<g") == 6  # all at one place
-    assert "nothing to draw" in diagram(Diagram("none", "None", "x", (), ()))
+    assert (
+        critical_difference_svg(figure._replace(values=(1.0,) * 4)).count("<g") == 6
+    )  # all at one place
+    assert "nothing to draw" in critical_difference_svg(Diagram("none", "None", "x", (), ()))
 
 
 @pytest.mark.parametrize(
@@ -793,18 +818,18 @@ def test_labels_are_spelled_out(tmp_path):
 
 def test_boxes_of_a_group_have_one_colour_that_is_explained():
     boxes = [Box(name, (1.0, 2.0), (), group) for name, group in zip("abc", "xyx")]
-    svg = rows.boxes(Boxes("b", "B", "rank", (*boxes, Box("d", (1.0,)))))
+    svg = rows.box_rows_svg(Boxes("b", "B", "rank", (*boxes, Box("d", (1.0,)))))
     assert re.findall(r'class="box( c\d)?"', svg) == [" c0", " c1", " c0", "", " c0", " c1"]
     assert re.findall(r'class="name">([xy])<', svg) == ["x", "y"]
 
 
 def test_ranks_begin_at_1(tmp_path):
     ranked = Bars("r", "R", "mean rank", (Bar("a", 2.0), Bar("b", 9.5)), span=(1.0, 10.0))
-    dots = rows.bars(ranked._replace(is_dotted=True))
+    dots = rows.bar_rows_svg(ranked._replace(is_dotted=True))
     assert dots.count('class="dot"') == 2
     assert 'class="stem"' not in dots  # a rank is no length
     assert re.findall(r'class="mid">([^<]*)</text>', dots)[0] == "1"
-    svg = rows.bars(ranked)
+    svg = rows.bar_rows_svg(ranked)
     ticks = [float(t) for t in re.findall(r'class="mid">([^<]*)</text>', svg)]
     assert ticks == [1, 2, 4, 6, 8, 10]
     starts = {float(x) for x in re.findall(r'd="M([\d.]+) [\d.]+H[\d.]+" class="stem"', svg)}
@@ -891,9 +916,9 @@ def run_toy(
             title="Toys",
             about="Toys first.",
         )
-        result = with_claims(result, claims, {"sums": sums, "other": sums})
+        result = add_claims(result, claims, {"sums": sums, "other": sums})
         result.save(place / "result.json")
-        log(place, f"toy: {len(sections)} sections")
+        append_to_log(place, f"toy: {len(sections)} sections")
     return result
 
 
@@ -1123,7 +1148,7 @@ def test_results_in_every_format(call, tmp_path):
 
 
 def test_the_rows_of_one_table_as_csv_and_parquet(tmp_path):
-    emit(FINDINGS, "csv", tmp_path / "t.csv", "deletion")
+    write_output(FINDINGS, "csv", tmp_path / "t.csv", "deletion")
     rows_read = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
     assert [(r["measure"], r["p"], r["trial"]) for r in rows_read] == [
         ("CKA", "0.5", "False"),
@@ -1132,13 +1157,13 @@ def test_the_rows_of_one_table_as_csv_and_parquet(tmp_path):
     ]
     numeric = TABLE._replace(rows=(("CKA", 8, 0.5, 1.0, "a"),))
     plain = replace(FINDINGS, sections=(Section("s", "S", "", (numeric,)),))
-    emit(plain, "parquet", tmp_path / "t.parquet", "Spectral Deletion")  # its title
+    write_output(plain, "parquet", tmp_path / "t.parquet", "Spectral Deletion")  # its title
     assert pandas.read_parquet(tmp_path / "t.parquet").measure.tolist() == ["CKA"]
     with pytest.raises(ValueError, match="the result has no table 'x'; it has deletion"):
-        emit(plain, "csv", None, "x")
+        write_output(plain, "csv", None, "x")
     both = (TABLE, Table("other", TABLE.title, ("a",), ()))
     with pytest.raises(ValueError, match="have different columns; name one of them"):
-        emit(Result("toy", "s", (Section("s", "S", "", both),)), "csv", None, TABLE.title)
+        write_output(Result("toy", "s", (Section("s", "S", "", both),)), "csv", None, TABLE.title)
 
 
 def test_tables_of_data_are_what_csv_and_parquet_have(tmp_path):
@@ -1148,9 +1173,9 @@ def test_tables_of_data_are_what_csv_and_parquet_have(tmp_path):
     grades = data("grades", ("measure", "grade"), ("CKA", 0.5))
     values = [data(f"v{i}", ("a", "b"), (i, 0.5), (i, 0.25)) for i in (1, 2)]
     found = Result("toy", "full", (Section("s", "S", "", (*values, grades, TABLE)),))
-    emit(found, "csv", tmp_path / "t.csv")
+    write_output(found, "csv", tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text() == "measure,grade,trial\nCKA,0.5,False\n"
-    emit(found, "parquet", tmp_path / "t.parquet")
+    write_output(found, "parquet", tmp_path / "t.parquet")
     assert pandas.read_parquet(tmp_path / "t.parquet").values.tolist() == [
         [i, b, False] for i in (1, 2) for b in (0.5, 0.25)
     ]
@@ -1168,7 +1193,7 @@ def test_a_terminal_shows_leading_tables():
 
 def test_findings_without_scores_or_claims_in_every_format(tmp_path):
     for kind in ("table", "csv", "json", "parquet"):
-        emit(NOTHING, kind, tmp_path / f"none.{kind}")
+        write_output(NOTHING, kind, tmp_path / f"none.{kind}")
     assert len(pandas.read_parquet(tmp_path / "none.parquet")) == 0
     assert (tmp_path / "none.table").read_text() == "toy, small\n\n"
 
@@ -1178,7 +1203,10 @@ SURE = {f"x{i}": {"cka": 0.9, "rsa": 0.5 + 0.1 * (i % 2), "imd": 0.55} for i in 
 
 def ran(size="default", suite="stability", scores=SURE, **more):
     labels = {"cka": "CKA", "rsa": "RSA", "imd": "IMD"}
-    claims = (Claim("S1", "it holds", "1", "2", NOT), Claim("S2", "it is so", "3", "3", REPRODUCED))
+    claims = (
+        Claim("S1", "it holds", "1", "2", NOT_REPRODUCED),
+        Claim("S2", "it is so", "3", "3", REPRODUCED),
+    )
     return Result(
         suite,
         size,
@@ -1190,7 +1218,7 @@ def ran(size="default", suite="stability", scores=SURE, **more):
 
 def told_by(findings):
     target = io.StringIO()
-    show(terminal.result_tables(findings), target)
+    print_tables(terminal.result_tables(findings), target)
     return target.getvalue()
 
 
@@ -1289,7 +1317,7 @@ def test_the_help_names_sizes_and_experiments(call):
 
 def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, tmp_path, capsys):
     words = "What is claimed, at some length. " * 4, "in the paper 0.5 ± 0.1", "in this run " * 9
-    verdicts = enumerate((REPRODUCED, NO_DATA, NOT, NO_DATA))
+    verdicts = enumerate((REPRODUCED, NO_DATA, NOT_REPRODUCED, NO_DATA))
     long = [Claim(str(i), *words, verdict, "") for i, verdict in verdicts]
     more = Section("more", "More", "about", claims=tuple(long))
     (tmp_path / "toy").mkdir()

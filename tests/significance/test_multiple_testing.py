@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from resemblance.significance.multiple_testing import (
-    holm,
-    share_level,
-    share_of_permuted,
-    step_down,
+    holm_adjust,
+    permuted_level_share,
+    split_significance_level,
+    step_down_max_t,
 )
 from resemblance.significance.orders import design_of
 
@@ -23,19 +23,21 @@ TRIAL = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459,
 
 def test_the_clinical_trial_of_benjamini_and_hochberg():
     """At 5 %, Holm's procedure and Bonferroni's reject three."""
-    assert (holm(np.array(TRIAL)) <= 0.05).sum() == 3
+    assert (holm_adjust(np.array(TRIAL)) <= 0.05).sum() == 3
 
 
 def test_holm_by_hand():
     """Of 0.01, 0.04, 0.03, 0.005: 4 x 0.005, 3 x 0.01, 2 x 0.03, and no less than that."""
-    assert holm(np.array([0.01, 0.04, 0.03, 0.005])) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm(np.array([0.5, 0.6])).tolist() == [1, 1]
+    assert holm_adjust(np.array([0.01, 0.04, 0.03, 0.005])) == pytest.approx(
+        [0.03, 0.06, 0.06, 0.02]
+    )
+    assert holm_adjust(np.array([0.5, 0.6])).tolist() == [1, 1]
 
 
 def test_holm_is_the_closed_test_of_bonferroni():
     """A hypothesis is rejected if every set of hypotheses that holds it is (Marcus et al. 1976)."""
     p = np.array([0.02, 0.3, 0.011, 0.04, 0.011])
-    assert holm(p) == pytest.approx(closed(lambda rows: len(rows) * p[rows].min(), len(p)))
+    assert holm_adjust(p) == pytest.approx(closed(lambda rows: len(rows) * p[rows].min(), len(p)))
 
 
 def test_step_down_is_the_closed_test_of_the_maximum():
@@ -48,7 +50,7 @@ def test_step_down_is_the_closed_test_of_the_maximum():
     def of_maximum(rows: list[int]) -> float:
         return (1 + (drawn[:, rows].max(axis=1) >= observed[rows].max()).sum()) / 201
 
-    assert step_down(observed, drawn) == pytest.approx(closed(of_maximum, 5))
+    assert step_down_max_t(observed, drawn) == pytest.approx(closed(of_maximum, 5))
 
 
 def closed(of_set, count: int) -> list[float]:
@@ -64,56 +66,58 @@ def test_step_down_by_hand():
     observed = np.array([3.0, 1.0, 2.0])
     drawn = np.array([[0, 0, 0], [0, 0, 2.5], [3.5, 0, 0], [0, 1.5, 0]])
     # 3 against all: one; 2 against the last two: one; 1 against itself: one
-    assert step_down(observed, drawn).tolist() == [2 / 5, 2 / 5, 2 / 5]
+    assert step_down_max_t(observed, drawn).tolist() == [2 / 5, 2 / 5, 2 / 5]
     drawn[2, 0], drawn[3, 1] = 0.5, 2.2
     # 3: none; 2: two; 1: one, but no less than that
-    assert step_down(observed, drawn).tolist() == [1 / 5, 3 / 5, 3 / 5]
+    assert step_down_max_t(observed, drawn).tolist() == [1 / 5, 3 / 5, 3 / 5]
 
 
 def test_step_down_of_one_test_is_its_p_value():
     g = np.random.default_rng(0)
     for design in (design_of(20, draws=19), design_of(4), design_of(40, series=True)):
         observed, drawn = g.standard_normal(1), g.standard_normal((design.total, 1))
-        assert step_down(observed, drawn, design)[0] == design.p_value(observed[0], drawn[:, 0])
+        assert step_down_max_t(observed, drawn, design)[0] == design.p_value(
+            observed[0], drawn[:, 0]
+        )
 
 
 def test_step_down_of_all_orders_counts_the_one_observed_once():
     drawn = np.zeros((24, 2))
     drawn[0] = 5, 4
-    assert step_down(drawn[0], drawn, design_of(4)).tolist() == [1 / 24, 1 / 24]
+    assert step_down_max_t(drawn[0], drawn, design_of(4)).tolist() == [1 / 24, 1 / 24]
 
 
 def test_equal_values_have_equal_p_values_whatever_their_order():
     g = np.random.default_rng(2)
     observed, drawn = np.array([2.0, 1.0, 2.0, 0.5]), g.standard_normal((99, 4))
-    adjusted = step_down(observed, drawn)
+    adjusted = step_down_max_t(observed, drawn)
     assert adjusted[0] == adjusted[2]
     order = [3, 2, 0, 1]
-    assert step_down(observed[order], drawn[:, order]) == pytest.approx(adjusted[order])
+    assert step_down_max_t(observed[order], drawn[:, order]) == pytest.approx(adjusted[order])
 
 
 def test_missing_draws_count_as_large_and_missing_tests_are_left_out():
     drawn = np.zeros((9, 3))
     drawn[0, 1] = np.nan
-    assert step_down(np.array([3.0, 2.0, 1.0]), drawn) == pytest.approx([0.2, 0.2, 0.2])
-    adjusted = step_down(np.array([3.0, np.nan, 1.0]), drawn)
+    assert step_down_max_t(np.array([3.0, 2.0, 1.0]), drawn) == pytest.approx([0.2, 0.2, 0.2])
+    adjusted = step_down_max_t(np.array([3.0, np.nan, 1.0]), drawn)
     assert adjusted[[0, 2]] == pytest.approx([0.1, 0.1])
     assert math.isnan(adjusted[1])
     p = np.array([0.01, np.nan, 0.02])
-    assert holm(p)[[0, 2]] == pytest.approx(holm(p[[0, 2]]))
-    assert math.isnan(holm(p)[1])
+    assert holm_adjust(p)[[0, 2]] == pytest.approx(holm_adjust(p[[0, 2]]))
+    assert math.isnan(holm_adjust(p)[1])
 
 
 def test_no_tests_have_no_p_values():
-    assert holm(np.array([])).size == 0
-    assert step_down(np.array([]), np.zeros((9, 0))).size == 0
-    assert np.isnan(step_down(np.array([np.nan]), np.zeros((9, 1)))).all()
+    assert holm_adjust(np.array([])).size == 0
+    assert step_down_max_t(np.array([]), np.zeros((9, 0))).size == 0
+    assert np.isnan(step_down_max_t(np.array([np.nan]), np.zeros((9, 1)))).all()
 
 
 def test_adjusted_p_values_are_ordered_as_the_tests_and_no_smaller_than_their_own():
     g = np.random.default_rng(3)
     observed, drawn = g.standard_normal(8) + 1, g.standard_normal((99, 8))
-    adjusted = step_down(observed, drawn)
+    adjusted = step_down_max_t(observed, drawn)
     own = (1 + (drawn >= observed).sum(axis=0)) / 100
     assert (adjusted >= own).all()
     assert (np.diff(adjusted[np.argsort(-observed)]) >= 0).all()
@@ -125,7 +129,7 @@ def test_the_family_wise_error_of_step_down_is_its_level():
     g, false, single = np.random.default_rng(4), 0, 0
     for _ in range(1000):
         values = g.standard_normal((40, 1)) + 0.7 * g.standard_normal((40, 8))
-        false += step_down(values[0], values[1:]).min() <= 0.05
+        false += step_down_max_t(values[0], values[1:]).min() <= 0.05
         single += ((values[1:] >= values[0]).sum(axis=0) < 2).any()
     assert 25 <= false <= 75
     assert single > 100
@@ -136,10 +140,12 @@ def test_the_family_wise_error_of_step_down_is_its_level():
 
 def test_groups_that_share_a_level_by_hand():
     """0.01 / 0.2 and 0.02 / 0.8; the other group passes its level on where all of it is found."""
-    first, second = share_level((np.array([0.01]), np.array([0.02, 0.9])), (0.2, 0.8))
+    first, second = split_significance_level((np.array([0.01]), np.array([0.02, 0.9])), (0.2, 0.8))
     assert first == pytest.approx([0.05])
     assert second == pytest.approx([0.025, 0.9])
-    first, second = share_level((np.array([0.001]), np.array([0.01, 0.04])), (0.2, 0.8))
+    first, second = split_significance_level(
+        (np.array([0.001]), np.array([0.01, 0.04])), (0.2, 0.8)
+    )
     assert first == pytest.approx([0.005])
     assert second == pytest.approx([0.01, 0.04]), "all of the level"
 
@@ -156,25 +162,27 @@ def test_sharing_is_the_procedure_that_tests_each_group_at_its_level(level):
             p <= (level if other else w * level)
             for p, w, other in zip(groups, shares, all_of[::-1])
         ]
-        for adjusted, rejected in zip(share_level(tuple(groups), tuple(shares)), expected):
+        for adjusted, rejected in zip(
+            split_significance_level(tuple(groups), tuple(shares)), expected
+        ):
             assert (adjusted <= level).tolist() == rejected.tolist()
 
 
 def test_a_group_without_tests_leaves_the_level_to_the_other():
     p = np.array([0.01, 0.2])
     for empty in (np.array([]), np.array([np.nan])):
-        np.testing.assert_array_equal(share_level((p, empty), (0.5, 0.5))[0], p)
-        np.testing.assert_array_equal(share_level((empty, p), (0.5, 0.5))[1], p)
+        np.testing.assert_array_equal(split_significance_level((p, empty), (0.5, 0.5))[0], p)
+        np.testing.assert_array_equal(split_significance_level((empty, p), (0.5, 0.5))[1], p)
 
 
 @pytest.mark.parametrize("draws", [20, 99, 999, 9999])
 def test_one_permuted_test_of_many_can_be_significant_wherever_its_own_p_value_can(draws):
     attainable = 1 / (1 + draws)
     for count in (2, 105, 5000):
-        share = share_of_permuted(1, count, attainable)
+        share = permuted_level_share(1, count, attainable)
         assert attainable < attainable / share < 0.05
-        assert share_of_permuted(count - 1, count, attainable) < 1
-    assert share_of_permuted(1, 100, 0.2) == 0.01, "too few permutations for 5 % get no more"
+        assert permuted_level_share(count - 1, count, attainable) < 1
+    assert permuted_level_share(1, 100, 0.2) == 0.01, "too few permutations for 5 % get no more"
 
 
 @pytest.mark.parametrize("is_related", [False, True])
@@ -190,8 +198,8 @@ def test_the_family_wise_error_of_two_groups_is_the_level(is_related):
         normal = np.array(
             [0.5 * math.erfc(z / math.sqrt(2 * (1 + (not is_related) * 1.25))) for z in own]
         )
-        groups = step_down(noise[0], noise[1:]), holm(normal)
-        share = share_of_permuted(4, 12, 0.01)
-        permuted, exact = share_level(groups, (share, 1 - share))
+        groups = step_down_max_t(noise[0], noise[1:]), holm_adjust(normal)
+        share = permuted_level_share(4, 12, 0.01)
+        permuted, exact = split_significance_level(groups, (share, 1 - share))
         errors += (exact.min() if is_related else min(permuted.min(), exact.min())) <= 0.05
     assert errors <= 0.05 * 2000 + 3 * math.sqrt(2000 * 0.05 * 0.95)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from resemblance.significance.resampling import (
-    groups_of,
-    half_of_each,
+    clipped_interval,
     half_width,
-    halves_of,
-    interval_around,
+    random_halves,
+    sample_groups,
     standard_error,
+    stratified_half,
 )
 
 
 @pytest.mark.parametrize("n", [2, 7, 20, 103])
 def test_every_sample_is_in_one_group_and_groups_are_of_one_size(n):
     for series in (False, True):
-        groups = groups_of(n, series=series)
+        groups = sample_groups(n, series=series)
         assert len(groups) == min(n, 20)
         assert sorted(np.concatenate(groups)) == list(range(n))
         assert max(map(len, groups)) - min(map(len, groups)) <= 1
@@ -29,50 +29,50 @@ def test_every_sample_is_in_one_group_and_groups_are_of_one_size(n):
 
 def test_groups_keep_blocks_together_and_runs_of_time():
     blocks = np.random.default_rng(0).integers(9, size=60) * 7
-    groups = groups_of(60, count=4, blocks=blocks)
+    groups = sample_groups(60, count=4, blocks=blocks)
     assert len(groups) == 4
     for group in groups:
         assert np.array_equal(group, np.flatnonzero(np.isin(blocks, blocks[group])))
-    assert len(groups_of(60, blocks=blocks)) == len(np.unique(blocks))
-    assert [g.tolist() for g in groups_of(5, count=2, series=True)] == [[0, 1, 2], [3, 4]]
+    assert len(sample_groups(60, blocks=blocks)) == len(np.unique(blocks))
+    assert [g.tolist() for g in sample_groups(5, count=2, series=True)] == [[0, 1, 2], [3, 4]]
 
 
 def test_parts_follow_the_seed_and_each_half_is_drawn_by_itself():
-    assert np.array_equal(halves_of(30, draws=5)[4], halves_of(30)[4])
-    assert not np.array_equal(halves_of(30, seed=1)[4], halves_of(30)[4])
-    assert not np.array_equal(halves_of(30)[3], halves_of(30)[4])
-    assert not np.array_equal(groups_of(30, seed=1)[0], groups_of(30)[0])
+    assert np.array_equal(random_halves(30, draws=5)[4], random_halves(30)[4])
+    assert not np.array_equal(random_halves(30, seed=1)[4], random_halves(30)[4])
+    assert not np.array_equal(random_halves(30)[3], random_halves(30)[4])
+    assert not np.array_equal(sample_groups(30, seed=1)[0], sample_groups(30)[0])
 
 
 def test_halves_are_halves_of_samples_and_of_blocks():
     for n, size in ((2, 1), (9, 5), (10, 5)):
-        assert {len(half) for half in halves_of(n)} == {size}
-    counts = np.bincount(np.concatenate(halves_of(10, draws=1000)), minlength=10)
+        assert {len(half) for half in random_halves(n)} == {size}
+    counts = np.bincount(np.concatenate(random_halves(10, draws=1000)), minlength=10)
     assert np.allclose(counts, 500, atol=70)  # a deviation of 16
     blocks = np.tile(np.arange(5), 4)
-    for half in halves_of(20, blocks=blocks):
+    for half in random_halves(20, blocks=blocks):
         assert len(half) == 12
         assert np.array_equal(half, np.flatnonzero(np.isin(blocks, blocks[half])))
 
 
 def test_a_half_of_each_group_is_larger_where_its_number_is_odd():
     groups = np.array([0, 1, 1, 1, 0, 2, 1, 1])
-    half = half_of_each(groups, np.random.default_rng(0))
+    half = stratified_half(groups, np.random.default_rng(0))
     assert np.bincount(groups[half]).tolist() == [1, 3, 1]
     assert (np.diff(half) > 0).all()
-    assert half_of_each(np.zeros(0, dtype=int), np.random.default_rng(0)).size == 0
+    assert stratified_half(np.zeros(0, dtype=int), np.random.default_rng(0)).size == 0
 
 
 def test_parts_of_too_little_are_refused():
-    for function in (groups_of, halves_of):
+    for function in (sample_groups, random_halves):
         with pytest.raises(ValueError, match=f"{function.__name__}: at least two samples"):
             function(1)
         with pytest.raises(ValueError, match=f"{function.__name__}: at least two blocks"):
             function(4, blocks=np.zeros(4))
     with pytest.raises(ValueError, match="count must be at least 2"):
-        groups_of(10, count=1)
+        sample_groups(10, count=1)
     with pytest.raises(ValueError, match="draws must be a whole number"):
-        halves_of(10, draws=0)
+        random_halves(10, draws=0)
     with pytest.raises(ValueError, match="at least two parts"):
         standard_error([0.5], "halves")
     with pytest.raises(ValueError, match="level must be between 0 and 1; got 95"):
@@ -88,11 +88,11 @@ def test_the_standard_error_of_a_mean_is_known():
     )
     squares = []
     for seed in range(200):
-        groups = groups_of(40, seed=seed)
+        groups = sample_groups(40, seed=seed)
         without = [np.delete(values, group).mean() for group in groups]
         squares.append(standard_error(without, "groups") ** 2)
     assert math.sqrt(np.mean(squares)) == pytest.approx(exact, rel=0.05)
-    on_halves = [values[half].mean() for half in halves_of(40, draws=4000)]
+    on_halves = [values[half].mean() for half in random_halves(40, draws=4000)]
     assert standard_error(on_halves, "halves") == pytest.approx(exact, rel=0.05)
 
 
@@ -110,10 +110,10 @@ def test_an_interval_is_as_wide_as_a_quantile_of_t_says():
     values = np.array([0.2, 0.4, 0.6, 0.3])
     half = t.ppf(0.95, 3) * values.std(ddof=1)
     assert half_width(values, "halves", 0.9) == pytest.approx(half)
-    low, high = interval_around(0.5, values, "halves", 0.9, (-5, 5))
+    low, high = clipped_interval(0.5, values, "halves", 0.9, (-5, 5))
     assert (low, high) == pytest.approx((0.5 - half, 0.5 + half))
-    assert interval_around(0.9, values, "halves", 0.9, (0, 1))[1] == 1
-    assert interval_around(0.1, values, "halves", 0.9, (0, 1))[0] == 0
+    assert clipped_interval(0.9, values, "halves", 0.9, (0, 1))[1] == 1
+    assert clipped_interval(0.1, values, "halves", 0.9, (0, 1))[0] == 0
 
 
 @pytest.mark.parametrize("kind", ["left_out", "groups", "halves"])
@@ -122,10 +122,10 @@ def test_intervals_of_a_mean_cover_it_at_their_level(kind):
     for seed in range(300):
         values = np.random.default_rng(seed).standard_normal(50)
         if kind == "halves":
-            parts = [values[half].mean() for half in halves_of(50, seed=seed)]
+            parts = [values[half].mean() for half in random_halves(50, seed=seed)]
         else:
-            groups = groups_of(50, count=50 if kind == "left_out" else 20, seed=seed)
+            groups = sample_groups(50, count=50 if kind == "left_out" else 20, seed=seed)
             parts = [np.delete(values, group).mean() for group in groups]
-        low, high = interval_around(values.mean(), parts, kind, 0.9, (-9, 9))
+        low, high = clipped_interval(values.mean(), parts, kind, 0.9, (-9, 9))
         inside += low <= 0 <= high
     assert 255 <= inside <= 286  # 270, with a deviation of 5.2

@@ -16,14 +16,14 @@ from test_docs import bibliography
 
 import resemblance as rs
 from resemblance import stability as st
-from resemblance.checks.checking import checks_of, outcomes_of
+from resemblance.checks.checking import applicable_checks, iterate_outcomes
 from resemblance.checks.hostile import hostile_pairs
-from resemblance.checks.trial import trial_of_statistic
+from resemblance.checks.trial import statistic_check_context
 from resemblance.contracts._statistic import Statistic, statistic
 from resemblance.statistics import rdm
-from resemblance.statistics.rdm import mean_agreement, ranks
-from resemblance.statistics.splits import halves
-from resemblance.statistics.supervised import _in_proportion
+from resemblance.statistics.rdm import mean_rdm_agreement, tie_tolerant_ranks
+from resemblance.statistics.splits import feature_halves
+from resemblance.statistics.supervised import _stratified_subset
 
 THEIRS = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
 CLASSES = ("two_class", "clustered")
@@ -68,7 +68,7 @@ def inputs() -> dict[str, np.ndarray]:
 
 def example(s: Statistic) -> tuple[np.ndarray, list]:
     """A generic representation with classes, and what the statistic needs besides."""
-    x, *data = trial_of_statistic(s).inputs()
+    x, *data = statistic_check_context(s).inputs()
     return x, data
 
 
@@ -86,8 +86,10 @@ WITH_POSITIONS = "anchor_profile[anchors=(0, 3, 5)]"
 def test_every_check_holds(subtests):
     for s in MEMBERS:
         with subtests.test(str(s)):
-            outcomes = list(outcomes_of(trial_of_statistic(s, 1e-9), checks_of(s)))
-            assert {o.check for o in outcomes} == set(checks_of(s))
+            outcomes = list(
+                iterate_outcomes(statistic_check_context(s, 1e-9), applicable_checks(s))
+            )
+            assert {o.check for o in outcomes} == set(applicable_checks(s))
             failed = {o.check: o.detail for o in outcomes if o.holds is False}
             assert set(failed) == ({"order of samples"} if str(s) == WITH_POSITIONS else set())
             undecided = {"variants"} if not s.defaults else set()
@@ -133,9 +135,11 @@ def test_feature_split_equals_the_package_on_its_own_halves(inputs, subtests):
         for case in CLASSES:
             with subtests.test(f"{kind}, {case}"):
                 x, random = inputs[f"{case}__X"], np.random.default_rng(320)
-                pairs = [halves(x, random.permutation(x.shape[1])) for _ in range(30)]
+                pairs = [feature_halves(x, random.permutation(x.shape[1])) for _ in range(30)]
                 theirs = THEIRS[case]["shesha_0_3_0"][f"feature_split_{kind}_seed320"]
-                assert mean_agreement(pairs, kind, "spearman") == pytest.approx(theirs, rel=1e-10)
+                assert mean_rdm_agreement(pairs, kind, "spearman") == pytest.approx(
+                    theirs, rel=1e-10
+                )
 
 
 def test_feature_split_scatters_as_in_the_package(inputs, subtests):
@@ -398,12 +402,12 @@ def test_trial_statistics_of_repeated_trials(rng):
 def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
     """Compiled and not, without ties, with many, and with little else; the rounding of values is no
     order."""
-    monkeypatch.setattr(rdm, "COMPILED", compiled)
+    monkeypatch.setattr(rdm, "MIN_COMPILED_VALUES", compiled)
     values = np.round(rng.standard_normal(4000), decimals)
     values[0] = 100  # most values agree in their leading bits
-    assert np.array_equal(ranks(values), rankdata(values))
+    assert np.array_equal(tie_tolerant_ranks(values), rankdata(values))
     assert (
-        np.array_equal(ranks(values + 1e-15 * (np.arange(4000) % 2)), rankdata(values))
+        np.array_equal(tie_tolerant_ranks(values + 1e-15 * (np.arange(4000) % 2)), rankdata(values))
         or decimals == 16
     )
 
@@ -580,7 +584,7 @@ def test_a_rare_class_is_drawn_too(rng):
     assert len(set(values)) == 5
     with pytest.raises(ValueError, match="max_samples=60 is less than one of each of 100 classes"):
         st.supervised_alignment(x, np.arange(1000) % 100, max_samples=60)
-    sizes = np.bincount(y[_in_proportion([np.flatnonzero(y == c) for c in (0, 1)], 60, 0)])
+    sizes = np.bincount(y[_stratified_subset([np.flatnonzero(y == c) for c in (0, 1)], 60, 0)])
     assert sizes.tolist() == [59, 1]
 
 

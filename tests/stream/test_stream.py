@@ -16,7 +16,7 @@ import pytest
 
 import resemblance as rs
 from resemblance.contracts import streamed as streamed_module
-from resemblance.contracts.streamed import needs_of
+from resemblance.contracts.streamed import stream_requirements
 from resemblance.stream.sums import ProductSums
 
 # Values mean little, or not, in the same way.
@@ -46,7 +46,7 @@ VARIANTS = [
     "cka[kernel=cosine,estimator=lange]",
 ]
 ALL = [m for m in rs.list_measures() if m.family != "outputs"] + list(map(rs.get_measure, VARIANTS))
-STREAMING = [m for m in ALL if needs_of(m) is not None]
+STREAMING = [m for m in ALL if stream_requirements(m) is not None]
 WHITENING = {"mean_cca", "pwcca", "linear_regression", "shape", "eigenspace_overlap", "gulp"}
 
 
@@ -212,8 +212,8 @@ def test_the_digits_that_whitening_leaves_are_counted_once_a_pair(monkeypatch):
         counts["of pairs"] += 1
         return recorded(x, y, loss)
 
-    recorded = streamed_module._recorded
-    monkeypatch.setattr(streamed_module, "_recorded", counted)
+    recorded = streamed_module._record_precision_loss
+    monkeypatch.setattr(streamed_module, "_record_precision_loss", counted)
     compared = streamed(related()).compare(["mean_cca"], progress=False)
     assert compared.numbers["mean_cca"]["conditioning"].size == 4
     assert counts["of pairs"] == 3
@@ -562,7 +562,7 @@ def test_sums_stay_where_an_accelerator_has_the_data(method, tmp_path, monkeypat
     torch = pytest.importorskip("torch")
     layers = related(n=6000)
     place = "cuda" if torch.cuda.is_available() else "cpu"
-    monkeypatch.setattr("resemblance.stream.rows.on_processor", lambda array: False)
+    monkeypatch.setattr("resemblance.stream.rows.is_on_cpu", lambda array: False)
     on_device = {k: torch.tensor(x, device=place) for k, x in layers.items()}
     stream = streamed(on_device, size=500, method=method, directions=True)
     for spec in ("cka", "cka[estimator=debiased]", "mean_cca", "aligned_cosine"):

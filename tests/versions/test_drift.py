@@ -19,19 +19,29 @@ from resemblance.report.of_drift import drift_result
 from resemblance.statistics.spectrum import effective_rank, participation_ratio
 from resemblance.versions import Finding
 from resemblance.versions.diagnosis import diagnose
-from resemblance.versions.facts import facts_of
-from resemblance.versions.findings import LEVEL, interval, margin, told_apart
-from resemblance.versions.losses import classes_of
-from resemblance.versions.moved import ClassMeans, class_means, moved_classes
-from resemblance.versions.retrieval import lost, middle, rows_of, same_rows
-from resemblance.versions.retrieval import nearest as search
-from resemblance.versions.table import Rules, noisy, table
+from resemblance.versions.facts import find_version_facts
+from resemblance.versions.findings import (
+    FINDING_CONFIDENCE,
+    bootstrap_mean_interval,
+    format_distinct_percents,
+    leave_out_half_width,
+)
+from resemblance.versions.losses import class_loss_finding
+from resemblance.versions.moved import ClassMeans, find_moved_classes, version_class_means
+from resemblance.versions.retrieval import (
+    column_medians,
+    lost_neighbor_share,
+    same_rows,
+    version_rows,
+)
+from resemblance.versions.retrieval import find_nearest_rows as search
+from resemblance.versions.table import DriftRules, drift_table, noisy_versions
 from resemblance.versions.two_samples import (
+    class_shares_test,
     classifier_test,
     energy_test,
     feature_tests,
     mmd_test,
-    shares_test,
 )
 
 SHESHA = json.loads((GOLDEN / "stab_outputs_shesha.json").read_text())
@@ -499,9 +509,9 @@ def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d,
 
 def test_noise_of_the_tolerance_is_rarely_drift():
     x = np.random.default_rng(0).standard_normal((60, 5))
-    rules = Rules(threshold=None, tolerance=0.1, draws=20, seed=0)
-    versions = noisy(x, rules._replace(seed=1), 12)
-    drifts = [d for y in versions for d in table(x, y, (16, 16), rules, lambda share: None)]
+    rules = DriftRules(threshold=None, tolerance=0.1, draws=20, seed=0)
+    versions = noisy_versions(x, rules._replace(seed=1), 12)
+    drifts = [d for y in versions for d in drift_table(x, y, (16, 16), rules, lambda share: None)]
     assert sum(d.exceeds for d in drifts if d.name == "displacement") <= 2
 
 
@@ -566,14 +576,14 @@ def test_the_margin_is_that_of_a_mean():
     for _ in range(1000):
         values = g.standard_normal(50)
         parts = [np.delete(values, np.arange(i, i + 10)).mean() for i in range(0, 50, 10)]
-        outside += abs(values.mean()) > margin(parts)
+        outside += abs(values.mean()) > leave_out_half_width(parts)
     assert 2 <= outside <= 25
 
 
 def test_bootstrap_intervals_have_the_width_of_their_level():
     values = np.random.default_rng(0).standard_normal(400)
     for level, quantile in ((0.99, 2.576), (0.8, 1.282)):
-        low, high = interval(values, 0, level=level)
+        low, high = bootstrap_mean_interval(values, 0, level=level)
         assert (high - low) / 2 == pytest.approx(quantile * values.std() / 20, rel=0.1)
 
 
@@ -777,7 +787,9 @@ def test_a_neighbour_that_rounding_puts_farther_is_not_lost():
     """0.4 is as far from 0.1 as from 0.7, but 0.4 - 0.1 > 0.7 - 0.4 in double precision."""
     for other, expected in ((0.1, 0), (0.0999, 1)):
         rows, first = np.array([[0.7], [other]]), np.zeros((1, 1), int)
-        assert lost(np.array([[0.4]]), first, first + 1, rows.__getitem__) == expected
+        assert (
+            lost_neighbor_share(np.array([[0.4]]), first, first + 1, rows.__getitem__) == expected
+        )
 
 
 def exactly_lost(points: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -823,9 +835,10 @@ def test_neighbours_keep_their_digits_wherever_the_vectors_are(far, side):
         old = (old + offset) * unit
     nobody, some = np.full(10, -1), np.arange(0, ROWS, 20)
     near, hits = (
-        search(new[some], nobody, [(0, v[:80]), (80, v[80:])], middle(v), 10) for v in (new, old)
+        search(new[some], nobody, [(0, v[:80]), (80, v[80:])], column_medians(v), 10)
+        for v in (new, old)
     )
-    found = lost(new[some], near, hits, new.__getitem__)
+    found = lost_neighbor_share(new[some], near, hits, new.__getitem__)
     assert found.tolist() == exactly_lost(new[some], old, new).tolist()
 
 
@@ -848,12 +861,12 @@ def test_ties_of_turned_and_shifted_rows_stay_ties(rows):
     x = rows[g.integers(0, 9, 200)].astype(float)
     turned = (x + 1000 * rows.max()) @ orthogonal(x.shape[1], g)
     own = np.arange(200)
-    near, hits = (search(v, own, [(0, v)], middle(v), 5) for v in (turned, x))
-    assert lost(turned, near, hits, turned.__getitem__).max() == 0
+    near, hits = (search(v, own, [(0, v)], column_medians(v), 5) for v in (turned, x))
+    assert lost_neighbor_share(turned, near, hits, turned.__getitem__).max() == 0
 
 
 def test_a_loss_that_the_map_explains_is_not_called_none(pair):
-    from resemblance.report.of_drift import status
+    from resemblance.report.of_drift import change_status
 
     x, _, g = pair
     y = x @ anisotropic(6, g)
@@ -863,9 +876,9 @@ def test_a_loss_that_the_map_explains_is_not_called_none(pair):
     assert neighbours.amount > 0.2
     assert neighbours.explained
     assert neighbours.exceeds
-    assert status(neighbours) == "explained by the map"
+    assert change_status(neighbours) == "explained by the map"
     same = by_kind(strict(x, x))["neighbours"]
-    assert (same.amount, same.explained, status(same)) == (0, False, "no")
+    assert (same.amount, same.explained, change_status(same)) == (0, False, "no")
 
 
 def test_the_map_is_judged_among_all_samples_too():
@@ -910,7 +923,7 @@ def test_rows_are_compared_without_a_list_of_them(rng):
     x[:2] = x[2:4]
     once_more = x.copy()
     once_more[0] = x[3]
-    rows = [rows_of(rs.Representation(a)) for a in (x, x[::-1], -0.0 * x, once_more)]
+    rows = [version_rows(rs.Representation(a)) for a in (x, x[::-1], -0.0 * x, once_more)]
     tracemalloc.start()
     try:
         assert [same_rows(rows[0], other) for other in rows] == [True, True, False, False]
@@ -1032,28 +1045,30 @@ def test_a_loss_of_accuracy_by_chance_is_not_named(subtests):
     for seed in range(8):
         with subtests.test(f"{seed}"):
             before, after = np.random.default_rng(seed).standard_normal((2, 60, 3))
-            finding = classes_of(before + labels[:, None], after + labels[:, None], labels, seed)
+            finding = class_loss_finding(
+                before + labels[:, None], after + labels[:, None], labels, seed
+            )
             assert not finding.named, finding.said
 
 
 def test_the_scatter_of_a_class_is_an_unbiased_variance(rng):
     groups, rest = np.repeat([0, 1], [3, 9]), rng.standard_normal((12, 4))
     x = rng.standard_normal((12, 4))
-    means = class_means([(groups, x, x + rest, x)], {0: "a", 1: "b"})
+    means = version_class_means([(groups, x, x + rest, x)], {0: "a", 1: "b"})
     expected = [rest[groups == c].var(axis=0, ddof=1).sum() for c in (0, 1)]
     np.testing.assert_allclose(means.scatter, expected)
 
 
 def test_the_limit_of_moved_classes_is_that_of_all_together(subtests):
     """That of Student for four classes of ten samples, or five times the usual distance."""
-    by_chance = t.isf((1 - LEVEL) / 2 / 4, 9) * np.sqrt(4 / 10)
+    by_chance = t.isf((1 - FINDING_CONFIDENCE) / 2 / 4, 9) * np.sqrt(4 / 10)
     for scatter, usual, limit in ((4.0, 0.0, by_chance), (1e-6, 0.2, 1.0)):
         for share in (0.98, 1.02):
             with subtests.test(f"{scatter:g}, {share}"):
                 after = np.diag([usual, usual, usual, share * limit])
                 counts, before = np.full(4, 10.0), np.zeros((4, 4))
                 means = ClassMeans([*"abcd"], counts, before, after, before, np.full(4, scatter))
-                finding, _ = moved_classes(means, (1.0, 1.0))
+                finding, _ = find_moved_classes(means, (1.0, 1.0))
                 assert finding.named == (share > 1)
 
 
@@ -1268,8 +1283,8 @@ def test_rows_show_facts_that_no_map_explains(case, size):
     x, y, expected = FACTS[case]
     if size != 1 and (y.dtype == "f4" or "bits" in case):
         size = 1.0
-    versions = (rows_of(rs.Representation(v * size if size != 1 else v)) for v in (x, y))
-    facts = facts_of(*versions)
+    versions = (version_rows(rs.Representation(v * size if size != 1 else v)) for v in (x, y))
+    facts = find_version_facts(*versions)
     assert {fact.kind: fact.count for fact in facts} == expected
     assert all(f.count == f.rows or f"{f.count:,} of {f.rows:,} rows" in f.said for f in facts)
 
@@ -1318,7 +1333,7 @@ def test_facts_of_rows_in_another_order_are_left_out_of_its_verdict():
     "shares", [(0.0142, 0.0138), (0.5, 0.4999), (0.0004, 0.0003), (0.2, 0.2), (0.1, 0.3)]
 )
 def test_shares_are_written_apart_if_they_differ(shares):
-    words = told_apart(*shares)
+    words = format_distinct_percents(*shares)
     assert (words[0] != words[1]) == (shares[0] != shares[1])
 
 
@@ -1404,7 +1419,7 @@ def test_statistics_of_two_samples_are_those_of_their_formulas():
         other = ks_2samp(x[:, column], y[:, column], method="asymp")
         assert (distance, value) == pytest.approx((other.statistic, other.pvalue))
     counts = np.array([10, 20]), np.array([15, 5])
-    assert shares_test(*counts, 0).value == pytest.approx(0.75 - 1 / 3)
+    assert class_shares_test(*counts, 0).value == pytest.approx(0.75 - 1 / 3)
 
 
 def test_the_classifier_is_judged_on_rows_that_it_was_not_fitted_to():

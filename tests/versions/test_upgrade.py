@@ -18,12 +18,16 @@ import resemblance as rs
 from resemblance.cli import run
 from resemblance.report import write_page
 from resemblance.versions import index_maps
-from resemblance.versions.advice import decide
-from resemblance.versions.index_maps import affine, moments, orthogonal
-from resemblance.versions.index_options import CODES, GroupRecall, Option, Recall
-from resemblance.versions.recalls import bounds, larger
-from resemblance.versions.relevance import Gain
-from resemblance.versions.retrieval import Rows, rows_of
+from resemblance.versions.advice import choose_option
+from resemblance.versions.index_maps import (
+    compute_document_moments,
+    fit_affine_map,
+    fit_orthogonal_map,
+)
+from resemblance.versions.index_options import DECISION_EXIT_CODES, GroupRecall, Option, Recall
+from resemblance.versions.recalls import mean_share_interval, recall_at_index_size
+from resemblance.versions.relevance import RelevanceGain
+from resemblance.versions.retrieval import Rows, version_rows
 
 K = 5
 MODELS = ("new", "old")
@@ -45,7 +49,7 @@ QUERIES, CLASSES = clusters(200, 2)
 
 
 def rows(x: np.ndarray) -> Rows:
-    return rows_of(rs.Representation(x))
+    return version_rows(rs.Representation(x))
 
 
 def named(x: np.ndarray, ids: np.ndarray) -> rs.Representation:
@@ -69,14 +73,18 @@ def share(found: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def test_an_orthogonal_map_undoes_rotation_shift_and_scale() -> None:
     new = 3 * DOCUMENTS @ rotation(12) + 5
-    bridge = orthogonal(moments(rows(new), rows(DOCUMENTS), np.arange(1200), MODELS))
+    bridge = fit_orthogonal_map(
+        compute_document_moments(rows(new), rows(DOCUMENTS), np.arange(1200), MODELS)
+    )
     np.testing.assert_allclose(bridge(new), DOCUMENTS, atol=1e-12)
 
 
 def test_an_affine_map_is_ridge_regression_with_the_least_validation_error() -> None:
     g = np.random.default_rng(3)
     target = DOCUMENTS @ g.standard_normal((12, 7)) + 2 * g.standard_normal((1200, 7))
-    bridge = affine(moments(rows(DOCUMENTS), rows(target), np.arange(1200), MODELS))
+    bridge = fit_affine_map(
+        compute_document_moments(rows(DOCUMENTS), rows(target), np.arange(1200), MODELS)
+    )
     x, y = DOCUMENTS - DOCUMENTS.mean(axis=0), target - target.mean(axis=0)
     sizes = np.linalg.eigvalsh(x.T @ x / 1200)
     errors, weights = [], []
@@ -89,9 +97,13 @@ def test_an_affine_map_is_ridge_regression_with_the_least_validation_error() -> 
 
 
 def test_moments_are_those_of_all_rows_whatever_the_blocks(monkeypatch) -> None:
-    whole = moments(rows(DOCUMENTS), rows(DOCUMENTS[:, :5]), np.arange(1200), MODELS)
-    monkeypatch.setattr(index_maps, "HEIGHT", 7)
-    parts = moments(rows(DOCUMENTS), rows(DOCUMENTS[:, :5]), np.arange(1200), MODELS)
+    whole = compute_document_moments(
+        rows(DOCUMENTS), rows(DOCUMENTS[:, :5]), np.arange(1200), MODELS
+    )
+    monkeypatch.setattr(index_maps, "MAX_BLOCK_ROWS", 7)
+    parts = compute_document_moments(
+        rows(DOCUMENTS), rows(DOCUMENTS[:, :5]), np.arange(1200), MODELS
+    )
     for one, other in zip(whole, parts):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(whole.spread, np.cov(DOCUMENTS.T, bias=True), atol=1e-12)
@@ -447,7 +459,7 @@ def test_relevant_documents_say_whether_the_new_model_is_better(subtests) -> Non
             assert (result.gain.low > 0) == better
             assert result.code == (0 if not better else result.code)
             assert result.gain.low <= result.gain.difference <= result.gain.high
-            assert isinstance(result.gain, Gain)
+            assert isinstance(result.gain, RelevanceGain)
             words = result.verdict if not better else result.lines[0]
             assert "of the relevant documents" in words
 
@@ -551,7 +563,7 @@ def test_an_estimate_for_a_larger_index_never_says_to_keep() -> None:
 def test_a_recall_is_continued_as_a_line_of_its_logit() -> None:
     sizes = np.array([100, 200, 400, 800])
     logits = 2 - 0.3 * np.log(sizes)
-    value = larger(sizes, 1 / (1 + np.exp(-logits)), 10_000)
+    value = recall_at_index_size(sizes, 1 / (1 + np.exp(-logits)), 10_000)
     assert value == pytest.approx(1 / (1 + np.exp(-(2 - 0.3 * np.log(10_000)))))
 
 
@@ -578,7 +590,7 @@ def test_the_decision_takes_the_fewest_numbers_that_are_enough(subtests) -> None
             for i, (n, low) in enumerate(zip(("keep", "orthogonal", "affine"), lows))
         ]
         with subtests.test(name):
-            result = decide(options, "as_new", 0.9, is_estimate=False)
+            result = choose_option(options, "as_new", 0.9, is_estimate=False)
             assert (result.name, result.option, result.groups) == (decision, way, again)
 
 
@@ -817,7 +829,7 @@ def test_the_command_knows_metrics(folder, capsys) -> None:
 
 def test_every_decision_has_a_code_on_the_page_of_the_documentation() -> None:
     text = (Path(__file__).parents[2] / "docs" / "upgrade.md").read_text("utf-8")
-    for decision, code in CODES.items():
+    for decision, code in DECISION_EXIT_CODES.items():
         assert re.search(rf"^\| `{decision}` \|.*\| {code} \|$", text, re.MULTILINE), decision
 
 
@@ -850,7 +862,7 @@ def test_the_page_says_how_much_lower_the_bound_of_so_many_queries_is() -> None:
     numbers = {int(n): float(by) for n, by in re.findall(r"(\d+) queries \D*(0\.\d+)", sentence[0])}
     assert list(numbers) == [100, 40, 300]
     for n, lower in numbers.items():
-        low, _ = bounds(np.where(np.arange(n) % 10 < 3, 0.9, 1.0), 0.95)
+        low, _ = mean_share_interval(np.where(np.arange(n) % 10 < 3, 0.9, 1.0), 0.95)
         assert round(0.97 - low, 2) == lower
 
 

@@ -13,39 +13,39 @@ import numpy as np
 
 # any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
 Array = Any
-OF_NUMPY = frozenset({np.ndarray, np.float64, np.float32})  # most are; asking takes long
+NUMPY_TYPES = frozenset({np.ndarray, np.float64, np.float32})  # most are; asking takes long
 
 # Odd numbers of hash_there, as int64 holds them: for entries, twice; for places; of SplitMix64
-HASHED = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
-PLACE = 0x5851F42D4C957F2D
-MIXED = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
-HASHED_AT_ONCE = 2**22
+HASH_FACTORS = (-0x61C8864680B583EB, 0x2545F4914F6CDD1D)
+POSITION_FACTOR = 0x5851F42D4C957F2D
+SPLITMIX_STEPS = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15), (31, 1))
+HASH_BLOCK_SIZE = 2**22
 # Rows of a block: a property of the algorithms, as other blocks change how sums are rounded
 BLOCK_HEIGHT = 256
-MOST_DOTTED = 2**31  # numbers, from which on BLAS has no names for their places
+MAX_BLAS_DOT_LENGTH = 2**31  # numbers, from which on BLAS has no names for their places
 
 
 def namespace(*arrays: Array) -> Any:
     """Return the array-API namespace the arrays share (mixing libraries raises ``TypeError``)."""
     for array in arrays:
-        if type(array) not in OF_NUMPY:
+        if type(array) not in NUMPY_TYPES:
             return array_api_compat.array_namespace(*arrays)
     return numpy_namespace
 
 
-def library(array: Array) -> str:
+def array_library(array: Array) -> str:
     """Return the name of the library of an array ("numpy", "torch"), also for its subclasses."""
     return str(namespace(array).__name__).removeprefix("array_api_compat.").partition(".")[0]
 
 
 def is_torch(array: Array) -> bool:
     """Say whether this is a PyTorch tensor, without importing PyTorch."""
-    if type(array) in OF_NUMPY:
+    if type(array) in NUMPY_TYPES:
         return False
     return "torch" in sys.modules and array_api_compat.is_torch_array(array)
 
 
-def carries_gradient(array: Array) -> bool:
+def records_gradient(array: Array) -> bool:
     """Say whether operations on this array are being recorded for differentiation."""
     if is_torch(array):
         return bool(array.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
@@ -57,7 +57,7 @@ def has_no_values(array: Array) -> bool:
     return _is_traced(array) and _is_traced(detach(array))
 
 
-def is_spread(array: Array) -> bool:
+def is_on_several_devices(array: Array) -> bool:
     """Say whether an array of JAX has its parts, or copies, on several devices."""
     return _is_jax(array) and len(detach(array).devices()) > 1
 
@@ -81,14 +81,14 @@ def has_float64(array: Array) -> bool:
     """Say whether there is double precision where an array is: in JAX only if it is enabled."""
     if _is_jax(array):
         return bool(sys.modules["jax"].config.jax_enable_x64)
-    if is_double(array) or on_processor(array):
+    if is_double(array) or is_on_cpu(array):
         return True
     return "float64" in namespace(array).__array_namespace_info__().dtypes(device=device(array))
 
 
 def working_precision(array: Array) -> str:
     """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
-    is_wide = (is_double(array) or on_processor(array)) and has_float64(array)
+    is_wide = (is_double(array) or is_on_cpu(array)) and has_float64(array)
     return "float64" if is_wide else "float32"
 
 
@@ -106,11 +106,11 @@ def full_precision() -> Iterator[None]:
         if torch:
             for kind in filter(torch.is_autocast_enabled, ("cpu", "cuda")):
                 stack.enter_context(torch.autocast(kind, enabled=False))
-            _take_all_digits(torch, stack)
+            _disable_tf32(torch, stack)
         yield
 
 
-def _take_all_digits(torch: Any, stack: ExitStack) -> None:
+def _disable_tf32(torch: Any, stack: ExitStack) -> None:
     """Set PyTorch to multiply float32 as such, and back at the end of the stack."""
     both: list[Any] = [torch.backends.cuda.matmul, getattr(torch.backends.mkldnn, "matmul", None)]
     named = [products for products in both if hasattr(products, "fp32_precision")]
@@ -142,9 +142,9 @@ def device(array: Array) -> Any:
     return array_api_compat.device(detach(array))
 
 
-def on_processor(array: Array) -> bool:
+def is_on_cpu(array: Array) -> bool:
     """Say whether the values lie in the memory of the machine, not of an accelerator."""
-    if type(array) in OF_NUMPY:
+    if type(array) in NUMPY_TYPES:
         return True
     if _is_jax(array):
         return all(place.platform == "cpu" for place in detach(array).devices())
@@ -166,10 +166,10 @@ def to_numpy(array: Array) -> np.ndarray:
         return np.asarray(array.astype("float32") if array.dtype.kind == "V" else array)
     if not hasattr(array, "__dlpack__"):
         return np.asarray(array)
-    return np.asarray(np.from_dlpack(array) if on_processor(array) else _fetched(array))
+    return np.asarray(np.from_dlpack(array) if is_on_cpu(array) else _copy_from_accelerator(array))
 
 
-def hash_there(tensor: Array) -> bytes:
+def hash_on_device(tensor: Array) -> bytes:
     r"""Return 128 bits that depend on each bit of a tensor of PyTorch and on its place, computed on
     the tensor's device.
 
@@ -182,13 +182,13 @@ def hash_there(tensor: Array) -> bytes:
     entries = detach(tensor).contiguous().reshape(-1)
     if entries.dtype.is_floating_point:
         entries = entries.view(getattr(torch, f"int{8 * entries.element_size()}"))
-    sums = [torch.zeros((), dtype=torch.int64, device=entries.device) for _ in HASHED]
-    for start in range(0, len(entries), HASHED_AT_ONCE):
-        words = entries[start : start + HASHED_AT_ONCE].to(torch.int64)
-        places = torch.arange(start, start + len(words), device=words.device) * PLACE
-        for half, factor in enumerate(HASHED):
+    sums = [torch.zeros((), dtype=torch.int64, device=entries.device) for _ in HASH_FACTORS]
+    for start in range(0, len(entries), HASH_BLOCK_SIZE):
+        words = entries[start : start + HASH_BLOCK_SIZE].to(torch.int64)
+        places = torch.arange(start, start + len(words), device=words.device) * POSITION_FACTOR
+        for half, factor in enumerate(HASH_FACTORS):
             mixed = words * factor + places
-            for shift, by in MIXED:
+            for shift, by in SPLITMIX_STEPS:
                 mixed ^= (mixed >> shift) & (2 ** (64 - shift) - 1)  # zeros come in from the left
                 mixed *= by
             sums[half] += mixed.sum()
@@ -200,7 +200,7 @@ def as_float64(array: Array) -> np.ndarray:
     return np.asarray(to_numpy(array), dtype=np.float64)
 
 
-def _fetched(array: Array) -> np.ndarray:
+def _copy_from_accelerator(array: Array) -> np.ndarray:
     """Copy from an accelerator, which NumPy cannot read: by CuPy's own way, or as the standard
     asks a library to."""
     if hasattr(array, "get"):
@@ -208,13 +208,13 @@ def _fetched(array: Array) -> np.ndarray:
     return np.from_dlpack(array, device="cpu")
 
 
-def like(values: np.ndarray | float, array: Array) -> Array:
+def as_array_like(values: np.ndarray | float, array: Array) -> Array:
     """Bring NumPy values back to the library, precision and device of ``array``."""
     dtype = array.dtype if np.asarray(values).dtype.kind == "f" else None
     return namespace(array).asarray(np.asarray(values), dtype=dtype, device=device(array))
 
 
-def taken(table: np.ndarray, places: Array) -> Array:
+def take_from_table(table: np.ndarray, places: Array) -> Array:
     """Return the entries of a NumPy table at places that an array holds, in its library and on its
     device."""
     if isinstance(places, np.ndarray):
@@ -224,12 +224,12 @@ def taken(table: np.ndarray, places: Array) -> Array:
     return xp.reshape(xp.take(copied, xp.reshape(places, (-1,))), places.shape)
 
 
-def can_count(array: Array) -> bool:
-    """Say whether :func:`counts_of` works, in double precision, where an array is."""
+def supports_bincount(array: Array) -> bool:
+    """Say whether :func:`bincount` works, in double precision, where an array is."""
     return hasattr(namespace(array), "bincount") and not _is_jax(array) and has_float64(array)
 
 
-def counts_of(places: Array, size: int) -> Array:
+def bincount(places: Array, size: int) -> Array:
     """Return how often each number below ``size`` occurs in an array of them, where it is."""
     return namespace(places).bincount(places.reshape(-1), minlength=size)
 
@@ -239,19 +239,19 @@ def epsilon(array: Array) -> float:
     return float(namespace(array).finfo(array.dtype).eps)
 
 
-def at_most_one(values: Array) -> Array:
+def clip_above_one(values: Array) -> Array:
     """Return values with 1 in place of those that rounding raised above 1; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values > 1, xp.ones_like(values), values)
 
 
-def at_least_zero(values: Array) -> Array:
+def clip_below_zero(values: Array) -> Array:
     """Return values with 0 in place of those that rounding lowered below 0; NaN stays NaN."""
     xp = namespace(values)
     return xp.where(values < 0, xp.zeros_like(values), values)
 
 
-def root(values: Array) -> Array:
+def safe_sqrt(values: Array) -> Array:
     """Return the square root with gradient 0 instead of infinity at 0.
 
     It is 0 for negative values, which are rounding errors.
@@ -264,15 +264,15 @@ def root(values: Array) -> Array:
     return xp.where(positive, roots, xp.zeros_like(values))
 
 
-def inner(a: Array, b: Array) -> Array:
+def frobenius_inner(a: Array, b: Array) -> Array:
     """Return the Frobenius inner product, the sum of the products of all entries, by BLAS."""
     xp = namespace(a, b)
     a, b = xp.reshape(a, (-1,)), xp.reshape(b, (-1,))
     # What the standard calls vecdot is to PyTorch a product of matrices
-    return a.dot(b) if is_torch(a) and len(a) < MOST_DOTTED else xp.vecdot(a, b)
+    return a.dot(b) if is_torch(a) and len(a) < MAX_BLAS_DOT_LENGTH else xp.vecdot(a, b)
 
 
-def reuse(function: Callable[..., Array], values: Array, other: Array) -> Array:
+def apply_in_place(function: Callable[..., Array], values: Array, other: Array) -> Array:
     """Return ``function(values, other)``, in the memory of ``values``, which nobody else may use,
     if its library can write there."""
     if isinstance(values, np.ndarray):
@@ -280,7 +280,7 @@ def reuse(function: Callable[..., Array], values: Array, other: Array) -> Array:
     return function(values, other)
 
 
-def norm(values: Array, axis: int | None = None) -> Array:
+def euclidean_norm(values: Array, axis: int | None = None) -> Array:
     """Return the Euclidean norm; dividing by the largest magnitude prevents over- and underflow."""
     xp = namespace(values)
     squares = sum_of_squares(values, axis)
@@ -289,7 +289,7 @@ def norm(values: Array, axis: int | None = None) -> Array:
     largest = detach(xp.max(xp.abs(values), axis=axis, keepdims=True))
     scale = xp.where(largest > 0, largest, xp.ones_like(largest))
     squares = xp.sum((values / scale) ** 2, axis=axis)
-    return xp.reshape(scale, squares.shape) * root(squares)
+    return xp.reshape(scale, squares.shape) * safe_sqrt(squares)
 
 
 def sum_of_squares(values: Array, axis: int | None = None) -> Array:
@@ -318,7 +318,7 @@ def has_safe_squares(sums: Array) -> bool:
     return tiny < scalar(smallest) and scalar(largest) <= float(limits.max)
 
 
-def have_safe_squares(blocks: Iterable[Array]) -> bool:
+def blocks_have_safe_squares(blocks: Iterable[Array]) -> bool:
     """Say so of the sum of the squares of all entries of some matrices."""
     with np.errstate(over="ignore"):
         return has_safe_squares(sum(namespace(b).sum(sum_of_squares(b, axis=1)) for b in blocks))
@@ -346,7 +346,7 @@ def singular_values(matrix: Array) -> Array:
         return svd(matrix)[1]
 
 
-def stacked(blocks: Iterable[Array], into: Array) -> Array:
+def concatenate_blocks(blocks: Iterable[Array], into: Array) -> Array:
     """Return blocks joined along the first axis, in the array ``into`` if its library can write.
 
     The blocks may be computed from that array: each is written before the next is asked for.

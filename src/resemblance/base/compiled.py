@@ -10,7 +10,7 @@ from numba import njit
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(function: Function) -> Function:
+def compile_on_first_call(function: Function) -> Function:
     """Return a function that is compiled at its first call, once per machine, for any thread.
 
     If neither the folder of this package nor that of the user can be written, as in many

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-EXTRA = {
+EXTRA_OF_PACKAGE = {
     "anndata": "bio",
     "distributed": "scale",
     "faiss": "neighbours",
@@ -34,62 +34,65 @@ EXTRA = {
     "transformers": "models",
     "xarray": "frames",
 }
-CONTAINED = {  # extras that another includes
+CONTAINED_EXTRAS = {  # extras that another includes
     "models": ("torch", "report"),
     "resi": ("models", "torch", "topology", "report", "frames"),
 }
-INSTALLED_AS = {
+DISTRIBUTION_NAMES = {
     "PIL": "pillow",
     "faiss": "faiss-cpu",
     "ot": "POT",
     "torch_geometric": "torch-geometric",
 }
-NEEDS = "needs an optional dependency"  # the start of the reason why a measure was left out
+# the start of the reason why a measure was left out
+MISSING_DEPENDENCY = "needs an optional dependency"
 
 
-def need(package: str) -> Any:
+def import_optional(package: str) -> Any:
     """Import an optional package, or raise ``ImportError`` with the command that installs it."""
-    check(package)
+    require_package(package)
     return importlib.import_module(package)
 
 
-def check(package: str) -> None:
-    """Raise the ``ImportError`` of :func:`need` without importing the package."""
+def require_package(package: str) -> None:
+    """Raise the ``ImportError`` of :func:`import_optional` without importing the package."""
     name = package.partition(".")[0]
-    if not _is_installed(name):
-        raise ImportError(f"{name} is not installed: {install_hint(EXTRA[package], name)}")
+    if not _is_package_installed(name):
+        raise ImportError(
+            f"{name} is not installed: {install_hint(EXTRA_OF_PACKAGE[package], name)}"
+        )
 
 
-def check_together(*packages: str, also: tuple[str, ...] = ()) -> None:
+def require_packages(*packages: str, also: tuple[str, ...] = ()) -> None:
     """Raise one ``ImportError`` for all packages that are not installed, with one command.
 
     ``also``: packages that the same work needs later, named if another one is missing.
     """
-    absent = _absent(packages)
+    absent = _missing_packages(packages)
     if not absent:
         return
-    absent = _absent((*packages, *also))
+    absent = _missing_packages((*packages, *also))
     names = [package.partition(".")[0] for package in absent]
     if len(absent) == 1:
-        check(absent[0])
-    extras = dict.fromkeys((*EXTRA.values(), *CONTAINED))
-    fitting = [extra for extra in extras if set(names) <= set(packages_of(extra))]
-    separate = ",".join(sorted({EXTRA[package] for package in absent}))
-    extra = min(fitting, key=lambda name: len(packages_of(name)), default=separate)
+        require_package(absent[0])
+    extras = dict.fromkeys((*EXTRA_OF_PACKAGE.values(), *CONTAINED_EXTRAS))
+    fitting = [extra for extra in extras if set(names) <= set(packages_in_extra(extra))]
+    separate = ",".join(sorted({EXTRA_OF_PACKAGE[package] for package in absent}))
+    extra = min(fitting, key=lambda name: len(packages_in_extra(name)), default=separate)
     raise ImportError(
         f"{', '.join(names[:-1])} and {names[-1]} are not installed: {install_hint(extra, *names)}"
     )
 
 
-def _absent(packages: tuple[str, ...]) -> list[str]:
+def _missing_packages(packages: tuple[str, ...]) -> list[str]:
     parts = {package.partition(".")[0]: package for package in reversed(packages)}
-    return [package for name, package in reversed(parts.items()) if not _is_installed(name)]
+    return [package for name, package in reversed(parts.items()) if not _is_package_installed(name)]
 
 
-def packages_of(extra: str) -> tuple[str, ...]:
+def packages_in_extra(extra: str) -> tuple[str, ...]:
     """Return the packages of an extra, by the names that are imported."""
-    extras = (extra, *CONTAINED.get(extra, ()))
-    modules = [module for module, its_extra in EXTRA.items() if its_extra in extras]
+    extras = (extra, *CONTAINED_EXTRAS.get(extra, ()))
+    modules = [module for module, its_extra in EXTRA_OF_PACKAGE.items() if its_extra in extras]
     return tuple(dict.fromkeys(module.partition(".")[0] for module in modules))
 
 
@@ -99,22 +102,22 @@ def install_hint(extra: str, *packages: str) -> str:
     It names this package only by the folder it was installed from, never by its name, which may be
     that of another package in an index.
     """
-    folder, editable = _checkout()
+    folder, editable = _source_checkout()
     if folder:
         return f'pip install {"-e " if editable else ""}"{folder}[{extra}]"'
-    contents = packages_of(extra)
-    absent = packages or [name for name in contents if not _is_installed(name)] or contents
-    return f"pip install {' '.join(INSTALLED_AS.get(name, name) for name in absent)}"
+    contents = packages_in_extra(extra)
+    absent = packages or [name for name in contents if not _is_package_installed(name)] or contents
+    return f"pip install {' '.join(DISTRIBUTION_NAMES.get(name, name) for name in absent)}"
 
 
-def _is_installed(package: str) -> bool:
+def _is_package_installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def _checkout() -> tuple[Path | None, bool]:
+def _source_checkout() -> tuple[Path | None, bool]:
     """Return the folder of the source if it still exists, and whether the package runs from it."""
     here = Path(__file__).resolve().parents[2]
-    if _is_ours(here):
+    if _is_resemblance_project(here):
         return here, True
     try:
         text = importlib.metadata.distribution("resemblance").read_text("direct_url.json")
@@ -122,10 +125,14 @@ def _checkout() -> tuple[Path | None, bool]:
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return None, False
     folder = Path(unquote(url.path))
-    return (folder, False) if url.scheme == "file" and _is_ours(folder) else (None, False)
+    return (
+        (folder, False)
+        if url.scheme == "file" and _is_resemblance_project(folder)
+        else (None, False)
+    )
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_resemblance_project(folder: Path) -> bool:
     try:
         return 'name = "resemblance"' in (folder / "pyproject.toml").read_text(encoding="utf-8")
     except (OSError, ValueError):

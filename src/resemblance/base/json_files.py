@@ -14,15 +14,15 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
-from .text import legible
+from .text import replace_unencodable
 
 # What a file that is damaged or of another kind can raise, when it is read or turned into an object
-DAMAGED: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
-DAMAGED += (AttributeError, IndexError, RecursionError, OverflowError)
+DAMAGED_FILE_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, KeyError, TypeError)
+DAMAGED_FILE_ERRORS += (AttributeError, IndexError, RecursionError, OverflowError)
 # Whole numbers of JSON have no limit: NumPy's has one, and a larger one is no float.
-WHOLE, LARGEST = 2**63, sys.float_info.max
+MAX_JSON_INTEGER, MAX_JSON_FLOAT = 2**63, sys.float_info.max
 Content = TypeVar("Content")
-RECORDS = "traits.json"  # whose entry "files" has what is recorded of files in its folder
+CHECKSUM_FILE = "traits.json"  # whose entry "files" has what is recorded of files in its folder
 
 
 def read_document(
@@ -35,8 +35,8 @@ def read_document(
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except DAMAGED as error:
-        raise _unreadable(str(path), what, remedy, error) from error
+    except DAMAGED_FILE_ERRORS as error:
+        raise _unreadable_error(str(path), what, remedy, error) from error
     return parse_document(text, make, str(path), what, remedy)
 
 
@@ -49,11 +49,11 @@ def parse_document(
     """
     try:
         return make(json.loads(text))
-    except DAMAGED as error:
-        raise _unreadable(where, what, remedy, error) from error
+    except DAMAGED_FILE_ERRORS as error:
+        raise _unreadable_error(where, what, remedy, error) from error
 
 
-def _unreadable(where: str, what: str, remedy: str, error: Exception) -> ValueError:
+def _unreadable_error(where: str, what: str, remedy: str, error: Exception) -> ValueError:
     problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
     ending = f"; {remedy}" if remedy else ""
     return ValueError(
@@ -83,12 +83,12 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
             check_types(name, parts[0], f"{where} key")
             check_types(part, parts[1], f"{where}[{name!r}]")
         return
-    elif origin is None and _is_plain(value, kind):
+    elif origin is None and _has_builtin_type(value, kind):
         fields = get_type_hints(kind) if hasattr(kind, "__annotations__") else {}
         for name, kind_of_field in fields.items():
             check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
         return
-    raise ValueError(f"{where or 'it'} cannot be {_named(value)}")
+    raise ValueError(f"{where or 'it'} cannot be {_describe_type(value)}")
 
 
 def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
@@ -97,33 +97,33 @@ def _check_any(value: Any, kinds: tuple[Any, ...], where: str) -> None:
             return check_types(value, kind, where)
         except ValueError:
             continue
-    raise ValueError(f"{where} cannot be {_named(value)}")
+    raise ValueError(f"{where} cannot be {_describe_type(value)}")
 
 
-def _named(value: Any) -> str:
-    is_large = isinstance(value, int) and abs(value) >= WHOLE
+def _describe_type(value: Any) -> str:
+    is_large = isinstance(value, int) and abs(value) >= MAX_JSON_INTEGER
     return "so large a number" if is_large else type(value).__name__
 
 
-def _is_plain(value: Any, kind: Any) -> bool:
+def _has_builtin_type(value: Any, kind: Any) -> bool:
     if kind is None or kind is NoneType:
         return value is None
     if isinstance(value, bool) or kind is bool:
         return isinstance(value, bool) and kind is bool
     if isinstance(value, int):
-        return kind in (int, float) and abs(value) < WHOLE
+        return kind in (int, float) and abs(value) < MAX_JSON_INTEGER
     return isinstance(value, kind)
 
 
-def check_finite(value: Any, where: str = "") -> None:
+def check_finite_json(value: Any, where: str = "") -> None:
     """Raise ``ValueError`` unless all numbers in what JSON holds are finite, as floats too."""
     if isinstance(value, Mapping):
         for name, part in value.items():
-            check_finite(part, f"{where}.{name}" if where else str(name))
+            check_finite_json(part, f"{where}.{name}" if where else str(name))
     elif isinstance(value, list | tuple):
         for i, part in enumerate(value):
-            check_finite(part, f"{where}[{i}]")
-    elif isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
+            check_finite_json(part, f"{where}[{i}]")
+    elif isinstance(value, int | float) and not -MAX_JSON_FLOAT <= value <= MAX_JSON_FLOAT:
         raise ValueError(f"{where} is not a finite number, or is too large")
 
 
@@ -131,7 +131,7 @@ def check_finite(value: Any, where: str = "") -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a file to write that replaces another once it is complete, so no reader sees a part.
 
     When writing fails, the old file stays as it is and nothing else is left; an ``OSError`` names
@@ -164,8 +164,8 @@ def write_atomically(path: Path, text: str) -> None:
 
     U+FFFD is in place of what UTF-8 cannot encode.
     """
-    with replacing(path) as partial:
-        partial.write_text(legible(text), encoding="utf-8", newline="")
+    with atomic_write(path) as partial:
+        partial.write_text(replace_unencodable(text), encoding="utf-8", newline="")
 
 
 # -------------------------------------------------- what is recorded, so that it is not read again
@@ -177,24 +177,26 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def record_of(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+def file_record(path: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checksum, size and time of change of a file, with other facts."""
     state = path.stat()
     entries = {"sha256": checksum(path), "size": state.st_size, "mtime_ns": state.st_mtime_ns}
     return entries | dict(facts)
 
 
-def recorded_in(folder: Path) -> dict[str, Any]:
+def read_file_records(folder: Path) -> dict[str, Any]:
     """Return what is recorded of files, by name; nothing where that is missing or damaged."""
     try:
-        return read_document(folder / RECORDS, lambda of: dict(of["files"]), "a list of files")
+        return read_document(
+            folder / CHECKSUM_FILE, lambda of: dict(of["files"]), "a list of files"
+        )
     except ValueError:
         return {}
 
 
-def recorded(path: Path) -> dict[str, Any]:
+def read_file_record(path: Path) -> dict[str, Any]:
     """Return what is recorded of a file in its folder."""
-    entries = recorded_in(path.parent).get(path.name)
+    entries = read_file_records(path.parent).get(path.name)
     return entries if isinstance(entries, dict) else {}
 
 
@@ -204,7 +206,7 @@ def is_unchanged(path: Path) -> bool:
     Its content is then taken to be as it was: who changes it and sets back its time deceives us. A
     copy without the times of its files counts as changed, and is read.
     """
-    entries, state = recorded(path), path.stat()
+    entries, state = read_file_record(path), path.stat()
     return (entries.get("size"), entries.get("mtime_ns")) == (state.st_size, state.st_mtime_ns)
 
 
@@ -213,7 +215,7 @@ def is_undamaged(path: Path, *, read: bool) -> bool:
 
     ``read``: compute it in any case, not only for a file that is changed.
     """
-    expected = recorded(path).get("sha256")
+    expected = read_file_record(path).get("sha256")
     if expected is None or (not read and is_unchanged(path)):
         return True
     return bool(expected == checksum(path))
@@ -221,5 +223,5 @@ def is_undamaged(path: Path, *, read: bool) -> bool:
 
 def recorded_fingerprint(path: Path) -> str | None:
     """Return the fingerprint that was recorded of an array in a file that is unchanged since."""
-    fingerprint = recorded(path).get("fingerprint")
+    fingerprint = read_file_record(path).get("fingerprint")
     return fingerprint if isinstance(fingerprint, str) and is_unchanged(path) else None

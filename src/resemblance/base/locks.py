@@ -21,8 +21,8 @@ from uuid import uuid4
 
 from .json_files import read_document
 
-HEARTBEAT = 20.0  # seconds between two signs of life of a holder
-DEAD = 15 * HEARTBEAT  # without a sign for so long, a holder counts as dead
+HEARTBEAT_SECONDS = 20.0  # seconds between two signs of life of a holder
+STALE_AFTER = 15 * HEARTBEAT_SECONDS  # without a sign for so long, a holder counts as dead
 
 
 def has_locks(folder: Path) -> bool:
@@ -43,7 +43,7 @@ def has_locks(folder: Path) -> bool:
 
 
 @contextmanager
-def locked(file: Path, *, wait: bool = True) -> Iterator[bool]:
+def file_lock(file: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold the lock of a file, which is created, and yield whether it is ours.
 
     It ends with the process that has it. It is another's only without ``wait``; where the file
@@ -66,7 +66,7 @@ def locked(file: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 @contextmanager
-def held(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
+def soft_lock(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     """Hold a file that only one process can create, in place of a lock on ``what``.
 
     Raises ``ValueError`` while another process holds it, on this machine or another, for longer
@@ -75,25 +75,26 @@ def held(file: Path, what: str, patience: float = 0.0) -> Iterator[None]:
     process has ended.
     """
     deadline, token = time.monotonic() + patience, uuid4().hex
-    while not (_create(file, token) or _take_over(file, token)):
+    while not (_create_lock_file(file, token) or _take_over_stale_lock(file, token)):
         if time.monotonic() > deadline:
             raise ValueError(
-                f"{_holder(file)} is working on {what}; wait until it is done, or stop it"
+                f"{_describe_lock_holder(file)} is working on {what}; wait until it is done, or "
+                "stop it"
             )
         time.sleep(0.05)
     stopped = threading.Event()
-    beating = threading.Thread(target=_beat, args=(file, token, stopped), daemon=True)
+    beating = threading.Thread(target=_heartbeat, args=(file, token, stopped), daemon=True)
     beating.start()
     try:
         yield
     finally:
         stopped.set()
         beating.join()
-        if _owner(file).get("token") == token:  # not taken over while this process slept
+        if _lock_owner(file).get("token") == token:  # not taken over while this process slept
             file.unlink(missing_ok=True)
 
 
-def _create(file: Path, token: str) -> bool:
+def _create_lock_file(file: Path, token: str) -> bool:
     """Create a file that names this process and this lock; False if it is there already."""
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -103,48 +104,48 @@ def _create(file: Path, token: str) -> bool:
     return True
 
 
-def _beat(file: Path, token: str, stopped: threading.Event) -> None:
-    while not stopped.wait(HEARTBEAT):
-        if _owner(file).get("token", token) != token:
+def _heartbeat(file: Path, token: str, stopped: threading.Event) -> None:
+    while not stopped.wait(HEARTBEAT_SECONDS):
+        if _lock_owner(file).get("token", token) != token:
             return
         with suppress(OSError):  # of a disk that is away for a moment
             os.utime(file)
 
 
-def _take_over(file: Path, token: str) -> bool:
+def _take_over_stale_lock(file: Path, token: str) -> bool:
     """Take over the file of a dead holder, one process at a time; False if it may be alive."""
     removal = file.with_name(f"{file.name}-removal")
-    if not _is_dead(file):
+    if not _is_stale(file):
         return False
-    if not _create(removal, token):
-        if _is_dead(removal):  # killed at this very place
+    if not _create_lock_file(removal, token):
+        if _is_stale(removal):  # killed at this very place
             removal.unlink(missing_ok=True)
         return False
     try:
-        if _is_dead(file):  # still, not another's since
+        if _is_stale(file):  # still, not another's since
             file.unlink(missing_ok=True)
-        return _create(file, token)
+        return _create_lock_file(file, token)
     finally:
         removal.unlink(missing_ok=True)
 
 
-def _is_dead(file: Path) -> bool:
+def _is_stale(file: Path) -> bool:
     try:
-        age = _now(file.parent) - file.stat().st_mtime
+        age = _file_system_time(file.parent) - file.stat().st_mtime
     except FileNotFoundError:  # its holder has just ended
         return True
-    owner = _owner(file)
+    owner = _lock_owner(file)
     is_here = owner.get("host") == socket.gethostname() and isinstance(owner.get("pid"), int)
-    return age > DEAD or (is_here and not is_alive(owner["pid"]))
+    return age > STALE_AFTER or (is_here and not is_process_alive(owner["pid"]))
 
 
-def _now(folder: Path) -> float:
+def _file_system_time(folder: Path) -> float:
     """Return the time by the clock of the file system, which all machines share."""
     with tempfile.TemporaryFile(dir=folder) as file:
         return os.fstat(file.fileno()).st_mtime
 
 
-def is_alive(process: int) -> bool:
+def is_process_alive(process: int) -> bool:
     """Say whether there is a process of this number on this machine."""
     try:
         os.kill(process, 0)
@@ -155,7 +156,7 @@ def is_alive(process: int) -> bool:
     return True
 
 
-def _owner(file: Path) -> dict[str, Any]:
+def _lock_owner(file: Path) -> dict[str, Any]:
     try:
         owner = read_document(file, dict, "a lock")
     except ValueError:  # just being written
@@ -163,6 +164,6 @@ def _owner(file: Path) -> dict[str, Any]:
     return owner
 
 
-def _holder(file: Path) -> str:
-    owner = _owner(file)
+def _describe_lock_holder(file: Path) -> str:
+    owner = _lock_owner(file)
     return f"process {owner.get('pid', '?')} on {owner.get('host', '?')} (named in {file})"

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 Progress = bool | Callable[[int, int], None]
-HUNDREDTHS = 100
-INTERVAL = 30.0  # seconds until a line where standard error is no terminal
+PERCENT_STEPS = 100
+SECONDS_BETWEEN_LINES = 30.0  # seconds until a line where standard error is no terminal
 T = TypeVar("T")
 
 
 @contextmanager
-def reporting(
+def progress_reporter(
     progress: Progress, total: int | None, called: str
 ) -> Iterator[Callable[[int], None]]:
     """Yield a function to call with the number of further steps; ``None``: the total is unknown.
@@ -39,17 +39,17 @@ def reporting(
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines(total, called)
+        yield _print_progress_lines(total, called)
         return
     with Bar(console=console, transient=True) as bar:
         job = bar.add_task(called, total=total)
         yield lambda more: bar.advance(job, more)
 
 
-def _lines(total: int | None, called: str) -> Callable[[int], None]:
+def _print_progress_lines(total: int | None, called: str) -> Callable[[int], None]:
     """Return a function to call with the number of further steps, which prints a line now and
     then."""
-    start, steps, due = time.monotonic(), 0, INTERVAL
+    start, steps, due = time.monotonic(), 0, SECONDS_BETWEEN_LINES
 
     def count(more: int) -> None:
         nonlocal steps, due
@@ -57,35 +57,37 @@ def _lines(total: int | None, called: str) -> Callable[[int], None]:
         passed = time.monotonic() - start
         if passed < due or not more:
             return
-        due = passed + INTERVAL
-        share = f"{HUNDREDTHS * steps // total} %" if total else f"{steps:,} steps"
-        left = time_left(passed, steps, total)
-        print(f"{called}: {share} after {duration(passed)}{left}", file=sys.stderr, flush=True)
+        due = passed + SECONDS_BETWEEN_LINES
+        share = f"{PERCENT_STEPS * steps // total} %" if total else f"{steps:,} steps"
+        left = format_time_left(passed, steps, total)
+        print(
+            f"{called}: {share} after {format_duration(passed)}{left}", file=sys.stderr, flush=True
+        )
 
     return count
 
 
-def time_left(passed: float, steps: int, total: int | None) -> str:
+def format_time_left(passed: float, steps: int, total: int | None) -> str:
     """Write how long the steps that are left take at the speed so far; empty where that is
     unknown."""
     if not steps or not total or steps >= total:
         return ""
-    return f", about {duration(passed / steps * (total - steps))} left"
+    return f", about {format_duration(passed / steps * (total - steps))} left"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write seconds as a person would say them: "0.3 s", "12 min", "3.5 h", "40 days"."""
     for unit, size, above in (("days", 86400, 2), ("h", 3600, 1.5), ("min", 60, 1.5)):
         if seconds >= above * size:
-            return f"{_brief(seconds / size)} {unit}"
-    return f"{_brief(seconds)} s" if seconds >= 0.01 or not seconds else "< 0.01 s"
+            return f"{_format_short_number(seconds / size)} {unit}"
+    return f"{_format_short_number(seconds)} s" if seconds >= 0.01 or not seconds else "< 0.01 s"
 
 
-def _brief(number: float) -> str:
+def _format_short_number(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
-def announcing(progress: Progress, called: str) -> Callable[[str], None]:
+def progress_announcer(progress: Progress, called: str) -> Callable[[str], None]:
     """Return a function that prints what begins as a line on standard error, above a bar; nothing
     without progress, or where a function takes the progress."""
 
@@ -97,25 +99,27 @@ def announcing(progress: Progress, called: str) -> Callable[[str], None]:
 
 
 @contextmanager
-def in_hundredths(
+def percent_reporter(
     progress: Progress, total: float, called: str
 ) -> Iterator[Callable[[float], None]]:
     """Yield a function to call with the size of each further part; at the end all is counted."""
     size, reported = 0.0, 0
-    with reporting(progress, HUNDREDTHS, called) as advance:
+    with progress_reporter(progress, PERCENT_STEPS, called) as advance:
 
         def count(more: float) -> None:
             nonlocal size, reported
             size += more
-            hundredths = int(HUNDREDTHS * size / total + 1e-9)  # parts may add up to a little less
-            advance(min(HUNDREDTHS, hundredths) - reported)
-            reported = min(HUNDREDTHS, hundredths)
+            hundredths = int(
+                PERCENT_STEPS * size / total + 1e-9
+            )  # parts may add up to a little less
+            advance(min(PERCENT_STEPS, hundredths) - reported)
+            reported = min(PERCENT_STEPS, hundredths)
 
         yield count
         count(total - size)
 
 
-def counted(items: Iterable[T], count: Callable[[int], None]) -> Iterator[T]:
+def count_items(items: Iterable[T], count: Callable[[int], None]) -> Iterator[T]:
     """Yield items, and count each when the next is asked for, which is when its work is done."""
     for item in items:
         yield item

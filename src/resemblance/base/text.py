@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .extras import need
+from .extras import import_optional
 
 if TYPE_CHECKING:
     import numpy as np
 
-ALIASES = {  # names elsewhere in the field, and the name here
+INVARIANCE_SYNONYMS = {  # names elsewhere in the field, and the name here
     "rotation": "orthogonal", "reflection": "orthogonal", "scale": "isotropic_scaling",
     "scaling": "isotropic_scaling",
     "linear": "invertible_linear", "shift": "translation", "offset": "translation",
@@ -27,14 +27,14 @@ ALIASES = {  # names elsewhere in the field, and the name here
     "mantel": "rsa",
     "rbf_cka": "cka[kernel=rbf]", "kernel_cka": "cka[kernel=rbf]",
 }  # fmt: skip
-CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-ESCAPED = {code: repr(chr(code))[1:-1] for code in CONTROLS}
+CONTROL_CODES = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+CONTROL_ESCAPES = {code: repr(chr(code))[1:-1] for code in CONTROL_CODES}
 
-ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
-ORDINARY = 10.0  # the width of a range whose values are of the order of 1
+DISPLAY_ROUNDING = 1e-12  # of a scale: smaller numbers are 0 but for rounding errors
+UNIT_SCALE_RANGE = 10.0  # the width of a range whose values are of the order of 1
 
 
-def card(heading: str, facts: Mapping[str, object]) -> str:
+def html_fact_table(heading: str, facts: Mapping[str, object]) -> str:
     """Return a small HTML table of facts by name, without those that are empty."""
     style = "style='text-align:left'"
     rows = ""
@@ -44,7 +44,7 @@ def card(heading: str, facts: Mapping[str, object]) -> str:
     return f"<table><caption>{escape(heading)}</caption>{rows}</table>"
 
 
-def table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a small HTML table."""
     style = "style='text-align:left'"
     head = "".join(f"<th {style}>{escape(name)}</th>" for name in columns)
@@ -65,8 +65,8 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     """Return the end of an error message: the closest name, one of the same letters first, or all
     names (or those to ``show``)."""
     names = list(names)
-    if ALIASES.get(name.lower(), "").partition("[")[0] in names:
-        return f"; did you mean {ALIASES[name.lower()]!r}?"
+    if INVARIANCE_SYNONYMS.get(name.lower(), "").partition("[")[0] in names:
+        return f"; did you mean {INVARIANCE_SYNONYMS[name.lower()]!r}?"
     turned = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
     close = turned or difflib.get_close_matches(name, names, n=1)
     if close:
@@ -83,18 +83,20 @@ def warn(line: str) -> None:
     warnings.warn(line, stacklevel=level)
 
 
-def printable(text: str, *, keep: str = "") -> str:
+def escape_control_characters(text: str, *, keep: str = "") -> str:
     """Return a text with control characters, which could steer a terminal, as escapes."""
-    return text.translate({code: esc for code, esc in ESCAPED.items() if chr(code) not in keep})
+    return text.translate(
+        {code: esc for code, esc in CONTROL_ESCAPES.items() if chr(code) not in keep}
+    )
 
 
-def encodable(name: str) -> str:
+def replace_undecodable(name: str) -> str:
     """Return a name with U+FFFD for control characters and for bytes that are not UTF-8."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
-def legible(text: str, *, keep: str | None = None) -> str:
+def replace_unencodable(text: str, *, keep: str | None = None) -> str:
     """Return a text with U+FFFD for what UTF-8 cannot encode: bytes of names that are not UTF-8.
 
     ``keep``: also in place of control characters, but for these.
@@ -102,19 +104,19 @@ def legible(text: str, *, keep: str | None = None) -> str:
     text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     if keep is None:
         return text
-    gone = {code: "\ufffd" for code in ESCAPED if chr(code) not in keep}
+    gone = {code: "\ufffd" for code in CONTROL_ESCAPES if chr(code) not in keep}
     return text.translate(gone)
 
 
-def frame_of(records: Iterable[Mapping[str, Any]]) -> Any:
+def records_to_frame(records: Iterable[Mapping[str, Any]]) -> Any:
     """Return records as a frame of pandas, whose texts UTF-8 can encode."""
-    rows = [{name: _storable(value) for name, value in record.items()} for record in records]
-    return need("pandas").DataFrame(rows)
+    rows = [{name: _encodable_value(value) for name, value in record.items()} for record in records]
+    return import_optional("pandas").DataFrame(rows)
 
 
-def _storable(value: Any) -> Any:
+def _encodable_value(value: Any) -> Any:
     if isinstance(value, str):
-        return legible(value)
+        return replace_unencodable(value)
     return value + 0.0 if isinstance(value, float) else value  # 0 in place of -0
 
 
@@ -132,13 +134,13 @@ class SummaryRow(NamedTuple):
     seconds: str
 
 
-def _summary(comparison: Any) -> Iterator[SummaryRow]:
+def _summary_rows(comparison: Any) -> Iterator[SummaryRow]:
     import numpy as np
 
     notes = diagnostic_notes(comparison)
     for m in comparison.measures:
         matrix = comparison.values[m.spec]
-        values = without_rounding(matrix[~np.isnan(matrix)], m)
+        values = snap_to_bounds(matrix[~np.isnan(matrix)], m)
         ends = (values.min(), values.max()) if values.size else ()
         low, high = [f"{end:.4g}" for end in ends] or ["-", "-"]
         failures = matrix.size - values.size
@@ -147,13 +149,13 @@ def _summary(comparison: Any) -> Iterator[SummaryRow]:
         yield SummaryRow(m.spec, m.label, low, high, note, f"{comparison.seconds[m.spec]:.2f}")
 
 
-def summary(comparison: Any) -> str:
+def summary_text(comparison: Any) -> str:
     """Return a comparison as lines of text: the smallest and the largest value of each measure."""
     count = f"{len(comparison.measures)} measure{'' if len(comparison.measures) == 1 else 's'}"
-    lines = [f"Comparison of {_size(comparison)} by {count}"]
+    lines = [f"Comparison of {_format_comparison_size(comparison)} by {count}"]
     lines += [f"  {caution}" for caution in comparison.cautions]
     width = max((len(m.spec) for m in comparison.measures), default=0)
-    for row in _summary(comparison):
+    for row in _summary_rows(comparison):
         span = f"{row.smallest:>10} .. {row.largest:<10}"
         lines.append(f"  {row.measure:<{width}}  {span}  {row.notes}".rstrip())
     return "\n".join(lines)
@@ -164,18 +166,18 @@ def summary_html(comparison: Any) -> str:
     header = "".join(f"<th>{name}</th>" for name in SummaryRow._fields)
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-        for row in _summary(comparison)
+        for row in _summary_rows(comparison)
     )
-    caption = f"Comparison of {_size(comparison)}"
+    caption = f"Comparison of {_format_comparison_size(comparison)}"
     cautions = "".join(f"<p>{escape(caution)}</p>" for caution in comparison.cautions)
     return f"{cautions}<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
 
 
-def _size(comparison: Any) -> str:
+def _format_comparison_size(comparison: Any) -> str:
     return f"{len(comparison.rows)} x {len(comparison.columns)} representations"
 
 
-def without_rounding(values: np.ndarray, info: Any) -> np.ndarray:
+def snap_to_bounds(values: np.ndarray, info: Any) -> np.ndarray:
     """Return values for people to read: what is 0, or an end of the range of the measure, except
     for rounding errors becomes that.
 
@@ -186,9 +188,9 @@ def without_rounding(values: np.ndarray, info: Any) -> np.ndarray:
 
     width = info.range[1] - info.range[0]
     largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-    scale = width if width < ORDINARY else largest
+    scale = width if width < UNIT_SCALE_RANGE else largest
     for end in (0.0, *filter(np.isfinite, info.range)):
-        values = np.where(np.abs(values - end) < ROUNDING * scale, end, values)
+        values = np.where(np.abs(values - end) < DISPLAY_ROUNDING * scale, end, values)
     return np.asarray(values)
 
 
@@ -204,24 +206,24 @@ def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
         for name, matrix in comparison.numbers.get(m.spec, {}).items():
             numbers = matrix[~np.isnan(matrix)]
             if name != without and numbers.size:
-                notes.setdefault(m.spec, []).append(_span(name, numbers))
+                notes.setdefault(m.spec, []).append(_format_diagnostic_range(name, numbers))
         words = [str(c.value) for c in comparison.caveats if c.measure == m.spec]
         if words and without != "caveat":
-            notes.setdefault(m.spec, []).append(_counted(words))
+            notes.setdefault(m.spec, []).append(_count_texts(words))
     return {spec: "; ".join(texts) for spec, texts in notes.items()}
 
 
-def _span(name: str, numbers: np.ndarray) -> str:
+def _format_diagnostic_range(name: str, numbers: np.ndarray) -> str:
     figures = 2 if name == "chance" else 4
-    return f"{name.replace('_', ' ')} {span_of(numbers.min(), numbers.max(), figures)}"
+    return f"{name.replace('_', ' ')} {format_value_range(numbers.min(), numbers.max(), figures)}"
 
 
-def _counted(words: Iterable[str]) -> str:
+def _count_texts(words: Iterable[str]) -> str:
     """Return the different texts with the number of values they concern."""
     counts = Counter(words)
     return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in counts.items())
 
 
-def span_of(low: float, high: float, figures: int) -> str:
+def format_value_range(low: float, high: float, figures: int) -> str:
     """Return both ends of a span, or the number that they are: "0.21 to 0.23"."""
     return " to ".join(dict.fromkeys(f"{end:.{figures}g}" for end in (low, high)))

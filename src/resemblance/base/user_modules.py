@@ -15,21 +15,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-NEIGHBOURS = "__neighbours__"  # the files beside a user's file that it imports
-OWN_MODULE = "measures_"  # how the modules begin that are made of users' files
+SIBLING_MODULES = "__neighbours__"  # the files beside a user's file that it imports
+USER_MODULE_PREFIX = "measures_"  # how the modules begin that are made of users' files
 
 
-class OwnFileError(ValueError):
+class UserFileError(ValueError):
     """The file of a user cannot be loaded, or what it defines fails."""
 
 
-def own_module(file: str) -> str:
+def user_module_name(file: str) -> str:
     """Return the name of the module that is made of a user's file; it cannot be imported."""
     digest = hashlib.blake2b(os.path.realpath(file).encode(), digest_size=6)
-    return f"{OWN_MODULE}{digest.hexdigest()}"
+    return f"{USER_MODULE_PREFIX}{digest.hexdigest()}"
 
 
-def restore(
+def restore_function(
     module: str, name: str, parameters: tuple[tuple[str, Any], ...], file: str | None
 ) -> Any:
     """Return a measure or statistic by its place of definition, as another process needs it."""
@@ -38,18 +38,18 @@ def restore(
     except ModuleNotFoundError:
         if file is None:
             raise
-        definition = getattr(load_module(file, module), name)
+        definition = getattr(load_user_file(file, module), name)
     return definition.where(**dict(parameters))
 
 
-def version_of(function: Callable[..., Any]) -> int:
+def function_version(function: Callable[..., Any]) -> int:
     """Return 1 for a measure of this library; for any other a number that depends on its file, and
     on the files beside that one which it imports."""
     if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
     module = sys.modules.get(function.__module__)
-    files = [file, *getattr(module, NEIGHBOURS, ())] if file else []
+    files = [file, *getattr(module, SIBLING_MODULES, ())] if file else []
     try:
         texts = [Path(path).read_text(encoding="utf-8") for path in files]
         text = "".join(texts) if texts else inspect.getsource(function)
@@ -58,7 +58,7 @@ def version_of(function: Callable[..., Any]) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
 
 
-class TextLoader(SourceFileLoader):
+class SourceTextLoader(SourceFileLoader):
     """Runs the text of a file, and neither reads nor writes what was compiled of it before: a file
     in ``__pycache__`` may hold other code than the one that is read and reviewed."""
 
@@ -68,31 +68,33 @@ class TextLoader(SourceFileLoader):
         return self.source_to_code(self.get_data(path), path)
 
 
-def load_module(file: str, name: str) -> Any:
+def load_user_file(file: str, name: str) -> Any:
     """Run the text of a Python file that is not part of a package, such as a user's measures.
 
     The file imports the files and packages beside it, as a script does.
     """
-    with neighbours_of(file) as imported:
-        module = _loaded(file, name, None)
+    with import_siblings(file) as imported:
+        module = _execute_source(file, name, None)
     paths = sorted({str(part.__file__) for part in imported})
     if paths:
-        setattr(module, NEIGHBOURS, tuple(paths))
+        setattr(module, SIBLING_MODULES, tuple(paths))
     return module
 
 
 @contextmanager
-def neighbours_of(file: str) -> Iterator[list[ModuleType]]:
+def import_siblings(file: str) -> Iterator[list[ModuleType]]:
     """Let code import what is beside a file, by its text, and yield the modules that it imports.
 
     Afterwards the modules of the process are as they were, so that the file of another folder
     imports its own neighbours of the same names.
     """
     folder, imported = Path(file).resolve().parent, list[ModuleType]()
-    if any(isinstance(finder, _Neighbours) and finder.folder == folder for finder in sys.meta_path):
+    if any(
+        isinstance(finder, _SiblingFinder) and finder.folder == folder for finder in sys.meta_path
+    ):
         yield imported  # the file is being loaded
         return
-    finder = _Neighbours(folder)
+    finder = _SiblingFinder(folder)
     hidden = {name: sys.modules.pop(name) for name in finder.names_of_others()}
     sys.meta_path.insert(0, finder)
     try:
@@ -103,7 +105,7 @@ def neighbours_of(file: str) -> Iterator[list[ModuleType]]:
         sys.modules.update(hidden)
 
 
-class _Neighbours:
+class _SiblingFinder:
     """Finds the modules and packages of a folder before all others, as Python does for a script."""
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +120,7 @@ class _Neighbours:
         if path is not None and top not in self.names:
             return None  # a part of a package that is elsewhere
         for place in [str(self.folder)] if path is None else path:
-            spec = FileFinder(place, (TextLoader, SOURCE_SUFFIXES)).find_spec(name)
+            spec = FileFinder(place, (SourceTextLoader, SOURCE_SUFFIXES)).find_spec(name)
             if spec is not None and spec.loader is not None:
                 self.names.append(name)
                 return spec
@@ -143,7 +145,7 @@ class _Neighbours:
         return is_installed or is_here or name in sys.stdlib_module_names
 
 
-def load_packaged(file: str) -> Any:
+def load_packaged_file(file: str) -> Any:
     """Run a Python file of a package under its full name, so that it can import its neighbours,
     whose text is run, too."""
     path = Path(file).resolve()
@@ -152,14 +154,14 @@ def load_packaged(file: str) -> Any:
         path = path.parent
         names.insert(0, path.name)
     if names[0] not in sys.modules:
-        sys.path_hooks.insert(0, _finder_below(path))
-        _loaded(str(path / "__init__.py"), names[0], [str(path)])
+        sys.path_hooks.insert(0, _package_finder(path))
+        _execute_source(str(path / "__init__.py"), names[0], [str(path)])
     return importlib.import_module(".".join(names))
 
 
-def _finder_below(package: Path) -> Callable[[str], Any]:
+def _package_finder(package: Path) -> Callable[[str], Any]:
     """Return what Python finds the modules in the folders of a package with."""
-    finder = FileFinder.path_hook((TextLoader, SOURCE_SUFFIXES))
+    finder = FileFinder.path_hook((SourceTextLoader, SOURCE_SUFFIXES))
 
     def find(folder: str) -> Any:
         if not Path(folder).is_relative_to(package):
@@ -169,9 +171,9 @@ def _finder_below(package: Path) -> Callable[[str], Any]:
     return find
 
 
-def _loaded(file: str, name: str, folders: list[str] | None) -> Any:
+def _execute_source(file: str, name: str, folders: list[str] | None) -> Any:
     spec = importlib.util.spec_from_file_location(
-        name, file, loader=TextLoader(name, file), submodule_search_locations=folders
+        name, file, loader=SourceTextLoader(name, file), submodule_search_locations=folders
     )
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot import {file}")

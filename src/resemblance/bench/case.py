@@ -66,7 +66,7 @@ class Case(NamedTuple):
     @property
     def key(self) -> tuple[str, ...]:
         """The test and the words of the cell."""
-        return key_of(self.test, self.cell)
+        return task_key(self.test, self.cell)
 
 
 class Score(NamedTuple):
@@ -92,20 +92,20 @@ class Score(NamedTuple):
     @property
     def key(self) -> tuple[str, ...]:
         """The test and the words of the cell."""
-        return key_of(self.test, self.cell)
+        return task_key(self.test, self.cell)
 
 
-def key_of(test: str, cell: tuple[str, ...]) -> tuple[str, ...]:
+def task_key(test: str, cell: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words of a cell with its test before them, where they do not begin with it."""
     return cell if cell[:1] == (test,) else (test, *cell)
 
 
-def cell_name(words: Iterable[str]) -> str:
+def task_name(words: Iterable[str]) -> str:
     """Return the name of a cell: its words between slashes."""
     return "/".join(word.replace("%", "%25").replace("/", "%2F") for word in words)
 
 
-def value_of(rule: Rule, differences: np.ndarray, expected: Any) -> float:
+def score_against_reference(rule: Rule, differences: np.ndarray, expected: Any) -> float:
     """Return the value of a reference that is compared with others, by its differences from
     them."""
     if rule.rounded is not None:

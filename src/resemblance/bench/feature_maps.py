@@ -5,7 +5,8 @@ flattened, whatever its size. For "positions", the two maps of a pair are brough
 height and the smaller width of both, and each position is a row with the channels as its columns.
 So a pair of layers has its size, and all pairs of one size are a comparison.
 
-Of more than ``MOST`` rows, every (rows // ``MOST``)-th is compared, from the first on. For 5,000
+Of more than ``MAX_COMPARED_POSITIONS`` rows, every (rows // ``MAX_COMPARED_POSITIONS``)-th is
+compared, from the first on. For 5,000
 maps of 7 x 7 the step is 49, so that it is the top left position of every map; Appendix B.1 of the
 ReSi paper calls it "every 49th value". The paper's text and the authors' code agree in this, so
 both protocols do it.
@@ -24,21 +25,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..comparison.comparison import Comparison, info_of
-from ..comparison.provenance import fingerprints_of, provenance_of
-from ..comparison.scores import Column, Matrix
+from ..comparison.comparison import Comparison, measure_info
+from ..comparison.provenance import comparison_provenance, fingerprints_by_name
+from ..comparison.scores import ScoreBatch, ScoreMatrix
 from ..contracts._measure import Measure
-from ..data.layouts import positions_of_maps
+from ..data.layouts import map_positions
 from ..data.representation import Representation, fingerprint
 from ..data.subject import MapShape
 from .case import Part
 
-MOST = 5000  # rows above which every (rows // MOST)-th is compared
-BLOCK = 64  # samples whose maps are brought to another size at a time
-Size = tuple[int, int]  # height and width
+MAX_COMPARED_POSITIONS = 5000  # rows above which every (rows // MOST)-th is compared
+N_MAPS_PER_BLOCK = 64  # samples whose maps are brought to another size at a time
+MapSize = tuple[int, int]  # height and width
 
 
-class Piece(NamedTuple):
+class ComparisonChunk(NamedTuple):
     """A comparison that a part of a case needs: its rows and columns by name, and measures.
 
     ``counted``: of several pieces, the pairs of positions in the part whose values this one gives.
@@ -50,10 +51,10 @@ class Piece(NamedTuple):
     counted: frozenset[tuple[int, int]] = frozenset()
 
 
-def pieces_of(
+def split_by_map_size(
     part: Part, measures: Sequence[Measure], folder: Path | None = None
-) -> tuple[Piece, ...]:
-    """Return the comparisons that a part of a case needs, which :func:`merged` makes one of.
+) -> tuple[ComparisonChunk, ...]:
+    """Return the comparisons that a part of a case needs, which :func:`merge_chunks` makes one of.
 
     That is one for the measures of samples, and one per size of maps for those of positions; a
     layer that is no map is one of 1 x 1 positions in a pair with a map. Without maps it is one
@@ -61,25 +62,27 @@ def pieces_of(
     when they are needed; without it they stay in memory.
     """
     if not part.maps:
-        return (Piece(part.rows, tuple(measures), part.columns),)
-    names, pieces = list(part.rows), list[Piece]()
+        return (ComparisonChunk(part.rows, tuple(measures), part.columns),)
+    names, pieces = list(part.rows), list[ComparisonChunk]()
     if of_samples := tuple(m for m in measures if m.rows_of_maps == "samples"):
         everything = frozenset((i, j) for i in range(len(names)) for j in range(len(names)))
-        pieces.append(Piece(part.rows, of_samples, counted=everything))
+        pieces.append(ComparisonChunk(part.rows, of_samples, counted=everything))
     of_positions = tuple(m for m in measures if m.rows_of_maps == "positions")
     shapes = [part.maps.get(name) for name in names]
-    for size, pairs in by_size(shapes).items() if of_positions else ():
+    for size, pairs in layer_pairs_by_map_size(shapes).items() if of_positions else ():
         rows = {
-            names[i]: _positions(part.rows[names[i]], shapes[i], size, folder)
+            names[i]: _positions_as_rows(part.rows[names[i]], shapes[i], size, folder)
             for i in sorted({i for i, _ in pairs})
         }
-        pieces.append(Piece(rows, of_positions, counted=pairs))
+        pieces.append(ComparisonChunk(rows, of_positions, counted=pairs))
     return tuple(pieces)
 
 
-def by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tuple[int, int]]]:
+def layer_pairs_by_map_size(
+    shapes: Sequence[MapShape | None],
+) -> dict[MapSize | None, frozenset[tuple[int, int]]]:
     """Return the pairs of layers by the size at which they are compared; None: both are no maps."""
-    pairs: dict[Size | None, set[tuple[int, int]]] = {}
+    pairs: dict[MapSize | None, set[tuple[int, int]]] = {}
     for i, x in enumerate(shapes):
         for j, y in enumerate(shapes):
             (_, *first), (_, *second) = x or (0, 1, 1), y or (0, 1, 1)
@@ -91,48 +94,48 @@ def by_size(shapes: Sequence[MapShape | None]) -> dict[Size | None, frozenset[tu
 # -------------------------------------------------------------------------------- rows of positions
 
 
-def _positions(
-    x: Representation, known: MapShape | None, size: Size | None, folder: Path | None
+def _positions_as_rows(
+    x: Representation, known: MapShape | None, size: MapSize | None, folder: Path | None
 ) -> Representation:
     """Return the positions of maps brought to a size as rows, all or every (rows // MOST)-th."""
     n, width = x.shape
     shape = known or (width, 1, 1)
-    if size is None or (step_of(n, size) == 1 and shape[1:] == size == (1, 1)):
+    if size is None or (position_step(n, size) == 1 and shape[1:] == size == (1, 1)):
         return x
-    named = partial(Representation, name=x.name, dtype=x.dtype, ids=_ids(x, size))
+    named = partial(Representation, name=x.name, dtype=x.dtype, ids=_position_ids(x, size))
     file = folder and folder / f"{fingerprint(x)}-{'x'.join(map(str, (*shape, *size)))}.npy"
     if file is None:
-        return named(_rows(x, shape, size))
+        return named(_resized_map_rows(x, shape, size))
     if not file.exists():
-        np.save(file, _rows(x, shape, size), allow_pickle=False)
+        np.save(file, _resized_map_rows(x, shape, size), allow_pickle=False)
     return named(file)
 
 
-def step_of(n: int, size: Size) -> int:
+def position_step(n: int, size: MapSize) -> int:
     """Return the step between the positions of n maps that are compared."""
     height, width = size
-    return max(1, n * height * width // MOST)
+    return max(1, n * height * width // MAX_COMPARED_POSITIONS)
 
 
-def _rows(x: Representation, shape: MapShape, size: Size) -> np.ndarray:
+def _resized_map_rows(x: Representation, shape: MapShape, size: MapSize) -> np.ndarray:
     """Return the rows in the precision of the data, in blocks of samples."""
     n, each, source = x.shape[0], size[0] * size[1], to_numpy(x.source)
-    chosen = np.arange(0, n * each, step_of(n, size))
+    chosen = np.arange(0, n * each, position_step(n, size))
     rows = np.empty((len(chosen), shape[0]), np.promote_types(source.dtype, np.float32))
-    for start in range(0, n, BLOCK):
-        maps = source[start : start + BLOCK].reshape(-1, *shape)
+    for start in range(0, n, N_MAPS_PER_BLOCK):
+        maps = source[start : start + N_MAPS_PER_BLOCK].reshape(-1, *shape)
         first, last = np.searchsorted(chosen, [start * each, (start + len(maps)) * each])
-        positions = positions_of_maps(maps, size)
+        positions = map_positions(maps, size)
         rows[first:last] = positions[chosen[first:last] - start * each]
     return rows
 
 
-def _ids(x: Representation, size: Size) -> list[tuple[Any, int]] | None:
+def _position_ids(x: Representation, size: MapSize) -> list[tuple[Any, int]] | None:
     """Return (id of the sample, number of the position) for each row."""
     if x.ids is None:
         return None
     n, each = x.shape[0], size[0] * size[1]
-    return [(x.ids[row // each], row % each) for row in range(0, n * each, step_of(n, size))]
+    return [(x.ids[row // each], row % each) for row in range(0, n * each, position_step(n, size))]
 
 
 @contextmanager
@@ -155,9 +158,9 @@ def scratch_folder(save: str | Path | None) -> Iterator[Path | None]:
 # ----------------------------------------------------------------------------------- one of several
 
 
-def merged(
+def merge_chunks(
     part: Part,
-    pieces: Sequence[Piece],
+    pieces: Sequence[ComparisonChunk],
     comparisons: Sequence[Comparison],
     measures: Sequence[Measure],
 ) -> Comparison:
@@ -168,9 +171,13 @@ def merged(
     """
     if not part.maps:
         return comparisons[0]
-    names, infos, about = tuple(part.rows), tuple(map(info_of, measures)), _provenance(part.rows)
-    data, _ = sides = fingerprints_of(names, names, about)
-    matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
+    names, infos, about = (
+        tuple(part.rows),
+        tuple(map(measure_info, measures)),
+        _part_provenance(part.rows),
+    )
+    data, _ = sides = fingerprints_by_name(names, names, about)
+    matrices = {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *sides) for m in infos}
     for piece, comparison in zip(pieces, comparisons, strict=True):
         pairs = sorted(piece.counted)
         share, (x, y) = len(pairs) / len(comparison.rows) ** 2, np.array(pairs).T
@@ -183,7 +190,7 @@ def merged(
         for spec, values in comparison.values.items():
             keys = [(spec, names[k], names[l]) for k, l in pairs]
             matrices[spec].put(
-                Column(
+                ScoreBatch(
                     spec,
                     matrices[spec].version,
                     tuple(data),
@@ -199,8 +206,8 @@ def merged(
     return Comparison(names, names, infos, matrices, about)
 
 
-def _provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:
+def _part_provenance(rows: Mapping[str, Representation]) -> dict[str, Any]:
     """Return the provenance of a comparison of these representations by their names."""
     layers = list(rows.values())
-    identities = {name: provenance_of([r], [])["rows"][r.name] for name, r in rows.items()}
-    return {**provenance_of(layers, []), "rows": identities, "columns": identities}
+    identities = {name: comparison_provenance([r], [])["rows"][r.name] for name, r in rows.items()}
+    return {**comparison_provenance(layers, []), "rows": identities, "columns": identities}

@@ -25,13 +25,13 @@ class Block(NamedTuple):
     expected: np.ndarray
 
 
-Blocks = tuple[Block, ...]
+ExpectedBlocks = tuple[Block, ...]
 
 
 # ------------------------------------------------------------------------------------- expectations
 
 
-def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> Blocks:
+def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> ExpectedBlocks:
     """One block of all pairs of models, which are expected to differ as much as their predictions
     do.
 
@@ -42,7 +42,7 @@ def by_prediction(expected: np.ndarray, *, both_orders: bool = False) -> Blocks:
     return (Block(rows, columns, np.asarray(expected, float)[rows, columns]),)
 
 
-def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Blocks:
+def by_group(groups: Sequence[object], *, both_orders: bool = False) -> ExpectedBlocks:
     """One block per group: pairs inside it (expected difference 0) and of a member with an outsider
     (1).
 
@@ -56,7 +56,7 @@ def by_group(groups: Sequence[object], *, both_orders: bool = False) -> Blocks:
     )
 
 
-def by_anchor(groups: Sequence[object]) -> Blocks:
+def by_anchor(groups: Sequence[object]) -> ExpectedBlocks:
     """One block per model: its pairs with the others of its group (0) and with outsiders (1),
     itself first (Eq. 7)."""
     blocks = []
@@ -67,13 +67,13 @@ def by_anchor(groups: Sequence[object]) -> Blocks:
     return tuple(blocks)
 
 
-def by_distance(layers: int) -> Blocks:
+def by_distance(layers: int) -> ExpectedBlocks:
     """One block of all pairs of layers (lower, upper), expected to differ as their positions do."""
     rows, columns = pairs_of(layers, both_orders=False)
     return (Block(rows, columns, (columns - rows).astype(float)),)
 
 
-def by_nesting(layers: int) -> Blocks:
+def by_nesting(layers: int) -> ExpectedBlocks:
     """One block per pair of layers (1) with all pairs that lie between them (0): the nested tuples
     of Eq. 8."""
     rows, columns = pairs_of(layers, both_orders=False)
@@ -85,7 +85,7 @@ def by_nesting(layers: int) -> Blocks:
     return tuple(blocks)
 
 
-def by_source(layers: int) -> Blocks:
+def by_source(layers: int) -> ExpectedBlocks:
     """One block per layer and side: its pairs with all layers above it, or below it, at their
     distances."""
     blocks = []
@@ -115,7 +115,7 @@ class BlockScore(NamedTuple):
     weight: float = 1.0
 
 
-Quality = Callable[[np.ndarray, np.ndarray], BlockScore]
+BlockQuality = Callable[[np.ndarray, np.ndarray], BlockScore]
 
 
 def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
@@ -126,7 +126,7 @@ def spearman(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     (NaN) are left out. NaN with fewer than two pairs, or when all measured or all expected
     differences are equal.
     """
-    measured, expected = _known(measured, expected)
+    measured, expected = _complete_pairs(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
         return BlockScore(np.nan)
     a, b = (ranks_of_rows(v) for v in (measured, expected))
@@ -141,7 +141,7 @@ def conformity(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     Pairs that were not measured are left out. The weight is the number of comparisons, so that the
     average over blocks is the share of all comparisons of all blocks.
     """
-    return _conformity(*_known(measured, expected), ties=True)
+    return _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
 
 
 def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
@@ -153,7 +153,7 @@ def auprc(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     pairs, not one half. Pairs that were not measured are left out; NaN if no pair of either kind
     remains.
     """
-    measured, expected = _known(measured, expected)
+    measured, expected = _complete_pairs(measured, expected)
     alike = expected == 0
     if alike.all() or not alike.any():
         return BlockScore(np.nan)
@@ -166,16 +166,18 @@ def conformity_strict(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 
     It compares largest - difference, which makes all finite differences equal when one is infinite.
     """
-    measured, expected = _known(measured, expected)
+    measured, expected = _complete_pairs(measured, expected)
     with np.errstate(invalid="ignore"):
         similarity = measured.max(initial=-np.inf) - measured
-    return BlockScore(_conformity(*_known(-similarity, expected), ties=False).value)
+    return BlockScore(
+        _conformity_with_ties(*_complete_pairs(-similarity, expected), ties=False).value
+    )
 
 
 def conformity_of_missing(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Conformity as the authors' code computes it for test 6: a comparison with a missing
     difference conforms."""
-    known = _conformity(*_known(measured, expected), ties=True)
+    known = _conformity_with_ties(*_complete_pairs(measured, expected), ties=True)
     total = int((expected[:, None] < expected[None, :]).sum())
     violations = (1 - known.value) * known.weight if known.weight else 0.0
     return BlockScore(1 - violations / total if total else np.nan, total)
@@ -194,7 +196,7 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     The same as :func:`auprc` except when all differences are negative, which turns the order round,
     or when one is infinite, which leaves no value.
     """
-    measured, expected = _known(measured, expected)
+    measured, expected = _complete_pairs(measured, expected)
     alike = expected == 0
     if alike.all() or not alike.any() or not np.isfinite(measured).all():
         return BlockScore(np.nan)
@@ -205,16 +207,16 @@ def auprc_of_ratios(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 def auprc_of_similarities(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """AUPRC as the authors' code computes it for similarities, scored as they are: none when
     one is infinite."""
-    known, _ = _known(measured, expected)
+    known, _ = _complete_pairs(measured, expected)
     return auprc(measured, expected) if np.isfinite(known).all() else BlockScore(np.nan)
 
 
-def _known(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _complete_pairs(measured: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     known = ~(np.isnan(measured) | np.isnan(expected))
     return measured[known], expected[known]
 
 
-def _conformity(measured: np.ndarray, expected: np.ndarray, ties: bool) -> BlockScore:
+def _conformity_with_ties(measured: np.ndarray, expected: np.ndarray, ties: bool) -> BlockScore:
     # In the order of expectation, every pair is compared with those of strictly larger expectation.
     smaller = expected[:, None] < expected[None, :]
     conforms = (
@@ -258,10 +260,10 @@ class Rule(NamedTuple):
     ``p_value``: from the differences, what is expected, and whether both orders of a pair count.
     """
 
-    blocks: Callable[..., Blocks]
-    quality: Quality
+    blocks: Callable[..., ExpectedBlocks]
+    quality: BlockQuality
     average: Callable[[Sequence[BlockScore]], float] = pooled
-    of_similarities: Quality | None = None
+    of_similarities: BlockQuality | None = None
     is_complete: bool = False
     rounded: Callable[[np.ndarray], np.ndarray] | None = None
     p_value: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
@@ -273,7 +275,7 @@ class Rule(NamedTuple):
         return self._replace(quality=self.of_similarities)
 
 
-def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
+def apply(rule: Rule, differences: np.ndarray, blocks: ExpectedBlocks) -> float:
     """Return the average of a quality over the blocks of a matrix of differences."""
     return rule.average([rule.quality(differences[b.rows, b.columns], b.expected) for b in blocks])
 
@@ -281,7 +283,7 @@ def apply(rule: Rule, differences: np.ndarray, blocks: Blocks) -> float:
 # ---------------------------------------------------------------- one reference against many others
 
 
-def by_reference(expected: Sequence[float], *, both_orders: bool = False) -> Blocks:
+def by_reference(expected: Sequence[float], *, both_orders: bool = False) -> ExpectedBlocks:
     """One block for a (1, n) matrix: a reference against n others, which are expected to differ
     from it so much, in the one order that it has."""
     columns = np.arange(len(expected))
@@ -295,7 +297,7 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     Pairs that were not measured (NaN) are left out. NaN with fewer than two pairs, or when all
     measured or all expected differences are equal.
     """
-    measured, expected = _known(measured, expected)
+    measured, expected = _complete_pairs(measured, expected)
     if len(measured) < 2 or np.ptp(expected) == 0 or (measured == measured[0]).all():
         return BlockScore(np.nan)
     tau = kendalltau(measured, expected).statistic
@@ -305,6 +307,8 @@ def kendall(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
 def concordance(measured: np.ndarray, expected: np.ndarray) -> BlockScore:
     """Conformity in which equal differences count half, so that a measure that tells nothing apart
     gets one half."""
-    measured, expected = _known(measured, expected)
-    with_ties, without = (_conformity(measured, expected, ties=ties) for ties in (True, False))
+    measured, expected = _complete_pairs(measured, expected)
+    with_ties, without = (
+        _conformity_with_ties(measured, expected, ties=ties) for ties in (True, False)
+    )
     return BlockScore((with_ties.value + without.value) / 2, with_ties.weight)

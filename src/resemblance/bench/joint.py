@@ -12,20 +12,35 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ..catalogue import get_measure
-from ..comparison.provenance import environment
+from ..comparison.provenance import environment_versions
 from ..sections.claims import VERDICTS
-from ..sections.headlines import OWN, RESAMPLING, TRIAL, headline, listed, size_words, without_each
+from ..sections.headlines import (
+    RESAMPLING_NOTE,
+    TRIAL_WARNING,
+    USER_MODELS_NOTE,
+    describe_run_size,
+    headline,
+    join_first_names,
+    leaders_without_each_group,
+)
 from ..sections.result import Result
-from ..sections.sections import Entry, Section, Table
-from ..sections.standing import PLACES, place_words, rank_figures, tie_words
-from ..sections.values import distinct, known
+from ..sections.sections import Section, Table, TableEntry
+from ..sections.standing import (
+    RANK_INTERVALS_NOTE,
+    format_rank_interval,
+    format_tied_measures,
+    mean_rank_figures,
+)
+from ..sections.values import distinct_labels, finite_or_none
 from ..significance import DECIMALS, Place, Places, places, ranks_of_rows, summarize
 from . import SUITES, load_result
 from .grounding import spearman
 
-CellRanks: TypeAlias = Mapping[tuple[str, str], Mapping[str, float]]  # by test, and cell of it
-STANDING, STANDING_TITLE = "standing", "All suites together"
-REPEATED = ("domains", "protocol")  # facts of a study that its section repeats
+MeasureRanksByTask: TypeAlias = Mapping[
+    tuple[str, str], Mapping[str, float]
+]  # by test, and cell of it
+COMBINED_SECTION, COMBINED_TITLE = "standing", "All suites together"
+REPEATED_FACTS = ("domains", "protocol")  # facts of a study that its section repeats
 
 
 def joint(folders: Iterable[str | Path]) -> Result:
@@ -49,29 +64,38 @@ def joint(folders: Iterable[str | Path]) -> Result:
     a result, a suite without a cell that tells measures apart, and when fewer than two measures
     take part in all.
     """
-    studies = [_read(folder) for folder in folders]
-    ranks = joint_ranks(studies)
+    studies = [_read_suite_result(folder) for folder in folders]
+    ranks = combine_rankings(studies)
     remarks = tuple(
-        f"Left out of the ranking: {words_of(study)}, which is a trial."
+        f"Left out of the ranking: {describe_study(study)}, which is a trial."
         for study in studies
         if study not in ranks.studies
     )
-    return result_of_ranks(ranks, remarks)
+    return combined_result(ranks, remarks)
 
 
-def result_of_ranks(ranks: JointRanks, remarks: tuple[str, ...] = ()) -> Result:
+def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Result:
     """Return joint ranks as a result, which a page shows; ``remarks`` come before its numbers."""
-    first = _trial_standing(ranks) if ranks.is_trial else _standing(ranks)
-    lead = headline(ranks.places, ranks.labels), without_each(ranks.places, ranks.labels)
+    first = _trial_combined_section(ranks) if ranks.is_trial else _combined_section(ranks)
+    lead = (
+        headline(ranks.places, ranks.labels),
+        leaders_without_each_group(ranks.places, ranks.labels),
+    )
     suites = "; ".join(SUITES[study.suite] for study in ranks.studies)
     return Result(
         "joint",
         "trial" if ranks.is_trial else " + ".join(study.suite for study in ranks.studies),
-        (first, _agreement(ranks), *(_of_suite(study, ranks) for study in ranks.studies)),
+        (
+            first,
+            _suite_agreement_section(ranks),
+            *(_suite_section(study, ranks) for study in ranks.studies),
+        ),
         ranks.labels,
-        provenance=environment(),
-        facts={"studies": "; ".join(map(words_of, ranks.studies))},
-        lead="" if ranks.is_trial else " ".join(filter(None, (*lead, *_disagreement(ranks)))),
+        provenance=environment_versions(),
+        facts={"studies": "; ".join(map(describe_study, ranks.studies))},
+        lead=""
+        if ranks.is_trial
+        else " ".join(filter(None, (*lead, *_suite_disagreements(ranks)))),
         remarks=remarks,
         title="One ranking of measures",
         about=(
@@ -82,7 +106,7 @@ def result_of_ranks(ranks: JointRanks, remarks: tuple[str, ...] = ()) -> Result:
     )
 
 
-def _read(folder: str | Path) -> Result:
+def _read_suite_result(folder: str | Path) -> Result:
     result = load_result(folder)
     if result.suite not in SUITES:
         raise ValueError(f"{folder} is of {result.suite!r}; known: {', '.join(SUITES)}")
@@ -92,7 +116,7 @@ def _read(folder: str | Path) -> Result:
 # ------------------------------------------------------------------------------------------ ranks
 
 
-class JointRanks(NamedTuple):
+class CombinedRanking(NamedTuple):
     """The measures that studies have in common, ranked among each other.
 
     ``is_trial``: all studies are only for trying out, or all but one. ``labels``: of the measures,
@@ -104,7 +128,7 @@ class JointRanks(NamedTuple):
     studies: tuple[Result, ...]
     is_trial: bool
     labels: Mapping[str, str]
-    cells: Mapping[str, CellRanks]
+    cells: Mapping[str, MeasureRanksByTask]
     tied: Mapping[str, int]
     places: Places
 
@@ -115,26 +139,28 @@ class JointRanks(NamedTuple):
         return float(spearman(*sides).value)
 
 
-def joint_ranks(studies: Sequence[Result]) -> JointRanks:
+def combine_rankings(studies: Sequence[Result]) -> CombinedRanking:
     """Return the ranks of the measures that all studies have, without trials unless there are too
     few other studies; ``ValueError`` when there is nothing to rank."""
-    _check(studies)
+    _check_distinct_suites(studies)
     serious = tuple(study for study in studies if not study.is_trial)
     is_trial = len(serious) < 2
     ranked = tuple(studies) if is_trial else serious
     among = set.intersection(*(set(study.labels) for study in ranked))
     ranks = {study.suite: study.ranks(among) for study in ranked}
-    cells = {suite: shared_ranks(of_suite) for suite, of_suite in ranks.items()}
+    cells = {suite: share_tied_ranks(of_suite) for suite, of_suite in ranks.items()}
     for suite in (suite for suite, of_suite in cells.items() if not of_suite):
         raise ValueError(
             f"no cell of the {suite} study tells the measures apart that all suites have in common"
         )
     tied = {suite: len(of_suite) - len(cells[suite]) for suite, of_suite in ranks.items()}
     standing = places(cells, strata={study.suite: study.models() for study in ranked})
-    return JointRanks(ranked, is_trial, _labels(ranked, among), cells, tied, standing)
+    return CombinedRanking(
+        ranked, is_trial, _shared_measure_labels(ranked, among), cells, tied, standing
+    )
 
 
-def _check(studies: Sequence[Result]) -> None:
+def _check_distinct_suites(studies: Sequence[Result]) -> None:
     suites = [study.suite for study in studies]
     if len(suites) < 2:
         raise ValueError("a joint ranking needs the studies of at least two suites")
@@ -147,7 +173,7 @@ def _check(studies: Sequence[Result]) -> None:
         )
 
 
-def shared_ranks(ranks: CellRanks) -> CellRanks:
+def share_tied_ranks(ranks: MeasureRanksByTask) -> MeasureRanksByTask:
     """Return ranks of which equal ones share their mean, so that chance is in the middle, of the
     cells that have any order."""
     cells = {}
@@ -158,12 +184,12 @@ def shared_ranks(ranks: CellRanks) -> CellRanks:
     return cells
 
 
-def _labels(studies: Sequence[Result], among: set[str]) -> dict[str, str]:
+def _shared_measure_labels(studies: Sequence[Result], among: set[str]) -> dict[str, str]:
     labels = {spec: label for s in studies for spec, label in s.labels.items() if spec in among}
-    return distinct({spec: _label(spec, label) for spec, label in labels.items()})
+    return distinct_labels({spec: _catalogue_label(spec, label) for spec, label in labels.items()})
 
 
-def _label(spec: str, label: str) -> str:
+def _catalogue_label(spec: str, label: str) -> str:
     """Return what the catalogue calls a measure, since suites differ, or what a suite calls one
     that is not in it."""
     try:
@@ -175,17 +201,22 @@ def _label(spec: str, label: str) -> str:
 # --------------------------------------------------------------------------------------- the lead
 
 
-def words_of(study: Result) -> str:
+def describe_study(study: Result) -> str:
     """Return a study in words: "stability, small: for trying out"."""
-    return f"{study.suite}, {size_words(study.suite, study.size) if study.size else OWN}"
+    return (
+        f"{study.suite}, "
+        f"{describe_run_size(study.suite, study.size) if study.size else USER_MODELS_NOTE}"
+    )
 
 
-def _disagreement(ranks: JointRanks) -> Iterator[str]:
+def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
     """Yield who leads in each suite, and which suites agree the least."""
     leaders = dict[str, str]()
     for suite, means in ranks.places.by_group.items():
         best = min(means.values())
-        leaders[suite] = listed([ranks.labels[m] for m, mean in means.items() if mean == best])
+        leaders[suite] = join_first_names(
+            [ranks.labels[m] for m, mean in means.items() if mean == best]
+        )
     if len(set(leaders.values())) == 1:
         yield "The same measure leads in every suite."
     else:
@@ -202,22 +233,22 @@ def _disagreement(ranks: JointRanks) -> Iterator[str]:
 # ------------------------------------------------------------------------------------ the standing
 
 
-def _standing(ranks: JointRanks) -> Section:
+def _combined_section(ranks: CombinedRanking) -> Section:
     places = ranks.places
     note = (
-        f"{PLACES} Behind the leader: the interval of "
+        f"{RANK_INTERVALS_NOTE} Behind the leader: the interval of "
         "the difference of mean ranks. Before the next: the share of samples in which a measure "
         "has a better mean rank than the one below, ties counting half; 50 % is no order. Columns "
         "of suites: mean rank over its cells."
     )
     records = [
-        _record(ranks, place, following)
+        _combined_record(ranks, place, following)
         for place, following in zip_longest(places.rows, places.rows[1:])
     ]
-    about = f"{_about(ranks)} {RESAMPLING}"
+    about = f"{_about_combined_ranks(ranks)} {RESAMPLING_NOTE}"
     table = Table.of(records, "places", "Where measures stand", note, is_leading=True)
     count = len(places.rows)
-    figures = rank_figures(
+    figures = mean_rank_figures(
         places,
         ranks.labels,
         [place.measure for place in places.rows],
@@ -226,29 +257,33 @@ def _standing(ranks: JointRanks) -> Section:
         is_sure=places.is_settling,
         note=f"A measure that guesses has a mean rank of {(count + 1) / 2:g}.",
     )
-    reasons = _absent(ranks)
-    return Section(STANDING, STANDING_TITLE, about, (table,), tuple(figures), reasons=reasons)
+    reasons = _measures_missing_in_a_suite(ranks)
+    return Section(
+        COMBINED_SECTION, COMBINED_TITLE, about, (table,), tuple(figures), reasons=reasons
+    )
 
 
-def _record(ranks: JointRanks, place: Place, following: Place | None) -> dict[str, Entry]:
+def _combined_record(
+    ranks: CombinedRanking, place: Place, following: Place | None
+) -> dict[str, TableEntry]:
     before, (low, high) = ranks.places.before, place.simultaneous
     return {
         "measure": ranks.labels[place.measure],
         "mean rank": place.mean,
-        "place": place_words(place),
+        "place": format_rank_interval(place),
         "behind the leader, 95 %": "tied with the leader"
         if place.is_tied
         else f"{low:.1f} to {high:.1f}",
         "before the next": f"{before[place.measure, following.measure]:.0%}" if following else None,
-        "tied with": tie_words(ranks.places, place.measure, ranks.labels),
+        "tied with": format_tied_measures(ranks.places, place.measure, ranks.labels),
         **{suite: means[place.measure] for suite, means in ranks.places.by_group.items()},
     }
 
 
-def _trial_standing(ranks: JointRanks) -> Section:
+def _trial_combined_section(ranks: CombinedRanking) -> Section:
     """Mean ranks without places, intervals or order, by the name of the measure."""
     means = ranks.places.by_group
-    records: list[dict[str, Entry]] = [
+    records: list[dict[str, TableEntry]] = [
         {
             "measure": ranks.labels[p.measure],
             "mean rank": p.mean,
@@ -258,11 +293,17 @@ def _trial_standing(ranks: JointRanks) -> Section:
     ]
     note = "By name; the ranks mean nothing."
     table = Table.of(records, "mean ranks", "Mean ranks of a trial", note, is_leading=True)
-    about = f"{TRIAL} {_about(ranks)}"
-    return Section(STANDING, STANDING_TITLE, about, (table,), reasons=_absent(ranks))
+    about = f"{TRIAL_WARNING} {_about_combined_ranks(ranks)}"
+    return Section(
+        COMBINED_SECTION,
+        COMBINED_TITLE,
+        about,
+        (table,),
+        reasons=_measures_missing_in_a_suite(ranks),
+    )
 
 
-def _about(ranks: JointRanks) -> str:
+def _about_combined_ranks(ranks: CombinedRanking) -> str:
     counts = ", ".join(f"{len(cells)} in {suite}" for suite, cells in ranks.cells.items())
     return (
         f"{len(ranks.places.rows)} measures take part in all of {len(ranks.studies)} suites and "
@@ -272,7 +313,7 @@ def _about(ranks: JointRanks) -> str:
     )
 
 
-def _absent(ranks: JointRanks) -> dict[str, str]:
+def _measures_missing_in_a_suite(ranks: CombinedRanking) -> dict[str, str]:
     labels = {s: label for study in ranks.studies for s, label in study.labels.items()}
     absent = dict[str, str]()
     for spec in (spec for spec in labels if spec not in ranks.labels):
@@ -284,10 +325,13 @@ def _absent(ranks: JointRanks) -> dict[str, str]:
 # ----------------------------------------------------------------------------- agreement and suites
 
 
-def _agreement(ranks: JointRanks) -> Section:
+def _suite_agreement_section(ranks: CombinedRanking) -> Section:
     suites = list(ranks.cells)
-    records: list[dict[str, Entry]] = [
-        {"": one, **{s: 1.0 if s == one else known(ranks.agreement(one, s)) for s in suites}}
+    records: list[dict[str, TableEntry]] = [
+        {
+            "": one,
+            **{s: 1.0 if s == one else finite_or_none(ranks.agreement(one, s)) for s in suites},
+        }
         for one in suites
     ]
     about = (
@@ -299,7 +343,7 @@ def _agreement(ranks: JointRanks) -> Section:
     return Section("agreement", "Agreement of the suites", about, (table,))
 
 
-def _of_suite(study: Result, ranks: JointRanks) -> Section:
+def _suite_section(study: Result, ranks: CombinedRanking) -> Section:
     tests: dict[str, dict[Hashable, Mapping[str, float]]] = defaultdict(dict)
     for cell, of_cell in ranks.cells[study.suite].items():
         tests[cell[0]][cell] = of_cell
@@ -309,7 +353,7 @@ def _of_suite(study: Result, ranks: JointRanks) -> Section:
     means = ranks.places.by_group[study.suite]
     measures = [p.measure for p in ranks.places.rows]
     measures.sort(key=lambda m: ranks.labels[m] if study.is_trial else means[m])
-    records: list[dict[str, Entry]] = [
+    records: list[dict[str, TableEntry]] = [
         {
             "measure": ranks.labels[m],
             "all": means[m],
@@ -319,17 +363,20 @@ def _of_suite(study: Result, ranks: JointRanks) -> Section:
     ]
     table = Table.of(records, "ranks", "Mean rank by test", "In brackets: the number of cells.")
     title = SUITES[study.suite]
-    return Section(study.suite, title, _about_suite(study, ranks), (table,), claims=study.claims)
+    return Section(
+        study.suite, title, _describe_suite_ranks(study, ranks), (table,), claims=study.claims
+    )
 
 
-def _about_suite(study: Result, ranks: JointRanks) -> str:
+def _describe_suite_ranks(study: Result, ranks: CombinedRanking) -> str:
     cells, tied = len(ranks.cells[study.suite]), ranks.tied[study.suite]
     more = f" (in {tied} more all measures are equal)" if tied else ""
-    facts = [f"{name}: {study.facts[name]}" for name in REPEATED if name in study.facts]
+    facts = [f"{name}: {study.facts[name]}" for name in REPEATED_FACTS if name in study.facts]
     counts = {v: sum(claim.verdict == v for claim in study.claims) for v in VERDICTS}
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return (
-        f"Cells: {cells}{more}. Size of the study: {'; '.join([study.size or OWN, *facts])}. "
+        f"Cells: {cells}{more}. Size of the study: "
+        f"{'; '.join([study.size or USER_MODELS_NOTE, *facts])}. "
         "Conclusions of the paper on the models and data here: "
         f"{verdicts or 'none judged'}."
     )

@@ -13,35 +13,42 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalogue import get_measures
-from ..comparison.comparison import MeasureInfo, info_of
-from ..comparison.provenance import environment
+from ..comparison.comparison import MeasureInfo, measure_info
+from ..comparison.provenance import environment_versions
 from ..contracts._measure import Measure
 from ..contracts.claims import INVARIANCES
 from ..sections.headlines import headline
 from ..sections.result import Result
-from ..sections.sections import Entry, Section, Sign, Table
-from ..sections.values import known
+from ..sections.sections import Section, Sign, Table, TableEntry
+from ..sections.values import finite_or_none
 from ..significance import stars
 from .case import Case, Score
 from .ranks import (
-    Cell,
-    Overview,
-    before_section,
+    ScoreOverview,
+    TaskKey,
+    add_scores,
+    catalogue_measure,
     distribution_section,
-    in_catalogue,
     measure_signs,
-    overview_of,
     ranking_section,
-    scored_cells,
-    with_scores,
+    summarize_scores,
+    tasks_with_rank_rules,
+    win_probability_section,
 )
 from .reliability import LEAST_RELIABILITY, is_reliable
-from .scoring import Failed, compare_cases, failure_of, failures_of, scores_of, seconds_of
-from .study import Progress
+from .scoring import (
+    FailedComparisons,
+    compare_cases,
+    failed_comparisons,
+    failure_without_count,
+    mean_comparison_seconds,
+    scores_in_case,
+)
+from .study import StageProgress
 
-UNMEASURED = "this measure was not evaluated here"
-SHORT = {"isotropic_scaling": "scaling", "invertible_linear": "linear"}
-YES, NO, UNKNOWN = "●", "·", "?"
+NOT_EVALUATED_NOTE = "this measure was not evaluated here"
+SHORT_INVARIANCE_NAMES = {"isotropic_scaling": "scaling", "invertible_linear": "linear"}
+CLAIM_YES, CLAIM_NO, CLAIM_UNKNOWN = "●", "·", "?"
 
 
 # -------------------------------------------------------------------------------------- every score
@@ -52,16 +59,16 @@ class ScoreColumn(NamedTuple):
     pointer reads, what it is in every selector, and why nobody has a score there."""
 
     test: str
-    cell: Cell
+    cell: TaskKey
     group: str
     heading: str
     hint: str = ""
     choices: Mapping[str, str] = {}
-    absence: str = UNMEASURED
+    absence: str = NOT_EVALUATED_NOTE
 
 
 def scores_section(
-    overview: Overview,
+    overview: ScoreOverview,
     columns: Sequence[ScoreColumn],
     about: str = "",
     *,
@@ -76,14 +83,14 @@ def scores_section(
     """
     scores = {(s.test, s.cell, s.measure): s for s in overview.scores}
     table = [[scores.get((of.test, of.cell, spec)) for of in columns] for spec in overview.order]
-    values = [[s and known(s.value) for s in row] for row in table]
+    values = [[s and finite_or_none(s.value) for s in row] for row in table]
     letters, signs, is_partial = dict[str, str](), list[Sign](), False
     for j, column in enumerate(columns):
         for i, row in enumerate(table):
             score, value = row[j], values[i][j]
             if value is None or score is None:
-                reason = failure_of(score) if score else column.absence
-                mark = letters.setdefault(reason, letter(len(letters)))
+                reason = failure_without_count(score) if score else column.absence
+                mark = letters.setdefault(reason, column_letter(len(letters)))
                 signs.append(Sign(i, j + 1, mark, reason))
             elif mark := stars(score.p_value) + ("†" if score.failed else ""):
                 is_partial |= bool(score.failed)
@@ -99,7 +106,7 @@ def scores_section(
         }
         # averages of equal numbers differ by rounding
         framed += [(i, j + 1) for i, v in rated.items() if v >= max(rated.values()) - 1e-9]
-    selectors = _selectors(columns)
+    selectors = _column_choices(columns)
     shown = Table(
         name,
         title,
@@ -125,21 +132,21 @@ def scores_section(
     return Section(name, title, text, (shown,), terms=terms)
 
 
-def _selectors(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
+def _column_choices(columns: Sequence[ScoreColumn]) -> dict[str, list[str]]:
     """Return what every column is in the selectors that leave a choice."""
     names = dict.fromkeys(name for of in columns for name in of.choices)
     choices = {name: [of.choices.get(name, "") for of in columns] for name in names}
     return {name: words for name, words in choices.items() if len({*words} - {""}) > 1}
 
 
-def letter(position: int) -> str:
+def column_letter(position: int) -> str:
     """Return a, b, ..., z, aa, ab, ..."""
-    before = letter(position // 26 - 1) if position >= 26 else ""
+    before = column_letter(position // 26 - 1) if position >= 26 else ""
     return before + "abcdefghijklmnopqrstuvwxyz"[position % 26]
 
 
 def data_table(
-    overview: Overview, name: str, scores: Iterable[Score], words: Sequence[str]
+    overview: ScoreOverview, name: str, scores: Iterable[Score], words: Sequence[str]
 ) -> Table:
     """Return all numbers of some scores, with p-values and the pairs that they rest on; ``words``:
     what those of a cell are."""
@@ -149,7 +156,7 @@ def data_table(
             **dict(zip(words, s.cell, strict=True)),
             "measure": s.measure,
             "label": s.label,
-            "value": known(s.value),
+            "value": finite_or_none(s.value),
             "p_value": s.p_value,
             "pairs": s.pairs,
             "failed": s.failed,
@@ -165,7 +172,7 @@ def data_table(
 # ------------------------------------------------------------------------ times, failures, measures
 
 
-def times_section(overview: Overview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
+def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, float]]) -> Section:
     """Return the milliseconds that a comparison takes under every measure, the fastest first;
     ``seconds``: by group, then by measure."""
     spent = {
@@ -185,7 +192,7 @@ def times_section(overview: Overview, seconds: Mapping[str, Mapping[str, float]]
         "times",
         "Mean milliseconds of one comparison",
         "The shade is logarithmic.",
-        shade=lambda entry: log_shade(entry, *ends) if isinstance(entry, float) else None,
+        shade=lambda entry: log_scale_fraction(entry, *ends) if isinstance(entry, float) else None,
         signs=measure_signs(overview, order),
     )
     about = (
@@ -195,7 +202,7 @@ def times_section(overview: Overview, seconds: Mapping[str, Mapping[str, float]]
     return Section("times", "Run times", about, (table,))
 
 
-def log_shade(value: float, least: float, most: float) -> float:
+def log_scale_fraction(value: float, least: float, most: float) -> float:
     """Return where a positive number lies between two others on a logarithmic scale, 0 to 1."""
     if value <= 0 or most <= least:
         return 0.0
@@ -203,19 +210,19 @@ def log_shade(value: float, least: float, most: float) -> float:
 
 
 def failures_section(
-    names: Mapping[str, str], failed: Iterable[Failed], reasons: Mapping[str, str] = {}
+    names: Mapping[str, str], failed: Iterable[FailedComparisons], reasons: Mapping[str, str] = {}
 ) -> Section:
     """Return the failed comparisons by measure and reason, the most frequent first; ``reasons``:
     why measures were left out, by name."""
-    by_reason: dict[tuple[str, str], list[Failed]] = defaultdict(list)
+    by_reason: dict[tuple[str, str], list[FailedComparisons]] = defaultdict(list)
     for of in failed:
         by_reason[names.get(of.measure, of.measure), of.reason].append(of)
     counts = sorted(
-        (-sum(of.comparisons for of in some), name, reason, _where(some))
+        (-sum(of.comparisons for of in some), name, reason, _failed_tests_text(some))
         for (name, reason), some in by_reason.items()
     )
     heads = ("comparisons", "measure", "most frequent reason", "where")
-    rows: list[dict[str, Entry]] = [
+    rows: list[dict[str, TableEntry]] = [
         dict(zip(heads, (-float(count), *words))) for count, *words in counts
     ]
     about = (
@@ -232,7 +239,7 @@ def failures_section(
     return Section("failures", "Failures", about, tables, reasons=reasons)
 
 
-def _where(failed: Iterable[Failed]) -> str:
+def _failed_tests_text(failed: Iterable[FailedComparisons]) -> str:
     tests: dict[str, list[str]] = defaultdict(list)
     for of in failed:
         tests[of.models].append(of.test)
@@ -243,31 +250,39 @@ def _where(failed: Iterable[Failed]) -> str:
     return "; ".join(parts)
 
 
-def measures_section(overview: Overview) -> Section:
+def measures_section(overview: ScoreOverview) -> Section:
     """Return what every measure claims, in the order in which the measures were given."""
     table = Table.of(
-        [_claims(overview.names[info.spec], info) for info in overview.measures],
+        [_claims_record(overview.names[info.spec], info) for info in overview.measures],
         "claims",
         "What the measures claim",
         signs=measure_signs(overview, [info.spec for info in overview.measures]),
         hints={
-            **{SHORT.get(i, i): f"unchanged by: {i.replace('_', ' ')}" for i in INVARIANCES},
+            **{
+                SHORT_INVARIANCE_NAMES.get(i, i): f"unchanged by: {i.replace('_', ' ')}"
+                for i in INVARIANCES
+            },
             "samples": "the fewest samples that it takes",
         },
     )
     about = (
-        f"{YES} what a measure claims: it is symmetric, a metric, or does not change when one side "
-        f"is transformed. {UNKNOWN}: a measure that is not in the catalogue shows what the result "
+        f"{CLAIM_YES} what a measure claims: it is symmetric, a metric, or does not change when "
+        "one side "
+        f"is transformed. {CLAIM_UNKNOWN}: a measure that is not in the catalogue shows what the "
+        "result "
         "knows of it."
     )
     return Section("measures", "What the measures claim", about, (table,))
 
 
-def _claims(name: str, info: MeasureInfo) -> dict[str, Entry]:
-    measure = in_catalogue(info)
+def _claims_record(name: str, info: MeasureInfo) -> dict[str, TableEntry]:
+    measure = catalogue_measure(info)
     low, high = (f"{end:g}".replace("-", "−").replace("inf", "∞") for end in info.range)
     claimed = {
-        SHORT.get(i, i): _tick(i in measure.invariant_to if measure else None) for i in INVARIANCES
+        SHORT_INVARIANCE_NAMES.get(i, i): _claim_mark(
+            i in measure.invariant_to if measure else None
+        )
+        for i in INVARIANCES
     }
     return {
         "measure": name,
@@ -275,18 +290,20 @@ def _claims(name: str, info: MeasureInfo) -> dict[str, Entry]:
         "family": info.family.replace("_", " "),
         "more similar is": "larger" if info.larger_is_more_similar else "smaller",
         "range": f"{low} to {high}",
-        "symmetric": _tick(info.symmetric),
-        "metric": _tick(measure.metric if measure else None),
+        "symmetric": _claim_mark(info.symmetric),
+        "metric": _claim_mark(measure.metric if measure else None),
         **claimed,
-        "samples": f"≥ {measure.min_samples}" if measure else UNKNOWN,
+        "samples": f"≥ {measure.min_samples}" if measure else CLAIM_UNKNOWN,
     }
 
 
-def _tick(claim: bool | None) -> str:
-    return UNKNOWN if claim is None else YES if claim else NO
+def _claim_mark(claim: bool | None) -> str:
+    return CLAIM_UNKNOWN if claim is None else CLAIM_YES if claim else CLAIM_NO
 
 
-def inputs_section(representations: Mapping[str, Mapping[str, object]], about: str) -> Section:
+def compared_inputs_section(
+    representations: Mapping[str, Mapping[str, object]], about: str
+) -> Section:
     """Return the representations that were compared and their fingerprints."""
     keys = ("n_samples", "n_features", "dtype", "computed_in", "fingerprint")
     heads = ("representation", "samples", "features", "type", "computed in", "fingerprint")
@@ -298,7 +315,7 @@ def inputs_section(representations: Mapping[str, Mapping[str, object]], about: s
     return Section("inputs", "What was compared", about, (table,))
 
 
-def _number_or_text(value: object) -> Entry:
+def _number_or_text(value: object) -> TableEntry:
     return float(value) if isinstance(value, int | float) else str(value)
 
 
@@ -330,7 +347,7 @@ def result_of_cases(
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> Result:
     """Score measures by the cases of a suite of one's own, and return the result, which
     :func:`resemblance.report.write_page` shows: where the measures rank, every score, times and
@@ -342,21 +359,22 @@ def result_of_cases(
     tested = get_measures(measures)
     options = {"save": save, "executor": executor, "memory": memory, "progress": progress}
     compared = compare_cases(cases, tested, **options)  # type: ignore[arg-type]
-    scores = [row for case in cases for row in scores_of(case, compared)]
-    infos = [info_of(m) for m in tested]
-    ranked = scored_cells(cases, scores)
-    overview = overview_of(title, scores, infos, ranked, tested, is_trial=False)
+    scores = [row for case in cases for row in scores_in_case(case, compared)]
+    infos = [measure_info(m) for m in tested]
+    ranked = tasks_with_rank_rules(cases, scores)
+    overview = summarize_scores(title, scores, infos, ranked, tested, is_trial=False)
     tests = dict.fromkeys(case.test for case in cases)
     groups = {test: lambda cell, test=test: cell[0] == test for test in tests}
     columns = [ScoreColumn(case.test, case.cell, case.test, "/".join(case.cell)) for case in cases]
     sections = [
         ranking_section(overview, groups),
         distribution_section(overview, groups),
-        with_scores(scores_section(overview, columns), ranked, 0),
-        before_section(overview),
-        times_section(overview, seconds_of(cases, compared, lambda case: case.test)),
+        add_scores(scores_section(overview, columns), ranked, 0),
+        win_probability_section(overview),
+        times_section(overview, mean_comparison_seconds(cases, compared, lambda case: case.test)),
         failures_section(
-            overview.names, failures_of(cases, compared, lambda case: (case.test, case.models))
+            overview.names,
+            failed_comparisons(cases, compared, lambda case: (case.test, case.models)),
         ),
         measures_section(overview),
     ]
@@ -366,7 +384,7 @@ def result_of_cases(
         "",
         tuple(section for section in sections if section is not None),
         overview.names,
-        provenance=environment(),
+        provenance=environment_versions(),
         lead=headline(overview.places, overview.names),
         remarks=(noise,) if noise else (),
         title=title,

@@ -18,32 +18,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.json_files import DAMAGED, check_types, read_document
+from ..base.json_files import DAMAGED_FILE_ERRORS, check_types, read_document
 from ..base.rng import generator
 from ..catalogue import get_measures
 from ..contracts._measure import Measure
-from ..models.model_folder import TRAITS
+from ..models.model_folder import TRAITS_FILE
 from ..models.recipe import Recipe
 from ..sections.result import Result
 from . import SUITES
-from .case import Case, cell_name
+from .case import Case, task_name
 from .packs import Manifest, Pack, write_pack
-from .packs.archive import SUFFIX
+from .packs.archive import PACK_SUFFIX
 from .reliability import RELIABILITY
 from .scoring import score
-from .study import Progress, purpose
+from .study import StageProgress, purpose
 from .study_models import model_folder
 
-Layers = Mapping[str, list[str]]  # by pooling, in the order of the network
-MODELS = "models"  # the folder of a pack with the models, as `read_subjects` reads them
-FEWEST = 20
+LayersByPooling = Mapping[str, list[str]]  # by pooling, in the order of the network
+PACK_MODELS_FOLDER = "models"  # the folder of a pack with the models, as `read_subjects` reads them
+MIN_PACK_SAMPLES = 20
 
 
 # What determines the cells of a pack: a cell is there if one of these has a value in it.
-WITNESSES = ("cka", "procrustes", "jaccard", "rsa")
+TASK_CHECK_MEASURES = ("cka", "procrustes", "jaccard", "rsa")
 
 
-class Pinned(NamedTuple):
+class FrozenFeatures(NamedTuple):
     """The content of a pack for its suite: a folder, what the suite noted of it, the name by which
     a study remembers it, and the SHA-256 of its manifest. ``with_intervals``: whether a run on it
     also computes what scores do not depend on, the intervals and p-values of single experiments."""
@@ -82,7 +82,7 @@ class Reduction(NamedTuple):
         return chosen
 
 
-class PinnedCell(NamedTuple):
+class PackTask(NamedTuple):
     """A cell in which a pack ranks measures: its test, its name, how many parts it has, and the
     models that it shares with others of its name."""
 
@@ -110,15 +110,17 @@ def build_pack(
     Raises ``ValueError`` for a folder that is no finished study of trained models.
     """
     known = purpose(study)
-    if samples is not None and samples < FEWEST:
-        raise ValueError(f"a pack needs at least {FEWEST} samples of every model; got {samples}")
+    if samples is not None and samples < MIN_PACK_SAMPLES:
+        raise ValueError(
+            f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {samples}"
+        )
     reduction = Reduction(samples, half)
     with tempfile.TemporaryDirectory() as temporary:
         content = Path(temporary) / "content"
         content.mkdir()
-        facts = _module(known.suite).pin(Path(study), content, reduction)
-        pinned = Pinned(content, facts, "pack", with_intervals=False)
-        facts["cells"] = [list(cell) for cell in cells_with_scores(known.suite, pinned)]
+        facts = _suite_module(known.suite).pin(Path(study), content, reduction)
+        pinned = FrozenFeatures(content, facts, "pack", with_intervals=False)
+        facts["cells"] = [list(cell) for cell in tasks_with_scores(known.suite, pinned)]
         facts["reduction"] = {k: v for k, v in reduction._asdict().items() if v}
         manifest = write_pack(
             content,
@@ -126,15 +128,15 @@ def build_pack(
             name=name or f"{known.suite}-{known.size}",
             version=version,
             suite=known.suite,
-            about=_about(known.suite, known.size, facts.pop("content", ""), reduction),
+            about=_describe_pack(known.suite, known.size, facts.pop("content", ""), reduction),
             facts=facts,
         )
     place = Path(target)
-    is_archive = place.name.endswith(SUFFIX)
-    return place if is_archive else place / f"{manifest.identity}{SUFFIX}", manifest
+    is_archive = place.name.endswith(PACK_SUFFIX)
+    return place if is_archive else place / f"{manifest.identity}{PACK_SUFFIX}", manifest
 
 
-def _about(suite: str, size: str, content: str, reduction: Reduction) -> str:
+def _describe_pack(suite: str, size: str, content: str, reduction: Reduction) -> str:
     fewer = f"{reduction.samples} samples of each model" if reduction.samples else ""
     precision = "half precision" if reduction.half else ""
     parts = [SUITES[suite], f"size {size}", content or fewer, precision]
@@ -148,7 +150,7 @@ def run_pack(
     measures: Iterable[str | Measure] | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
     with_intervals: bool = True,
 ) -> Result:
     """Run measures on a pack with the suite that it is of, or continue such a run in a folder.
@@ -164,16 +166,16 @@ def run_pack(
     pinned = pack_content(pack, with_intervals)
     place = None if folder is None else Path(folder)
     options = {"executor": executor, "memory": memory, "progress": progress}
-    result: Result = _module(pack.manifest.suite).run_pinned(pinned, tested, place, **options)
+    result: Result = _suite_module(pack.manifest.suite).run_pinned(pinned, tested, place, **options)
     return result
 
 
-def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
+def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
     """Return the cells in which a pack ranks measures; ``ValueError`` for one without them."""
     try:
-        cells = tuple(PinnedCell(*cell) for cell in pack.manifest.facts["cells"])
-        check_types(cells, tuple[PinnedCell, ...])
-    except DAMAGED as error:
+        cells = tuple(PackTask(*cell) for cell in pack.manifest.facts["cells"])
+        check_types(cells, tuple[PackTask, ...])
+    except DAMAGED_FILE_ERRORS as error:
         raise ValueError(
             f"{pack.manifest.identity} does not name the cells in which it ranks measures: build "
             "it with resemblance pack build"
@@ -181,42 +183,42 @@ def pinned_cells(pack: Pack) -> tuple[PinnedCell, ...]:
     return cells
 
 
-def pack_content(pack: Pack, with_intervals: bool = True) -> Pinned:
+def pack_content(pack: Pack, with_intervals: bool = True) -> FrozenFeatures:
     """Return the content of a pack for its suite."""
     about = pack.manifest
-    return Pinned(pack.folder, about.facts, about.identity, about.sha256, with_intervals)
+    return FrozenFeatures(pack.folder, about.facts, about.identity, about.sha256, with_intervals)
 
 
 def pack_cases(pack: Pack) -> list[Case]:
     """Return what the measures are ranked by on a pack."""
-    cases: list[Case] = _module(pack.manifest.suite).cases_of(pack_content(pack))
+    cases: list[Case] = _suite_module(pack.manifest.suite).cases_of(pack_content(pack))
     return cases
 
 
-def _module(suite: str) -> Any:
+def _suite_module(suite: str) -> Any:
     if suite not in SUITES:
         raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
     return importlib.import_module(f"{__package__}.{suite}.suite")
 
 
-def cells_with_scores(suite: str, pinned: Pinned) -> Iterator[PinnedCell]:
+def tasks_with_scores(suite: str, pinned: FrozenFeatures) -> Iterator[PackTask]:
     """Yield the cells of a pack in which one of a few usual measures has a score."""
-    cases = _module(suite).cases_of(pinned)
+    cases = _suite_module(suite).cases_of(pinned)
     scored = {
         (row.test, row.cell)
-        for row in score(cases, get_measures(WITNESSES))
+        for row in score(cases, get_measures(TASK_CHECK_MEASURES))
         if not np.isnan(row.value)
     }
     for case in cases:
         if (case.test, case.cell) in scored:
             parts = len(case.parts) if case.is_by_part and len(case.parts) > 1 else 0
-            yield PinnedCell(case.test, cell_name(case.cell), parts, case.models)
+            yield PackTask(case.test, task_name(case.cell), parts, case.models)
 
 
 # ------------------------------------------------------------------------- copies of trained models
 
 
-def remembered(
+def pack_facts(
     size: str, plan: Iterable[Recipe], reliabilities: Mapping[str, float | None]
 ) -> dict[str, Any]:
     """Return what a pack must remember of trained models; ``reliabilities``: by cell, None where
@@ -228,17 +230,17 @@ def remembered(
     }
 
 
-def all_layers_of(traits: Mapping[str, Any]) -> Layers:
+def layers_by_pooling(traits: Mapping[str, Any]) -> LayersByPooling:
     """Return all layers of a model, by pooling."""
     return dict(traits["layers"])
 
 
-def pin_model(
+def copy_model_to_pack(
     study: Path,
     recipe: Recipe,
     pack: Path,
     reduction: Reduction,
-    layers_of: Callable[[Mapping[str, Any]], Layers] = all_layers_of,
+    layers_of: Callable[[Mapping[str, Any]], LayersByPooling] = layers_by_pooling,
     **more: Any,
 ) -> None:
     """Copy a trained model into a pack, without weights and records.
@@ -248,12 +250,12 @@ def pin_model(
 
     Raises ``ValueError`` for a model that the study does not have.
     """
-    source, target = model_folder(study, recipe), pack / MODELS / recipe.name
-    if not (source / TRAITS).exists():
+    source, target = model_folder(study, recipe), pack / PACK_MODELS_FOLDER / recipe.name
+    if not (source / TRAITS_FILE).exists():
         raise ValueError(
             f"{study} lacks the model {recipe.name}: finish the study before packing it"
         )
-    traits = read_document(source / TRAITS, dict, "an object of traits")
+    traits = read_document(source / TRAITS_FILE, dict, "an object of traits")
     layers = layers_of(traits)
     target.mkdir(parents=True)
     names = [f"{pooling}.{layer}" for pooling, of in layers.items() for layer in of]
@@ -262,4 +264,4 @@ def pin_model(
         np.save(target / f"{name}.npy", reduction.array(values, recipe.dataset))
     traits.pop("files", None)
     text = json.dumps({**traits, **more, "layers": layers}, indent=1)
-    (target / TRAITS).write_text(text + "\n", encoding="utf-8")
+    (target / TRAITS_FILE).write_text(text + "\n", encoding="utf-8")

@@ -7,21 +7,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.rng import generator
-from .synthetic import check_sizes
+from .synthetic import check_minimum_sizes
 
-RINGS = 5
-BLOCKS, BLOCK = 60, 5  # the clusters are made of 60 blocks of 5 points
-GAP = 1.1  # between the centres of the two uniform spots before one of them moves
+N_RINGS = 5
+N_CLUSTER_BLOCKS, POINTS_PER_CLUSTER_BLOCK = 60, 5  # the clusters are made of 60 blocks of 5 points
+CUBE_DISTANCE = 1.1  # between the centres of the two uniform spots before one of them moves
 
 
-class Pair(NamedTuple):
+class CloudPair(NamedTuple):
     """Two clouds with the same samples in the same order."""
 
     first: np.ndarray
     second: np.ndarray
 
 
-class Spots(NamedTuple):
+class SpotClouds(NamedTuple):
     """A Gaussian spot, the same spot with noise, and an independent one."""
 
     reference: np.ndarray
@@ -29,7 +29,7 @@ class Spots(NamedTuple):
     lost: np.ndarray
 
 
-def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
+def swiss_roll_s_curve(r: float, *, n: int = 1000) -> CloudPair:
     r"""Return a Swiss roll and an S-curve along the same line, both (n, 2).
 
     .. math:: \big(z \cos z,\; z \sin z\big),\; z = \tfrac{3 \pi}{2} (1 + 2 t) \qquad
@@ -43,12 +43,12 @@ def swiss_roll_s_curve(r: float, *, n: int = 1000) -> Pair:
 
     Reference: Islam et al. 2025, Section 5.1; in two dimensions, as there.
     """
-    check_sizes(n=(n, 2))
+    check_minimum_sizes(n=(n, 2))
     if not 0 <= r <= 1:
         raise ValueError(f"r must lie between 0 and 1; got {r!r}")
     t = np.linspace(0, 1, n)
     roll, curve = 1.5 * np.pi * (1 + 2 * t), 3 * np.pi * (t - r)
-    return Pair(
+    return CloudPair(
         np.stack([roll * np.cos(roll), roll * np.sin(roll)], axis=1),
         np.stack([np.sin(curve), np.sign(curve) * (np.cos(curve) - 1)], axis=1),
     )
@@ -65,9 +65,9 @@ def rings(large: int, *, points: int = 100) -> np.ndarray:
 
     Reference: Barannikov et al. 2022, Section 4.1 (without noise); Islam et al. 2025, Section 5.2.
     """
-    if not isinstance(large, int | np.integer) or not 1 <= large <= RINGS:
-        raise ValueError(f"large must be a whole number from 1 to {RINGS}; got {large!r}")
-    check_sizes(points=(points, 2))
+    if not isinstance(large, int | np.integer) or not 1 <= large <= N_RINGS:
+        raise ValueError(f"large must be a whole number from 1 to {N_RINGS}; got {large!r}")
+    check_minimum_sizes(points=(points, 2))
     angle = 2 * np.pi * np.arange(points) / points
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return np.concatenate([radius * circle for radius in ring_radii(large)])
@@ -75,7 +75,7 @@ def rings(large: int, *, points: int = 100) -> np.ndarray:
 
 def ring_radii(large: int) -> tuple[float, ...]:
     """Return the radii of five rings: 1 for the first ``large``, the others outside and inside."""
-    return (1.0,) * large + (1.25, 0.75, 1.5, 0.5)[: RINGS - large]
+    return (1.0,) * large + (1.25, 0.75, 1.5, 0.5)[: N_RINGS - large]
 
 
 def clusters(count: int, *, seed: int = 7) -> np.ndarray:
@@ -92,15 +92,26 @@ def clusters(count: int, *, seed: int = 7) -> np.ndarray:
 
     Reference: Barannikov et al. 2022, Section 4.1; Islam et al. 2025, Appendix.
     """
-    if not isinstance(count, int | np.integer) or not 1 <= count <= BLOCKS:
-        raise ValueError(f"count must be a whole number from 1 to {BLOCKS}; got {count!r}")
-    points = np.asarray(np.random.RandomState(seed).standard_normal((BLOCKS * BLOCK, 2)))
-    angle = 2 * np.pi * (np.repeat(np.arange(BLOCKS), BLOCK) % count) / count
+    if not isinstance(count, int | np.integer) or not 1 <= count <= N_CLUSTER_BLOCKS:
+        raise ValueError(
+            f"count must be a whole number from 1 to {N_CLUSTER_BLOCKS}; got {count!r}"
+        )
+    points = np.asarray(
+        np.random.RandomState(seed).standard_normal(
+            (N_CLUSTER_BLOCKS * POINTS_PER_CLUSTER_BLOCK, 2)
+        )
+    )
+    angle = (
+        2
+        * np.pi
+        * (np.repeat(np.arange(N_CLUSTER_BLOCKS), POINTS_PER_CLUSTER_BLOCK) % count)
+        / count
+    )
     centres = 10.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return points if count == 1 else np.add(points, centres)
 
 
-def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spots:
+def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> SpotClouds:
     """Return a standard normal cloud, the same with noise, and an independent one, all (n, d).
 
     The perturbed spot is the reference plus ``noise`` times another cloud, so that their similarity
@@ -111,7 +122,7 @@ def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spot
 
     Reference: Islam et al. 2025, Section 5.3. The authors' seeds are not known.
     """
-    check_sizes(n=(n, 2), d=(d, 1))
+    check_minimum_sizes(n=(n, 2), d=(d, 1))
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0; got {noise!r}")
 
@@ -119,7 +130,7 @@ def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> Spot
         return generator(seed, "gaussian_spots", part, n, d).standard_normal((n, d))
 
     reference = normal("spot")
-    return Spots(reference, reference + noise * normal("noise"), normal("lost"))
+    return SpotClouds(reference, reference + noise * normal("noise"), normal("lost"))
 
 
 def uniform_spots(n: int, d: int, t: float, *, seed: int = 0) -> np.ndarray:
@@ -132,9 +143,9 @@ def uniform_spots(n: int, d: int, t: float, *, seed: int = 0) -> np.ndarray:
 
     Reference: Islam et al. 2025, Section 5.3 (n = 2500). The authors' seeds are not known.
     """
-    check_sizes(n=(n, 2), d=(d, 1))
+    check_minimum_sizes(n=(n, 2), d=(d, 1))
     if not 0 <= t < np.inf:
         raise ValueError(f"t must be a number from 0; got {t!r}")
     points = generator(seed, "uniform_spots", n, d).uniform(-0.5, 0.5, (2 * n, d))
-    points[n:, 0] += GAP + t
+    points[n:, 0] += CUBE_DISTANCE + t
     return points

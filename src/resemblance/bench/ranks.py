@@ -11,21 +11,25 @@ from ..catalogue import get_measure
 from ..comparison.comparison import MeasureInfo
 from ..contracts._measure import Measure
 from ..sections.figures import Box, Boxes, HeatMap
-from ..sections.headlines import RESAMPLING
-from ..sections.ranks import Scores, rank_cell
-from ..sections.sections import Entry, RankRule, Section, Sign, Table
-from ..sections.standing import rank_figures, tie_words
-from ..sections.values import distinct, known
+from ..sections.headlines import RESAMPLING_NOTE
+from ..sections.ranks import ScoresByMeasure, rank_measures_of_task
+from ..sections.sections import RankRule, Section, Sign, Table, TableEntry
+from ..sections.standing import format_tied_measures, mean_rank_figures
+from ..sections.values import distinct_labels, finite_or_none
 from ..significance import Place, Places, Ranking, duels, places, summarize
-from .case import Case, Score, cell_name
+from .case import Case, Score, task_name
 from .reliability import is_reliable
 
-Cell = tuple[str, ...]  # the test, and the words of a case
-Groups = Mapping[str, Callable[[Cell], bool]]  # of cells, such as those of a domain of models
-RankedCells = Mapping[Cell, tuple[Scores, RankRule]]  # scores, and how they are ranked
+TaskKey = tuple[str, ...]  # the test, and the words of a case
+TaskFilters = Mapping[
+    str, Callable[[TaskKey], bool]
+]  # of cells, such as those of a domain of models
+ScoresAndRulesByTask = Mapping[
+    TaskKey, tuple[ScoresByMeasure, RankRule]
+]  # scores, and how they are ranked
 
 
-class Overview(NamedTuple):
+class ScoreOverview(NamedTuple):
     """The scores of a run, with what follows from their ranks.
 
     ``cells``: those with scores. ``names``: by specification, what a measure is
@@ -37,8 +41,8 @@ class Overview(NamedTuple):
 
     scores: tuple[Score, ...]
     measures: tuple[MeasureInfo, ...]
-    cells: RankedCells
-    ranks: Mapping[Cell, Mapping[str, float]]
+    cells: ScoresAndRulesByTask
+    ranks: Mapping[TaskKey, Mapping[str, float]]
     places: Places
     names: Mapping[str, str]
     order: tuple[str, ...]
@@ -53,25 +57,26 @@ class Overview(NamedTuple):
         return float(max([*ranks, len(self.names), 2]))
 
 
-def overview_of(
+def summarize_scores(
     suite: str,
     scores: Iterable[Score],
     measures: Iterable[MeasureInfo],
-    cells: RankedCells,
+    cells: ScoresAndRulesByTask,
     usual: Iterable[Measure],
     *,
     is_trial: bool,
-) -> Overview:
-    """Return what pages show of the scores of a suite; ``cells``: see :func:`scored_cells`."""
+) -> ScoreOverview:
+    """Return what pages show of the scores of a suite; ``cells``: see
+    :func:`tasks_with_rank_rules`."""
     infos = tuple(measures)
-    names = distinct({m.spec: m.label for m in infos})
-    by_cell = {cell: rank_cell(*ranked) for cell, ranked in cells.items()}
+    names = distinct_labels({m.spec: m.label for m in infos})
+    by_cell = {cell: rank_measures_of_task(*ranked) for cell, ranked in cells.items()}
     ranks = {cell: of_measures for cell, of_measures in by_cell.items() if of_measures}
     standing = places({suite: ranks}, strata={suite: {c: cells[c][1].models for c in ranks}})
     ranked = [p.measure for p in standing.rows]
     if is_trial:
         ranked = [spec for spec in names if spec in set(ranked)]
-    return Overview(
+    return ScoreOverview(
         tuple(scores),
         infos,
         cells,
@@ -85,16 +90,16 @@ def overview_of(
     )
 
 
-def scored_cells(cases: Iterable[Case], scores: Iterable[Score]) -> RankedCells:
+def tasks_with_rank_rules(cases: Iterable[Case], scores: Iterable[Score]) -> ScoresAndRulesByTask:
     """Return the cells of cases that have scores, by test and words."""
-    by_cell: dict[Cell, list[Score]] = defaultdict(list)
+    by_cell: dict[TaskKey, list[Score]] = defaultdict(list)
     for score in scores:
         by_cell[score.key].append(score)
-    cells = dict[Cell, tuple[Scores, RankRule]]()
+    cells = dict[TaskKey, tuple[ScoresByMeasure, RankRule]]()
     for case in cases:
         if some := by_cell[case.key]:
             rule = rank_rule(some, case.test, case.models, is_by_part=case.is_by_part)
-            cells[case.key] = {s.measure: known(s.value) for s in some}, rule
+            cells[case.key] = {s.measure: finite_or_none(s.value) for s in some}, rule
     return cells
 
 
@@ -115,7 +120,7 @@ def rank_rule(
     """
     count = max(len(s.parts) for s in scores) if is_by_part else 1
     parts = tuple(
-        {s.measure: known(s.parts[i]) if i < len(s.parts) else None for s in scores}
+        {s.measure: finite_or_none(s.parts[i]) if i < len(s.parts) else None for s in scores}
         for i in range(count if count > 1 else 0)  # the score of a single part is that of the cell
     )
     incomplete = tuple(s.measure for s in scores if s.failed)
@@ -123,16 +128,16 @@ def rank_rule(
     return RankRule(parts, incomplete, failures, is_shared, test, models, is_ranked)
 
 
-def with_scores(section: Section, cells: RankedCells, words: int = 1) -> Section:
+def add_scores(section: Section, cells: ScoresAndRulesByTask, words: int = 1) -> Section:
     """Return a section with the scores of cells, and the rules by which these are ranked; the first
     ``words`` of a cell, such as its test, are not part of its name."""
     return section._replace(
-        scores={cell_name(cell[words:]): scores for cell, (scores, _) in cells.items()},
-        rules={cell_name(cell[words:]): rule for cell, (_, rule) in cells.items()},
+        scores={task_name(cell[words:]): scores for cell, (scores, _) in cells.items()},
+        rules={task_name(cell[words:]): rule for cell, (_, rule) in cells.items()},
     )
 
 
-def in_catalogue(info: MeasureInfo) -> Measure | None:
+def catalogue_measure(info: MeasureInfo) -> Measure | None:
     """Return the measure of the catalogue that a result is of; None for one of a user."""
     try:
         measure = get_measure(info.spec)
@@ -141,12 +146,12 @@ def in_catalogue(info: MeasureInfo) -> Measure | None:
     return measure if (measure.label, measure.version) == (info.label, info.version) else None
 
 
-def measure_signs(overview: Overview, order: Iterable[str]) -> tuple[Sign, ...]:
+def measure_signs(overview: ScoreOverview, order: Iterable[str]) -> tuple[Sign, ...]:
     """Return the note at the name of every measure in the first column of a table: what it is
     called in full, and whether it is not one of the suite."""
     infos, signs = {m.spec: m for m in overview.measures}, list[Sign]()
     for row, info in enumerate(infos[spec] for spec in order):
-        measure, mark = in_catalogue(info), ""
+        measure, mark = catalogue_measure(info), ""
         note = f": {measure.summary.replace('``', '')}" if measure else ""
         if (info.spec, info.label) not in overview.usual:
             mark, note = "added", ": not one of the benchmark's measures"
@@ -158,13 +163,13 @@ def measure_signs(overview: Overview, order: Iterable[str]) -> tuple[Sign, ...]:
 
 
 def ranking_section(
-    overview: Overview, groups: Groups, about: str = "", *, kind: str = "group"
+    overview: ScoreOverview, groups: TaskFilters, about: str = "", *, kind: str = "group"
 ) -> Section:
     """Return the overall ranking, with intervals where they mean something, and the mean ranks in
     every group of cells; ``about``: what a cell is; ``kind``: what the groups are."""
     ranked = {place.measure for place in overview.places.rows}
     order = [spec for spec in overview.order if spec in ranked]
-    figures = rank_figures(
+    figures = mean_rank_figures(
         overview.places,
         overview.names,
         order,
@@ -177,27 +182,27 @@ def ranking_section(
         text = (
             "Mean rank over all cells, and the 95 % interval of how far a measure is behind the "
             "leader. Measures that cannot be told from the leader are shaded. "
-            f"{RESAMPLING}"
+            f"{RESAMPLING_NOTE}"
         )
     table = _ranking_table(overview, groups, kind)
     return Section("ranking", "Overall ranking", text, (table,), (*figures,) if order else ())
 
 
-def _ranking_table(overview: Overview, groups: Groups, kind: str) -> Table:
-    overall = {r.measure: r for r in _ranking(overview)}
+def _ranking_table(overview: ScoreOverview, groups: TaskFilters, kind: str) -> Table:
+    overall = {r.measure: r for r in _rankings(overview)}
     means = {
-        name: {r.measure: r.mean for r in _ranking(overview, is_in)}
+        name: {r.measure: r.mean for r in _rankings(overview, is_in)}
         for name, is_in in groups.items()
     }
     by_measure = {p.measure: p for p in overview.places.rows}
-    records = list[Mapping[str, Entry]]()
+    records = list[Mapping[str, TableEntry]]()
     for spec in overview.order:
         place, whole = by_measure.get(spec), overall.get(spec)
         records.append(
             {
                 "measure": overview.names[spec],
                 "mean rank": whole.mean if whole else None,
-                **(_ties(place, overview) if overview.is_sure else {}),
+                **(_tie_record(place, overview) if overview.is_sure else {}),
                 "median": whole.median if whole else None,
                 "cells": float(len(whole.ranks)) if whole else 0.0,
                 **{group: of_group.get(spec) for group, of_group in means.items()},
@@ -220,31 +225,33 @@ def _ranking_table(overview: Overview, groups: Groups, kind: str) -> Table:
     )
 
 
-def _ranking(overview: Overview, is_in: Callable[[Cell], bool] = bool) -> tuple[Ranking, ...]:
+def _rankings(
+    overview: ScoreOverview, is_in: Callable[[TaskKey], bool] = bool
+) -> tuple[Ranking, ...]:
     """Return the mean ranks of measures over all cells, or those of a group."""
     return summarize({cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)})
 
 
-def _ties(place: Place | None, overview: Overview) -> dict[str, str | None]:
+def _tie_record(place: Place | None, overview: ScoreOverview) -> dict[str, str | None]:
     """How far a measure is behind the leader, and what it cannot be told from."""
     if place is None:
         return {"behind": None, "tied with": None}
     low, high = place.simultaneous
     is_leader = place is overview.places.rows[0]
     behind = None if is_leader or math.isnan(low) else f"{low:.2f} to {high:.2f}"
-    tied = tie_words(overview.places, place.measure, overview.names)
+    tied = format_tied_measures(overview.places, place.measure, overview.names)
     return {"behind": behind, "tied with": tied}
 
 
 def distribution_section(
-    overview: Overview,
-    groups: Groups,
-    text_of: Callable[[Cell], str] = "/".join,
+    overview: ScoreOverview,
+    groups: TaskFilters,
+    text_of: Callable[[TaskKey], str] = "/".join,
     *,
     kind: str = "group",
 ) -> Section:
     """Return the ranks of every measure as boxes, a figure for each group of cells."""
-    figures = (_boxes(overview, name, is_in, text_of) for name, is_in in groups.items())
+    figures = (_rank_box_figure(overview, name, is_in, text_of) for name, is_in in groups.items())
     order = (
         ""
         if overview.is_trial
@@ -257,11 +264,14 @@ def distribution_section(
     return Section("distribution", "Distribution of ranks", about, (), tuple(filter(None, figures)))
 
 
-def _boxes(
-    overview: Overview, group: str, is_in: Callable[[Cell], bool], text_of: Callable[[Cell], str]
+def _rank_box_figure(
+    overview: ScoreOverview,
+    group: str,
+    is_in: Callable[[TaskKey], bool],
+    text_of: Callable[[TaskKey], str],
 ) -> Boxes | None:
     cells = {cell: ranks for cell, ranks in overview.ranks.items() if is_in(cell)}
-    order = [row.measure for row in _ranking(overview, is_in)]
+    order = [row.measure for row in _rankings(overview, is_in)]
     if overview.is_trial:
         order = [spec for spec in overview.order if spec in set(order)]
     families = {m.spec: m.family.replace("_", " ") for m in overview.measures}
@@ -276,7 +286,7 @@ def _boxes(
     return Boxes(group, group, "rank, 1 is the best", tuple(boxes), span=span)
 
 
-def before_section(overview: Overview) -> Section | None:
+def win_probability_section(overview: ScoreOverview) -> Section | None:
     """Return how sure it is that one measure is before another; nothing where cells do not say."""
     if not overview.is_sure:
         return None
@@ -285,7 +295,7 @@ def before_section(overview: Overview) -> Section | None:
     wins = duels(dict(overview.ranks.items()))
 
     def share(a: str, b: str) -> float | None:
-        return known(before.get((a, b))) if (a, b) in wins else None
+        return finite_or_none(before.get((a, b))) if (a, b) in wins else None
 
     def text(a: str, b: str) -> str:
         if (value := share(a, b)) is None:

@@ -9,16 +9,16 @@ import numpy as np
 from ..base.rng import generator
 from ..data.representation import Representation
 from ..measures import disagreement, jensen_shannon
-from ..measures.outputs import disagreement_without, jensen_shannon_without
+from ..measures.outputs import leave_one_out_disagreement, leave_one_out_jensen_shannon
 from ..significance import known_mean
 from .grounding import spearman
 
-HALVINGS = 50
-DIGITS = 6  # of a reliability
-FEWEST = 4  # inputs, of which a half can differ from another
+N_HALVINGS = 50
+RELIABILITY_DIGITS = 6  # of a reliability
+MIN_INPUTS = 4  # inputs, of which a half can differ from another
 RELIABILITY = "reliability"  # of the cells, in the manifest of a pack
 LEAST_RELIABILITY = 0.5  # below it measures are not ranked
-ByInput = Callable[[Representation, Representation], np.ndarray]
+DisagreementByInput = Callable[[Representation, Representation], np.ndarray]
 
 
 def reliability(
@@ -36,15 +36,15 @@ def reliability(
     Reference: Spearman 1910; Brown 1910.
     """
     n, g = values.shape[1], generator(0, "resi", "reliability")
-    if n < FEWEST:
+    if n < MIN_INPUTS:
         return None
     correlations = []
-    for _ in range(HALVINGS):
+    for _ in range(N_HALVINGS):
         halves = np.array_split(g.permutation(n), 2)
         first, second = (expected(values[:, rows].mean(axis=1)).round(12) for rows in halves)
         correlations.append(spearman(first, second).value)
     r = float(known_mean(correlations))
-    return None if np.isnan(r) else round(r if r < 0 else 2 * r / (1 + r), DIGITS)
+    return None if np.isnan(r) else round(r if r < 0 else 2 * r / (1 + r), RELIABILITY_DIGITS)
 
 
 def is_reliable(reliability: float | None) -> bool:
@@ -52,17 +52,22 @@ def is_reliable(reliability: float | None) -> bool:
     return reliability is None or reliability >= LEAST_RELIABILITY
 
 
-def _disagreements(x: Representation, y: Representation) -> np.ndarray:
-    return _each(disagreement(x, y), disagreement_without(x, y))
+def _disagreement_by_input(x: Representation, y: Representation) -> np.ndarray:
+    return _values_from_left_out_means(disagreement(x, y), leave_one_out_disagreement(x, y))
 
 
-def _divergences(x: Representation, y: Representation) -> np.ndarray:
-    return _each(float(jensen_shannon(x, y)), jensen_shannon_without(x, y, "logits"))
+def _divergence_by_input(x: Representation, y: Representation) -> np.ndarray:
+    return _values_from_left_out_means(
+        float(jensen_shannon(x, y)), leave_one_out_jensen_shannon(x, y, "logits")
+    )
 
 
-def _each(mean: float, without: np.ndarray) -> np.ndarray:
+def _values_from_left_out_means(mean: float, without: np.ndarray) -> np.ndarray:
     """Return values by their mean and the means without each."""
     return len(without) * mean - (len(without) - 1) * without
 
 
-BY_INPUT: Mapping[str, ByInput] = {"jsd": _divergences, "disagreement": _disagreements}
+DISAGREEMENTS_BY_INPUT: Mapping[str, DisagreementByInput] = {
+    "jsd": _divergence_by_input,
+    "disagreement": _disagreement_by_input,
+}

@@ -15,21 +15,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.progress import announcing
+from ..base.progress import progress_announcer
 from ..comparison.comparison import Comparison, MeasureInfo
-from ..comparison.store import Store
+from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..engine.execution import compare_many
-from ..engine.work import RunOptions, Work, read_scores
+from ..engine.work import ComparisonPlan, RunOptions, load_saved_scores
 from ..significance import known_mean
 from .case import Case, Part, Score
-from .feature_maps import Piece, merged, pieces_of
+from .feature_maps import ComparisonChunk, merge_chunks, split_by_map_size
 from .grounding import Block, apply
-from .study import Progress
+from .study import StageProgress
 
-MOST_OFTEN = "; most often: "
-EQUAL = "all measured or all expected differences are equal, so there is no order to agree with"
-Compared = Mapping[tuple[object, ...], Comparison]  # by the key of a part
+MOST_OFTEN_PREFIX = "; most often: "
+NO_ORDER_REASON = (
+    "all measured or all expected differences are equal, so there is no order to agree with"
+)
+ComparisonsByPart = Mapping[tuple[object, ...], Comparison]  # by the key of a part
 
 
 def score(
@@ -37,11 +39,11 @@ def score(
     measures: Sequence[Measure],
     *,
     memory: int | str = "half",
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> tuple[Score, ...]:
     """Return the score of every measure in every case, but of those that a case leaves out."""
     compared = compare_cases(cases, measures, memory=memory, progress=progress)
-    return tuple(row for case in cases for row in scores_of(case, compared))
+    return tuple(row for case in cases for row in scores_in_case(case, compared))
 
 
 # ------------------------------------------------------------------------------------------ compare
@@ -59,10 +61,10 @@ def compare_cases(
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
     folder: Path | None = None,
     stored_only: bool = False,
-) -> Compared:
+) -> ComparisonsByPart:
     """Compare all parts of all cases in one run, so that no case waits for the one before it.
 
     ``folder``: where rows that are positions of maps are kept. ``stored_only``: what ``save`` lacks
@@ -74,19 +76,19 @@ def compare_cases(
         taking_part = list(case.measures or (m for m in measures if m.name not in case.left_out))
         chosen |= {part.key: taking_part for part in case.parts}
     parts = [part for part in distinct_parts(cases) if chosen[part.key]]
-    needed = [pieces_of(part, chosen[part.key], folder) for part in parts]
+    needed = [split_by_map_size(part, chosen[part.key], folder) for part in parts]
     pieces = [piece for of_part in needed for piece in of_part]
-    total = sum(map(_comparisons, pieces))
+    total = sum(map(_n_comparisons, pieces))
 
     def show(ready: int, missing: int) -> None:
         if progress:
             progress("comparing", total - missing + ready, total)
 
-    works = [Work.of(piece.rows, piece.measures, piece.columns) for piece in pieces]
+    works = [ComparisonPlan.of(piece.rows, piece.measures, piece.columns) for piece in pieces]
     if stored_only and save is not None:
         if works:
-            with Store(save, read_only=True) as store:
-                read_scores(store, works)
+            with ScoreFile(save, read_only=True) as store:
+                load_saved_scores(store, works)
         comparisons = iter([work.comparison() for work in works])
     else:
         options: RunOptions = {
@@ -96,16 +98,18 @@ def compare_cases(
             "progress": show,
         }
         if progress:
-            options["announce"] = announcing(True, "comparing")
+            options["announce"] = progress_announcer(True, "comparing")
         comparisons = iter(compare_many(works, **options))
         show(1, 1)
     return {
-        part.key: merged(part, of_part, tuple(islice(comparisons, len(of_part))), chosen[part.key])
+        part.key: merge_chunks(
+            part, of_part, tuple(islice(comparisons, len(of_part))), chosen[part.key]
+        )
         for part, of_part in zip(parts, needed, strict=True)
     }
 
 
-def _comparisons(piece: Piece) -> int:
+def _n_comparisons(piece: ComparisonChunk) -> int:
     """Return how many comparisons a piece needs."""
     rows, orders = len(piece.rows), [1 if m.symmetric else 2 for m in piece.measures]
     if piece.columns is not None:
@@ -116,14 +120,14 @@ def _comparisons(piece: Piece) -> int:
 # -------------------------------------------------------------------------------------------- score
 
 
-def scores_of(case: Case, compared: Compared) -> Iterator[Score]:
+def scores_in_case(case: Case, compared: ComparisonsByPart) -> Iterator[Score]:
     """Yield the score of every measure that a case was compared by."""
     comparisons = [compared[part.key] for part in case.parts if part.key in compared]
     for info in comparisons[0].measures if comparisons else ():
-        yield _score(case, comparisons, info)
+        yield _score_measure(case, comparisons, info)
 
 
-def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> Score:
+def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> Score:
     rule, values, has_value = case.rule.of(info.larger_is_more_similar), list[float](), list[bool]()
     p_value = None
     for part, comparison in zip(case.parts, comparisons, strict=True):
@@ -132,7 +136,7 @@ def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> 
             draws = np.split(differences, np.cumsum(part.draws[:-1], dtype=int), axis=1)
             differences = np.hstack(list(map(rule.rounded, draws)))
         blocks = rule.blocks(part.expected, both_orders=not info.symmetric)
-        known = _known_pairs(differences, blocks, info.symmetric)
+        known = _pairs_with_values(differences, blocks, info.symmetric)
         is_void = rule.is_complete and not all(known)
         values.append(np.nan if is_void else apply(rule, differences, blocks))
         has_value += known
@@ -144,7 +148,7 @@ def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> 
         else known_mean(values)
     )
     failed = len(has_value) - sum(has_value)
-    reason = _reason(comparisons, info.spec, failed, value)
+    reason = _missing_score_reason(comparisons, info.spec, failed, value)
     return Score(
         case.test,
         case.cell,
@@ -160,7 +164,9 @@ def _score(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> 
     )
 
 
-def _known_pairs(differences: np.ndarray, blocks: Iterable[Block], symmetric: bool) -> list[bool]:
+def _pairs_with_values(
+    differences: np.ndarray, blocks: Iterable[Block], symmetric: bool
+) -> list[bool]:
     """Whether each pair that the blocks use, counted once, has a value."""
     pairs = {(i, j) for b in blocks for i, j in zip(b.rows.tolist(), b.columns.tolist())}
     if symmetric and len(differences) == differences.shape[1]:
@@ -168,23 +174,23 @@ def _known_pairs(differences: np.ndarray, blocks: Iterable[Block], symmetric: bo
     return [not np.isnan(differences[i, j]) for i, j in sorted(pairs)]
 
 
-def _reason(
+def _missing_score_reason(
     comparisons: Iterable[Comparison], measure: str, failed: int, value: float
 ) -> str | None:
     if failed:
         reasons = Counter(f.reason for c in comparisons for f in c.failures if f.measure == measure)
-        most = f"{MOST_OFTEN}{reasons.most_common(1)[0][0]}" if reasons else ""
+        most = f"{MOST_OFTEN_PREFIX}{reasons.most_common(1)[0][0]}" if reasons else ""
         return f"{failed} comparisons failed{most}"
-    return EQUAL if np.isnan(value) else None
+    return NO_ORDER_REASON if np.isnan(value) else None
 
 
-def failure_of(score: Score) -> str:
+def failure_without_count(score: Score) -> str:
     """Return why a measure has no score, without the number of failed comparisons."""
     reason = score.reason or "no value"
-    return reason.partition(MOST_OFTEN)[2] or reason
+    return reason.partition(MOST_OFTEN_PREFIX)[2] or reason
 
 
-class Failed(NamedTuple):
+class FailedComparisons(NamedTuple):
     """How many comparisons of a measure failed in a test of some models, and the most frequent
     reason."""
 
@@ -195,9 +201,9 @@ class Failed(NamedTuple):
     reason: str
 
 
-def failures_of(
-    cases: Iterable[Case], compared: Compared, words: Callable[[Case], tuple[str, str]]
-) -> list[Failed]:
+def failed_comparisons(
+    cases: Iterable[Case], compared: ComparisonsByPart, words: Callable[[Case], tuple[str, str]]
+) -> list[FailedComparisons]:
     """Return the failures of every measure in every test; ``words``: the test and the models of a
     case."""
     parts = dict.fromkeys((words(case), part.key) for case in cases for part in case.parts)
@@ -206,13 +212,13 @@ def failures_of(
         for failure in compared[key].failures if key in compared else ():
             reasons[failure.measure, *where][failure.reason] += 1
     return [
-        Failed(*where, count.total(), count.most_common(1)[0][0])
+        FailedComparisons(*where, count.total(), count.most_common(1)[0][0])
         for where, count in reasons.items()
     ]
 
 
-def seconds_of(
-    cases: Iterable[Case], compared: Compared, group_of: Callable[[Case], str]
+def mean_comparison_seconds(
+    cases: Iterable[Case], compared: ComparisonsByPart, group_of: Callable[[Case], str]
 ) -> dict[str, dict[str, float]]:
     """Return the mean seconds of a comparison, by group and measure."""
     parts = dict.fromkeys(

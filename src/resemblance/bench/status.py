@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.json_files import check_types, read_document, write_atomically
-from ..comparison.provenance import machine_words, versions
-from ..comparison.store import Store
-from ..models.model_folder import TRAITS
+from ..comparison.provenance import describe_machine, library_versions
+from ..comparison.store import ScoreFile
+from ..models.model_folder import TRAITS_FILE
 from ..models.recipe import Recipe
 from . import load_result
 from .study import Purpose, is_running, purpose
@@ -51,13 +51,13 @@ def status(
     path, known = Path(folder), purpose(folder)
     recipes = plan(known) if plan and known.models is None else ()
     trained = (
-        sum((model_folder(path, recipe) / TRAITS).exists() for recipe in recipes)
+        sum((model_folder(path, recipe) / TRAITS_FILE).exists() for recipe in recipes)
         if recipes
-        else sum(1 for _ in path.glob(f"subjects/**/seed*/{TRAITS}"))
+        else sum(1 for _ in path.glob(f"subjects/**/seed*/{TRAITS_FILE}"))
     )
     comparisons, itself, store = 0, 0, path / "comparisons.db"
     if store.exists() and store.stat().st_size:  # something was written
-        with Store(store, read_only=True) as known_pairs:
+        with ScoreFile(store, read_only=True) as known_pairs:
             comparisons, itself = known_pairs.count(), known_pairs.count(alone=True)
     has_result, lines = (path / "result.json").exists(), list[str]()
     if (path / "log.txt").exists():
@@ -81,10 +81,10 @@ def status(
 # ------------------------------------------------------------------------------- what its runs were
 
 
-RECORD = "record.json"
+RUN_RECORD_FILE = "record.json"
 
 
-class Record(NamedTuple):
+class RunRecord(NamedTuple):
     """What all runs of a study were, each once: a run that repeats another changes nothing.
 
     ``begun``: when the first ended, in UTC. ``versions``: of libraries, as "torch 2.13.0".
@@ -96,24 +96,28 @@ class Record(NamedTuple):
     versions: tuple[str, ...] = ()
 
 
-def record_run(folder: Path, command: str) -> Record:
+def record_run(folder: Path, command: str) -> RunRecord:
     """Note that a command ran a study here and now, and return all that is known of its runs."""
-    known = _record_of(folder) or Record(datetime.now(UTC).isoformat(timespec="seconds"))
-    with_run = Record(
+    known = _read_run_record(folder) or RunRecord(datetime.now(UTC).isoformat(timespec="seconds"))
+    with_run = RunRecord(
         known.begun,
-        _with(known.commands, command),
-        _with(known.machines, machine_words()),
-        _with(known.versions, *(f"{name} {number}" for name, number in versions().items())),
+        _append_words(known.commands, command),
+        _append_words(known.machines, describe_machine()),
+        _append_words(
+            known.versions, *(f"{name} {number}" for name, number in library_versions().items())
+        ),
     )
     if with_run != known:
-        write_atomically(folder / RECORD, json.dumps(with_run._asdict(), ensure_ascii=False))
+        write_atomically(
+            folder / RUN_RECORD_FILE, json.dumps(with_run._asdict(), ensure_ascii=False)
+        )
     return with_run
 
 
 def provenance_of_runs(folder: Path) -> dict[str, str]:
     """Return what is known of the runs of a study, by the names that a page shows; nothing for a
     study without a record."""
-    if (record := _record_of(folder)) is None:
+    if (record := _read_run_record(folder)) is None:
         return {}
     words = {
         "date": record.begun,
@@ -124,20 +128,22 @@ def provenance_of_runs(folder: Path) -> dict[str, str]:
     return {name: text for name, text in words.items() if text}
 
 
-def _with(known: tuple[str, ...], *words: str) -> tuple[str, ...]:
+def _append_words(known: tuple[str, ...], *words: str) -> tuple[str, ...]:
     """Return words with more of them, each once, without empty ones."""
     return tuple(filter(None, dict.fromkeys((*known, *words))))
 
 
-def _record_of(folder: Path) -> Record | None:
-    if not (folder / RECORD).exists():
+def _read_run_record(folder: Path) -> RunRecord | None:
+    if not (folder / RUN_RECORD_FILE).exists():
         return None
     remedy = "remove it: it only says when and where the study was run"
-    return read_document(folder / RECORD, _record, "the record of the runs of a study", remedy)
+    return read_document(
+        folder / RUN_RECORD_FILE, _parse_run_record, "the record of the runs of a study", remedy
+    )
 
 
-def _record(document: Mapping[str, Any]) -> Record:
-    lists = {name: tuple(document[name]) for name in Record._fields[1:]}
-    record = Record(document["begun"], **lists)
-    check_types(record, Record)
+def _parse_run_record(document: Mapping[str, Any]) -> RunRecord:
+    lists = {name: tuple(document[name]) for name in RunRecord._fields[1:]}
+    record = RunRecord(document["begun"], **lists)
+    check_types(record, RunRecord)
     return record

@@ -30,20 +30,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.json_files import check_types, read_document, write_atomically
-from ..base.locks import has_locks, held
+from ..base.locks import has_locks, soft_lock
 from ..sections.claims import Claim
 from ..sections.result import Result
 
-FORMAT = 3
-Progress = Callable[[str, int, int], None]  # stage, how much is done, of how much
-Judge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
+STUDY_FORMAT = 3
+StageProgress = Callable[[str, int, int], None]  # stage, how much is done, of how much
+ClaimJudge = Callable[[Any], Iterable[Claim]]  # what judges the claims of a section from its facts
 # What a run leaves that is killed at its start.
-BEGUN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
+LOCK_FILE_PATTERN = re.compile(r"\.lock(-journal)?|\.held(-removal)?|\.study\.json-\d+")
 # What a killed process leaves unfinished, and where.
-UNFINISHED = re.compile(
+UNFINISHED_FILE_PATTERN = re.compile(
     r"\.(partial-seed\d+|rows|[0-9a-f]{24}\.(json|npy)|(study|result|record)\.json|index\.html)-\d+"
 )
-PLACES = (".*-*", "subjects/**/.*-*", "canary/.*-*", "probes/.*-*")
+UNFINISHED_FILE_GLOBS = (".*-*", "subjects/**/.*-*", "canary/.*-*", "probes/.*-*")
 
 
 # ----------------------------------------------------------------------------- what a study is for
@@ -63,10 +63,12 @@ class Purpose(NamedTuple):
     more: Mapping[str, Any] = {}
 
 
-Join = Callable[[Purpose, Purpose], Purpose]  # what a study was for, and what it is wanted for
+JoinPurposes = Callable[
+    [Purpose, Purpose], Purpose
+]  # what a study was for, and what it is wanted for
 
 
-def latest(known: Purpose, wanted: Purpose) -> Purpose:
+def keep_wanted_purpose(known: Purpose, wanted: Purpose) -> Purpose:
     """Return what is wanted: nothing else of the same suite and models needs another folder."""
     return wanted
 
@@ -77,9 +79,9 @@ def purpose(folder: str | Path) -> Purpose:
         raise ValueError(f"{folder} is not a study: it has no study.json")
 
     def ours(document: dict[str, Any]) -> Purpose:
-        if document["format"] != FORMAT:
+        if document["format"] != STUDY_FORMAT:
             raise ValueError(
-                f"it has another format than {FORMAT}, that of this version of resemblance"
+                f"it has another format than {STUDY_FORMAT}, that of this version of resemblance"
             )
         known = Purpose(**{name: document[name] for name in Purpose._fields if name in document})
         check_types(known, Purpose)
@@ -89,30 +91,34 @@ def purpose(folder: str | Path) -> Purpose:
     return read_document(Path(folder) / "study.json", ours, "the description of a study", remedy)
 
 
-def remember(folder: Path, wanted: Purpose, join: Join = latest) -> Purpose:
+def save_purpose(
+    folder: Path, wanted: Purpose, join: JoinPurposes = keep_wanted_purpose
+) -> Purpose:
     """Note what a study is for, and return it, joined with what it was for before; ``ValueError``
     where another folder is needed."""
-    known = joined(folder, wanted, join)
-    text = json.dumps({"format": FORMAT, **known._asdict()}, ensure_ascii=False)
+    known = join_purpose(folder, wanted, join)
+    text = json.dumps({"format": STUDY_FORMAT, **known._asdict()}, ensure_ascii=False)
     write_atomically(folder / "study.json", text + "\n")
     return known
 
 
-def joined(folder: Path, wanted: Purpose, join: Join = latest) -> Purpose:
+def join_purpose(
+    folder: Path, wanted: Purpose, join: JoinPurposes = keep_wanted_purpose
+) -> Purpose:
     """Return what a study is for with what is wanted; ``ValueError`` where another folder is
     needed, as for another suite, and for other models."""
     if not (folder / "study.json").exists():
         return wanted
     known = purpose(folder)
     try:
-        check_same(known.suite, wanted.suite)
-        check_same(known.models, wanted.models)
+        check_equal_purpose(known.suite, wanted.suite)
+        check_equal_purpose(known.models, wanted.models)
         return join(known, wanted)
     except ValueError as error:
         raise ValueError(f"{folder} {error}") from error
 
 
-def check_same(had: str | None, asked: str | None) -> None:
+def check_equal_purpose(had: str | None, asked: str | None) -> None:
     """Raise ``ValueError`` where a study of one thing is asked for another."""
     if had != asked:
         raise ValueError(
@@ -140,7 +146,9 @@ def check_folder(folder: Path) -> None:
     if (folder / "study.json").exists():
         purpose(folder)
     elif folder.is_dir():
-        strange = sorted(p.name for p in folder.iterdir() if not BEGUN.fullmatch(p.name))
+        strange = sorted(
+            p.name for p in folder.iterdir() if not LOCK_FILE_PATTERN.fullmatch(p.name)
+        )
         if strange:
             few = ", ".join(strange[:3]) + (", ..." if len(strange) > 3 else "")
             raise ValueError(
@@ -148,8 +156,8 @@ def check_folder(folder: Path) -> None:
             )
 
 
-def with_claims(
-    result: Result, judges: Mapping[str, Judge] | None, facts: Mapping[str, Any]
+def add_claims(
+    result: Result, judges: Mapping[str, ClaimJudge] | None, facts: Mapping[str, Any]
 ) -> Result:
     """Return a result whose sections have the claims that are judged by their facts.
 
@@ -159,7 +167,9 @@ def with_claims(
     """
     judges = judges or {}
     sections = [
-        s._replace(claims=(*s.claims, *_checked(s.name, judges[s.name](facts[s.name]))))
+        s._replace(
+            claims=(*s.claims, *_check_section_claims(s.name, judges[s.name](facts[s.name])))
+        )
         if s.name in judges and s.name in facts
         else s
         for s in result.sections
@@ -167,7 +177,7 @@ def with_claims(
     return replace(result, sections=tuple(sections))
 
 
-def _checked(section: str, claims: object) -> tuple[Claim, ...]:
+def _check_section_claims(section: str, claims: object) -> tuple[Claim, ...]:
     if isinstance(claims, Iterable):
         claims = tuple(claims)
     if not isinstance(claims, tuple) or not all(isinstance(c, Claim) for c in claims):
@@ -183,12 +193,12 @@ def _checked(section: str, claims: object) -> tuple[Claim, ...]:
 
 @contextmanager
 def study_folder(
-    folder: str | Path | None, wanted: Purpose, join: Join = latest
+    folder: str | Path | None, wanted: Purpose, join: JoinPurposes = keep_wanted_purpose
 ) -> Iterator[tuple[Path, Purpose]]:
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
 
     Without a folder it is a temporary one. Raises ``ValueError`` as ``check_folder``,
-    ``alone`` and ``remember`` do.
+    ``alone`` and ``save_purpose`` do.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
@@ -200,8 +210,8 @@ def study_folder(
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
     with alone(path):
-        known = remember(path, wanted, join)
-        clean(path)
+        known = save_purpose(path, wanted, join)
+        remove_unfinished_files(path)
         yield path, known
 
 
@@ -213,7 +223,7 @@ def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
     takes its place, which other machines heed, too: see :mod:`resemblance.base.locks`.
     """
     if not has_locks(folder):
-        with held(folder / ".held", str(folder), patience):
+        with soft_lock(folder / ".held", str(folder), patience):
             yield
         return
     database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
@@ -247,18 +257,18 @@ def is_running(folder: Path) -> bool:
         return False
 
 
-def clean(folder: Path) -> None:
+def remove_unfinished_files(folder: Path) -> None:
     """Remove what killed processes left unfinished: only names that we give, where we give them."""
-    for pattern in PLACES:
+    for pattern in UNFINISHED_FILE_GLOBS:
         top, _, inside = pattern.partition("/")
         if inside and (folder / top).is_symlink():
             continue
         for path in folder.glob(pattern):
-            if UNFINISHED.fullmatch(path.name) and not path.is_symlink():
+            if UNFINISHED_FILE_PATTERN.fullmatch(path.name) and not path.is_symlink():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def log(folder: Path, line: str) -> None:
+def append_to_log(folder: Path, line: str) -> None:
     """Add a line to the log of a study."""
     with (folder / "log.txt").open("a", encoding="utf-8") as file:
         file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")

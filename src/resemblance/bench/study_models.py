@@ -13,22 +13,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.extras import check
+from ..base.extras import require_package
 from ..base.json_files import read_document
 from ..data.subject import Subject
-from ..engine.workers import Call, run
-from ..models.model_folder import TRAITS, is_complete, read_subject, write_subject
-from ..models.recipe import Extraction, Recipe
+from ..engine.workers import WorkerCall, run_calls
+from ..models.model_folder import TRAITS_FILE, is_complete, read_subject, write_subject
+from ..models.recipe import ModelOutputs, Recipe
 from . import training
-from .study import Progress, log
+from .study import StageProgress, append_to_log
 from .training import DATASETS, DOMAINS
-from .training.loop import Checkpoint, Resources
+from .training.loop import Checkpoint, TrainingEnvironment
 
-Finished = str | Exception  # a line for the log, or why a model could not be trained
+TrainingOutcome = str | Exception  # a line for the log, or why a model could not be trained
 
 
-def train(
-    folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: Progress
+def train_plan(
+    folder: Path, plan: Sequence[Recipe], executor: Executor | None, progress: StageProgress
 ) -> None:
     """Train every model of the plan that the study does not have.
 
@@ -38,7 +38,7 @@ def train(
 
     Raises what the first training raises that fails.
     """
-    for _, finished in _in_waves(folder, plan, executor, progress, None):
+    for _, finished in _train_parents_first(folder, plan, executor, progress, None):
         if isinstance(finished, Exception):
             raise finished
 
@@ -47,62 +47,63 @@ def train_possible(
     folder: Path,
     plan: Sequence[Recipe],
     executor: Executor | None,
-    progress: Progress,
-    resources: Resources | None = None,
+    progress: StageProgress,
+    resources: TrainingEnvironment | None = None,
 ) -> dict[str, str]:
-    """Train as :func:`train` does, but go on when a training fails; return why, by the name of its
+    """Train as :func:`train_plan` does, but go on when a training fails; return why, by the name of
+    its
     model.
 
     ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
-    lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run`).
+    lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run_calls`).
     """
     failed = dict[str, str]()
-    for recipe, finished in _in_waves(folder, plan, executor, progress, resources):
+    for recipe, finished in _train_parents_first(folder, plan, executor, progress, resources):
         if isinstance(finished, Exception):
             failed[recipe.name] = " ".join(f"{type(finished).__name__}: {finished}".split())
-            log(folder, "".join(traceback.format_exception(finished)))
-            log(folder, f"could not train {recipe.name}: {failed[recipe.name]}")
+            append_to_log(folder, "".join(traceback.format_exception(finished)))
+            append_to_log(folder, f"could not train {recipe.name}: {failed[recipe.name]}")
             progress("not trained", len(failed), len(failed))
     return failed
 
 
-def _in_waves(
+def _train_parents_first(
     folder: Path,
     plan: Sequence[Recipe],
     executor: Executor | None,
-    progress: Progress,
-    resources: Resources | None,
-) -> Iterator[tuple[Recipe, Finished]]:
+    progress: StageProgress,
+    resources: TrainingEnvironment | None,
+) -> Iterator[tuple[Recipe, TrainingOutcome]]:
     """Yield what becomes of every model that is missing, pretrained ones first."""
-    plan = with_parents(plan)
+    plan = add_parent_recipes(plan)
     missing = [recipe for recipe in plan if not is_trained(folder, recipe)]
     for domain in {recipe.domain for recipe in missing}:
-        check(DOMAINS[domain].needs)
+        require_package(DOMAINS[domain].needs)
     done, place = len(plan) - len(missing), folder.resolve()
     progress("training", done, len(plan))
     for wave in (True, False):
         recipes = {r.name: r for r in missing if (r.setting == "pretrained") == wave}
         calls = [
-            Call(
+            WorkerCall(
                 name,
                 train_one,
                 (r, model_folder(place, r), r.parent and model_folder(place, r.parent), resources),
             )
             for name, r in recipes.items()
         ]
-        for call, future in run(calls, executor, partial(log, folder)):
+        for call, future in run_calls(calls, executor, partial(append_to_log, folder)):
             error = future.exception()
             if isinstance(error, BrokenExecutor):  # no other training could go on either
                 raise error
             finished = error if isinstance(error, Exception) else future.result()
             if isinstance(finished, str):
-                log(folder, finished)
+                append_to_log(folder, finished)
             yield recipes[call.name], finished
             done += 1
             progress("training", done, len(plan))
 
 
-def with_parents(plan: Iterable[Recipe]) -> list[Recipe]:
+def add_parent_recipes(plan: Iterable[Recipe]) -> list[Recipe]:
     """Return a plan with the pretrained models that its fine-tuned ones start from.
 
     Raises ``ValueError`` when two different recipes have one name, and so one place in a study.
@@ -127,7 +128,7 @@ def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
     parent = child.parent
     if parent is None:
         raise ValueError(f"{child.name} starts from random weights")
-    if not _is_same(folder, parent):
+    if not _holds_recipe(folder, parent):
         raise ValueError(
             f"{child.name} starts from {parent.name}, which {folder} does not hold: train that "
             "first"
@@ -137,7 +138,10 @@ def load_weights(folder: Path, child: Recipe) -> dict[str, np.ndarray]:
 
 
 def train_one(
-    recipe: Recipe, folder: Path, parent: Path | None = None, resources: Resources | None = None
+    recipe: Recipe,
+    folder: Path,
+    parent: Path | None = None,
+    resources: TrainingEnvironment | None = None,
 ) -> str:
     """Train one model, run the inputs of its benchmark through it, write both, and return a line
     for the log.
@@ -154,7 +158,7 @@ def train_one(
     start = None if parent is None else load_weights(parent, recipe)
     state = training.fit(recipe, resources, start)
     extraction = training.extract(recipe, state, resources)
-    _check_finite(recipe, extraction)
+    _check_finite_outputs(recipe, extraction)
     write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
     if resources is not None:
         Checkpoint(recipe, resources).remove()
@@ -163,7 +167,7 @@ def train_one(
     return f"{word} {recipe.name}: accuracy {accuracy:.3f}, {seconds:.1f} s"
 
 
-def _check_finite(recipe: Recipe, extraction: Extraction) -> None:
+def _check_finite_outputs(recipe: Recipe, extraction: ModelOutputs) -> None:
     layers = {name: x for of in extraction.layers.values() for name, x in of.items()}
     for name, array in {**layers, "logits": extraction.outputs}.items():
         if not np.isfinite(array).all():
@@ -184,7 +188,7 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
     """
     model = model_folder(folder, recipe)
     try:
-        return _is_same(model, recipe) and bool(read_subject(model, verify="changed"))
+        return _holds_recipe(model, recipe) and bool(read_subject(model, verify="changed"))
     except (ValueError, OSError):
         return False
 
@@ -192,26 +196,26 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
 def is_written(folder: Path, recipe: Recipe) -> bool:
     """Whether a study has a model of a recipe by its traits, without a look at its arrays."""
     try:
-        return _recorded(model_folder(folder, recipe)) == recipe.fingerprint
+        return _fingerprint_in_folder(model_folder(folder, recipe)) == recipe.fingerprint
     except (ValueError, OSError):
         return False
 
 
-def _recorded(model: Path) -> str | None:
+def _fingerprint_in_folder(model: Path) -> str | None:
     """Return the fingerprint of the recipe of the model in a folder."""
-    file, what = model / TRAITS, "an object of traits"
+    file, what = model / TRAITS_FILE, "an object of traits"
     return read_document(file, lambda traits: traits.get("recipe"), what)
 
 
-def _is_same(model: Path, recipe: Recipe) -> bool:
+def _holds_recipe(model: Path, recipe: Recipe) -> bool:
     """Whether a folder holds a model of this recipe, with all its parts and undamaged weights."""
     try:
-        return _recorded(model) == recipe.fingerprint and is_complete(model)
+        return _fingerprint_in_folder(model) == recipe.fingerprint and is_complete(model)
     except (ValueError, OSError):
         return False
 
 
-def subjects_of(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
+def study_subjects(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
     """Return the subjects of the trained models of a plan."""
     return tuple(s for recipe in plan for s in read_subject(model_folder(folder, recipe)))
 
@@ -228,13 +232,13 @@ class ModelFamily(NamedTuple):
     pooling: str
 
     def __str__(self) -> str:
-        parts = (self.domain, *readable(self.dataset, self.architecture), self.pooling)
+        parts = (self.domain, *display_names(self.dataset, self.architecture), self.pooling)
         return " · ".join(part for part in parts if part)
 
     @property
     def short(self) -> str:
         """A readable name without what goes without saying."""
-        dataset, architecture = readable(self.dataset, self.architecture)
+        dataset, architecture = display_names(self.dataset, self.architecture)
         first = dataset if self.dataset in DATASETS else self.domain
         return " ".join(part for part in (first, architecture, self.pooling) if part)
 
@@ -244,7 +248,7 @@ class ModelFamily(NamedTuple):
         return "/".join(part for part in self if part)
 
 
-def readable(dataset: str, architecture: str) -> tuple[str, str]:
+def display_names(dataset: str, architecture: str) -> tuple[str, str]:
     """Return what a data set and an architecture are called on pages: as in the ReSi paper, where
     they are its own."""
     about = DATASETS.get(dataset)

@@ -13,11 +13,15 @@ from ..data.representation import Representation
 from ..data.subject import Subject
 from ..models.recipe import subject_name
 
-GROUPED = ("labels", "shortcut", "augmentation")  # settings in which groups of models are compared
-SHARPNESS = 3.0  # standard deviation of the logits
+GROUPED_SETTINGS = (
+    "labels",
+    "shortcut",
+    "augmentation",
+)  # settings in which groups of models are compared
+LOGIT_STD = 3.0  # standard deviation of the logits
 
 
-def check_sizes(**sizes: tuple[int, int]) -> None:
+def check_minimum_sizes(**sizes: tuple[int, int]) -> None:
     """Raise ``ValueError`` unless each size, a pair (size, smallest), is a large enough integer."""
     for name, (size, smallest) in sizes.items():
         if not isinstance(size, int | np.integer) or size < smallest:
@@ -48,7 +52,7 @@ def tight_groups(
 
     Raises ``ValueError`` for fewer than two groups or members, and for sizes that give no array.
     """
-    check_sizes(
+    check_minimum_sizes(
         groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1)
     )
     if not 0 <= noise < np.inf:
@@ -56,11 +60,15 @@ def tight_groups(
     subjects = []
     for g in range(groups):
         spread, shift = 0.2 * 1.5**g, (1 + g) / np.sqrt(features)
-        prototype = _normal(samples, features, seed, "tight_groups", "prototype", g) + shift
+        prototype = (
+            _standard_normal(samples, features, seed, "tight_groups", "prototype", g) + shift
+        )
         for m in range(members):
-            change = _normal(samples, features, seed, "tight_groups", "member", g, m)
-            traits = _traits("tight_groups", setting, g / (groups - 1), m)
-            subjects.append(_subject(traits, {"last": spread * (prototype + noise * change)}))
+            change = _standard_normal(samples, features, seed, "tight_groups", "member", g, m)
+            traits = _synthetic_traits("tight_groups", setting, g / (groups - 1), m)
+            subjects.append(
+                _synthetic_subject(traits, {"last": spread * (prototype + noise * change)})
+            )
     return tuple(subjects)
 
 
@@ -78,14 +86,14 @@ def independent_noise(
     All measures are at chance: conformity is about 1/2, and AUPRC about the share of pairs within a
     group. Settings, strengths, accuracies and errors are those of :func:`tight_groups`.
     """
-    check_sizes(
+    check_minimum_sizes(
         groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1)
     )
     subjects = []
     for g, m in product(range(groups), range(members)):
-        traits = _traits("independent_noise", setting, g / (groups - 1), m)
-        rows = _normal(samples, features, seed, "independent_noise", g, m)
-        subjects.append(_subject(traits, {"last": rows}))
+        traits = _synthetic_traits("independent_noise", setting, g / (groups - 1), m)
+        rows = _standard_normal(samples, features, seed, "independent_noise", g, m)
+        subjects.append(_synthetic_subject(traits, {"last": rows}))
     return tuple(subjects)
 
 
@@ -111,19 +119,23 @@ def noise_walk(
     Raises ``ValueError`` for fewer than three layers, whose order says nothing, and for ``keep``
     outside (0, 1).
     """
-    check_sizes(
+    check_minimum_sizes(
         models=(models, 1), layers=(layers, 3), samples=(samples, 2), features=(features, 1)
     )
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1; got {keep!r}")
     subjects = []
     for m in range(models):
-        draws = [_normal(samples, features, seed, "noise_walk", m, k) for k in range(layers)]
+        draws = [
+            _standard_normal(samples, features, seed, "noise_walk", m, k) for k in range(layers)
+        ]
         rows = draws[:1]
         for noise in draws[1:]:
             rows.append(keep * rows[-1] + np.sqrt(1 - keep**2) * noise)
         named = {f"layer{k}": values for k, values in enumerate(rows)}
-        subjects.append(_subject(_traits("noise_walk", "layers", 0.0, m), named))
+        subjects.append(
+            _synthetic_subject(_synthetic_traits("noise_walk", "layers", 0.0, m), named)
+        )
     return tuple(subjects)
 
 
@@ -144,13 +156,13 @@ def graded_outputs(
     The setting is "normal". Raises ``ValueError`` for fewer than three models, two classes or two
     samples.
     """
-    check_sizes(
+    check_minimum_sizes(
         models=(models, 3), samples=(samples, 2), features=(features, 1), classes=(classes, 2)
     )
-    start = _normal(samples, features, seed, "graded_outputs", "start")
-    end = _normal(samples, features, seed, "graded_outputs", "end")
-    weights = _normal(features, classes, seed, "graded_outputs", "readout")
-    readout = weights * SHARPNESS / np.sqrt(features)
+    start = _standard_normal(samples, features, seed, "graded_outputs", "start")
+    end = _standard_normal(samples, features, seed, "graded_outputs", "end")
+    weights = _standard_normal(features, classes, seed, "graded_outputs", "readout")
+    readout = weights * LOGIT_STD / np.sqrt(features)
     steps = generator(seed, "graded_outputs", "steps").uniform(0.5, 1.5, models - 1)
     hidden = np.concatenate([[0.0], steps.cumsum() / steps.sum()])
     truth = (start @ readout).argmax(axis=1)
@@ -158,20 +170,22 @@ def graded_outputs(
     for m, t in enumerate(hidden):
         rows = np.cos(np.pi / 2 * t) * start + np.sin(np.pi / 2 * t) * end
         logits = rows @ readout
-        traits = _traits("graded_outputs", "normal", 0.0, m)
+        traits = _synthetic_traits("graded_outputs", "normal", 0.0, m)
         traits |= {"accuracy": float((logits.argmax(axis=1) == truth).mean()), "hidden": float(t)}
-        subjects.append(_subject(traits, {"last": rows}, logits))
+        subjects.append(_synthetic_subject(traits, {"last": rows}, logits))
     return tuple(subjects)
 
 
-def _normal(rows: int, columns: int, seed: int, *labels: str | int) -> np.ndarray:
+def _standard_normal(rows: int, columns: int, seed: int, *labels: str | int) -> np.ndarray:
     return generator(seed, "synthetic", *labels).standard_normal((rows, columns))
 
 
-def _traits(dataset: str, setting: str, strength: float, seed: int) -> dict[str, Any]:
+def _synthetic_traits(dataset: str, setting: str, strength: float, seed: int) -> dict[str, Any]:
     """Return the traits of a model; groups compared with normal models begin with these."""
-    if setting not in (*GROUPED, "normal", "layers") or (strength and setting not in GROUPED):
-        raise ValueError(f"setting must be one of {', '.join(GROUPED)}; got {setting!r}")
+    if setting not in (*GROUPED_SETTINGS, "normal", "layers") or (
+        strength and setting not in GROUPED_SETTINGS
+    ):
+        raise ValueError(f"setting must be one of {', '.join(GROUPED_SETTINGS)}; got {setting!r}")
     is_normal = strength == 0 and setting in ("labels", "augmentation")
     return {
         "domain": "synthetic",
@@ -185,7 +199,7 @@ def _traits(dataset: str, setting: str, strength: float, seed: int) -> dict[str,
     }
 
 
-def _subject(
+def _synthetic_subject(
     traits: Mapping[str, Any], layers: Mapping[str, np.ndarray], outputs: np.ndarray | None = None
 ) -> Subject:
     name = subject_name(traits)

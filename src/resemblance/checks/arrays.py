@@ -16,15 +16,24 @@ from ..base.rng import generator
 from ..contracts._measure import Measure
 from ..data.representation import Undefined
 from .data import degenerate_pairs
-from .trial import Check, Ruling, Trial, answer, computed, in_words, labelled, strictly
+from .trial import (
+    CheckContext,
+    CheckFunction,
+    CheckResult,
+    call_checked,
+    call_outcome,
+    format_user_error,
+    warnings_as_errors,
+    with_matching_labels,
+)
 
-STEP = 1e-6  # of a difference quotient, in units of the data
-QUOTIENT = 1e-4  # how far a difference quotient may be from a derivative
+GRADIENT_STEP = 1e-6  # of a difference quotient, in units of the data
+MAX_QUOTIENT_ERROR = 1e-4  # how far a difference quotient may be from a derivative
 NO_TORCH = "PyTorch is not installed"
 NO_STRICT = "array-api-strict is not installed"
 
 
-def tensors() -> dict[str, Check]:
+def array_library_checks() -> dict[str, CheckFunction]:
     """Return the checks that need another array library, by their names."""
     return {
         "PyTorch": same_on_tensors,
@@ -34,16 +43,16 @@ def tensors() -> dict[str, Check]:
     }
 
 
-def same_on_tensors(trial: Trial) -> Ruling:
+def same_on_tensors(trial: CheckContext) -> CheckResult:
     """Check that tensors give the value of arrays, and stay as they are."""
     if not _has_torch():
         return "", None, NO_TORCH
     import torch
 
-    return _same_elsewhere(trial, lambda x: torch.from_numpy(x.copy()))
+    return _same_for_converted_arrays(trial, lambda x: torch.from_numpy(x.copy()))
 
 
-def same_on_standard_arrays(trial: Trial) -> Ruling:
+def same_on_standard_arrays(trial: CheckContext) -> CheckResult:
     """Check that arrays which have no more than the array API standard give the value of arrays of
     NumPy, without being written to."""
     if importlib.util.find_spec("array_api_strict") is None:
@@ -55,21 +64,26 @@ def same_on_standard_arrays(trial: Trial) -> Ruling:
         x.flags.writeable = False
         return array_api_strict.asarray(x, copy=False)
 
-    return _same_elsewhere(trial, read_only)
+    return _same_for_converted_arrays(trial, read_only)
 
 
-def _same_elsewhere(trial: Trial, convert: Callable[[np.ndarray], Any]) -> Ruling:
+def _same_for_converted_arrays(
+    trial: CheckContext, convert: Callable[[np.ndarray], Any]
+) -> CheckResult:
     """Check the values of arrays of another library, for inputs of several shapes."""
     for inputs in trial.shapes():
-        expected, entry = answer(trial.entry, *inputs).value, labelled(trial.entry, len(inputs[0]))
+        expected, entry = (
+            call_outcome(trial.entry, *inputs).value,
+            with_matching_labels(trial.entry, len(inputs[0])),
+        )
         if np.isnan(expected):  # which other checks are about
             continue
         others = [convert(a) if np.ndim(a) == 2 else a for a in inputs]
         try:
-            with strictly():
-                value = scalar(computed(entry, *others))
+            with warnings_as_errors():
+                value = scalar(call_checked(entry, *others))
         except Exception as error:
-            fault = in_words(error, entry)
+            fault = format_user_error(error, entry)
             if getattr(entry, "differentiable", False):
                 return "", False, f"{fault}; write it with x.xp, or claim differentiable=False"
             return "", None, f"takes NumPy arrays only: {fault}"
@@ -81,7 +95,7 @@ def _same_elsewhere(trial: Trial, convert: Callable[[np.ndarray], Any]) -> Rulin
     return "", True, ""
 
 
-def gradient(trial: Trial) -> Ruling:
+def gradient(trial: CheckContext) -> CheckResult:
     """Check the derivative in a generic direction against a difference quotient, on each side, for
     pairs of several shapes."""
     if not trial.entry.differentiable:
@@ -89,29 +103,29 @@ def gradient(trial: Trial) -> Ruling:
     if not _has_torch():
         return "claimed", None, NO_TORCH
     for (shape, pair), side in product(enumerate(trial.shapes()), (0, 1)):
-        if np.isnan(answer(trial.entry, *pair).value):
+        if np.isnan(call_outcome(trial.entry, *pair).value):
             continue
         try:
-            with strictly():
+            with warnings_as_errors():
                 warnings.simplefilter(
                     "ignore", UserWarning
                 )  # of conversions, which are the finding
-                slope = _slope(trial, pair, side)
+                slope = _directional_derivative(trial, pair, side)
         except Exception as error:
             if isinstance(error, Undefined) and shape > 0:
                 continue  # fewer samples than features may be a special case
-            return "claimed", False, in_words(error, trial.entry)
+            return "claimed", False, format_user_error(error, trial.entry)
         if slope is None:
             remedy = "write it with x.xp, or claim differentiable=False"
             return "claimed", False, f"none reaches {'XY'[side]}: {remedy}"
         derivative, quotient = slope
-        if not abs(derivative - quotient) <= QUOTIENT * max(1.0, abs(quotient)):
+        if not abs(derivative - quotient) <= MAX_QUOTIENT_ERROR * max(1.0, abs(quotient)):
             detail = f"of {'XY'[side]} {derivative:.6g}, difference quotient {quotient:.6g}"
             return "claimed", False, detail
     return "claimed", True, ""
 
 
-def finite_gradient(trial: Trial) -> Ruling:
+def finite_gradient(trial: CheckContext) -> CheckResult:
     """Check that gradients are finite, or refused, where distances, ranks or singular values
     degenerate; the detail names what is refused though it has a value."""
     if not trial.entry.differentiable:
@@ -121,10 +135,10 @@ def finite_gradient(trial: Trial) -> Ruling:
     refused = []
     for kind, *pair in degenerate_pairs(max(24, trial.entry.min_samples)):
         x, y = map(trial.suited, pair)
-        if np.isnan(answer(trial.entry, x, y).value):
+        if np.isnan(call_outcome(trial.entry, x, y).value):
             continue
         try:
-            with strictly():
+            with warnings_as_errors():
                 gradients = _gradients(trial.entry, x, y)
         except ValueError:
             refused.append(kind)
@@ -146,7 +160,9 @@ def _gradients(measure: Measure, x: np.ndarray, y: np.ndarray) -> list[np.ndarra
     return [g.numpy() for g in gradients]
 
 
-def _slope(trial: Trial, pair: Any, side: int) -> tuple[float, float] | None:
+def _directional_derivative(
+    trial: CheckContext, pair: Any, side: int
+) -> tuple[float, float] | None:
     """Return the derivative in a generic direction and a difference quotient, or None if no
     gradient is recorded."""
     import torch
@@ -158,12 +174,12 @@ def _slope(trial: Trial, pair: Any, side: int) -> tuple[float, float] | None:
         return None
     value.backward()
     derivative = float((arguments[side].grad * torch.tensor(step)).sum())
-    return derivative, _quotient(trial, pair, side, step)
+    return derivative, _difference_quotient(trial, pair, side, step)
 
 
-def _quotient(trial: Trial, pair: Any, side: int, step: np.ndarray) -> float:
+def _difference_quotient(trial: CheckContext, pair: Any, side: int, step: np.ndarray) -> float:
     ends = []
     for sign in (1, -1):
-        moved = [a + sign * STEP * step if i == side else a for i, a in enumerate(pair)]
+        moved = [a + sign * GRADIENT_STEP * step if i == side else a for i, a in enumerate(pair)]
         ends.append(trial.value(*moved))
-    return (ends[0] - ends[1]) / (2 * STEP)
+    return (ends[0] - ends[1]) / (2 * GRADIENT_STEP)

@@ -14,52 +14,62 @@ from typing import Any
 import numpy as np
 
 from ..base.rng import generator
-from ..base.user_modules import OWN_MODULE, restore
+from ..base.user_modules import USER_MODULE_PREFIX, restore_function
 from ..contracts._measure import Measure
 from ..data.representation import Representation
 from .data import generic_pair
-from .trial import Check, Ruling, Trial, answer, copied, in_words, names_of, reordered, strictly
+from .trial import (
+    CheckContext,
+    CheckFunction,
+    CheckResult,
+    call_outcome,
+    copy_if_array,
+    format_user_error,
+    input_names,
+    permute_context_samples,
+    warnings_as_errors,
+)
 
-SINGLE = 1e-4  # what rounding the data to single precision may change
-NEAR, FAR = 1e5, 1e8  # offsets: all digits that count are left with both
-OFFSET = 0.02  # share of a value that a larger offset may change, as it tends to a limit
-NOT_INSTALLED = ("ImportError", "ModuleNotFoundError")  # which is no fault of a variant
-SLOW = 1.0  # seconds for a pair of small representations
+MAX_SINGLE_PRECISION_CHANGE = 1e-4  # what rounding the data to single precision may change
+NEAR_OFFSET, FAR_OFFSET = 1e5, 1e8  # offsets: all digits that count are left with both
+MAX_OFFSET_CHANGE = 0.02  # share of a value that a larger offset may change, as it tends to a limit
+IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")  # which is no fault of a variant
+MAX_PAIR_SECONDS = 1.0  # seconds for a pair of small representations
 
 
-def behaviour() -> dict[str, Check]:
+def behavior_checks() -> dict[str, CheckFunction]:
     """Return the checks of what every measure and statistic has without claiming it, by their
     names."""
     return {
         "order of samples": order_of_samples,
         "inputs unchanged": inputs_unchanged,
-        "same value cold and warm": cold_and_warm,
-        "float32": single_precision,
+        "same value cold and warm": same_with_and_without_cache,
+        "float32": stable_in_single_precision,
         "lost digits": lost_digits,
-        "deterministic": deterministic,
+        "deterministic": is_deterministic,
         "global generator untouched": global_generator,
-        "few samples": fewest_samples,
-        "variants": variants,
-        "pickles": pickles,
-        "documented": documented,
-        "speed": speed,
+        "few samples": handles_few_samples,
+        "variants": takes_every_parameter_choice,
+        "pickles": survives_pickling,
+        "documented": has_documentation,
+        "speed": report_speed,
     }
 
 
-def order_of_samples(trial: Trial) -> Ruling:
+def order_of_samples(trial: CheckContext) -> CheckResult:
     """Check that another order of the samples, of all inputs alike, changes nothing."""
     before = trial.value(*trial.inputs())
-    again, inputs = reordered(trial, generator(1, "order").permutation(trial.samples))
+    again, inputs = permute_context_samples(trial, generator(1, "order").permutation(trial.samples))
     after = again.value(*inputs)
     detail = f"m(X, Y) = {before:.6g}, reordered {after:.6g}"
     if abs(after - before) <= max(1e-7, trial.rounding) * max(1, abs(before)):
         return "", True, ""
-    if draws(trial):  # for positions, so that another order is another draw
+    if depends_on_sample_positions(trial):  # for positions, so that another order is another draw
         return "", None, f"draws for each position: {detail}"
     return "", False, detail
 
 
-def draws(trial: Trial) -> bool:
+def depends_on_sample_positions(trial: CheckContext) -> bool:
     """Say whether another seed gives another value."""
     m = trial.entry
     if "seed" not in m.defaults:
@@ -69,20 +79,20 @@ def draws(trial: Trial) -> bool:
     return another.value(*trial.inputs()) != trial.value(*trial.inputs())
 
 
-def inputs_unchanged(trial: Trial) -> Ruling:
+def inputs_unchanged(trial: CheckContext) -> CheckResult:
     """Check that arrays which cannot be written to are enough, and others stay as they are."""
     original = trial.inputs()
     for is_writable in (True, False):
-        inputs = tuple(map(copied, original))
+        inputs = tuple(map(copy_if_array, original))
         for array in inputs:
             if isinstance(array, np.ndarray):
                 array.flags.writeable = is_writable
-        reply = answer(trial.entry, *inputs)
+        reply = call_outcome(trial.entry, *inputs)
         if np.isnan(reply.value):
             return "", False, reply.fault or reply.refusal
         changed = [
             name
-            for name, new, old in zip(names_of(trial.entry), inputs, original)
+            for name, new, old in zip(input_names(trial.entry), inputs, original)
             if np.any(new != old)
         ]
         if changed:
@@ -90,31 +100,34 @@ def inputs_unchanged(trial: Trial) -> Ruling:
     return "", True, ""
 
 
-def cold_and_warm(trial: Trial) -> Ruling:
+def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
     """Check that the value is the same, to the last bit, whether views are remembered or not."""
     inputs = trial.inputs()
     if trial.value(*inputs) != trial.value(*inputs):
         return "", None, "not deterministic"
-    views = tuple(Representation(a.copy()) if np.ndim(a) == 2 else a for a in map(copied, inputs))
-    with strictly():
+    views = tuple(
+        Representation(a.copy()) if np.ndim(a) == 2 else a for a in map(copy_if_array, inputs)
+    )
+    with warnings_as_errors():
         values = [
-            float(trial.entry(*arguments)) for arguments in (map(copied, inputs), views, views)
+            float(trial.entry(*arguments))
+            for arguments in (map(copy_if_array, inputs), views, views)
         ]
     detail = "cold {:.17g}, first {:.17g}, warm {:.17g}".format(*values)
     return ("", len(set(values)) == 1, "" if len(set(values)) == 1 else detail)
 
 
-def single_precision(trial: Trial) -> Ruling:
+def stable_in_single_precision(trial: CheckContext) -> CheckResult:
     """Check that rounding the data to single precision changes the value no more than that."""
     inputs = trial.inputs()
     rounded = (a.astype(np.float32) if np.ndim(a) == 2 else a for a in inputs)
     double, single = trial.value(*inputs), trial.value(*rounded)
-    holds = abs(single - double) <= SINGLE * max(1.0, abs(double))
+    holds = abs(single - double) <= MAX_SINGLE_PRECISION_CHANGE * max(1.0, abs(double))
     detail = f"of float32 {single:.8g}, of float64 {double:.8g}"
     return "", holds, "" if holds else detail
 
 
-def lost_digits(trial: Trial) -> Ruling:
+def lost_digits(trial: CheckContext) -> CheckResult:
     """Check that far from the origin, in one feature or in all, a value keeps its digits, or is
     refused: the offset hides the differences between the samples, and rounding would decide.
 
@@ -122,25 +135,36 @@ def lost_digits(trial: Trial) -> Ruling:
     """
     inputs = trial.inputs()
     for where, columns in {"one feature": slice(0, 1), "all features": slice(None)}.items():
-        near, far = (answer(trial.entry, *_moved(inputs, columns, by)) for by in (NEAR, FAR))
+        near, far = (
+            call_outcome(trial.entry, *_with_offset(inputs, columns, by))
+            for by in (NEAR_OFFSET, FAR_OFFSET)
+        )
         if near.fault or far.fault:
-            return "", False, f"an offset of {NEAR:g} or {FAR:g}: {near.fault or far.fault}"
-        if not abs(near.value - far.value) > OFFSET * max(abs(near.value), 0.1):  # NaN: refused
+            return (
+                "",
+                False,
+                f"an offset of {NEAR_OFFSET:g} or {FAR_OFFSET:g}: {near.fault or far.fault}",
+            )
+        if not abs(near.value - far.value) > MAX_OFFSET_CHANGE * max(
+            abs(near.value), 0.1
+        ):  # NaN: refused
             continue
-        detail = f"{near.value:.4g} with an offset of {NEAR:g} in {where}, {far.value:.4g} with"
+        detail = (
+            f"{near.value:.4g} with an offset of {NEAR_OFFSET:g} in {where}, {far.value:.4g} with"
+        )
         if "translation" in trial.entry.invariant_to or _is_most_similar(trial, far.value):
-            return "", False, f"{detail} {FAR:g}; centre inside, or raise rs.Undefined"
-        return "", None, f"{detail} {FAR:g}: the value follows the offset"
+            return "", False, f"{detail} {FAR_OFFSET:g}; centre inside, or raise rs.Undefined"
+        return "", None, f"{detail} {FAR_OFFSET:g}: the value follows the offset"
     return "", True, ""
 
 
-def _is_most_similar(trial: Trial, value: float) -> bool:
+def _is_most_similar(trial: CheckContext, value: float) -> bool:
     """Say whether a measure has its most similar value; a statistic has none."""
     m = trial.entry
     return isinstance(m, Measure) and value == m.range[1 if m.larger_is_more_similar else 0]
 
 
-def _moved(inputs: tuple[Any, ...], columns: slice, by: float) -> tuple[Any, ...]:
+def _with_offset(inputs: tuple[Any, ...], columns: slice, by: float) -> tuple[Any, ...]:
     """Return inputs whose arrays of features have this offset in some columns."""
     moved = tuple(a.copy() if np.ndim(a) == 2 else a for a in inputs)
     for array in moved:
@@ -149,7 +173,7 @@ def _moved(inputs: tuple[Any, ...], columns: slice, by: float) -> tuple[Any, ...
     return moved
 
 
-def deterministic(trial: Trial) -> Ruling:
+def is_deterministic(trial: CheckContext) -> CheckResult:
     """Check that the same arguments give the same value."""
     values = [trial.value(*trial.inputs()) for _ in range(3)]
     same = len(set(values)) == 1
@@ -159,17 +183,17 @@ def deterministic(trial: Trial) -> Ruling:
     return "claimed", same, detail
 
 
-def global_generator(trial: Trial) -> Ruling:
+def global_generator(trial: CheckContext) -> CheckResult:
     """Check that the random numbers of other programs are left alone."""
     ours, standard = np.random.get_state(), random.getstate()  # noqa: NPY002 - what is checked
     try:
         np.random.seed(5)  # noqa: NPY002
         random.seed(5)
-        before = _drawn()
+        before = _global_random_numbers()
         np.random.seed(5)  # noqa: NPY002
         random.seed(5)
         trial.value(*trial.inputs())
-        touched = _drawn() != before
+        touched = _global_random_numbers() != before
     finally:
         np.random.set_state(ours)  # noqa: NPY002
         random.setstate(standard)
@@ -177,14 +201,14 @@ def global_generator(trial: Trial) -> Ruling:
     return "", not touched, detail
 
 
-def _drawn() -> tuple[float, float]:
+def _global_random_numbers() -> tuple[float, float]:
     return np.random.random(), random.random()  # noqa: NPY002
 
 
-def different_widths(trial: Trial) -> Ruling:
+def different_widths(trial: CheckContext) -> CheckResult:
     """Check that representations of two widths have a value, in both orders, or are refused."""
     x, y = map(trial.suited, generic_pair(trial.samples, d=4, e=7))
-    forward, backward = answer(trial.entry, x, y), answer(trial.entry, y, x)
+    forward, backward = call_outcome(trial.entry, x, y), call_outcome(trial.entry, y, x)
     claimed = ""
     if fault := forward.fault or backward.fault:
         return claimed, False, f"widths 4 and 7: {fault}"
@@ -196,11 +220,11 @@ def different_widths(trial: Trial) -> Ruling:
     return claimed, True, ""
 
 
-def fewest_samples(trial: Trial) -> Ruling:
+def handles_few_samples(trial: CheckContext) -> CheckResult:
     """Check that from the smallest number of samples on there is a value, or a reason why not."""
     fewest = trial.entry.min_samples
     for n in range(max(1, fewest - 1), fewest + 4):
-        reply = answer(trial.entry, *trial._replace(samples=n).inputs())
+        reply = call_outcome(trial.entry, *trial._replace(samples=n).inputs())
         if reply.fault or (n < fewest and not reply.refusal):
             detail = f"{n} samples: {reply.fault or 'not refused'}"
             return f"at least {fewest}", False, detail
@@ -210,20 +234,20 @@ def fewest_samples(trial: Trial) -> Ruling:
 # --------------------------------------------------------------------------------------- as a thing
 
 
-def variants(trial: Trial) -> Ruling:
+def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
     """Check that the measure takes every choice of every parameter, and itself its defaults."""
     total = 0
-    for parameters in _choices(trial):
+    for parameters in _parameter_choices(trial):
         variant, total = trial.entry.where(**parameters), total + 1
-        fault = answer(variant, *trial.inputs()).fault
-        if fault and not fault.startswith(NOT_INSTALLED):
+        fault = call_outcome(variant, *trial.inputs()).fault
+        if fault and not fault.startswith(IMPORT_ERRORS):
             return "", False, f"{variant}: {fault}"
     if not total:
         return "", None, "it has no parameters"
     return "", True, ""
 
 
-def _choices(trial: Trial) -> Iterator[dict[str, Any]]:
+def _parameter_choices(trial: CheckContext) -> Iterator[dict[str, Any]]:
     """Yield each choice of each parameter, and each other parameter as it is."""
     m = trial.entry
     hints, values = typing.get_type_hints(m.function), {**m.defaults, **dict(m.parameters)}
@@ -232,30 +256,30 @@ def _choices(trial: Trial) -> Iterator[dict[str, Any]]:
         yield from ({name: choice} for choice in choices)
 
 
-def pickles(trial: Trial) -> Ruling:
+def survives_pickling(trial: CheckContext) -> CheckResult:
     """Check that a worker process can have the measure, from a user's file by loading it anew."""
     m = trial.entry
     try:
         copy = pickle.loads(pickle.dumps(m))
         _, (module, name, parameters, file) = m.__reduce__()
-        if module.startswith(OWN_MODULE):
-            copy = _loaded_anew(f"{module}_anew", name, parameters, file)
+        if module.startswith(USER_MODULE_PREFIX):
+            copy = _reload_from_user_file(f"{module}_anew", name, parameters, file)
     except Exception as error:
-        return "", False, in_words(error, trial.entry)
+        return "", False, format_user_error(error, trial.entry)
     value, original = (trial._replace(entry=n).value(*trial.inputs()) for n in (copy, m))
     holds = copy.spec == m.spec and trial.same(value, original)
     return "", holds, "" if holds else f"comes back as {copy}, {value:.6g}"
 
 
-def _loaded_anew(module: str, name: str, parameters: Any, file: str | None) -> Any:
+def _reload_from_user_file(module: str, name: str, parameters: Any, file: str | None) -> Any:
     """Return the measure as a worker gets it, who has not run the file."""
     try:
-        return restore(module, name, parameters, file)
+        return restore_function(module, name, parameters, file)
     finally:
         sys.modules.pop(module, None)
 
 
-def documented(trial: Trial) -> Ruling:
+def has_documentation(trial: CheckContext) -> CheckResult:
     """Check that there is a sentence that says what the measure is, and a reference."""
     m = trial.entry
     missing = [
@@ -265,7 +289,7 @@ def documented(trial: Trial) -> Ruling:
     return "", None if missing else True, detail
 
 
-def speed(trial: Trial) -> Ruling:
+def report_speed(trial: CheckContext) -> CheckResult:
     """Report how long a pair takes; slow is not wrong."""
     inputs = trial.inputs()
     start = time.perf_counter()
@@ -273,4 +297,4 @@ def speed(trial: Trial) -> Ruling:
     seconds = time.perf_counter() - start
     of = "a pair of " if isinstance(trial.entry, Measure) else "for "
     detail = f"{seconds:.2g} s {of}{trial.samples} samples"
-    return "", True if seconds < SLOW else None, detail
+    return "", True if seconds < MAX_PAIR_SECONDS else None, detail

@@ -7,17 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from ..catalogue import get_measure, get_statistic
-from ..contracts._measure import Measure, require
+from ..contracts._measure import Measure, require_measure_extra
 from ..contracts._statistic import Statistic
-from .arrays import same_on_tensors, tensors
-from .behaviour import behaviour, different_widths
-from .claims import claims
-from .hostile import GROUPS, hostile_pairs
-from .statistics import breaking, of_pair, statistic_claims
+from .arrays import array_library_checks, same_on_tensors
+from .behaviour import behavior_checks, different_widths
+from .claims import claim_checks
+from .hostile import HOSTILE_GROUPS, hostile_pairs
+from .statistics import hostile_statistic_checks, inputs_from_pair, statistic_claims
 from .ties import ties_in_wide_data
-from .trial import Check, Outcome, Ruling, Trial, answer, in_words, trial_of, trial_of_statistic
+from .trial import (
+    CheckContext,
+    CheckFunction,
+    CheckResult,
+    Outcome,
+    call_outcome,
+    format_user_error,
+    measure_check_context,
+    statistic_check_context,
+)
 
-FIRST = "a number for generic data"
+GENERIC_DATA_CHECK = "a number for generic data"
 
 
 def check_measure(
@@ -36,8 +45,8 @@ def check_measure(
     dependency is not installed.
     """
     chosen = get_measure(measure)
-    require(chosen)
-    return _checked(trial_of(chosen), chosen.spec, progress)
+    require_measure_extra(chosen)
+    return _run_checks(measure_check_context(chosen), chosen.spec, progress)
 
 
 def check_statistic(
@@ -54,45 +63,59 @@ def check_statistic(
     Raises ``ValueError`` for a statistic that does not exist.
     """
     chosen = get_statistic(statistic)
-    return _checked(trial_of_statistic(chosen), chosen.spec, progress)
+    return _run_checks(statistic_check_context(chosen), chosen.spec, progress)
 
 
-def _checked(
-    trial: Trial, spec: str, progress: Callable[[str, int, int], None] | None
+def _run_checks(
+    trial: CheckContext, spec: str, progress: Callable[[str, int, int], None] | None
 ) -> tuple[Outcome, ...]:
-    checks, outcomes = checks_of(trial.entry), list[Outcome]()
-    for outcome in outcomes_of(trial, checks):
+    checks, outcomes = applicable_checks(trial.entry), list[Outcome]()
+    for outcome in iterate_outcomes(trial, checks):
         outcomes.append(outcome)
         if progress:
             progress(spec, len(outcomes), len(checks))
-    return tuple(sorted(outcomes, key=_rank))
+    return tuple(sorted(outcomes, key=_failure_order))
 
 
 # Why others fail: a measure with chance in it breaks claims that it would hold. In this order.
-CAUSES = ("deterministic", "global generator untouched", "inputs unchanged")
+ROOT_CAUSE_CHECKS = ("deterministic", "global generator untouched", "inputs unchanged")
 
 
-def _rank(outcome: Outcome) -> int:
+def _failure_order(outcome: Outcome) -> int:
     """Return the place of an outcome: what causes others to fail comes first, if it fails."""
-    if outcome.holds is not False or outcome.check not in CAUSES:
-        return len(CAUSES)
-    return CAUSES.index(outcome.check)
+    if outcome.holds is not False or outcome.check not in ROOT_CAUSE_CHECKS:
+        return len(ROOT_CAUSE_CHECKS)
+    return ROOT_CAUSE_CHECKS.index(outcome.check)
 
 
-def checks_of(entry: Measure | Statistic) -> dict[str, Check]:
+def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
     """Return all checks of a measure or statistic, by their names, in the order in which they are
     made."""
-    hostile: dict[str, Check] = {f"hostile: {g}": partial(hostile_data, group=g) for g in GROUPS}
+    hostile: dict[str, CheckFunction] = {
+        f"hostile: {g}": partial(hostile_data, group=g) for g in HOSTILE_GROUPS
+    }
     if isinstance(entry, Statistic):
-        checks = statistic_claims(entry) | behaviour() | {"PyTorch": same_on_tensors}
+        checks = statistic_claims(entry) | behavior_checks() | {"PyTorch": same_on_tensors}
         if entry.family == "trials":  # whose order is that of recording
             del checks["order of samples"]
-        return {FIRST: generic_data, **checks, **hostile, **breaking(entry)}
+        return {
+            GENERIC_DATA_CHECK: generic_data,
+            **checks,
+            **hostile,
+            **hostile_statistic_checks(entry),
+        }
     shapes = {"different widths": different_widths, "ties in wide data": ties_in_wide_data}
-    return {FIRST: generic_data, **claims(entry), **behaviour(), **shapes, **tensors(), **hostile}
+    return {
+        GENERIC_DATA_CHECK: generic_data,
+        **claim_checks(entry),
+        **behavior_checks(),
+        **shapes,
+        **array_library_checks(),
+        **hostile,
+    }
 
 
-def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
+def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:
     """Yield the outcomes of checks; no more than the first where there is no number to check."""
     for name, check in checks.items():
         try:
@@ -101,27 +124,27 @@ def outcomes_of(trial: Trial, checks: Mapping[str, Check]) -> Iterator[Outcome]:
             Exception,
             SystemExit,
         ) as error:  # of the user's function: whatever it is, it is the outcome
-            ruling = "", False, in_words(error, trial.entry)
+            ruling = "", False, format_user_error(error, trial.entry)
         yield Outcome(name, *ruling)
-        if name == FIRST and not ruling[1]:
+        if name == GENERIC_DATA_CHECK and not ruling[1]:
             return
 
 
-def generic_data(trial: Trial) -> Ruling:
+def generic_data(trial: CheckContext) -> CheckResult:
     """Check that there is a number for generic data without special symmetry; that it is in the
     range is another check."""
-    reply = answer(trial.entry, *trial.inputs())
+    reply = call_outcome(trial.entry, *trial.inputs())
     is_number = math.isfinite(reply.value)
     return "", is_number, "" if is_number else reply.fault or reply.refusal
 
 
-def hostile_data(trial: Trial, *, group: str) -> Ruling:
+def hostile_data(trial: CheckContext, *, group: str) -> CheckResult:
     """Check that data that break formulas have a number in the range, or a reason why not."""
     pairs, faults = hostile_pairs(), []
-    for case in GROUPS[group]:
+    for case in HOSTILE_GROUPS[group]:
         x, y = map(trial.suited, pairs[case])
-        inputs = of_pair(trial, x, y) if isinstance(trial.entry, Statistic) else (x, y)
-        if fault := answer(trial.entry, *inputs).fault:
+        inputs = inputs_from_pair(trial, x, y) if isinstance(trial.entry, Statistic) else (x, y)
+        if fault := call_outcome(trial.entry, *inputs).fault:
             faults.append(f"{case}: {fault}")
     more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
     return "", not faults, f"{faults[0]}{more}" if faults else ""

@@ -14,78 +14,91 @@ from ..base.rng import generator
 from ..contracts._measure import Measure
 from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
 from ..data.representation import Undefined
-from .data import Triple, generic_pair, many_kinds, paths, triples
-from .groups import jointly_transformed, transformed
-from .hostile import SCALES, hostile_pairs
-from .trial import Check, Ruling, Trial, answer
+from .data import (
+    Triple,
+    generic_pair,
+    non_metric_triples,
+    triples_between_endpoints,
+    varied_representations,
+)
+from .groups import apply_random_transformation, rotate_samples_jointly
+from .hostile import EXTREME_SCALES, hostile_pairs
+from .trial import CheckContext, CheckFunction, CheckResult, call_outcome
 
-SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
-NOT_CLAIMED = "holds on all generic data: claim it, so that users can search for it"
-STREAMS = "holds on all generic data: a claim of it lets the measure be streamed"
-UNITS = "; the views points.unit and points.unit_rows are safe at every scale"
-LOST, SMALL = 1e-6, 1e-2  # share of a value that extremes may cost; what is no value to lose from
-LEVELS = (0.05, 0.3, 3.0)  # of noise, in units of the data
+TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
+UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
+STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
+SCALE_SAFE_HINT = "; the views points.unit and points.unit_rows are safe at every scale"
+MAX_LOST_SHARE, NEGLIGIBLE_VALUE = (
+    1e-6,
+    1e-2,
+)  # share of a value that extremes may cost; what is no value to lose from
+CHECK_NOISE_LEVELS = (0.05, 0.3, 3.0)  # of noise, in units of the data
 
 
-def claims(measure: Measure) -> dict[str, Check]:
+def claim_checks(measure: Measure) -> dict[str, CheckFunction]:
     """Return the checks of what a measure claims, by their names."""
-    checks: dict[str, Check] = {
-        f"invariant to {name.replace('_', ' ')}": partial(invariance, name=name)
+    checks: dict[str, CheckFunction] = {
+        f"invariant to {name.replace('_', ' ')}": partial(measure_is_invariant, name=name)
         for name in INVARIANCES
     }
     for name in JOINT_INVARIANCES:
         checks[f"invariant to {name.replace('_', ' ')}"] = partial(joint_invariance, name=name)
-    checks |= {"symmetric": symmetry, "range": values_in_range, "identity": identity}
-    checks |= {"X is most similar to X": extreme, "direction": direction}
+    checks |= {
+        "symmetric": symmetry,
+        "range": measure_values_in_range,
+        "identity": self_comparison_reaches_end,
+    }
+    checks |= {"X is most similar to X": self_is_most_similar, "direction": noise_lowers_similarity}
     if "isotropic_scaling" in measure.invariant_to:
-        checks["every scale"] = every_scale
+        checks["every scale"] = measure_at_every_scale
     if "translation" in measure.invariant_to:
-        checks["huge offset"] = huge_offset
+        checks["huge offset"] = measure_at_huge_offset
     if measure.metric or not measure.larger_is_more_similar:
         checks["triangle inequality"] = triangle_inequality
     return checks
 
 
-def invariance(trial: Trial, name: str) -> Ruling:
+def measure_is_invariant(trial: CheckContext, name: str) -> CheckResult:
     """Check m(TX, SY) = m(X, Y) for generic T and S of a group."""
     is_claimed = name in trial.entry.invariant_to
-    return both_ways(trial, is_claimed, partial(_change, name=name))
+    return compare_claim_to_behavior(trial, is_claimed, partial(_find_change_of_measure, name=name))
 
 
-def joint_invariance(trial: Trial, name: str) -> Ruling:
+def joint_invariance(trial: CheckContext, name: str) -> CheckResult:
     """Check m(TX, TY) = m(X, Y) for generic orthogonal maps T of the samples that keep means.
 
     Not to claim it is no failure: whoever does promises that the measure can be streamed.
     """
-    ruling = both_ways(trial, name in trial.entry.invariant_to, _joint_change)
-    return ("not claimed", None, STREAMS) if ruling[2] == NOT_CLAIMED else ruling
+    ruling = compare_claim_to_behavior(trial, name in trial.entry.invariant_to, _joint_change)
+    return ("not claimed", None, STREAMABLE_HINT) if ruling[2] == UNCLAIMED_HINT else ruling
 
 
-def every_scale(trial: Trial) -> Ruling:
+def measure_at_every_scale(trial: CheckContext) -> CheckResult:
     """Check that a claimed invariance to scaling holds where squares over- or underflow."""
-    scaled = [f"{side} times {scale:g}" for scale in SCALES for side in ("X", "Y", "both")]
+    scaled = [f"{side} times {scale:g}" for scale in EXTREME_SCALES for side in ("X", "Y", "both")]
     extremes = ["largest", "nearly overflowing", "as far apart as can be"]
-    claimed, holds, detail = _unchanged(trial, [*scaled, *extremes])
-    return claimed, holds, detail and detail + UNITS
+    claimed, holds, detail = _extreme_pairs_keep_value(trial, [*scaled, *extremes])
+    return claimed, holds, detail and detail + SCALE_SAFE_HINT
 
 
-def huge_offset(trial: Trial) -> Ruling:
+def measure_at_huge_offset(trial: CheckContext) -> CheckResult:
     """Check that of data far from the origin a measure that ignores where they are loses no more
     digits than the data."""
-    return _unchanged(trial, ["huge offset"])
+    return _extreme_pairs_keep_value(trial, ["huge offset"])
 
 
-def symmetry(trial: Trial) -> Ruling:
+def symmetry(trial: CheckContext) -> CheckResult:
     """Check m(X, Y) = m(Y, X)."""
-    return both_ways(trial, trial.entry.symmetric, _asymmetry)
+    return compare_claim_to_behavior(trial, trial.entry.symmetric, _asymmetry)
 
 
-def values_in_range(trial: Trial) -> Ruling:
+def measure_values_in_range(trial: CheckContext) -> CheckResult:
     """Check that values of related, unrelated and opposite representations are in the range."""
     low, high = trial.entry.range
     fault = ""
-    for seed, what, x, other in _others(trial):
-        reply = answer(trial.entry, x, other)
+    for seed, what, x, other in _comparison_partners(trial):
+        reply = call_outcome(trial.entry, x, other)
         slack = trial.rounding * max(1.0, abs(reply.value))
         if reply.fault or reply.value < low - slack or reply.value > high + slack:
             fault = f"m(X, {what}) {reply.fault or f'= {reply.value:.6g}'} (seed {seed})"
@@ -93,11 +106,11 @@ def values_in_range(trial: Trial) -> Ruling:
     return f"{low:g} to {high:g}", not fault, fault
 
 
-def identity(trial: Trial) -> Ruling:
+def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
     """Check that X with itself is at the end of the range, for X of many kinds."""
     m = trial.entry
     end, tries, change = m.range[m.larger_is_more_similar], 0, ""
-    for kind, x in many_kinds(trial.samples):
+    for kind, x in varied_representations(trial.samples):
         try:
             value = trial.value(trial.suited(x), trial.suited(x))
         except Undefined:
@@ -106,15 +119,15 @@ def identity(trial: Trial) -> Ruling:
         if not abs(value - end) <= max(1e-7, trial.rounding):  # infinite ends are none
             change = change or f"m(X, X) = {value:.6g}, not {end:g} ({kind})"
     if not tries:
-        return _claimed(m.identity), None, "m(X, X) has no value for any X"
-    return _ruling(m.identity, change)
+        return _claim_text(m.identity), None, "m(X, X) has no value for any X"
+    return _claim_result(m.identity, change)
 
 
-def extreme(trial: Trial) -> Ruling:
+def self_is_most_similar(trial: CheckContext) -> CheckResult:
     """Check that nothing is more similar to X than X."""
     m = trial.entry
     change = ""
-    for seed, what, x, other in _others(trial):
+    for seed, what, x, other in _comparison_partners(trial):
         same, value = trial.value(x, x), trial.value_or_nan(x, other)
         excess = value - same if m.larger_is_more_similar else same - value
         if excess > trial.rounding * max(1.0, abs(same)):
@@ -122,17 +135,17 @@ def extreme(trial: Trial) -> Ruling:
             break
     if change and not m.identity:
         return "not claimed", None, change
-    return _claimed(m.identity), not change, change
+    return _claim_text(m.identity), not change, change
 
 
-def direction(trial: Trial) -> Ruling:
+def noise_lowers_similarity(trial: CheckContext) -> CheckResult:
     """Check that, on average, X with much noise is less similar to X than X with a little."""
     m = trial.entry
-    values = [_with_noise(trial, level) for level in LEVELS]
+    values = [_add_generic_noise(trial, level) for level in CHECK_NOISE_LEVELS]
     step = values[-1] - values[0]
     falls = step < 0 if m.larger_is_more_similar else step > 0
     shown = ", ".join(f"{value:.4g}" for value in values)
-    detail = f"m(X, X + noise) = {shown} for noise of {', '.join(map(str, LEVELS))}"
+    detail = f"m(X, X + noise) = {shown} for noise of {', '.join(map(str, CHECK_NOISE_LEVELS))}"
     claimed = "larger" if m.larger_is_more_similar else "smaller"
     if np.isnan(step):
         return claimed, None, "X with noise has no value"
@@ -141,12 +154,14 @@ def direction(trial: Trial) -> Ruling:
     return claimed, falls, "" if falls else detail
 
 
-def triangle_inequality(trial: Trial) -> Ruling:
+def triangle_inequality(trial: CheckContext) -> CheckResult:
     """Check m(X, Z) <= m(X, Y) + m(Y, Z); that no violation was found proves nothing."""
     m = trial.entry
     if m.larger_is_more_similar:
         return "claimed", False, "a similarity is no metric: set metric=False"
-    violation = next(filter(None, (_violation(trial, t) for t in _triples(trial))), "")
+    violation = next(
+        filter(None, (_triangle_violation(trial, t) for t in _metric_test_triples(trial))), ""
+    )
     if m.metric:
         return "claimed", not violation, violation
     if violation:
@@ -157,7 +172,9 @@ def triangle_inequality(trial: Trial) -> Ruling:
 # ------------------------------------------------------------------------------------- in both ways
 
 
-def both_ways(trial: Trial, is_claimed: bool, change: Callable[[Trial], str]) -> Ruling:
+def compare_claim_to_behavior(
+    trial: CheckContext, is_claimed: bool, change: Callable[[CheckContext], str]
+) -> CheckResult:
     """Return the outcome of a claim, or of its absence.
 
     Where nothing changes on small data, wide data decide about what is not claimed, and about what
@@ -169,28 +186,28 @@ def both_ways(trial: Trial, is_claimed: bool, change: Callable[[Trial], str]) ->
         with suppress(ValueError):  # of a measure that refuses them
             if counterexample := change(wide):
                 counterexample += f", of {wide.features} features"
-    return _ruling(is_claimed, counterexample)
+    return _claim_result(is_claimed, counterexample)
 
 
-def _unchanged(trial: Trial, cases: list[str]) -> Ruling:
+def _extreme_pairs_keep_value(trial: CheckContext, cases: list[str]) -> CheckResult:
     """Check that hostile pairs have the value of the generic ones that they are made of."""
     pairs = hostile_pairs()
     before = trial.value(*map(trial.suited, pairs["generic"]))
     for case in cases:
         after = trial.value_or_nan(*map(trial.suited, pairs[case]))
-        if not abs(after - before) <= LOST * max(abs(before), SMALL):
+        if not abs(after - before) <= MAX_LOST_SHARE * max(abs(before), NEGLIGIBLE_VALUE):
             return "claimed", False, f"{case}: {after:.8g}, not {before:.8g}"
     return "claimed", True, ""
 
 
-def _ruling(is_claimed: bool, counterexample: str) -> Ruling:
+def _claim_result(is_claimed: bool, counterexample: str) -> CheckResult:
     """Return the outcome of a claim that one counterexample refutes, or of its absence."""
     holds = is_claimed == (not counterexample)
-    detail = counterexample or ("" if is_claimed else NOT_CLAIMED)
-    return _claimed(is_claimed), holds, detail
+    detail = counterexample or ("" if is_claimed else UNCLAIMED_HINT)
+    return _claim_text(is_claimed), holds, detail
 
 
-def _claimed(is_claimed: bool) -> str:
+def _claim_text(is_claimed: bool) -> str:
     return "claimed" if is_claimed else "not claimed"
 
 
@@ -202,22 +219,22 @@ def _equation(changed: str, after: float, before: float, seed: int) -> str:
 # ---------------------------------------------------------------------------------- counterexamples
 
 
-def _change(trial: Trial, name: str) -> str:
+def _find_change_of_measure(trial: CheckContext, name: str) -> str:
     """Return the first transformation of a group that changes a value."""
     for seed in trial.seeds:
         rng = generator(seed, "members of groups")
         x, y = trial.inputs(seed)
         before = trial.value(x, y)
-        for side, where in enumerate(SIDES):
-            a = x if side == 1 else transformed(x, name, rng)
-            b = y if side == 0 else transformed(y, name, rng)
+        for side, where in enumerate(TRANSFORMED_SIDES):
+            a = x if side == 1 else apply_random_transformation(x, name, rng)
+            b = y if side == 0 else apply_random_transformation(y, name, rng)
             after = trial.value_or_nan(a, b)
             if not trial.same(after, before):
                 return _equation(where, after, before, seed)
     return ""
 
 
-def _asymmetry(trial: Trial) -> str:
+def _asymmetry(trial: CheckContext) -> str:
     for seed in trial.seeds:
         x, y = trial.inputs(seed)
         forward, backward = trial.value(x, y), trial.value(y, x)
@@ -226,18 +243,18 @@ def _asymmetry(trial: Trial) -> str:
     return ""
 
 
-def _joint_change(trial: Trial) -> str:
+def _joint_change(trial: CheckContext) -> str:
     for seed in trial.seeds:
         x, y = trial.inputs(seed)
         before = trial.value(x, y)
-        turned = jointly_transformed(x, y, generator(seed, "joint maps"))
+        turned = rotate_samples_jointly(x, y, generator(seed, "joint maps"))
         after = trial.value_or_nan(*turned)
         if not trial.same(after, before):
             return _equation("m(TX, TY)", after, before, seed)
     return ""
 
 
-def _others(trial: Trial) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
+def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
     """Yield X of each seed with representations that are related, unrelated and opposite to it."""
     for seed in trial.seeds:
         x, y = generic_pair(trial.samples, seed=seed)
@@ -248,7 +265,7 @@ def _others(trial: Trial) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
             yield seed, what, trial.suited(x), trial.suited(other)
 
 
-def _with_noise(trial: Trial, level: float) -> float:
+def _add_generic_noise(trial: CheckContext, level: float) -> float:
     values = []
     for seed in trial.seeds:
         x, _ = generic_pair(trial.samples, seed=seed)
@@ -258,10 +275,12 @@ def _with_noise(trial: Trial, level: float) -> float:
     return float(np.mean(values))
 
 
-def _triples(trial: Trial) -> Iterator[Triple]:
+def _metric_test_triples(trial: CheckContext) -> Iterator[Triple]:
     """Yield what distances violate the triangle inequality on, rows of probabilities where
     needed."""
-    for triple in chain(triples(trial.samples), paths(trial.samples)):
+    for triple in chain(
+        non_metric_triples(trial.samples), triples_between_endpoints(trial.samples)
+    ):
         is_suited = not trial.takes_probabilities or _are_probabilities(triple)
         name, *arrays = triple
         yield triple if is_suited else Triple(name, *map(trial.suited, arrays))
@@ -271,12 +290,12 @@ def _are_probabilities(triple: Triple) -> bool:
     return all(a.min() >= 0 and np.allclose(a.sum(axis=1), 1) for a in triple[1:])
 
 
-def _violation(trial: Trial, triple: Triple) -> str:
+def _triangle_violation(trial: CheckContext, triple: Triple) -> str:
     """Return where the direct way is longer than the one over a third representation."""
     x, y, z = triple[1:]
     names = ("X", "Y", "Z"), ("Y", "Z", "X"), ("Z", "X", "Y")
     for (a, b, c), ways in zip(names, ((x, y, z), (y, z, x), (z, x, y))):
-        direct, first, second = _lengths(trial, *ways)
+        direct, first, second = _path_lengths(trial, *ways)
         excess = direct - first - second
         if excess > trial.rounding * max(1.0, abs(direct)):
             return (
@@ -286,8 +305,8 @@ def _violation(trial: Trial, triple: Triple) -> str:
     return ""
 
 
-def _lengths(
-    trial: Trial, x: np.ndarray, y: np.ndarray, z: np.ndarray
+def _path_lengths(
+    trial: CheckContext, x: np.ndarray, y: np.ndarray, z: np.ndarray
 ) -> tuple[float, float, float]:
     """Return the direct way from x to z and its two parts over y."""
     value = trial.value_or_nan

@@ -37,7 +37,7 @@ def generic_pair(
     return x, 1.3 * y * rng.uniform(0.7, 1.4, e) + 0.4
 
 
-def with_classes(
+def generic_classes(
     n: int = 60, d: int = 6, classes: int = 4, seed: int = 0
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Return a representation (n, d) in classes, without any special symmetry, and all that a
@@ -52,27 +52,27 @@ def with_classes(
         "conditions": labels,
         "replicate": x + 0.3 * rng.standard_normal((n, d)),
         "control": 0.6 * rng.standard_normal((40, d)) + rng.uniform(0.2, 0.8, d),
-        "encoder": encoder,
+        "encoder": random_layer,
     }
 
 
-def encoder(x: np.ndarray) -> np.ndarray:
+def random_layer(x: np.ndarray) -> np.ndarray:
     """Return five units of a random layer."""
     return np.tanh(x @ generator(0, "encoder").standard_normal((x.shape[1], 5)))
 
 
-def labels_of(n: int) -> tuple[int, ...]:
+def generic_labels(n: int) -> tuple[int, ...]:
     """Return n classes from 0 to 3 in a generic order."""
     return tuple(generator(9, "labels").integers(4, size=n).tolist())
 
 
-def probabilities(x: np.ndarray) -> np.ndarray:
+def softmax_rows(x: np.ndarray) -> np.ndarray:
     """Return the softmax of every row."""
     powers = np.exp(x - x.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def many_kinds(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
+def varied_representations(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
     """Yield representations of n samples of many kinds: dead units, n < d, categories, a circle."""
     x, rng = generic_pair(n)[0], generator(0, "many kinds")
     angles, half = np.arange(n) * 2 * np.pi / n, n // 2
@@ -93,7 +93,7 @@ def many_kinds(n: int = 60) -> Iterator[tuple[str, np.ndarray]]:
 def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield pairs where distances, ranks or singular values degenerate, so that gradients may."""
     (x, y), rng = generic_pair(n), generator(0, "degenerate pairs")
-    for kind, z in many_kinds(n):
+    for kind, z in varied_representations(n):
         yield kind, z, y
         yield f"{kind} (X = Y)", z, z.copy()
     rotation = np.linalg.qr(rng.standard_normal((6, 6)))[0]
@@ -106,7 +106,7 @@ def degenerate_pairs(n: int = 60) -> Iterator[tuple[str, np.ndarray, np.ndarray]
     yield "tiny", 1e-150 * x, y
 
 
-def paths(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
+def triples_between_endpoints(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
     """Yield generic representations with one that is near or between them."""
     for seed in range(seeds):
         rng = generator(seed, "paths")
@@ -115,7 +115,7 @@ def paths(n: int = 60, seeds: int = 20) -> Iterator[Triple]:
         yield Triple(f"seed {seed}", x, y, z)
 
 
-def triples(n: int = 60) -> Iterator[Triple]:
+def non_metric_triples(n: int = 60) -> Iterator[Triple]:
     """Yield triples that violate the triangle inequality for distances that are no metric."""
     x = generic_pair(n)[0]
     step = 0.05 * generator(0, "step").standard_normal(x.shape)
@@ -134,10 +134,10 @@ def triples(n: int = 60) -> Iterator[Triple]:
     yield Triple("two small shifts", x, x + 0.1, x + 0.2)
     # A shift is smaller in wider spaces.
     yield Triple("a line, padded, moved", one, np.c_[one, np.zeros((n, 49))], one + 5)
-    yield walk()
+    yield random_walk_in_plane()
 
 
-def walk(n: int = 8) -> Triple:
+def random_walk_in_plane(n: int = 8) -> Triple:
     """Return two steps of noise from n points of the plane; the seed is the first whose topology
     violates the inequality in both directions."""
     rng = generator(57, "walk")

@@ -9,10 +9,12 @@ import numpy as np
 
 from ..base.rng import generator
 
-N, D = 40, 6
-LARGEST = float(np.finfo(np.float64).max) / (16 * (N + D))  # that is not refused
-SCALES = (1e-150, 1e-30, 1e30, 1e150)
-GROUPS: Mapping[str, tuple[str, ...]] = {
+HOSTILE_SAMPLES, HOSTILE_FEATURES = 40, 6
+LARGEST_ACCEPTED_VALUE = float(np.finfo(np.float64).max) / (
+    16 * (HOSTILE_SAMPLES + HOSTILE_FEATURES)
+)  # that is not refused
+EXTREME_SCALES = (1e-150, 1e-30, 1e30, 1e150)
+HOSTILE_GROUPS: Mapping[str, tuple[str, ...]] = {
     "shapes": (
         "generic", "n < d", "d = 1", "d = 1 and d = 6", "Y wider", "X wider", "n = 11",
     ),
@@ -43,10 +45,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "NaN and infinity": ("NaN", "inf"),
 }  # fmt: skip
-Cases = dict[str, tuple[np.ndarray, np.ndarray]]
+NamedPairs = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-class Sources(NamedTuple):
+class BaseArrays(NamedTuple):
     """What the cases are made of: two related arrays (N, D), and a matrix that mixes columns."""
 
     x: np.ndarray
@@ -54,22 +56,33 @@ class Sources(NamedTuple):
     mix: np.ndarray
 
 
-def sources() -> Sources:
+def correlated_arrays() -> BaseArrays:
     """Return two related arrays of correlated columns."""
     rng = generator(0, "hostile")
-    mix = rng.standard_normal((D, D))
-    x = rng.standard_normal((N, D)) @ mix
-    y = x @ rng.standard_normal((D, D)) / 3 + rng.standard_normal((N, D)) + 0.5
-    return Sources(x, y, mix)
+    mix = rng.standard_normal((HOSTILE_FEATURES, HOSTILE_FEATURES))
+    x = rng.standard_normal((HOSTILE_SAMPLES, HOSTILE_FEATURES)) @ mix
+    y = (
+        x @ rng.standard_normal((HOSTILE_FEATURES, HOSTILE_FEATURES)) / 3
+        + rng.standard_normal((HOSTILE_SAMPLES, HOSTILE_FEATURES))
+        + 0.5
+    )
+    return BaseArrays(x, y, mix)
 
 
-def hostile_pairs() -> Cases:
+def hostile_pairs() -> NamedPairs:
     """Return pairs that break formulas, by what is the matter with them."""
-    s = sources()
-    return shapes(s) | repetitions(s) | zeros(s) | positions(s) | scales(s) | precisions(s)
+    s = correlated_arrays()
+    return (
+        shape_pairs(s)
+        | repetition_pairs(s)
+        | zero_pairs(s)
+        | position_pairs(s)
+        | scale_pairs(s)
+        | half_precision_pairs(s)
+    )
 
 
-def shapes(s: Sources) -> Cases:
+def shape_pairs(s: BaseArrays) -> NamedPairs:
     """Return few samples, many features, different widths."""
     x, y, _ = s
     wide = generator(0, "wide").standard_normal((2, 20, 50))
@@ -88,12 +101,15 @@ def shapes(s: Sources) -> Cases:
     }
 
 
-def repetitions(s: Sources) -> Cases:
+def repetition_pairs(s: BaseArrays) -> NamedPairs:
     """Return rows and columns that are equal, or combinations of each other."""
     x, y, mix = s
-    of_x, of_y = (np.repeat(a[:1], N, axis=0) for a in (x, y))
+    of_x, of_y = (np.repeat(a[:1], HOSTILE_SAMPLES, axis=0) for a in (x, y))
     return {
-        "constant columns": (np.c_[x, np.full(N, 0.1)], np.c_[y, np.full(N, -7)]),
+        "constant columns": (
+            np.c_[x, np.full(HOSTILE_SAMPLES, 0.1)],
+            np.c_[y, np.full(HOSTILE_SAMPLES, -7)],
+        ),
         "duplicate columns": (np.c_[x, x], np.c_[y, y]),
         "duplicate rows": (np.tile(x[:10], (4, 1)), np.tile(y[:10], (4, 1))),
         "duplicate rows in X": (np.tile(x[:10], (4, 1)), y),
@@ -103,14 +119,14 @@ def repetitions(s: Sources) -> Cases:
         "rank deficient": (x[:, :2] @ mix[:2], y[:, :3] @ mix[:3]),
         "identical": (x, x.copy()),
         "negated": (x, -x),
-        "orthogonal": (np.eye(N), np.eye(N)[::-1]),
+        "orthogonal": (np.eye(HOSTILE_SAMPLES), np.eye(HOSTILE_SAMPLES)[::-1]),
     }
 
 
-def zeros(s: Sources) -> Cases:
+def zero_pairs(s: BaseArrays) -> NamedPairs:
     """Return rows of zeros, and nothing but zeros."""
     x, y, _ = s
-    row = np.arange(N)[:, None]
+    row = np.arange(HOSTILE_SAMPLES)[:, None]
     return {
         "X zero": (0 * x, y),
         "Y zero": (x, 0 * y),
@@ -121,11 +137,11 @@ def zeros(s: Sources) -> Cases:
     }
 
 
-def positions(s: Sources) -> Cases:
+def position_pairs(s: BaseArrays) -> NamedPairs:
     """Return data far from the origin, and those that are not finite."""
     x, y, _ = s
-    offset = generator(0, "offset").standard_normal((1, D))
-    third = np.arange(D) == 2
+    offset = generator(0, "offset").standard_normal((1, HOSTILE_FEATURES))
+    third = np.arange(HOSTILE_FEATURES) == 2
     return {
         "huge offset": (x + 1e6 * offset, y - 1e6 * offset),
         "huge offset of one side": (x + 1e6, y),
@@ -134,33 +150,43 @@ def positions(s: Sources) -> Cases:
     }
 
 
-def scales(s: Sources) -> Cases:
+def scale_pairs(s: BaseArrays) -> NamedPairs:
     """Return numbers whose squares, or they themselves, over- or underflow."""
     x, y, _ = s
-    columns, rows = np.logspace(-100, 100, D), np.logspace(-150, 150, N)[:, None]
+    columns, rows = (
+        np.logspace(-100, 100, HOSTILE_FEATURES),
+        np.logspace(-150, 150, HOSTILE_SAMPLES)[:, None],
+    )
     cases = {
         "columns of all scales": (x * columns, y * columns[::-1]),
         "rows of all scales": (x * rows, y * rows[::-1]),
         "subnormal": (x * 1e-310, y * 1e-310),
         "nearly overflowing": (x * 1e300, y * 1e300),
         "as far apart as can be": (x * 1e300, y * 1e-300),
-        "largest": (x / np.abs(x).max() * LARGEST, y / np.abs(y).max() * LARGEST),
+        "largest": (
+            x / np.abs(x).max() * LARGEST_ACCEPTED_VALUE,
+            y / np.abs(y).max() * LARGEST_ACCEPTED_VALUE,
+        ),
         "X too large": (x * 1e306, y),
         "Y too large": (x, -y * 1e306),
     }
-    for scale in SCALES:
+    for scale in EXTREME_SCALES:
         cases[f"X times {scale:g}"] = x * scale, y
         cases[f"Y times {scale:g}"] = x, y * scale
         cases[f"both times {scale:g}"] = x * scale, y * scale
     return cases
 
 
-def precisions(s: Sources) -> Cases:
+def half_precision_pairs(s: BaseArrays) -> NamedPairs:
     """Return layers whose values differ by no more than one step of half precision."""
     x, y, _ = s
     rng = generator(0, "half precision")
-    two_values = (1 + 1e-3 * rng.integers(0, 2, (N, D))).astype(np.float16)
-    saturated = np.tanh(4.5 + 0.5 * rng.standard_normal((N, D))).astype(np.float16)
+    two_values = (1 + 1e-3 * rng.integers(0, 2, (HOSTILE_SAMPLES, HOSTILE_FEATURES))).astype(
+        np.float16
+    )
+    saturated = np.tanh(
+        4.5 + 0.5 * rng.standard_normal((HOSTILE_SAMPLES, HOSTILE_FEATURES))
+    ).astype(np.float16)
     return {
         "X of two values of half precision": (two_values, y.astype(np.float16)),
         "Y of two values of half precision": (x.astype(np.float16), two_values),

@@ -9,43 +9,47 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..base.rng import generator
-from .behaviour import draws
+from .behaviour import depends_on_sample_positions
 from .data import generic_pair
-from .trial import Ruling, Trial
+from .trial import CheckContext, CheckResult
 
-MORE = 20  # features more than samples
+EXTRA_FEATURES = 20  # features more than samples
 
 
-def ties_in_wide_data(trial: Trial) -> Ruling:
+def ties_in_wide_data(trial: CheckContext) -> CheckResult:
     """Check that of categories, bits and counts in more columns than samples neither another order
     of the samples nor columns of zeros change the value.
 
     Columns of zeros are added where ``orthogonal`` is claimed, unless they change the value of
     generic data, too: then the measure counts columns.
     """
-    adds_zeros = "orthogonal" in trial.entry.invariant_to and not _counts_columns(trial)
+    adds_zeros = "orthogonal" in trial.entry.invariant_to and not _depends_on_column_count(trial)
     order = generator(1, "order of ties").permutation(trial.samples)
     if dict(trial.entry.parameters).get("index") == "hnsw":
         return "", None, "an approximate search depends on the order of the samples"
-    for kind, x, y in tied_pairs(trial.samples):
+    for kind, x, y in pairs_with_equal_distances(trial.samples):
         a, b = trial.suited(x), trial.suited(y)
         before = trial.value_or_nan(a, b)
         if math.isnan(before):
             continue
-        moved = _moved(trial, order).value_or_nan(a[order], b[order])
-        if not trial.same(moved, before) and draws(trial):
+        moved = _with_permuted_labels(trial, order).value_or_nan(a[order], b[order])
+        if not trial.same(moved, before) and depends_on_sample_positions(trial):
             return "", None, f"draws for each position: {kind}: {before:.6g}, reordered {moved:.6g}"
         if not trial.same(moved, before):
             return "", False, f"{kind}: m(X, Y) = {before:.6g}, reordered {moved:.6g}"
-        wider = trial.value_or_nan(_with_zeros(a), _with_zeros(b)) if adds_zeros else before
+        wider = (
+            trial.value_or_nan(_append_zero_columns(a), _append_zero_columns(b))
+            if adds_zeros
+            else before
+        )
         if not trial.same(wider, before):
             return "", False, f"{kind}: m(X, Y) = {before:.6g}, with columns of zeros {wider:.6g}"
     return "", True, ""
 
 
-def tied_pairs(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield pairs of representations of n samples and more features, with many equal distances."""
-    rng, d = generator(0, "ties in wide data"), n + MORE
+    rng, d = generator(0, "ties in wide data"), n + EXTRA_FEATURES
     few = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
     categories = np.eye(d)[rng.integers(0, n // 2, n)]
     fingerprints = np.eye(d)[rng.integers(0, d, n)] + np.eye(d)[rng.integers(0, d, n)]
@@ -60,18 +64,19 @@ def tied_pairs(n: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         yield kind, few, y
 
 
-def _counts_columns(trial: Trial) -> bool:
+def _depends_on_column_count(trial: CheckContext) -> bool:
     x, y = map(trial.suited, generic_pair(trial.samples))
     return not trial.same(
-        trial.value_or_nan(_with_zeros(x), _with_zeros(y)), trial.value_or_nan(x, y)
+        trial.value_or_nan(_append_zero_columns(x), _append_zero_columns(y)),
+        trial.value_or_nan(x, y),
     )
 
 
-def _with_zeros(x: np.ndarray) -> np.ndarray:
+def _append_zero_columns(x: np.ndarray) -> np.ndarray:
     return np.hstack([x, np.zeros_like(x)])
 
 
-def _moved(trial: Trial, order: np.ndarray) -> Trial:
+def _with_permuted_labels(trial: CheckContext, order: np.ndarray) -> CheckContext:
     """Return the trial with the labels of its measure in another order."""
     labels = dict(trial.entry.parameters).get("labels")
     if not labels:

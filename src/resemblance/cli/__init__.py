@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from .. import __version__
 from ..engine.memory import keep_freed_memory
-from .ending import end_with, own_frames, plain_warnings
+from .ending import one_line_warnings, report_error, user_code_frames
 
 if TYPE_CHECKING:
     import typer
@@ -55,9 +55,9 @@ PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 @cache
 def commands() -> typer.Typer:
     """Return all commands."""
-    from .groups import all_commands
+    from .groups import lazy_command_line
 
-    return all_commands(PANELS)
+    return lazy_command_line(PANELS)
 
 
 def app(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -81,17 +81,17 @@ def run(arguments: Sequence[str]) -> int:
         print(f"resemblance {__version__}")
         return 0
     try:
-        with plain_warnings():
+        with one_line_warnings():
             return int(commands()(words, prog_name="resemblance", standalone_mode=False) or 0)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except SystemExit as error:  # of a user's file, which would end the command as if all were well
-        if not own_frames(error):
+        if not user_code_frames(error):
             raise
-        return end_with(error)
+        return report_error(error)
     except Exception as error:
-        return end_with(error)
+        return report_error(error)
 
 
 def _prepare_streams() -> None:

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .choices import SERIES
-from .options import Help, add_command, new_group, writing
+from .options import HelpTexts, add_command, new_group, output_command
 
 if TYPE_CHECKING:
     from ..bench.ranking import Board
-    from ..bench.ranking.views import View
+    from ..bench.ranking.views import RankedSubset
     from ..report.output import Output
 
-SHOW = (
+BOARD_SHOW_EXAMPLES = (
     "board show",
     "board show --suite resi --family cca",
     "board show mine.jsonl --metrics -o ranking.csv",
 )
-HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
+LEADERBOARD_HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
 
 
-@writing()
+@output_command()
 def show_command(
     progress: bool,
     scores: list[Path] | None = None,
@@ -39,22 +39,28 @@ def show_command(
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
     from ..bench.ranking import read_board
-    from ..bench.ranking.standing import records_of
-    from ..bench.ranking.views import chosen_cells, chosen_measures, view
+    from ..bench.ranking.standing import leaderboard_records
+    from ..bench.ranking.views import rank_subset, select_measure_subset, select_task_subset
     from ..report.output import Output
 
     board = read_board(*(scores or ()), series=series)
-    shown = view(
-        board, chosen_cells(board, suite, domain, test), chosen_measures(board, family, metrics)
+    shown = rank_subset(
+        board,
+        select_task_subset(board, suite, domain, test),
+        select_measure_subset(board, family, metrics),
     )
-    records = records_of(board, shown)
-    return Output(_tables(board, shown), _document(board, shown, records), records)
+    records = leaderboard_records(board, shown)
+    return Output(
+        _leaderboard_tables(board, shown), _leaderboard_document(board, shown, records), records
+    )
 
 
 # -------------------------------------------------------------------------------------- the ranking
 
 
-def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[str, Any]:
+def _leaderboard_document(
+    board: Board, shown: RankedSubset, records: list[dict[str, Any]]
+) -> dict[str, Any]:
     packs = {f.pack: f.manifest for of in board.scores.values() for f in of.values()}
     return {
         "cells": shown.cells.key,
@@ -65,33 +71,33 @@ def _document(board: Board, shown: View, records: list[dict[str, Any]]) -> dict[
     }
 
 
-def _tables(board: Board, shown: View) -> list[Any]:
-    from ..bench.ranking.standing import own_suites, own_words, view_words
-    from ..bench.ranking.views import labels_of, seconds_of
-    from ..report.numbers import duration
+def _leaderboard_tables(board: Board, shown: RankedSubset) -> list[Any]:
+    from ..bench.ranking.standing import leader_sentence, own_suites, own_suites_note
+    from ..bench.ranking.views import cpu_seconds_on_packs, leaderboard_labels
+    from ..report.numbers import format_time
     from ..report.terminal import plain_table
-    from ..sections.standing import PLACES, place_words
+    from ..sections.standing import RANK_INTERVALS_NOTE, format_rank_interval
 
-    labels, cards = labels_of(board), board.cards
-    words = view_words(shown, labels)
+    labels, cards = leaderboard_labels(board), board.cards
+    words = leader_sentence(shown, labels)
     if not shown.is_settled:
         return [words]
     rows = [
         (
-            place_words(place),
+            format_rank_interval(place),
             f"{labels[place.measure]}{' *' * bool(own_suites(cards[place.measure]))}",
             f"{place.mean:.2f}",
             f"{place.low:.1f} to {place.high:.1f}",
-            duration(seconds_of(board, place.measure)),
+            format_time(cpu_seconds_on_packs(board, place.measure)),
         )
         for place in shown.places.rows
     ]
-    stars = own_words([cards[place.measure] for place in shown.places.rows], labels)
-    table = plain_table(HEADER, rows, right=(0, 2, 3, 4))
-    return [words, "", table, "", PLACES, *filter(None, [stars])]
+    stars = own_suites_note([cards[place.measure] for place in shown.places.rows], labels)
+    table = plain_table(LEADERBOARD_HEADER, rows, right=(0, 2, 3, 4))
+    return [words, "", table, "", RANK_INTERVALS_NOTE, *filter(None, [stars])]
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "scores": typer.Argument(help="Files of scores to add to those that ship with the library."),
     "suite": "Only the cells of this suite.",
     "domain": "Only cells of vision, language or graphs.",
@@ -103,6 +109,8 @@ HELP: Help = {
 
 
 commands = typer.Typer()
-_group = new_group("The ranking of all measures on the same pinned features.", SHOW[0])
-add_command(_group, "show", show_command, *SHOW, help=HELP)
-commands.add_typer(_group, name="board")
+_board_commands = new_group(
+    "The ranking of all measures on the same pinned features.", BOARD_SHOW_EXAMPLES[0]
+)
+add_command(_board_commands, "show", show_command, *BOARD_SHOW_EXAMPLES, help=HELP)
+commands.add_typer(_board_commands, name="board")

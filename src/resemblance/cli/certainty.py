@@ -10,34 +10,42 @@ import typer
 
 from ..engine.memory import parse_bytes
 from .ending import run_provenance
-from .executors import executors
+from .executors import open_executors
 from .inputs import (
-    Choice,
-    check_count,
-    check_inputs,
-    chosen_measures,
-    read_inputs,
-    read_labels,
-    rewording,
+    ColumnChoice,
+    check_input_files,
+    check_label_count,
+    parse_measures,
+    read_label_file,
+    read_representations,
+    reworded_errors,
 )
-from .options import Help, commands_of, writing
+from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
     from ..data.representation import Representation
     from ..inference.result import Evidence
     from ..report.output import Output
 
-EVIDENCE = (
+EVIDENCE_EXAMPLES = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
     "evidence brain.npy --against layers/ -m cka --within conditions.csv --html page.html",
     'evidence a.npy b.npy -m "cka[estimator=debiased]" --blocks documents.npy -o values.csv',
 )
 
-PLAIN = ("", "features", "fitted", "layers", "model", "models", "parts")  # folders of any model
-OF_FUNCTION = re.compile(r"\b(within|blocks|series|draws|level|seed|save|memory)=")
+GENERIC_FOLDER_NAMES = (
+    "",
+    "features",
+    "fitted",
+    "layers",
+    "model",
+    "models",
+    "parts",
+)  # folders of any model
+FUNCTION_ARGUMENT = re.compile(r"\b(within|blocks|series|draws|level|seed|save|memory)=")
 
 
-@writing(
+@output_command(
     files=("inputs", "against", "within", "blocks"),
     save="save",
     page="Write a page with heat maps.",
@@ -76,26 +84,30 @@ def evidence_command(
     check_level("--level", level)
     options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
     parse_bytes(memory)
-    options |= {"memory": memory, "measures": chosen_measures(measures)}
-    sides = _representations(inputs, list(against or ()), pool, Choice(column, ids))
+    options |= {"memory": memory, "measures": parse_measures(measures)}
+    sides = _read_rows_and_columns(inputs, list(against or ()), pool, ColumnChoice(column, ids))
     n = next(iter(sides[0].values())).shape[0]
     for option, path in (("within", within), ("blocks", blocks)):
-        options[option] = labels = read_labels(path, f"--{option}")
-        check_count(labels, n, path, f"--{option}")
+        options[option] = labels = read_label_file(path, f"--{option}")
+        check_label_count(labels, n, path, f"--{option}")
     options |= {"progress": progress, "save": save}
     with (
-        executors(jobs, scheduler, usual=1) as (executor, _),
-        rewording(lambda text: OF_FUNCTION.sub(r"--\1", text).removeprefix("evidence: ")),
+        open_executors(jobs, scheduler, usual=1) as (executor, _),
+        reworded_errors(
+            lambda text: FUNCTION_ARGUMENT.sub(r"--\1", text).removeprefix("evidence: ")
+        ),
     ):
         return evidence(*sides, executor=executor, **options)
 
 
-def _representations(inputs: list[str], against: list[str], pool: str, choice: Choice) -> list[Any]:
+def _read_rows_and_columns(
+    inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
+) -> list[Any]:
     """Return the rows and, if there are others, the columns."""
-    check_inputs([*inputs, *against], choice)
-    rows = read_inputs(inputs, pool, choice)
+    check_input_files([*inputs, *against], choice)
+    rows = read_representations(inputs, pool, choice)
     if against:
-        columns = read_inputs(against, pool, choice)
+        columns = read_representations(against, pool, choice)
         models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
         if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
             named = ((f"{models[0]}/{name}", x) for name, x in rows.items())
@@ -109,7 +121,7 @@ def _representations(inputs: list[str], against: list[str], pool: str, choice: C
     return [rows]
 
 
-ACROSS = (
+ACROSS_EXAMPLES = (
     "across subjects/ --models layers/",
     'across subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" --blocks images.csv',
     "across rdms/ --models layers/ --dissimilarities -o scores.csv",
@@ -117,7 +129,7 @@ ACROSS = (
 )
 
 
-@writing(files=("inputs", "models", "fitted", "blocks"))
+@output_command(files=("inputs", "models", "fitted", "blocks"))
 def across_command(
     inputs: list[str],
     context: typer.Context,
@@ -151,47 +163,50 @@ def across_command(
     models, fitted = models or [], fitted or []
     if not models and not fitted:
         raise ValueError("there are no models: give --models FILE or --fitted FOLDER")
-    choice = Choice(column, ids)
-    check_inputs([*inputs, *models, *fitted], choice)
-    chosen = chosen_measures([measure]) or []
+    choice = ColumnChoice(column, ids)
+    check_input_files([*inputs, *models, *fitted], choice)
+    chosen = parse_measures([measure]) or []
     if len(chosen) != 1:
         raise ValueError(f"--measure takes one measure; {measure!r} names {len(chosen)}")
-    subjects = read_inputs(inputs, "" if dissimilarities else pool, choice)
+    subjects = read_representations(inputs, "" if dissimilarities else pool, choice)
     if dissimilarities:
-        subjects = {name: _given(name, x) for name, x in subjects.items()}
-    layers: dict[str, Any] = read_inputs(models, pool, choice) if models else {}
+        subjects = {name: _as_dissimilarities(name, x) for name, x in subjects.items()}
+    layers: dict[str, Any] = read_representations(models, pool, choice) if models else {}
     for place in fitted:
-        parts = read_inputs([place], pool, choice)
-        name = _name_of_parts(Path(place), list(parts))
+        parts = read_representations([place], pool, choice)
+        name = _fitted_model_name(Path(place), list(parts))
         if name in layers:
             raise ValueError(f"two models are called {name!r}; rename one of them")
         layers[name] = list(parts.values())
-    labels = read_labels(blocks, "--blocks")
-    check_count(labels, next(iter(subjects.values())).shape[0], blocks, "--blocks")
+    labels = read_label_file(blocks, "--blocks")
+    check_label_count(labels, next(iter(subjects.values())).shape[0], blocks, "--blocks")
     options: dict[str, Any] = {"fit": fit, "folds": folds, "blocks": labels, "level": level}
-    with executors(jobs, scheduler, usual=1) as (executor, _), rewording(_for_terminals):
+    with (
+        open_executors(jobs, scheduler, usual=1) as (executor, _),
+        reworded_errors(_across_error_with_options),
+    ):
         options |= {"seed": seed, "executor": executor, "progress": progress}
         scores = across(subjects, layers, measure=chosen[0], **options)
     return across_output(scores, run_provenance(context))
 
 
-def _name_of_parts(place: Path, parts: list[str]) -> str:
+def _fitted_model_name(place: Path, parts: list[str]) -> str:
     """Return the name of a fitted model: the label that its parts share, or that of their folder
     or, where this says nothing, their own."""
     labels = {name.rpartition("/")[0] for name in parts}
     name = labels.pop() if len(labels) == 1 else ""
     name = name or (place.stem if place.is_file() else place.resolve().name)
-    if name.lower() not in PLAIN:
+    if name.lower() not in GENERIC_FOLDER_NAMES:
         return name
     return " + ".join(parts if len(parts) <= 3 else [*parts[:2], f"{len(parts) - 2} more"])
 
 
-def _for_terminals(text: str) -> str:
+def _across_error_with_options(text: str) -> str:
     text = text.replace("write rs.from_dissimilarities(D)", "of subjects add --dissimilarities")
     return text.replace("folds=", "--folds ")
 
 
-def _given(name: str, x: Representation) -> Representation:
+def _as_dissimilarities(name: str, x: Representation) -> Representation:
     import numpy as np
 
     from ..measures._dissimilarities import from_dissimilarities
@@ -205,7 +220,7 @@ def _given(name: str, x: Representation) -> Representation:
     return from_dissimilarities(values, name)
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "against": "Compare the inputs with these instead of with each other; they are the columns "
     "of a map (repeatable).",
     "across.blocks": "A label per stimulus: those of one label are left out together.",
@@ -222,6 +237,8 @@ HELP: Help = {
 }
 
 
-commands = commands_of(
-    ("evidence", evidence_command, EVIDENCE), ("across", across_command, ACROSS), help=HELP
+commands = command_group(
+    ("evidence", evidence_command, EVIDENCE_EXAMPLES),
+    ("across", across_command, ACROSS_EXAMPLES),
+    help=HELP,
 )

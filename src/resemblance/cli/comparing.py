@@ -12,26 +12,26 @@ import typer
 
 from ..engine.memory import parse_bytes
 from .choices import CHECK_FORMATS
-from .ending import bars
-from .executors import executors
+from .ending import progress_bars
+from .executors import open_executors
 from .inputs import (
-    Choice,
-    check_choice,
-    check_inputs,
-    chosen_entries,
-    chosen_measures,
-    read_inputs,
+    ColumnChoice,
+    check_input_files,
+    check_option_choice,
+    parse_measures,
+    parse_measures_and_statistics,
+    read_representations,
     split_commas,
 )
-from .options import SHARED, Help, commands_of, writing
-from .streaming import BATCH_SIZE, StreamOptions, check_stream_options, stream_files
+from .options import SHARED_HELP, HelpTexts, command_group, output_command
+from .streaming import FILE_BATCH_SAMPLES, StreamOptions, check_stream_options, stream_files
 
 if TYPE_CHECKING:
     from ..comparison.comparison import Comparison
     from ..report.output import Output
 
-STREAMS = "Streams"  # the panel of the help
-COMPARE = (
+STREAM_HELP_PANEL = "Streams"  # the panel of the help
+COMPARE_EXAMPLES = (
     "compare layer1.npy layer2.npy -m cka,procrustes",
     'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
     'compare layers.npz -m "default,mine.py:my_measure[power=2]" --save run.comparison',
@@ -42,20 +42,25 @@ COMPARE = (
     "compare --stream --merge rank0.npz --merge rank1.npz -m mean_cca -o values.csv",
     "compare --stream loader.py:batches --method qr --state all.npz",
 )
-MEASURES = (
+MEASURES_EXAMPLES = (
     "measures --family cca",
     "measures --invariant-to orthogonal,translation --metric",
     "measures --not-invariant-to invertible_linear --n-samples 50 --n-features 768",
 )
-EXPLAIN = ("explain cka", 'explain "cka[estimator=debiased]"', "explain feature_split")
-CHECK = (
+EXPLAIN_EXAMPLES = ("explain cka", 'explain "cka[estimator=debiased]"', "explain feature_split")
+CHECK_EXAMPLES = (
     "check mine.py:my_measure",
     'check "mine.py:my_measure[power=2]" cka --format markdown -o checks.md',
 )
-CITE = ("cite", "cite cka procrustes rsa", "cite resi --format text", "cite cka > references.bib")
+CITE_EXAMPLES = (
+    "cite",
+    "cite cka procrustes rsa",
+    "cite resi --format text",
+    "cite cka > references.bib",
+)
 
 
-@writing(
+@output_command(
     files=("inputs", "merge"),
     save="save",
     state="state",
@@ -98,24 +103,24 @@ def compare_command(
     of_compare = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
     check_stream_options(streamed, options, {**of_compare, "--pool": pool})
     parse_bytes(memory)
-    paths, choice, chosen = list(inputs or ()), Choice(column, ids), chosen_measures(measures)
+    paths, choice, chosen = list(inputs or ()), ColumnChoice(column, ids), parse_measures(measures)
     if streamed:
         return stream_files(context, paths, choice, chosen, options, memory, progress)
     work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
-    representations = _read(paths, pool, choice)
-    with executors(jobs, scheduler, usual=1) as (executor, _):
+    representations = _read_two_or_more(paths, pool, choice)
+    with open_executors(jobs, scheduler, usual=1) as (executor, _):
         work["executor"] = executor
         if planned:
             return forecast_output(plan(representations, **work))
         return compare(representations, progress=progress, **work)
 
 
-def _read(inputs: list[str], pool: str, choice: Choice) -> Mapping[str, Any]:
+def _read_two_or_more(inputs: list[str], pool: str, choice: ColumnChoice) -> Mapping[str, Any]:
     """Return the representations in files; ``ValueError`` for fewer than two."""
     if not inputs:
         raise ValueError("nothing to compare: give files or folders")
-    check_inputs(inputs, choice)
-    representations = read_inputs(inputs, pool, choice)
+    check_input_files(inputs, choice)
+    representations = read_representations(inputs, pool, choice)
     if len(representations) < 2:
         raise ValueError(f"a comparison needs two representations; {inputs[0]} is one")
     return representations
@@ -124,7 +129,7 @@ def _read(inputs: list[str], pool: str, choice: Choice) -> Mapping[str, Any]:
 # ----------------------------------------------------------------------------------------- measures
 
 
-@writing(CHECK_FORMATS)
+@output_command(CHECK_FORMATS)
 def check_command(measures: list[str], progress: bool) -> Output:
     """Check measures and statistics against what they claim, on small data: invariances, range,
     hostile input.
@@ -135,18 +140,18 @@ def check_command(measures: list[str], progress: bool) -> Output:
     from ..contracts._measure import Measure
     from ..report.outputs import checks_output
 
-    with bars(not (progress and sys.stderr.isatty())) as shown:
+    with progress_bars(not (progress and sys.stderr.isatty())) as shown:
         return checks_output(
             {
                 entry.spec: check_measure(entry, progress=shown)
                 if isinstance(entry, Measure)
                 else check_statistic(entry, progress=shown)
-                for entry in chosen_entries(measures)
+                for entry in parse_measures_and_statistics(measures)
             }
         )
 
 
-@writing(("table", "json"))
+@output_command(("table", "json"))
 def measures_command(
     family: str | None = None,
     invariant_to: list[str] | None = None,
@@ -182,10 +187,10 @@ def measures_command(
 def explain_command(measure: str) -> None:
     """Explain a measure or a statistic: definition, claims, parameters."""
     from ..report.explain import explain
-    from ..report.output import show
+    from ..report.output import print_tables
 
-    for entry in chosen_entries([measure]):
-        show(explain(entry))
+    for entry in parse_measures_and_statistics([measure]):
+        print_tables(explain(entry))
 
 
 def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None:
@@ -193,50 +198,55 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
 
     Each entry is printed once. Without a name it is the entry of the software.
     """
-    from ..citations import SOFTWARE, cite, keys_of
-    from ..report.citing import reference
-    from ..report.output import deliver, show
+    from ..citations import SOFTWARE_KEY, citation_keys, cite
+    from ..report.citing import format_reference
+    from ..report.output import print_tables, write_text
 
-    check_choice("format", format, ("bibtex", "text"))
-    chosen = names or [SOFTWARE]
+    check_option_choice("format", format, ("bibtex", "text"))
+    chosen = names or [SOFTWARE_KEY]
     if format == "text":
-        keys = dict.fromkeys(key for name in chosen for key in keys_of(name))
-        show([reference(key) for key in keys])
+        keys = dict.fromkeys(key for name in chosen for key in citation_keys(name))
+        print_tables([format_reference(key) for key in keys])
     else:
-        deliver(f"{cite(*chosen)}\n", None)
+        write_text(f"{cite(*chosen)}\n", None)
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "compare.inputs": typer.Argument(
-        help=f"{SHARED['inputs']} With --stream also file.py:function, which is run and returns "
+        help=f"{SHARED_HELP['inputs']} With --stream also file.py:function, which is run and "
+        "returns "
         "mappings from layers to arrays."
     ),
     "check.measures": "FILE.py:NAME, which is run, or names, labels and specifications of the "
     "catalogue.",
     "streamed": typer.Option(
-        "--stream", rich_help_panel=STREAMS, help="Read the samples in batches and keep only sums."
+        "--stream",
+        rich_help_panel=STREAM_HELP_PANEL,
+        help="Read the samples in batches and keep only sums.",
     ),
-    "state": typer.Option(rich_help_panel=STREAMS, help="Save the sums to this .npz file."),
+    "state": typer.Option(
+        rich_help_panel=STREAM_HELP_PANEL, help="Save the sums to this .npz file."
+    ),
     "merge": typer.Option(
-        rich_help_panel=STREAMS, help="Add the saved sums of other samples (repeatable)."
+        rich_help_panel=STREAM_HELP_PANEL, help="Add the saved sums of other samples (repeatable)."
     ),
     "parts": typer.Option(
         "--parts",
-        rich_help_panel=STREAMS,
+        rich_help_panel=STREAM_HELP_PANEL,
         help="Each input holds the same layers for different samples.",
     ),
     "batch_size": typer.Option(
         min=1,
-        rich_help_panel=STREAMS,
-        help=f"Samples read from files at a time; default: {BATCH_SIZE}.",
+        rich_help_panel=STREAM_HELP_PANEL,
+        help=f"Samples read from files at a time; default: {FILE_BATCH_SAMPLES}.",
     ),
     "method": typer.Option(
-        rich_help_panel=STREAMS,
+        rich_help_panel=STREAM_HELP_PANEL,
         help="gram (default), or qr: slower, for measures that whiten nearly dependent columns.",
     ),
     "directions": typer.Option(
         "--directions",
-        rich_help_panel=STREAMS,
+        rich_help_panel=STREAM_HELP_PANEL,
         help="Also keep the sums that measures of directions need.",
     ),
     "family": "Only measures of this family.",
@@ -256,11 +266,11 @@ HELP: Help = {
 }
 
 
-commands = commands_of(
-    ("compare", compare_command, COMPARE),
-    ("check", check_command, CHECK),
-    ("measures", measures_command, MEASURES),
-    ("explain", explain_command, EXPLAIN),
-    ("cite", cite_command, CITE),
+commands = command_group(
+    ("compare", compare_command, COMPARE_EXAMPLES),
+    ("check", check_command, CHECK_EXAMPLES),
+    ("measures", measures_command, MEASURES_EXAMPLES),
+    ("explain", explain_command, EXPLAIN_EXAMPLES),
+    ("cite", cite_command, CITE_EXAMPLES),
     help=HELP,
 )

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
 
-from ..base.text import encodable
+from ..base.text import replace_undecodable
 from .choices import FORMATS
-from .ending import attempt, run_provenance
-from .inputs import check_choice, own_function, read_labels, rewording
-from .options import Help, commands_of, writing
+from .ending import run_provenance, try_to_write
+from .inputs import check_option_choice, load_user_function, read_label_file, reworded_errors
+from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
     from ..data.representation import Representation
     from ..report.output import Output
     from ..versions import DriftReport, Upgrade
 
-DRIFT = (
+DRIFT_EXAMPLES = (
     "drift old.npy new.npy",
     "drift old.npy new.npy --for head --labels classes.npy --html drift.html --open",
     "drift old.npy new.npy --threshold 0.05 -o drift.json --quiet",
@@ -29,7 +29,7 @@ DRIFT = (
 )
 
 
-@writing(
+@output_command(
     ("table", "json"),
     files=("reference", "current", "labels"),
     page="Write a page that shows what changed.",
@@ -61,19 +61,22 @@ def drift_command(
     from ..report.of_drift import drift_output
     from ..report.of_drift_layers import layers_output
     from ..versions import drift
-    from ..versions.verdict import PURPOSES, Purpose
+    from ..versions.verdict import SIDES_BY_PURPOSE, DriftPurpose
 
-    check_choice("for", purpose, tuple(PURPOSES))
-    check_labels(labels, batch_labels, unpaired)
-    sides = read_layers(reference, current)
-    classes = read_labels(labels, "--labels")
-    both = (classes, read_labels(batch_labels, "--batch-labels"))
-    options: dict[str, Any] = {"purpose": cast(Purpose, purpose), "threshold": _limit(threshold)}
+    check_option_choice("for", purpose, tuple(SIDES_BY_PURPOSE))
+    check_batch_label_options(labels, batch_labels, unpaired)
+    sides = read_layer_versions(reference, current)
+    classes = read_label_file(labels, "--labels")
+    both = (classes, read_label_file(batch_labels, "--batch-labels"))
+    options: dict[str, Any] = {
+        "purpose": cast(DriftPurpose, purpose),
+        "threshold": _parse_threshold(threshold),
+    }
     options |= {"labels": both if unpaired and labels is not None else classes}
     options |= {"paired": not unpaired, "tolerance": tolerance, "k": k, "draws": draws}
     options |= {"seed": seed, "max_samples": samples, "progress": progress}
     reports = {
-        layer: replace(report, provenance=_provenance(report, reference, current, context))
+        layer: replace(report, provenance=_drift_provenance(report, reference, current, context))
         for layer, pair in sides.layers.items()
         for report in (drift(*pair, **options),)
     }
@@ -82,7 +85,9 @@ def drift_command(
     return layers_output(reports, sides.left_out, run_provenance(context))
 
 
-def check_labels(labels: Path | None, batch_labels: Path | None, unpaired: bool) -> None:
+def check_batch_label_options(
+    labels: Path | None, batch_labels: Path | None, unpaired: bool
+) -> None:
     """Raise ``ValueError`` unless batches of other samples have labels each, or none."""
     if batch_labels is not None and not unpaired:
         raise ValueError("--batch-labels is for --unpaired; the same samples have one --labels")
@@ -90,7 +95,7 @@ def check_labels(labels: Path | None, batch_labels: Path | None, unpaired: bool)
         raise ValueError("--unpaired needs --labels and --batch-labels, or neither")
 
 
-class Layers(NamedTuple):
+class LayerVersions(NamedTuple):
     """Pairs of versions by the name of the layer, "" for two files of one array, and what only one
     side has."""
 
@@ -102,30 +107,32 @@ class Layers(NamedTuple):
         return list(self.layers) == [""]
 
 
-def read_layers(reference: Path, current: Path) -> Layers:
+def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
     """Return the arrays of two files, or the layers that two folders have in common."""
     from ..models.files import read_files
-    from ..versions._upgrade import listed
+    from ..versions._upgrade import format_first_names
 
     before, after = (read_files([path]) for path in (reference, current))
     if len(before) == len(after) == 1:
-        return Layers({"": (*before.values(), *after.values())})  # type: ignore[dict-item]
-    first, second = (_without_model(arrays) for arrays in (before, after))
+        return LayerVersions({"": (*before.values(), *after.values())})  # type: ignore[dict-item]
+    first, second = (_strip_common_model_name(arrays) for arrays in (before, after))
     names = [name for name in first if name in second]
     if not names:
         sides = ((reference, first), (current, second))
         words = " and ".join(f"{path} holds {len(a)} arrays" for path, a in sides if len(a) > 1)
         raise ValueError(
             f"{words}; give a file with one, or two folders with layers of the same names; these "
-            f"are {listed(first)}; and {listed(second)}"
+            f"are {format_first_names(first)}; and {format_first_names(second)}"
         )
     alone = [(reference, first.keys() - second.keys()), (current, second.keys() - first.keys())]
-    words = "; ".join(f"only {path} has {listed(layers)}" for path, layers in alone if layers)
+    words = "; ".join(
+        f"only {path} has {format_first_names(layers)}" for path, layers in alone if layers
+    )
     left_out = f"Left out: {words}." if words else ""
-    return Layers({name: (first[name], second[name]) for name in names}, left_out)
+    return LayerVersions({name: (first[name], second[name]) for name in names}, left_out)
 
 
-def _without_model(arrays: dict[str, Representation]) -> dict[str, Representation]:
+def _strip_common_model_name(arrays: dict[str, Representation]) -> dict[str, Representation]:
     """Layers without the name of their model, if all are of one."""
     starts = {name.partition("/")[0] for name in arrays}
     if len(starts) > 1 or not all("/" in name for name in arrays):
@@ -133,7 +140,7 @@ def _without_model(arrays: dict[str, Representation]) -> dict[str, Representatio
     return {name.partition("/")[2]: array for name, array in arrays.items()}
 
 
-def _provenance(
+def _drift_provenance(
     report: DriftReport, reference: Path, current: Path, context: typer.Context
 ) -> dict[str, Any]:
     """Return the provenance with the command, the date, the machine and the files as passed.
@@ -142,7 +149,7 @@ def _provenance(
     """
     files = {"reference": reference, "current": current}
     sides = {
-        side: report.provenance[side] | {"file": encodable(str(file))}
+        side: report.provenance[side] | {"file": replace_undecodable(str(file))}
         for side, file in files.items()
     }
     return report.provenance | sides | run_provenance(context)
@@ -158,7 +165,7 @@ def read_version(path: Path) -> Representation:
     return arrays[0]
 
 
-def _limit(text: str) -> float | str:
+def _parse_threshold(text: str) -> float | str:
     if text == "calibrated":
         return text
     try:
@@ -167,7 +174,7 @@ def _limit(text: str) -> float | str:
         raise ValueError(f"--threshold must be a number or calibrated; got {text!r}") from None
 
 
-UPGRADE = (
+UPGRADE_EXAMPLES = (
     "upgrade old.npy new.npy old_queries.npy new_queries.npy",
     "upgrade old.npy new.npy old_queries.npy new_queries.npy --groups classes.csv --map map.npz",
     "upgrade old.npy new.npy old_queries.npy new_queries.npy --index all.npy "
@@ -175,7 +182,7 @@ UPGRADE = (
 )
 
 
-@writing(
+@output_command(
     FORMATS,
     files=("old", "new", "old_queries", "new_queries", "index", "groups", "relevant"),
     save="map_file",
@@ -210,47 +217,51 @@ def upgrade_command(
     """
     from ..report.of_upgrade import upgrade_output
     from ..versions import upgrade
-    from ..versions.index_options import TRUTHS, Goal
-    from ..versions.index_search import METRICS, Metric
+    from ..versions.index_options import TRUTH_PHRASES, Goal
+    from ..versions.index_search import SEARCH_METRICS, SearchMetric
 
-    check_choice("goal", goal, tuple(TRUTHS))
-    check_choice("metric", metric, METRICS)
+    check_option_choice("goal", goal, tuple(TRUTH_PHRASES))
+    check_option_choice("metric", metric, SEARCH_METRICS)
     if map_file is not None and map_file.suffix != ".npz":
         raise ValueError(f"--map writes a .npz file; got {map_file}")
-    options: dict[str, Any] = {"groups": read_labels(groups, "--groups"), "accept": accept, "k": k}
-    options |= {"embed": own_function(embed) if embed else None, "price": price, "loss": loss}
+    options: dict[str, Any] = {
+        "groups": read_label_file(groups, "--groups"),
+        "accept": accept,
+        "k": k,
+    }
+    options |= {"embed": load_user_function(embed) if embed else None, "price": price, "loss": loss}
     files = {"old": old, "new": new, "old_queries": old_queries, "new_queries": new_queries}
     arrays = {name: read_version(path) for name, path in files.items()}
     ids = [arrays[name].ids or () for name in ("old_queries", "old")]
-    with rewording(_for_terminals):
+    with reworded_errors(_upgrade_error_with_options):
         result = upgrade(
             arrays["old"],
             arrays["new"],
             (arrays["old_queries"], arrays["new_queries"]),
             index=None if index is None else read_version(index),
             goal=cast(Goal, goal),
-            metric=cast(Metric, metric),
+            metric=cast(SearchMetric, metric),
             relevant=read_relevant(relevant, *map(set, ids)),
             seed=seed,
             progress=progress,
             **options,
         )
     if map_file is not None:
-        attempt(context, "map", map_file, lambda: _save_map(result, map_file))
+        try_to_write(context, "map", map_file, lambda: _save_chosen_map(result, map_file))
     return upgrade_output(result, run_provenance(context))
 
 
-def _save_map(result: Upgrade, path: Path) -> None:
+def _save_chosen_map(result: Upgrade, path: Path) -> None:
     """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
     import numpy as np
 
-    from ..base.json_files import replacing
+    from ..base.json_files import atomic_write
 
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
     if name not in result.maps:
         raise ValueError(f"the decision is {result.decision}, which has no map")
-    with replacing(path) as partial, partial.open("wb") as file:
+    with atomic_write(path) as partial, partial.open("wb") as file:
         np.savez(file, **result.map(name)._asdict())
 
 
@@ -281,22 +292,24 @@ def read_relevant(
                     f"--relevant {path}, line {number}: {len(row)} columns; a query and a document "
                     "are needed"
                 )
-            query, document = (_id(w.strip(), ids) for w, ids in zip(row, (queries, documents)))
+            query, document = (
+                _parse_document_id(w.strip(), ids) for w, ids in zip(row, (queries, documents))
+            )
             relevant.setdefault(query, []).append(document)
     return relevant
 
 
-def _id(word: str, ids: set[Any]) -> int | str:
+def _parse_document_id(word: str, ids: set[Any]) -> int | str:
     return int(word) if word.isdecimal() and word not in ids else word
 
 
-def _for_terminals(text: str) -> str:
+def _upgrade_error_with_options(text: str) -> str:
     for name in ("index", "embed", "groups", "price", "loss", "accept", "goal", "relevant"):
         text = text.replace(f"upgrade: {name} ", f"--{name} ").replace(f"pass {name}", f"--{name}")
     return text
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "reference": "The version to compare with, a .npy file (samples, features) or a folder of "
     "features.",
     "current": "The current version, of the same samples in the same order (but for --unpaired).",
@@ -346,6 +359,8 @@ HELP: Help = {
 }
 
 
-commands = commands_of(
-    ("drift", drift_command, DRIFT), ("upgrade", upgrade_command, UPGRADE), help=HELP
+commands = command_group(
+    ("drift", drift_command, DRIFT_EXAMPLES),
+    ("upgrade", upgrade_command, UPGRADE_EXAMPLES),
+    help=HELP,
 )

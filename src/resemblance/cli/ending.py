@@ -18,64 +18,68 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.extras import NEEDS
-from ..base.progress import time_left
-from ..base.text import encodable, printable
-from ..base.user_modules import OWN_MODULE, OwnFileError
+from ..base.extras import MISSING_DEPENDENCY
+from ..base.progress import format_time_left
+from ..base.text import escape_control_characters, replace_undecodable
+from ..base.user_modules import USER_MODULE_PREFIX, UserFileError
 
 if TYPE_CHECKING:
     import typer
 
-USAGE, OWN, INTERNAL = 2, 3, 70
-MISTAKES = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
-DEBUG = "RESEMBLANCE_DEBUG"  # with it in the environment, errors come with their full traceback
-PACKAGE = Path(__file__).parents[1]
-DATE = f"{__name__}.date"  # of the run, in the meta data of its context
-UNWRITTEN = f"{__name__}.unwritten"  # files of the run, with the error of each, in the same place
-FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
+EXIT_USAGE_ERROR, EXIT_USER_CODE_ERROR, EXIT_INTERNAL_ERROR = 2, 3, 70
+USAGE_ERRORS = (ValueError, ImportError, OSError, sqlite3.Error, MemoryError, BrokenExecutor)
+# with it in the environment, errors come with their full traceback
+DEBUG_VARIABLE = "RESEMBLANCE_DEBUG"
+PACKAGE_ROOT = Path(__file__).parents[1]
+RUN_DATE_KEY = f"{__name__}.date"  # of the run, in the meta data of its context
+# files of the run, with the error of each, in the same place
+UNWRITTEN_FILES_KEY = f"{__name__}.unwritten"
+TRACEBACK_FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n(?: {4,}(?!File )(.+)\n)?')
 
 
-def complain(message: str, code: int = USAGE) -> int:
+def print_error(message: str, code: int = EXIT_USAGE_ERROR) -> int:
     """Print a mistake as one line, and return the exit code."""
-    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
+    print(f"error: {escape_control_characters(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 
 @contextmanager
-def plain_warnings() -> Iterator[None]:
+def one_line_warnings() -> Iterator[None]:
     """Print warnings as one line, like mistakes, without the line of Python that they come from."""
 
     def show(message: Warning | str, *where: object, **named: object) -> None:
-        print(f"warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+        print(
+            f"warning: {escape_control_characters(' '.join(str(message).split()))}", file=sys.stderr
+        )
 
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
 
 
-def end_with(error: Exception | SystemExit) -> int:
+def report_error(error: Exception | SystemExit) -> int:
     """Report an error and return the exit code.
 
     It is a mistake in the call, one in a user's file, or a defect of ours.
     """
-    if os.environ.get(DEBUG):
+    if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
     wrong_usage = getattr(
         error, "format_message", None
     )  # typer's own errors, by whatever name it exports them
     if wrong_usage is not None:
-        return complain(wrong_usage())
-    if isinstance(error, OwnFileError):
-        return complain(str(error), OWN)
-    if frames := own_frames(error):
+        return print_error(wrong_usage())
+    if isinstance(error, UserFileError):
+        return print_error(str(error), EXIT_USER_CODE_ERROR)
+    if frames := user_code_frames(error):
         print(f"error: {type(error).__name__}: {error}", *frames, sep="\n  ", file=sys.stderr)
-        return OWN
-    if isinstance(error, MISTAKES) and not _is_of_numbers(error):
-        return complain(str(error) or type(error).__name__)
-    return _internal(error)
+        return EXIT_USER_CODE_ERROR
+    if isinstance(error, USAGE_ERRORS) and not _is_array_operation_error(error):
+        return print_error(str(error) or type(error).__name__)
+    return _report_internal_error(error)
 
 
-def own_frames(error: BaseException) -> list[str]:
+def user_code_frames(error: BaseException) -> list[str]:
     """The places in users' files that an error came through, also in a worker.
 
     None for an error of another origin.
@@ -83,56 +87,60 @@ def own_frames(error: BaseException) -> list[str]:
     files = {
         getattr(module, "__file__", None)
         for name, module in sys.modules.items()
-        if name.startswith(OWN_MODULE)
+        if name.startswith(USER_MODULE_PREFIX)
     }
     # The frames of a worker travel as text only, as the cause of the error.
-    frames = FRAME.findall("".join(traceback.format_exception(error)))
+    frames = TRACEBACK_FRAME.findall("".join(traceback.format_exception(error)))
     lines = [
-        f"{_short(file)}:{line}, in {name}: {code}"
+        f"{_relative_path(file)}:{line}, in {name}: {code}"
         for file, line, name, code in frames
         if file in files
     ]
     return list(dict.fromkeys(lines))
 
 
-def _is_of_numbers(error: Exception) -> bool:
+def _is_array_operation_error(error: Exception) -> bool:
     """Return whether a plain ``ValueError`` is of an operation on arrays that failed, and not of a
     ``raise`` of this package, or of code that is not installed, which check what users give."""
     if type(error) is not ValueError and not type(error).__module__.startswith("numpy"):
         return False
     cause = error.__cause__  # of an error in a worker: the text of its traceback
     is_remote = type(cause).__name__ == "_RemoteTraceback"
-    frames = FRAME.findall(str(cause) if is_remote else "".join(traceback.format_exception(error)))
+    frames = TRACEBACK_FRAME.findall(
+        str(cause) if is_remote else "".join(traceback.format_exception(error))
+    )
     file, _, _, code = frames[-1] if frames else ("", "", "", "")
     place = Path(file)
-    is_foreign = "site-packages" in place.parts and not place.is_relative_to(PACKAGE)
+    is_foreign = "site-packages" in place.parts and not place.is_relative_to(PACKAGE_ROOT)
     return bool(code) and (is_foreign or not code.startswith("raise"))
 
 
-def _internal(error: BaseException) -> int:
+def _report_internal_error(error: BaseException) -> int:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     what = " ".join(f"{type(error).__name__}: {error}".split())
     print(
         f"internal error: {what} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})\n"
         f"This is a bug in resemblance. Please report it with the output of the command under "
-        f"{DEBUG}=1.",
+        f"{DEBUG_VARIABLE}=1.",
         file=sys.stderr,
     )
-    return INTERNAL
+    return EXIT_INTERNAL_ERROR
 
 
-def _short(file: str) -> str:
+def _relative_path(file: str) -> str:
     path, here = Path(file), Path(os.path.realpath(Path.cwd()))
     return str(path.relative_to(here)) if path.is_relative_to(here) else file
 
 
-def silence(is_quiet: bool) -> None:
+def silence_warnings(is_quiet: bool) -> None:
     """Ignore the warnings of a command that is to be quiet."""
     if is_quiet:
         warnings.simplefilter("ignore", UserWarning)
 
 
-def attempt(context: typer.Context, noun: str, path: Path, write: Callable[[], object]) -> None:
+def try_to_write(
+    context: typer.Context, noun: str, path: Path, write: Callable[[], object]
+) -> None:
     """Write a file beside the answer of a command; a file that cannot be made does not end the run.
 
     A file that the answer does not have (``ValueError``) is a note and no mistake. A file that the
@@ -142,32 +150,32 @@ def attempt(context: typer.Context, noun: str, path: Path, write: Callable[[], o
         write()
     except (ValueError, OSError) as error:
         reason = " ".join(str(error).split())
-        print(printable(f"no {noun} written to {path}: {reason}"), file=sys.stderr)
-        context.meta.setdefault(UNWRITTEN, {})[path] = error
+        print(escape_control_characters(f"no {noun} written to {path}: {reason}"), file=sys.stderr)
+        context.meta.setdefault(UNWRITTEN_FILES_KEY, {})[path] = error
 
 
-def unwritten(context: typer.Context) -> Mapping[Path, Exception]:
-    """Return the files that :func:`attempt` could not write, with the error of each."""
-    return dict(context.meta.get(UNWRITTEN, {}))
+def unwritten_files(context: typer.Context) -> Mapping[Path, Exception]:
+    """Return the files that :func:`try_to_write` could not write, with the error of each."""
+    return dict(context.meta.get(UNWRITTEN_FILES_KEY, {}))
 
 
-def finish(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
+def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet: bool) -> None:
     """Report which files were written, and open the page, if any, in the browser."""
     if not quiet and (written := [str(path) for path in paths if path]):
-        print(printable(f"wrote {', '.join(written)}"), file=sys.stderr)
-    show_page(page, page is not None)
+        print(escape_control_characters(f"wrote {', '.join(written)}"), file=sys.stderr)
+    open_page(page, page is not None)
 
 
-def show_page(path: Path | None, is_opened: bool) -> None:
+def open_page(path: Path | None, is_opened: bool) -> None:
     """Open a page in the browser if that was asked for; print its path where there is none."""
     if path is None or not is_opened:
         return
     if not webbrowser.open(path.resolve().as_uri()):
         line = f"no browser can be opened here; the page is {path.resolve()}"
-        print(printable(line), file=sys.stderr)
+        print(escape_control_characters(line), file=sys.stderr)
 
 
-def verdict(content: Any, quiet: bool) -> int:
+def report_failures(content: Any, quiet: bool) -> int:
     """Say which values of a comparison or an evidence could not be computed; return the exit code
     of the command."""
     from ..comparison.comparison import Comparison
@@ -177,40 +185,44 @@ def verdict(content: Any, quiet: bool) -> int:
     groups = failure_groups(comparison)
     for group in groups:
         # of the default list: nobody asked for it
-        if group.reason.startswith(NEEDS) and not quiet:
+        if group.reason.startswith(MISSING_DEPENDENCY) and not quiet:
             print(f"{', '.join(group.measures)} left out: {group.reason}", file=sys.stderr)
-    failed = [group for group in groups if not group.reason.startswith(NEEDS)]
+    failed = [group for group in groups if not group.reason.startswith(MISSING_DEPENDENCY)]
     if not failed:
         return 0
     total = len(comparison.measures) * len(comparison.rows) * len(comparison.columns)
     many, reason = sum(group.values for group in failed), failed[0].reason
-    return complain(f"{many} of {total} values could not be computed; most often: {reason}", code=1)
+    return print_error(
+        f"{many} of {total} values could not be computed; most often: {reason}", code=1
+    )
 
 
-def interrupted(save: Path | None, results: str = "results", is_folder: bool = False) -> int:
+def report_interruption(
+    save: Path | None, results: str = "results", is_folder: bool = False
+) -> int:
     """Say what an interrupted command saved, in a file or a folder; return its exit code."""
     message = "nothing was saved; with --save FILE a later run continues"
     if save is not None and is_folder:
         message = f"what is done is in {save}; the same command continues from there"
     elif save is not None:
-        from ..comparison.store import Store
+        from ..comparison.store import ScoreFile
 
-        with Store(save) as store:
+        with ScoreFile(save) as store:
             count = store.count()
         message = f"{count} {results} are saved in {save}; the same command continues from there"
-    print(printable(f"interrupted: {message}"), file=sys.stderr)
+    print(escape_control_characters(f"interrupted: {message}"), file=sys.stderr)
     return 130
 
 
 # ---------------------------------------------------------------------- the command that is running
 
 
-def typed_command(context: typer.Context) -> str:
+def command_as_typed(context: typer.Context) -> str:
     """Return the running command without options that have their defaults."""
     words = context.command_path.split()
     for parameter in context.command.params:
-        words += _words(parameter, context.params.get(parameter.name or ""), context)
-    return encodable(shlex.join(words))
+        words += _parameter_words(parameter, context.params.get(parameter.name or ""), context)
+    return replace_undecodable(shlex.join(words))
 
 
 def run_provenance(context: typer.Context) -> dict[str, str]:
@@ -218,26 +230,28 @@ def run_provenance(context: typer.Context) -> dict[str, str]:
 
     All that one run writes has one date, so that its file and its page agree.
     """
-    from ..comparison.provenance import machine_words, versions
+    from ..comparison.provenance import describe_machine, library_versions
 
     return {
-        "date": context.meta.setdefault(DATE, datetime.now(UTC).isoformat(timespec="seconds")),
-        "command": typed_command(context),
-        "machine": machine_words(),
-        "libraries": ", ".join(f"{name} {number}" for name, number in versions().items()),
+        "date": context.meta.setdefault(
+            RUN_DATE_KEY, datetime.now(UTC).isoformat(timespec="seconds")
+        ),
+        "command": command_as_typed(context),
+        "machine": describe_machine(),
+        "libraries": ", ".join(f"{name} {number}" for name, number in library_versions().items()),
     }
 
 
-def _words(parameter: Any, value: Any, context: typer.Context) -> Iterator[str]:
+def _parameter_words(parameter: Any, value: Any, context: typer.Context) -> Iterator[str]:
     values = value if isinstance(value, list | tuple) else [value]
     if parameter.param_type_name == "argument":
         yield from (str(one) for one in values if one is not None)
     elif value != parameter.get_default(context) and value not in (None, [], ()):
         for one in values:
-            yield from _option(parameter, one)
+            yield from _option_words(parameter, one)
 
 
-def _option(parameter: Any, value: Any) -> Iterator[str]:
+def _option_words(parameter: Any, value: Any) -> Iterator[str]:
     if value is False and parameter.secondary_opts:
         yield parameter.secondary_opts[0]
     elif isinstance(value, bool):
@@ -247,7 +261,7 @@ def _option(parameter: Any, value: Any) -> Iterator[str]:
 
 
 @contextmanager
-def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+def progress_bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     """Yield what shows progress on standard error.
 
     A bar per stage with the time left, or lines if it is a file.
@@ -256,7 +270,7 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
         yield None
         return
     if not sys.stderr.isatty():
-        yield Lines()
+        yield ProgressLog()
         return
     from rich.console import Console
     from rich.progress import (
@@ -287,7 +301,7 @@ def bars(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
         yield update
 
 
-class Lines:
+class ProgressLog:
     """Progress as lines of a log: one at the start, the end and each tenth of every stage."""
 
     def __init__(self) -> None:
@@ -301,5 +315,5 @@ class Lines:
         if (stage, tenth) == self._last:
             return
         self._last = (stage, tenth)
-        note = time_left(time.monotonic() - started, done - before, total - before)
+        note = format_time_left(time.monotonic() - started, done - before, total - before)
         print(f"{stage}: {done} of {total}{note}", file=sys.stderr, flush=True)

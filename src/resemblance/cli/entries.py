@@ -24,8 +24,8 @@ from .choices import (
     SIZES,
     SUITES,
 )
-from .inputs import check_choice
-from .options import Help, add_command, writing
+from .inputs import check_option_choice
+from .options import HelpTexts, add_command, output_command
 from .suites import HELP as RUN
 from .suites import SuiteCommands, run_command, suite_commands
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from ..models.recipe import Recipe
     from ..sections.result import Result
 
-DATA = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
-SEVERAL = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
-OF_PORTION = (*SEVERAL.values(), "seeds", "hyperparameters", "domains")
-CHOICES = {
+DATA_VARIABLE = "RESEMBLANCE_DATA"  # in the environment, what --data is by default
+PLURAL_OPTIONS = {"dataset": "datasets", "architecture": "architectures", "test": "tests"}
+PAPER_SUBSET_OPTIONS = (*PLURAL_OPTIONS.values(), "seeds", "hyperparameters", "domains")
+CHOICES_BY_OPTION = {
     "protocol": PROTOCOLS,
     "permute": PERMUTATIONS,
     "failures": FAILURES,
@@ -49,7 +49,7 @@ CHOICES = {
 }
 
 
-def resi_options(
+def parse_resi_options(
     models: Path | None = None,
     data: Path | None = None,
     dataset: list[str] | None = None,
@@ -71,10 +71,10 @@ def resi_options(
 ) -> dict[str, object]:
     """Check the words of the options, and return them as ``run`` takes them."""
     words = locals().copy()
-    for name, known in CHOICES.items():
+    for name, known in CHOICES_BY_OPTION.items():
         if words[name] is not None:
-            check_choice(name, words[name], known)
-    named = {SEVERAL.get(name, name): value for name, value in words.items()}
+            check_option_choice(name, words[name], known)
+    named = {PLURAL_OPTIONS.get(name, name): value for name, value in words.items()}
     for name in ("format", "plan", "download"):
         del named[name]
     if format != "table" and not plan:
@@ -85,57 +85,59 @@ def resi_options(
     return named | {"plan": format if plan else None, "download": download or None}
 
 
-def _check_models(options: Mapping[str, Any]) -> None:
+def _check_model_options(options: Mapping[str, Any]) -> None:
     if "models" in options and options.keys() & {"size", "domains"}:
         raise ValueError(
             "--models names existing models; --size and --domain are for models to be trained"
         )
 
 
-def run_resi(study: Path, **options: Any) -> Result:
+def run_resi_suite(study: Path, **options: Any) -> Result:
     """Run the suite as the options of the command say."""
     from ..bench.resi import suite as resi
-    from ..bench.resi.paper import PORTIONS
+    from ..bench.resi.paper import PAPER_SUBSETS
 
-    _check_models(options)
-    if options.get("size") in PORTIONS and os.environ.get(DATA):
-        options.setdefault("data", Path(os.environ[DATA]))
+    _check_model_options(options)
+    if options.get("size") in PAPER_SUBSETS and os.environ.get(DATA_VARIABLE):
+        options.setdefault("data", Path(os.environ[DATA_VARIABLE]))
     return resi.run(study, **options)
 
 
-def preview_resi(study: Path, **options: Any) -> bool:
+def print_resi_plan(study: Path, **options: Any) -> bool:
     """Print the plan of a run where that was asked for, and return whether it was."""
-    from ..bench.resi.paper import PORTIONS
-    from ..bench.resi.planning import plan, table_of
-    from ..bench.resi.rules import Options
-    from ..report.output import show
+    from ..bench.resi.paper import PAPER_SUBSETS
+    from ..bench.resi.planning import plan, plan_table
+    from ..bench.resi.rules import ScoringOptions
+    from ..report.output import print_tables
     from ..report.terminal import plain_table
 
     if "plan" not in options:
         return False
-    _check_models(options)
+    _check_model_options(options)
     size = options.get("size", "mini")
-    if size not in PORTIONS:
-        raise ValueError(f"--plan is for --size {' and '.join(PORTIONS)}; got {size}")
-    Options(samples=options.get("samples"))  # refuses what a run refuses
-    rows = plan(study, size, **{name: options[name] for name in OF_PORTION if name in options})
+    if size not in PAPER_SUBSETS:
+        raise ValueError(f"--plan is for --size {' and '.join(PAPER_SUBSETS)}; got {size}")
+    ScoringOptions(samples=options.get("samples"))  # refuses what a run refuses
+    rows = plan(
+        study, size, **{name: options[name] for name in PAPER_SUBSET_OPTIONS if name in options}
+    )
     if options["plan"] == "json":
         print(json.dumps([row._asdict() for row in rows]))
     else:
-        header, lines, note = table_of(rows)
-        show([plain_table(header, lines, right=range(2, len(header))), "", note])
+        header, lines, note = plan_table(rows)
+        print_tables([plain_table(header, lines, right=range(2, len(header))), "", note])
     return True
 
 
-def read_resi(study: Path, family: list[str] | None = None) -> Result:
+def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
     """Return the result in a study, of all measures or those of some families."""
     from ..bench import load_result
     from ..bench.resi import suite as resi
     from ..bench.resi.page import result_of
-    from ..contracts._measure import FAMILIES
+    from ..contracts._measure import MEASURE_FAMILIES
 
     for name in family or ():
-        check_choice("family", name, FAMILIES)
+        check_option_choice("family", name, MEASURE_FAMILIES)
     whole = load_result(study)
     if not family:
         return whole
@@ -143,14 +145,14 @@ def read_resi(study: Path, family: list[str] | None = None) -> Result:
     return replace(fewer, size=whole.size, provenance=whole.provenance)
 
 
-JOINT = (
+JOINT_EXAMPLES = (
     "joint resi sensitivity manifolds stability",
     "joint resi manifolds -o ranks.csv",
     "joint resi manifolds --html ranks.html --open",
 )
 
 
-@writing(page="Write the page to this file.", place=Path("joint.html"))
+@output_command(page="Write the page to this file.", place=Path("joint.html"))
 def joint_command(studies: list[Path]) -> Result:
     """Rank the measures that several suites share, and judge the conclusions of their papers.
 
@@ -161,7 +163,7 @@ def joint_command(studies: list[Path]) -> Result:
     return joint(studies)
 
 
-COLUMNS = (
+TRANSFORMATION_COLUMNS = (
     "transformation",
     "regime",
     "features",
@@ -170,10 +172,12 @@ COLUMNS = (
     "CKA",
     "CKA without itself",
 )
-NOTE = "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
+TRANSFORMATION_NOTE = (
+    "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
+)
 
 
-def plain_suite(name: str, about: str, **more: Any) -> SuiteCommands:
+def suite_from_module(name: str, about: str, **more: Any) -> SuiteCommands:
     """Return the description of a suite, which is imported when one of its commands runs; ``about``
     is the help."""
 
@@ -194,61 +198,61 @@ def plain_suite(name: str, about: str, **more: Any) -> SuiteCommands:
 # ---------------------------------------------------------------------------- options of one suite
 
 
-def _own_models(models: Path) -> dict[str, object]:
+def _user_models_option(models: Path) -> dict[str, object]:
     return {"models": models}
 
 
 # --------------------------------------------------------------------------------------- the suites
 
 
-def _usual_measures(options: Mapping[str, object]) -> Iterable[str | Measure]:
+def _default_resi_measures(options: Mapping[str, object]) -> Iterable[str | Measure]:
     from ..bench.resi import suite as resi
 
     return resi.usual_measures(Path(str(options["study"])), options)
 
 
-def _models_of_resi(purpose: Purpose) -> Sequence[Recipe]:
-    from ..bench.resi.models import models_of
+def _resi_models(purpose: Purpose) -> Sequence[Recipe]:
+    from ..bench.resi.models import study_recipes
 
-    return models_of(purpose)
+    return study_recipes(purpose)
 
 
-def _models_of_sensitivity(purpose: Purpose) -> Sequence[Recipe]:
+def _sensitivity_models(purpose: Purpose) -> Sequence[Recipe]:
     from ..bench.sensitivity import models
 
-    return models.recipes(purpose.size, DOMAINS)
+    return models.sensitivity_recipes(purpose.size, DOMAINS)
 
 
 DESCRIPTIONS: Mapping[str, SuiteCommands] = {
     "resi": SuiteCommands(
         "resi",
         "The ReSi benchmark: six tests of similarity measures on models of three domains.",
-        run_resi,
+        run_resi_suite,
         SIZES["resi"],
-        _usual_measures,
+        _default_resi_measures,
         size="mini",
         trial="slice",
         domains=DOMAINS,
-        options=resi_options,
-        read=read_resi,
-        plan=_models_of_resi,
-        preview=preview_resi,
+        options=parse_resi_options,
+        read=read_resi_result,
+        plan=_resi_models,
+        preview=print_resi_plan,
         trains=True,
         keeps_options=True,
     ),
-    "sensitivity": plain_suite(
+    "sensitivity": suite_from_module(
         "sensitivity",
         "The sensitivity benchmark: do measures respond to what affects function, and to nothing "
         "else?",
         domains=DOMAINS,
-        plan=_models_of_sensitivity,
+        plan=_sensitivity_models,
     ),
-    "manifolds": plain_suite(
+    "manifolds": suite_from_module(
         "manifolds",
         "The manifold suite: Swiss rolls, rings, clusters and Gaussian blobs whose similarity is "
         "known.",
     ),
-    "stability": plain_suite(
+    "stability": suite_from_module(
         "stability",
         "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
     ),
@@ -260,7 +264,9 @@ DESCRIPTIONS: Mapping[str, SuiteCommands] = {
 
 def evaluate_command() -> Callable[..., int]:
     """Return the command that does the sensitivity benchmark on models of a user's own."""
-    command = run_command(DESCRIPTIONS["sensitivity"]._replace(domains=(), options=_own_models))
+    command = run_command(
+        DESCRIPTIONS["sensitivity"]._replace(domains=(), options=_user_models_option)
+    )
     command.__doc__ = (
         "Run the benchmarks that models of your own allow, list the others, and write a report."
     )
@@ -270,8 +276,8 @@ def evaluate_command() -> Callable[..., int]:
 def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> None:
     """Transform a representation as the paper does, and print stability and similarity."""
     from ..models.files import read_files
-    from ..report.numbers import number
-    from ..report.output import show
+    from ..report.numbers import format_number
+    from ..report.output import print_tables
     from ..report.terminal import plain_table
     from ..stability import transformation_study
 
@@ -280,13 +286,19 @@ def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> N
         raise ValueError(f"{array} has {len(representations)} arrays; give one")
     study = transformation_study(representations.popitem()[1], seed=seed, k=splits)
     rows = [
-        [entry if isinstance(entry, str) else number(float(entry)) for entry in row]
+        [entry if isinstance(entry, str) else format_number(float(entry)) for entry in row]
         for row in study
     ]
-    show([plain_table(COLUMNS, rows, right=range(2, len(COLUMNS))), "", NOTE])
+    print_tables(
+        [
+            plain_table(TRANSFORMATION_COLUMNS, rows, right=range(2, len(TRANSFORMATION_COLUMNS))),
+            "",
+            TRANSFORMATION_NOTE,
+        ]
+    )
 
 
-MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]] = {
+EXTRA_SUITE_COMMANDS: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]] = {
     "sensitivity": [
         ("evaluate", evaluate_command(), ("sensitivity evaluate models/ study --only layers",))
     ],
@@ -296,13 +308,13 @@ MORE: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]]
 }
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "studies": "Folders of studies, each of another suite.",
     "array": "A .npy file, (samples, features).",
     "seed": "Random seed of projections, features, noise and splits.",
     "splits": typer.Option("--splits", "-k", min=1, help="Number of splits of the features."),
     "models": "A folder of models of your own; nothing is trained.",
-    "data": f"The folder with the paper's data sets; default: ${DATA}.",
+    "data": f"The folder with the paper's data sets; default: ${DATA_VARIABLE}.",
     "dataset": "At paper sizes: only this data set (repeatable).",
     "architecture": "At paper sizes: only this architecture (repeatable).",
     "test": "At paper sizes: only this test (repeatable).",
@@ -328,7 +340,7 @@ HELP: Help = {
 commands = typer.Typer()
 for _name in SUITES:
     _group = suite_commands(DESCRIPTIONS[_name], HELP)
-    for _command, _function, _calls in MORE.get(_name, ()):
+    for _command, _function, _calls in EXTRA_SUITE_COMMANDS.get(_name, ()):
         add_command(_group, _command, _function, *_calls, help={**RUN, **HELP})
     commands.add_typer(_group, name=_name)
-add_command(commands, "joint", joint_command, *JOINT, help=HELP)
+add_command(commands, "joint", joint_command, *JOINT_EXAMPLES, help=HELP)

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ..base.extras import need
+from ..base.extras import import_optional
 
-PATIENCE = "30s"  # for an answer of a scheduler
+SCHEDULER_TIMEOUT = "30s"  # for an answer of a scheduler
 # What a worker does first, as text so that nothing of ours is imported before. Interrupts
 # from the keyboard reach all processes, and only the parent is to answer them; and a worker ends
 # when its parent does, however that ends.
-WORKER = """
+WORKER_INITIALIZER = """
 import multiprocessing, os, signal, threading
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
@@ -30,7 +30,7 @@ keep_freed_memory()
 """
 
 
-class Executors(NamedTuple):
+class ExecutorAndTrainer(NamedTuple):
     """What carries out the work, and what trains models if that is something else."""
 
     work: Executor | None
@@ -38,13 +38,13 @@ class Executors(NamedTuple):
 
 
 @contextmanager
-def executors(
+def open_executors(
     jobs: int | None,
     scheduler: str | None = None,
     gpu_resource: str | None = None,
     *,
     usual: int | None = None,
-) -> Iterator[Executors]:
+) -> Iterator[ExecutorAndTrainer]:
     """Yield the executors that the options of a command ask for.
 
     ``usual``: the number of processes where nothing is asked for; by default one per processor.
@@ -55,27 +55,27 @@ def executors(
     if scheduler is None:
         if gpu_resource:
             raise ValueError("--gpu-resource is for workers of a cluster: give --scheduler, too")
-        with processes(jobs or usual or os.cpu_count() or 1) as executor:
-            yield Executors(executor)
+        with process_pool(jobs or usual or os.cpu_count() or 1) as executor:
+            yield ExecutorAndTrainer(executor)
         return
     if jobs is not None:
         raise ValueError("--jobs sets local processes, --scheduler a cluster: give one of them")
-    with _connected(scheduler) as client:
+    with _dask_client(scheduler) as client:
         trainer = None
         if gpu_resource:
-            _check_resource(client, scheduler, gpu_resource)
+            _check_gpu_resource(client, scheduler, gpu_resource)
             trainer = client.get_executor(resources={gpu_resource: 1})
-        yield Executors(client.get_executor(), trainer)
+        yield ExecutorAndTrainer(client.get_executor(), trainer)
 
 
 @contextmanager
-def _connected(scheduler: str) -> Iterator[Any]:
+def _dask_client(scheduler: str) -> Iterator[Any]:
     """Yield a client of a Dask cluster that has workers; it waits for the first."""
-    distributed = need("distributed")
+    distributed = import_optional("distributed")
     is_file = Path(scheduler).is_file()
     where = {"scheduler_file": scheduler} if is_file else {"address": scheduler}
     try:
-        client = distributed.Client(**where, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(**where, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"--scheduler {scheduler}: no Dask scheduler answers there ({error}); give an address "
@@ -88,8 +88,8 @@ def _connected(scheduler: str) -> Iterator[Any]:
         yield client
 
 
-def _check_resource(client: Any, scheduler: str, name: str) -> None:
-    resources = client.run_on_scheduler(_resources)
+def _check_gpu_resource(client: Any, scheduler: str, name: str) -> None:
+    resources = client.run_on_scheduler(_worker_resources)
     if name not in resources:
         known = ", ".join(resources) or "none"
         raise ValueError(
@@ -98,37 +98,40 @@ def _check_resource(client: Any, scheduler: str, name: str) -> None:
         )
 
 
-def _resources(dask_scheduler: Any) -> list[str]:
+def _worker_resources(dask_scheduler: Any) -> list[str]:
     """Return the resources of all workers of a scheduler."""
     return sorted({name for w in dask_scheduler.workers.values() for name in w.resources})
 
 
 @contextmanager
-def processes(jobs: int) -> Iterator[Executor | None]:
+def process_pool(jobs: int) -> Iterator[Executor | None]:
     """Yield a pool of processes that ends at once, silently, when something goes wrong here."""
     from ..engine.workers import WorkerPool
 
     if jobs == 1:
         yield None
         return
-    pool = WorkerPool(partial(_process_pool, jobs))
+    pool = WorkerPool(partial(_new_process_pool, jobs))
     try:
         yield cast(Executor, pool)
     except BaseException:
-        _end(pool.pool)
+        _terminate_workers(pool.pool)
         raise
     pool.pool.shutdown()
 
 
-def _process_pool(jobs: int) -> ProcessPoolExecutor:
+def _new_process_pool(jobs: int) -> ProcessPoolExecutor:
     executor = ProcessPoolExecutor(
-        jobs, multiprocessing.get_context("spawn"), initializer=exec, initargs=(WORKER, {})
+        jobs,
+        multiprocessing.get_context("spawn"),
+        initializer=exec,
+        initargs=(WORKER_INITIALIZER, {}),
     )
-    executor.submit = partial(_held, executor.submit)  # type: ignore[method-assign]
+    executor.submit = partial(_submit_without_interrupts, executor.submit)  # type: ignore[method-assign]
     return executor
 
 
-def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
+def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """Submit a task while interrupts from the keyboard wait, so that a worker that this starts
     never gets one.
 
@@ -143,7 +146,7 @@ def _held(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end(executor: ProcessPoolExecutor) -> None:
+def _terminate_workers(executor: ProcessPoolExecutor) -> None:
     """End the workers.
 
     Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.

@@ -11,13 +11,13 @@ from typer.core import TyperCommand, TyperGroup
 
 from .. import __version__
 
-Panels = Mapping[str, Mapping[str, tuple[str, str]]]  # module and help of commands, by panel
+CommandPanels = Mapping[str, Mapping[str, tuple[str, str]]]  # module and help of commands, by panel
 
 
 class LazyGroup(TyperGroup):
     """A group whose commands are imported when they are called."""
 
-    panels: ClassVar[Panels] = {}
+    panels: ClassVar[CommandPanels] = {}
 
     @property
     def modules(self) -> dict[str, str]:
@@ -51,7 +51,7 @@ class LazyGroup(TyperGroup):
         TyperGroup(commands=lines, **about).format_help(ctx, formatter)  # type: ignore[arg-type]
 
 
-def all_commands(panels: Panels) -> typer.Typer:
+def lazy_command_line(panels: CommandPanels) -> typer.Typer:
     """Return the command line with the commands of these panels."""
     group = typer.Typer(
         cls=type("Commands", (LazyGroup,), {"panels": panels}),
@@ -60,11 +60,11 @@ def all_commands(panels: Panels) -> typer.Typer:
         help="Compare neural-network representations: measures with proven claims, and one fast "
         "engine for all pairs.",
     )
-    group.callback(invoke_without_command=True)(_root)
+    group.callback(invoke_without_command=True)(_root_callback)
     return group
 
 
-def _root(
+def _root_callback(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..base.extras import check_together
+from ..base.extras import require_packages
 from ..base.text import did_you_mean
-from ..base.user_modules import OwnFileError, load_module, load_packaged, own_module
+from ..base.user_modules import UserFileError, load_packaged_file, load_user_file, user_module_name
 from .choices import FORMATS
 
 if TYPE_CHECKING:
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from ..sections.claims import Claim
 
 
-def chosen_measures(texts: Sequence[str] | None) -> list[Measure] | None:
+def parse_measures(texts: Sequence[str] | None) -> list[Measure] | None:
     """Return the measures named on the command line; ``None`` for the default list."""
     from ..catalogue import get_measures
 
     if not texts:
         return None
-    specs = _specs(texts)
+    specs = _split_specs(texts)
     if not specs:
         raise ValueError("--measures is empty")
-    return get_measures(_own_or_spec(spec) for spec in specs)
+    return get_measures(_load_user_or_spec(spec) for spec in specs)
 
 
-def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
+def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statistic]:
     """Return the measures and statistics named on the command line."""
     from ..catalogue import get_measures, get_statistic, list_statistics
     from ..contracts._measure import Measure
@@ -50,8 +50,8 @@ def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
 
     known = {name.lower() for s in list_statistics() for name in (s.name, s.label)}
     entries: list[Measure | Statistic] = []
-    for spec in _specs(texts):
-        entry = _own_or_spec(spec, (Measure, Statistic))
+    for spec in _split_specs(texts):
+        entry = _load_user_or_spec(spec, (Measure, Statistic))
         is_statistic = isinstance(entry, str) and entry.partition("[")[0].strip().lower() in known
         if isinstance(entry, Statistic) or is_statistic:
             entries.append(get_statistic(entry))
@@ -62,7 +62,7 @@ def chosen_entries(texts: Sequence[str]) -> list[Measure | Statistic]:
     return list(dict.fromkeys(entries))
 
 
-def with_own_measures(
+def add_user_measures(
     replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
 ) -> list[Measure] | None:
     """Return the usual measures, or their replacements, and those of the user.
@@ -71,7 +71,7 @@ def with_own_measures(
     """
     from ..catalogue import get_measures
 
-    more = chosen_measures(specs)
+    more = parse_measures(specs)
     if more is None:
         return replacements
     return get_measures([*(usual if replacements is None else replacements), *more])
@@ -83,12 +83,12 @@ def split_commas(texts: Iterable[str] | None) -> list[str]:
     return [word for word in words if word]
 
 
-def _specs(texts: Iterable[str]) -> list[str]:
+def _split_specs(texts: Iterable[str]) -> list[str]:
     parts = (part.strip() for text in texts for part in re.split(r",(?![^\[\]]*\])", text))
     return list(filter(None, parts))
 
 
-def _own_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
+def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
     from ..catalogue import parse_parameters
 
     match = re.fullmatch(r"(.+\.py):(\w+)\s*(?:\[(.*)\])?", spec)
@@ -96,44 +96,44 @@ def _own_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
         raise ValueError(f"{spec} is a file: name one of its measures, {spec}:NAME")
     if match is None:
         return spec
-    entry = own_measure(Path(match[1]), match[2], kinds)
+    entry = load_user_measure(Path(match[1]), match[2], kinds)
     return entry.where(**parse_parameters(match[3])) if match[3] else entry
 
 
-def own_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
+def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:
     """Return an object of one of these kinds, by default a measure, from a user's file, which is
     run.
 
     Raises ``ValueError`` when the file is not there or has no such thing, ``OwnFileError`` when it
     fails.
     """
-    from ..catalogue import decorator_of
+    from ..catalogue import declaration_of
     from ..contracts._measure import Measure
 
     kinds = kinds or (Measure,)
     words = [kind.__name__.lower() for kind in kinds]
-    value = _defined(path, name, " or ".join(words), kinds)
+    value = _load_definition(path, name, " or ".join(words), kinds)
     if not isinstance(value, kinds):
-        decorators = " or ".join(decorator_of(name, word) for word in words)
+        decorators = " or ".join(declaration_of(name, word) for word in words)
         raise ValueError(
             f"{name} in {path} is not a {' or '.join(words)}: decorate it with {decorators}"
         )
     return value
 
 
-def own_function(text: str) -> Callable[..., Any]:
+def load_user_function(text: str) -> Callable[..., Any]:
     """Return a function from a user's FILE.py:NAME, which is run.
 
     Raises ``ValueError`` when there is no such thing, ``OwnFileError`` when the file fails.
     """
     path, _, name = text.rpartition(":")
-    value = _defined(Path(path), name, "function", FunctionType)
+    value = _load_definition(Path(path), name, "function", FunctionType)
     if not callable(value):
         raise ValueError(f"{name} in {path} is not a function")
     return value
 
 
-def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
+def load_user_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
     """Return the judges of claims, by section, from a user's FILE.py:NAME, which is run.
 
     A file of a package, such as those in ``papers/``, may import its neighbours.
@@ -143,7 +143,7 @@ def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
     match = re.fullmatch(r"(.+\.py):(\w+)", text)
     if match is None:
         raise ValueError(f"--claims must be FILE.py:NAME; got {text}")
-    value = _defined(Path(match[1]), match[2], "claims", Mapping, _load_claims)
+    value = _load_definition(Path(match[1]), match[2], "claims", Mapping, _load_claims_file)
     if not isinstance(value, Mapping) or not all(map(callable, value.values())):
         raise ValueError(
             f"{match[2]} in {match[1]} must be a mapping from names of sections to functions that "
@@ -152,12 +152,12 @@ def own_claims(text: str) -> Mapping[str, Callable[[Any], Iterable[Claim]]]:
     return value
 
 
-def _load_claims(file: str, name: str) -> object:
+def _load_claims_file(file: str, name: str) -> object:
     """Run a file of claims, which are judged in this process only, so that it may be in a package;
     ``name`` is that of its module where it is not."""
     if not (Path(file).parent / "__init__.py").exists():
-        return load_module(file, name)
-    loaded = load_packaged(file)
+        return load_user_file(file, name)
+    loaded = load_packaged_file(file)
     package = loaded.__name__.partition(".")[0]
     neighbours = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
     # Errors in any of them are those of a user's file.
@@ -165,23 +165,23 @@ def _load_claims(file: str, name: str) -> object:
     return loaded
 
 
-def _defined(
+def _load_definition(
     path: Path,
     name: str,
     what: str,
     kind: type | tuple[type, ...],
-    load: Callable[[str, str], object] = load_module,
+    load: Callable[[str, str], object] = load_user_file,
 ) -> object:
     """Return what has a name in a user's file, which is run."""
     if not path.is_file():
         raise ValueError(f"{path} does not exist")
     file = os.path.realpath(path)
-    module = own_module(file)
+    module = user_module_name(file)
     try:
         loaded = sys.modules.get(module) or load(file, module)
     except (Exception, SystemExit) as error:  # which would end the command as if all were well
-        raise OwnFileError(
-            f"{path} cannot be loaded: {type(error).__name__}: {error}{_line(error, file)}"
+        raise UserFileError(
+            f"{path} cannot be loaded: {type(error).__name__}: {error}{_failing_line(error, file)}"
         ) from error
     names = vars(loaded)
     if names.get(name) is None:
@@ -190,7 +190,7 @@ def _defined(
     return names[name]
 
 
-def _line(error: BaseException, file: str) -> str:
+def _failing_line(error: BaseException, file: str) -> str:
     """The line of the file where loading it failed; a syntax error says it itself."""
     lines = [
         frame.lineno
@@ -202,31 +202,31 @@ def _line(error: BaseException, file: str) -> str:
 
 def choose_format(format: str | None, output: Path | None, known: Sequence[str] = FORMATS) -> str:
     """Return the requested format, by name or by the suffix of the output; text is a table."""
-    from ..report.output import SUFFIXES
+    from ..report.output import FORMAT_BY_SUFFIX
 
     suffix = output.suffix.removeprefix(".").lower() if output else ""
-    suffix = SUFFIXES.get(suffix, suffix)
+    suffix = FORMAT_BY_SUFFIX.get(suffix, suffix)
     if format is None and suffix not in ("", "txt", *known):
-        endings = {kind: ending for ending, kind in SUFFIXES.items()}
+        endings = {kind: ending for ending, kind in FORMAT_BY_SUFFIX.items()}
         suffixes = ", ".join(f".{endings.get(k, k)}" for k in ("txt", *known) if k != "table")
         raise ValueError(
             f"{output}: no table is written as .{suffix}; choose one of {suffixes}, or set "
             "--format; figures are on the page (--html) and in resemblance.plot"
         )
     kind = format or (suffix if suffix in known else "table")
-    check_choice("format", kind, known)
+    check_option_choice("format", kind, known)
     if kind == "parquet" and output is None:
         raise ValueError("--format parquet needs --output FILE: it is not text")
     return kind
 
 
-def check_page(path: Path | None) -> None:
+def check_page_suffix(path: Path | None) -> None:
     """Raise ``ValueError`` for a page that is to be written to a file of another kind."""
     if path is not None and path.suffix.lower() not in ("", ".html", ".htm"):
         raise ValueError(f"{path}: a page is written as .html, not as {path.suffix}")
 
 
-def check_targets(
+def check_output_paths(
     kind: str,
     inputs: Sequence[str],
     output: Path | None,
@@ -239,7 +239,7 @@ def check_targets(
     ``needs``: packages that the work needs; a message about a missing one names these, too.
     """
     targets, real = (output, html, save), os.path.realpath
-    check_page(html)
+    check_page_suffix(html)
     named = [real(i) for i in inputs] + [real(t) for t in targets if t is not None]
     for target in (t for t in targets if t is not None and named.count(real(t)) > 1):
         raise ValueError(f"{target} is given twice, as an input or for two outputs")
@@ -255,24 +255,24 @@ def check_targets(
         message = f"{save} is empty: no results were saved in it, so all begin anew"
         warnings.warn(message, stacklevel=2)
     tables, suffixes = (".parquet", ".jsonl", ".ndjson"), {Path(i).suffix for i in inputs}
-    check_together(
+    require_packages(
         *(("pandas", "pyarrow") if kind == "parquet" or suffixes & {*tables} else ()),
         *(("jinja2",) if html else ()),
         also=needs,
     )
 
 
-OF_PYTHON = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
+PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """What ``--column`` and ``--ids`` choose in archives and tables; "" for what is not given."""
 
     column: str = ""
     ids: str = ""
 
 
-def check_inputs(inputs: Sequence[str], choice: Choice) -> None:
+def check_input_files(inputs: Sequence[str], choice: ColumnChoice) -> None:
     """Raise ``ValueError`` for an input that is no file but a measure, and for a choice of columns
     where each input is one array.
 
@@ -282,29 +282,29 @@ def check_inputs(inputs: Sequence[str], choice: Choice) -> None:
         option = "--column" if choice.column else "--ids"
         raise ValueError(f"{option} chooses in archives and tables; {inputs[0]} is one array")
     for text in inputs:
-        if not os.path.lexists(text) and _is_measure(text):
+        if not os.path.lexists(text) and _is_measure_spec(text):
             raise ValueError(
                 f"{text} is a measure, not a file: give measures as one list, -m cka,{text}"
             )
 
 
-def read_inputs(inputs: list[str], pool: str, choice: Choice) -> dict[str, Any]:
+def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> dict[str, Any]:
     """Return the representations in files; a refusal names the options of the command."""
     from ..models.files import read_files
 
-    with rewording(in_options):
+    with reworded_errors(error_with_option_names):
         return dict(read_files(inputs, pool=pool, column=choice.column, ids=choice.ids))
 
 
-def in_options(text: str) -> str:
+def error_with_option_names(text: str) -> str:
     """Return a refusal of files with the options of a command in place of those of functions."""
-    text = OF_PYTHON.sub("--pool mean", text).replace("pool=", "--pool ")
+    text = PYTHON_ONLY_ADVICE.sub("--pool mean", text).replace("pool=", "--pool ")
     text = re.sub(r"rs\.Representation\(X, ids='?([^')]*)'?\)", r"--ids \1", text)
     text = re.sub(r"X\.set_index\('?([^')]*)'?\)", r"--ids \1", text)
     return re.sub(r"column='([^']*)'( to rs.Representation)?", r"--column \1", text)
 
 
-def _is_measure(text: str) -> bool:
+def _is_measure_spec(text: str) -> bool:
     from ..catalogue import get_measures
 
     try:
@@ -313,13 +313,13 @@ def _is_measure(text: str) -> bool:
         return False
 
 
-def flowing(text: str | None) -> str:
+def join_paragraph_lines(text: str | None) -> str:
     """Return a docstring whose paragraphs are one line each, so that they fill any terminal."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def examples(*commands: str) -> str:
+def help_examples(*commands: str) -> str:
     """Return what the help of a command ends with: calls of it, one a line."""
     return "\n\n".join(
         ["Examples:", *(f"resemblance {command}".replace("[", r"\[") for command in commands)]
@@ -327,7 +327,7 @@ def examples(*commands: str) -> str:
 
 
 @contextmanager
-def rewording(reword: Callable[[str], str]) -> Iterator[None]:
+def reworded_errors(reword: Callable[[str], str]) -> Iterator[None]:
     """Let a refusal of the library name the options of a command, not those of a function."""
     try:
         yield
@@ -335,28 +335,28 @@ def rewording(reword: Callable[[str], str]) -> Iterator[None]:
         text = reword(str(error))
         if text == str(error):
             raise
-        kind = OwnFileError if isinstance(error, OwnFileError) else ValueError
+        kind = UserFileError if isinstance(error, UserFileError) else ValueError
         raise kind(text) from error
 
 
-def check_choice(option: str, value: str, known: Sequence[str]) -> None:
+def check_option_choice(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise ValueError(f"--{option} cannot be {value!r}{did_you_mean(value, known)}")
 
 
-def warn_of_trial(is_trial: bool, kind: str) -> None:
+def warn_trial_run(is_trial: bool, kind: str) -> None:
     """Say on standard error that what a program reads is a trial; a table says so itself."""
-    from ..sections.headlines import TRIAL
+    from ..sections.headlines import TRIAL_WARNING
 
     if is_trial and kind != "table":
-        print(TRIAL, file=sys.stderr)
+        print(TRIAL_WARNING, file=sys.stderr)
 
 
-NUMPY, TEXT = (".npy", ".npz"), (".csv", ".txt")
-SAVE = 'np.save("labels.npy", labels)'
+LABEL_ARRAY_SUFFIXES, LABEL_TEXT_SUFFIXES = (".npy", ".npz"), (".csv", ".txt")
+SAVE_LABELS_EXAMPLE = 'np.save("labels.npy", labels)'
 
 
-def read_labels(path: Path | None, option: str) -> np.ndarray | None:
+def read_label_file(path: Path | None, option: str) -> np.ndarray | None:
     """Return the labels in a file, one per sample; None for no file.
 
     ``.npy`` holds them as one array, ``.npz`` as its only array; ``.csv`` and ``.txt`` have one
@@ -365,12 +365,18 @@ def read_labels(path: Path | None, option: str) -> np.ndarray | None:
     """
     if path is None:
         return None
-    if path.suffix.lower() not in NUMPY + TEXT:
-        known = ", ".join(NUMPY + TEXT)
-        raise ValueError(f"{option} {path}: labels are read from {known}; save them by {SAVE}")
+    if path.suffix.lower() not in LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES:
+        known = ", ".join(LABEL_ARRAY_SUFFIXES + LABEL_TEXT_SUFFIXES)
+        raise ValueError(
+            f"{option} {path}: labels are read from {known}; save them by {SAVE_LABELS_EXAMPLE}"
+        )
     if not path.is_file():
         raise ValueError(f"{option} {path} does not exist")
-    labels = _lines(path, option) if path.suffix.lower() in TEXT else _array(path, option)
+    labels = (
+        _read_label_lines(path, option)
+        if path.suffix.lower() in LABEL_TEXT_SUFFIXES
+        else _read_label_array(path, option)
+    )
     if labels.ndim != 1:
         raise ValueError(
             f"{option} {path} must be one label per sample, of shape (n_samples,); got "
@@ -379,12 +385,12 @@ def read_labels(path: Path | None, option: str) -> np.ndarray | None:
     return labels
 
 
-def check_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
+def check_label_count(labels: np.ndarray | None, n: int, path: Path | None, option: str) -> None:
     """Raise ``ValueError``, naming the option and the file, unless there is a label per sample."""
     if labels is None or path is None or len(labels) == n:
         return
     remedy = "save one label per sample, in the order of the samples"
-    if path.suffix.lower() in TEXT and len(labels) == n + 1:
+    if path.suffix.lower() in LABEL_TEXT_SUFFIXES and len(labels) == n + 1:
         remedy = f"if its first line, {str(labels[0])!r}, is a header, delete that line"
     raise ValueError(
         f"{option} {path} has {len(labels)} labels for {n} samples (rows of the representations); "
@@ -392,7 +398,7 @@ def check_count(labels: np.ndarray | None, n: int, path: Path | None, option: st
     )
 
 
-def _array(path: Path, option: str) -> np.ndarray:
+def _read_label_array(path: Path, option: str) -> np.ndarray:
     import numpy as np
 
     try:
@@ -406,14 +412,15 @@ def _array(path: Path, option: str) -> np.ndarray:
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
             f"{option} {path} cannot be read: an array of one number or word per sample is "
-            f"needed; save it by {SAVE}"
+            f"needed; save it by {SAVE_LABELS_EXAMPLE}"
         ) from error
     raise ValueError(
-        f"{option} {path} must hold one array; it has {names}; save the labels alone by {SAVE}"
+        f"{option} {path} must hold one array; it has {names}; save the labels alone by "
+        f"{SAVE_LABELS_EXAMPLE}"
     )
 
 
-def _lines(path: Path, option: str) -> np.ndarray:
+def _read_label_lines(path: Path, option: str) -> np.ndarray:
     import numpy as np
 
     try:

@@ -10,29 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..base.extras import check_together
+from ..base.extras import require_packages
 from ..engine.memory import parse_bytes
 from .choices import DRAWS
-from .ending import bars, interrupted, show_page
-from .executors import executors
-from .inputs import chosen_measures, read_labels, rewording
-from .options import Help, commands_of, writing
+from .ending import open_page, progress_bars, report_interruption
+from .executors import open_executors
+from .inputs import parse_measures, read_label_file, reworded_errors
+from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
-    from ..comparison.arrangements import Curve
+    from ..comparison.arrangements import DepthCurve
     from ..comparison.comparison import Comparison
     from ..report.output import Output
 
-MODELS = (
+MODELS_EXAMPLES = (
     "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
     "models resnet=torchvision:resnet18 vit=timm:vit_small_patch16_224 --data photos/ --save run",
     'models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,procrustes',
 )
-CLASSES = "labels"  # those that come with the data
-NAMED = re.compile(r"([\w.+-]+)=(.+)")
+CLASS_LABELS_OF_DATA = "labels"  # those that come with the data
+NAMED_MODEL = re.compile(r"([\w.+-]+)=(.+)")
 
 
-@writing(folder="save", page="Write a page with heat maps.", resumed="scores", needs=("torch",))
+@output_command(
+    folder="save", page="Write a page with heat maps.", resumed="scores", needs=("torch",)
+)
 def models_command(
     models: list[str],
     data: str,
@@ -64,68 +66,74 @@ def models_command(
     standard error.
     """
     from ..models.two_models import compare_models, plan_models
-    from ..report.of_comparison import result_of
+    from ..report.of_comparison import result_from_comparison
     from ..report.output import Output
     from ..report.outputs import forecast_output
 
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
     parse_bytes(memory)
-    first, second, *more = map(_model, models)
+    first, second, *more = map(_parse_named_model, models)
     options: dict[str, Any] = {"column": column, "limit": limit, "unique": unique, "save": save}
     options |= {
-        "layers": _patterns(layers),
-        "pool": _poolings(pool),
-        "measures": chosen_measures(measures),
+        "layers": _parse_layer_patterns(layers),
+        "pool": _parse_poolings(pool),
+        "measures": parse_measures(measures),
     }
     options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
     options |= {"rows": rows, "more": more, "draws": draws, "level": level}
     for option, text in (("within", within), ("blocks", blocks)):
-        path = None if text in (None, CLASSES) else Path(str(text))
-        options[option] = text if path is None else read_labels(path, f"--{option}")
-    with rewording(_for_terminals), executors(jobs, usual=1) as (executor, _):
+        path = None if text in (None, CLASS_LABELS_OF_DATA) else Path(str(text))
+        options[option] = text if path is None else read_label_file(path, f"--{option}")
+    with (
+        reworded_errors(_models_error_with_options),
+        open_executors(jobs, usual=1) as (executor, _),
+    ):
         options |= {"executor": executor, "memory": memory, "progress": progress}
         if planned:
             return forecast_output(plan_models(first, second, data, **options))
         comparison = compare_models(first, second, data, **options)
-    result = result_of(comparison)
+    result = result_from_comparison(comparison)
     inputs = comparison.provenance["inputs"]
     return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])
 
 
-def _for_terminals(text: str) -> str:
+def _models_error_with_options(text: str) -> str:
     """Return an error in the words of the command: without functions and objects of Python."""
     from ..models import loading, samples
 
-    for objects in (loading.OBJECT_FORMS, samples.OBJECT_FORMS):
+    for objects in (loading.MODEL_OBJECT_FORMS, samples.SAMPLE_OBJECT_FORMS):
         text = text.replace(objects, "")
     text = re.sub(r"compare_models: (?=(within|blocks|level|reference)\b)", "--", text)
     text = re.sub(r"^load_samples: ", "--data: ", text)
     return re.sub(r"^(load_model|compare_models|plan_models|extract_features): ", "", text)
 
 
-def _patterns(texts: Sequence[str] | None) -> Sequence[str]:
+def _parse_layer_patterns(texts: Sequence[str] | None) -> Sequence[str]:
     return [part.strip() for text in texts or ["blocks"] for part in text.split(",")]
 
 
-def _poolings(text: str) -> str | list[str]:
+def _parse_poolings(text: str) -> str | list[str]:
     """Return one pooling, or a list of those that commas separate."""
     words = [word.strip() for word in text.split(",")]
     return words if len(words) > 1 else words[0]
 
 
-def _model(text: str) -> Any:
+def _parse_named_model(text: str) -> Any:
     """Return a model as the library takes it: ("name", model), or as it is."""
-    match = None if Path(text).exists() else NAMED.fullmatch(text)
+    match = None if Path(text).exists() else NAMED_MODEL.fullmatch(text)
     return match.groups() if match else text
 
 
-DEMO: Mapping[bool, Mapping[str, int]] = {
+DEMO_SIZES: Mapping[bool, Mapping[str, int]] = {
     False: {},
     True: {"seeds": 2, "epochs": 12, "images": 200},
 }  # by --small
-CALLS = ("demo --small", "demo --small --open", "demo -o layers")
-SHOWN, SHUFFLED = "cka", "shuffled"  # the measure of the answer; how networks without sense begin
+DEMO_EXAMPLES = ("demo --small", "demo --small --open", "demo -o layers")
+ANSWER_MEASURE, SHUFFLED_PREFIX = (
+    "cka",
+    "shuffled",
+)  # the measure of the answer; how networks without sense begin
 WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with the shuffled one"
 CHANCE_COLUMN = "chance"
 
@@ -135,66 +143,69 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
     """
-    from ..bench.training.vision.digits import digits
+    from ..bench.training.vision.digits import train_on_digits
     from ..engine._compare import compare
-    from ..report.output import show
+    from ..report.output import print_tables
 
-    check_together("torch", "jinja2")
+    require_packages("torch", "jinja2")
     output.mkdir(parents=True, exist_ok=True)
     database, page = output / "comparison.db", output / "index.html"
     try:
-        with bars(False) as progress:
-            networks = digits(**DEMO[small], progress=progress)
+        with progress_bars(False) as progress:
+            networks = train_on_digits(**DEMO_SIZES[small], progress=progress)
             shown = partial(progress, "comparing") if progress else False
             comparison = compare(networks.representations, save=database, progress=shown)
     except KeyboardInterrupt:
-        return interrupted(database if database.exists() else None)
+        return report_interruption(database if database.exists() else None)
     accuracies = {name: f"test accuracy {share:.1%}" for name, share in networks.accuracies.items()}
-    show([*(f"{name}: {text}" for name, text in accuracies.items()), *answer(comparison)])
+    print_tables(
+        [*(f"{name}: {text}" for name, text in accuracies.items()), *demo_summary(comparison)]
+    )
     write_demo_page(comparison, page, accuracies)
     print(f"Open {page.resolve()}\nAll values: {database} (resemblance.load reads it)")
-    show_page(page, opened)
+    open_page(page, opened)
     return 0
 
 
-def answer(comparison: Comparison) -> list[Any]:
+def demo_summary(comparison: Comparison) -> list[Any]:
     """Return which layers of equal depth agree, as a table and a sentence."""
-    from ..report.numbers import number
+    from ..report.numbers import format_number
     from ..report.terminal import plain_table
 
-    label, means = comparison.info(SHOWN).label, _means_of_groups(comparison)
+    label, means = comparison.info(ANSWER_MEASURE).label, _layer_means_by_group(comparison)
     if not means:
         return []
-    chance = _chance(comparison)
-    sentences = _departure_words(means)
+    chance = _layer_chance(comparison)
+    sentences = _describe_departure(means)
     means |= {CHANCE_COLUMN: chance} if chance else {}
     layers = list(next(iter(means.values())))
     rows = [
-        (layer, *(number(of_layers[layer]) for of_layers in means.values())) for layer in layers
+        (layer, *(format_number(of_layers[layer]) for of_layers in means.values()))
+        for layer in layers
     ]
     title = f"\n{label} of layers of equal depth (1: equal up to rotation and scale)"
     lines = [title, plain_table(("layer", *means), rows, right=range(1, 1 + len(means)))]
     return [*lines, *sentences]
 
 
-def _means_of_groups(comparison: Comparison) -> dict[str, dict[str, float]]:
+def _layer_means_by_group(comparison: Comparison) -> dict[str, dict[str, float]]:
     """Return the mean value of every layer over the pairs of readers, and over the pairs of a
     reader with a shuffled network; without the groups that have no pair."""
-    from ..comparison.arrangements import by_depth
+    from ..comparison.arrangements import equal_depth_curves
 
-    curves = by_depth(comparison, SHOWN)
+    curves = equal_depth_curves(comparison, ANSWER_MEASURE)
     means = {
-        WITH_EACH_OTHER: _means([c for c in curves if not _is_shuffled(c)]),
-        WITH_SHUFFLED: _means([c for c in curves if _is_shuffled(c)]),
+        WITH_EACH_OTHER: _layer_means([c for c in curves if not _is_with_shuffled_network(c)]),
+        WITH_SHUFFLED: _layer_means([c for c in curves if _is_with_shuffled_network(c)]),
     }
     return {heading: values for heading, values in means.items() if values}
 
 
-def _is_shuffled(curve: Curve) -> bool:
-    return curve.model.startswith(SHUFFLED) or curve.other.startswith(SHUFFLED)
+def _is_with_shuffled_network(curve: DepthCurve) -> bool:
+    return curve.model.startswith(SHUFFLED_PREFIX) or curve.other.startswith(SHUFFLED_PREFIX)
 
 
-def _means(curves: list[Curve]) -> dict[str, float]:
+def _layer_means(curves: list[DepthCurve]) -> dict[str, float]:
     """Return the mean value of every layer over pairs of networks."""
     import numpy as np
 
@@ -204,16 +215,16 @@ def _means(curves: list[Curve]) -> dict[str, float]:
     return dict(zip(curves[0].layers, values.tolist()))
 
 
-def _chance(comparison: Comparison) -> dict[str, float]:
+def _layer_chance(comparison: Comparison) -> dict[str, float]:
     """Return the mean chance of every layer over all pairs of networks; nothing if unknown."""
     import numpy as np
 
-    from ..comparison.arrangements import by_depth
-    from ..comparison.comparison import chance_of
+    from ..comparison.arrangements import equal_depth_curves
+    from ..comparison.comparison import chance_matrix
 
-    chance = chance_of(comparison, SHOWN)
+    chance = chance_matrix(comparison, ANSWER_MEASURE)
     places = {name: i for i, name in enumerate(comparison.rows)}
-    curves = by_depth(comparison, SHOWN)
+    curves = equal_depth_curves(comparison, ANSWER_MEASURE)
     if not curves or not np.isfinite(chance).all():
         return {}
     means = np.mean(
@@ -229,9 +240,9 @@ def _chance(comparison: Comparison) -> dict[str, float]:
     return dict(zip(curves[0].layers, means.tolist()))
 
 
-def _departure_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
+def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return where networks that learned to read agree, and where the other one departs."""
-    from ..report.numbers import number
+    from ..report.numbers import format_number
 
     if len(means) < 2:
         return []
@@ -240,7 +251,7 @@ def _departure_words(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     return [
         f"Networks that learned to read agree most in {max(each_other, key=each_other.__getitem__)}"
         f". The network trained on shuffled labels departs from them most in {apart}: "
-        f"{number(shuffled[apart])}, where they have {number(each_other[apart])}.",
+        f"{format_number(shuffled[apart])}, where they have {format_number(each_other[apart])}.",
         "",
     ]
 
@@ -249,7 +260,7 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     """Write the page of the demonstration, with its result and how to read it."""
     from ..report import write_page
 
-    sentences = " ".join(_departure_words(_means_of_groups(comparison)))
+    sentences = " ".join(_describe_departure(_layer_means_by_group(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "
         "starts; one was trained on shuffled labels. How to read the maps: a dark diagonal inside "
@@ -265,7 +276,7 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
     )
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "models": typer.Argument(
         metavar="[NAME=]MODEL...",
         help="A folder of transformers or hf:NAME, timm:NAME, torchvision:NAME, a .pt2 "
@@ -296,4 +307,6 @@ HELP: Help = {
 }
 
 
-commands = commands_of(("models", models_command, MODELS), ("demo", demo_command, CALLS), help=HELP)
+commands = command_group(
+    ("models", models_command, MODELS_EXAMPLES), ("demo", demo_command, DEMO_EXAMPLES), help=HELP
+)

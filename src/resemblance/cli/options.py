@@ -12,18 +12,32 @@ from typing import Annotated, Any
 import typer
 
 from .choices import FORMATS
-from .ending import attempt, finish, interrupted, run_provenance, silence, unwritten, verdict
-from .inputs import check_targets, choose_format, examples, flowing, warn_of_trial
+from .ending import (
+    report_failures,
+    report_interruption,
+    report_written_files,
+    run_provenance,
+    silence_warnings,
+    try_to_write,
+    unwritten_files,
+)
+from .inputs import (
+    check_output_paths,
+    choose_format,
+    help_examples,
+    join_paragraph_lines,
+    warn_trial_run,
+)
 
 # ----------------------------------------------------------------------------- options of commands
 
-Help = Mapping[str, Any]  # by parameter: its help, or an option or an argument of typer
-ALL_JOBS = typer.Option(
+HelpTexts = Mapping[str, Any]  # by parameter: its help, or an option or an argument of typer
+ALL_JOBS_OPTION = typer.Option(
     "--jobs", "-j", min=1, help="Number of processes; default: one per processor."
 )
 # The options of several commands. Those of one have a table in its module, in which
 # "command.option" is for one command of several with an option of this name.
-SHARED: Help = {
+SHARED_HELP: HelpTexts = {
     "inputs": ".npy, .npz, .safetensors, .parquet or .jsonl files, folders of .npy and .npz files, "
     "or folders of features. archive.npz/key chooses an array of an archive.",
     "column": "The column of tables, or the array of archives, that holds the vectors.",
@@ -59,19 +73,21 @@ SHARED: Help = {
 }
 
 
-def option(
+def option_parameter(
     name: str, kind: Any, help: str, *spellings: str, default: Any = None, **more: Any
 ) -> Parameter:
     """Return an option of a command; ``more`` is for ``typer.Option``."""
-    return keyword(name, Annotated[kind, typer.Option(*spellings, help=help, **more)], default)
+    return keyword_parameter(
+        name, Annotated[kind, typer.Option(*spellings, help=help, **more)], default
+    )
 
 
-def keyword(name: str, kind: Any, default: Any = None) -> Parameter:
+def keyword_parameter(name: str, kind: Any, default: Any = None) -> Parameter:
     """Return a parameter of a command by one of the types above."""
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def parameters_of(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
+def function_parameters(function: Callable[..., object], skipped: int = 0) -> list[Parameter]:
     """Return the parameters of a function, all but the first ``skipped``, as those of a command."""
     names: dict[str, Any] = getattr(unwrap(function), "__globals__", {})
 
@@ -84,16 +100,16 @@ def parameters_of(function: Callable[..., object], skipped: int = 0) -> list[Par
     return list(map(typed, list(signature(function).parameters.values())[skipped:]))
 
 
-def with_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
+def set_parameters(command: Callable[..., Any], *parameters: Parameter) -> Callable[..., Any]:
     """Give a function that takes any words the parameters of a command, and return it."""
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return command
 
 
-CONTEXT = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+CONTEXT_PARAMETER = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
 
-def _described(parameter: Parameter, command: str, help: Help) -> Parameter:
+def _with_help(parameter: Parameter, command: str, help: HelpTexts) -> Parameter:
     """Return a parameter with its help, unless it has one: an argument if it has no default."""
     name, kind = parameter.name, parameter.annotation
     about = help.get(f"{command}.{name}", help.get(name))
@@ -107,17 +123,26 @@ def _described(parameter: Parameter, command: str, help: Help) -> Parameter:
 
 
 def add_command(
-    group: typer.Typer, name: str, command: Callable[..., Any], *calls: str, help: Help = SHARED
+    group: typer.Typer,
+    name: str,
+    command: Callable[..., Any],
+    *calls: str,
+    help: HelpTexts = SHARED_HELP,
 ) -> None:
     """Add a command to a group, with calls of it in its help, which begins with the first.
 
     ``help``: of its options that are no shared ones, or differ from these.
     """
-    known = {**SHARED, **help}
-    with_parameters(command, *(_described(p, name, known) for p in parameters_of(command)))
-    text, first = flowing(command.__doc__), f"resemblance {calls[0]}".replace("[", r"\[")
+    known = {**SHARED_HELP, **help}
+    set_parameters(command, *(_with_help(p, name, known) for p in function_parameters(command)))
+    text, first = (
+        join_paragraph_lines(command.__doc__),
+        f"resemblance {calls[0]}".replace("[", r"\["),
+    )
     short = text.partition("\n\n")[0]
-    add = group.command(name, help=f"{first}\n\n{text}", short_help=short, epilog=examples(*calls))
+    add = group.command(
+        name, help=f"{first}\n\n{text}", short_help=short, epilog=help_examples(*calls)
+    )
     add(command)
 
 
@@ -130,8 +155,8 @@ def new_group(text: str, call: str) -> typer.Typer:
     )
 
 
-def commands_of(
-    *entries: tuple[str, Callable[..., Any], Sequence[str]], help: Help = SHARED
+def command_group(
+    *entries: tuple[str, Callable[..., Any], Sequence[str]], help: HelpTexts = SHARED_HELP
 ) -> typer.Typer:
     """Return a group of commands, each with its name and calls of it, and the help of options."""
     group = typer.Typer()
@@ -143,7 +168,7 @@ def commands_of(
 # -------------------------------------------------------------------- how a command begins and ends
 
 
-def writing(
+def output_command(
     formats: Sequence[str] = FORMATS,
     *,
     files: Sequence[str] = (),
@@ -169,7 +194,7 @@ def writing(
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
-        parameters = parameters_of(function)
+        parameters = function_parameters(function)
         wanted = {p.name for p in parameters} & {"context", "progress", "html"}
 
         def command(context: typer.Context, **words: Any) -> int:
@@ -180,12 +205,12 @@ def writing(
             if opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             planned = words.get("planned", False)
-            html, opened = _page_of_plan(html) if planned else (html, opened)
+            html, opened = _warn_no_page_of_plan(html) if planned else (html, opened)
             kind = choose_format(asked, output, formats)
-            silence(quiet)
-            inputs = list(_files(words, files))
-            check_targets(kind, inputs, output, html, target if save else None, needs)
-            from ..report.output import emit
+            silence_warnings(quiet)
+            inputs = list(_file_names(words, files))
+            check_output_paths(kind, inputs, output, html, target if save else None, needs)
+            from ..report.output import write_output
 
             about = {"context": context, "progress": not quiet, "html": html}
             try:
@@ -194,25 +219,37 @@ def writing(
                 if has_no_place and not quiet:
                     _print_first_lines(content)
                 try:
-                    emit(content, kind, output)
+                    write_output(content, kind, output)
                 finally:  # a file that the disk does not take costs no other
                     if html:
-                        attempt(context, "page", html, lambda: _write_page(content, html, context))
+                        try_to_write(
+                            context,
+                            "page",
+                            html,
+                            lambda: _write_content_page(content, html, context),
+                        )
             except KeyboardInterrupt:
                 if not resumed or words.get("streamed", False):
                     raise
-                return interrupted(target, resumed, is_folder=bool(folder))
-            return _ended(content, kind, context, (output, html, target), opened, planned, quiet)
+                return report_interruption(target, resumed, is_folder=bool(folder))
+            return _finish_command(
+                content, kind, context, (output, html, target), opened, planned, quiet
+            )
 
-        more = [keyword("format", _format(formats)), keyword("output", Path | None)]
+        more = [
+            keyword_parameter("format", _format_option(formats)),
+            keyword_parameter("output", Path | None),
+        ]
         if page:
             more += [
-                option("html", Path | None, page, default=place),
-                keyword("opened", bool, False),
+                option_parameter("html", Path | None, page, default=place),
+                keyword_parameter("opened", bool, False),
             ]
         command.__doc__ = function.__doc__
         chosen = [p for p in parameters if p.name not in wanted]
-        return with_parameters(command, CONTEXT, *chosen, *more, keyword("quiet", bool, False))
+        return set_parameters(
+            command, CONTEXT_PARAMETER, *chosen, *more, keyword_parameter("quiet", bool, False)
+        )
 
     return declared
 
@@ -220,7 +257,7 @@ def writing(
 def _print_first_lines(content: Any) -> None:
     """Print on standard error the lines that a table begins with, for an answer that is no table or
     goes to a file."""
-    from ..base.text import printable
+    from ..base.text import escape_control_characters
     from ..comparison.comparison import Comparison
     from ..report.output import Output
 
@@ -228,10 +265,10 @@ def _print_first_lines(content: Any) -> None:
         print(*content.shown[:1], sep="\n", end="\n" * bool(content.shown), file=sys.stderr)
     elif isinstance(content, Comparison):
         for caution in content.cautions:
-            print(printable(f"Note: {caution}."), file=sys.stderr)
+            print(escape_control_characters(f"Note: {caution}."), file=sys.stderr)
 
 
-def _ended(
+def _finish_command(
     content: Any,
     kind: str,
     context: typer.Context,
@@ -242,23 +279,25 @@ def _ended(
 ) -> int:
     """Say which files were written, open the page, and return the exit code; raise the first error
     of the disk."""
-    missing = unwritten(context)
+    missing = unwritten_files(context)
     output, html, target = (None if path in missing else path for path in paths)
-    finish((output, html, None if planned else target), html if opened else None, quiet)
+    report_written_files(
+        (output, html, None if planned else target), html if opened else None, quiet
+    )
     failed = [error for error in missing.values() if isinstance(error, OSError)]
     if failed:
         raise failed[0]
-    return _code(content, kind, quiet)
+    return _exit_code(content, kind, quiet)
 
 
-def _page_of_plan(html: Path | None) -> tuple[None, bool]:
+def _warn_no_page_of_plan(html: Path | None) -> tuple[None, bool]:
     """Return that a plan has no page, and is not opened; warn where one was asked for."""
     if html:
         warnings.warn(f"--plan computes nothing, so {html} is not written", stacklevel=2)
     return None, False
 
 
-def _code(content: Any, kind: str, quiet: bool) -> int:
+def _exit_code(content: Any, kind: str, quiet: bool) -> int:
     """Return the exit code of a command, and say what else is to be known of what it wrote."""
     from ..report.output import Output
     from ..sections.result import Result
@@ -266,24 +305,24 @@ def _code(content: Any, kind: str, quiet: bool) -> int:
     result = content.of if isinstance(content, Output) else content
     if isinstance(result, Result):
         if not quiet:
-            warn_of_trial(result.is_trial, kind)
+            warn_trial_run(result.is_trial, kind)
         return 0
-    return content.code if result is None else verdict(result, quiet)
+    return content.code if result is None else report_failures(result, quiet)
 
 
-def _format(formats: Sequence[str]) -> Any:
+def _format_option(formats: Sequence[str]) -> Any:
     known = f"{', '.join(formats[:-1])} or {formats[-1]}"
     return Annotated[str | None, typer.Option(help=f"{known}; default: by the suffix of --output.")]
 
 
-def _files(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
+def _file_names(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
     for name in names:
         value = words[name]
         values = value if isinstance(value, list | tuple) else [value]
         yield from (str(one) for one in values if one is not None)
 
 
-def _write_page(content: Any, html: Path, context: typer.Context) -> None:
+def _write_content_page(content: Any, html: Path, context: typer.Context) -> None:
     from ..report import write_page
     from ..report.output import Output
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .ending import complain
-from .options import Help, add_command, new_group, writing
+from .ending import print_error
+from .options import HelpTexts, add_command, new_group, output_command
 
 if TYPE_CHECKING:
     from ..bench.packs import KnownPack, Manifest
     from ..report.output import Output
 
-FORMATS = ("table", "json")
-BUILDER = "resemblance.bench.pinned"  # imported only where a pack is built
+PACK_OUTPUT_FORMATS = ("table", "json")
+PACK_BUILDER_MODULE = "resemblance.bench.pinned"  # imported only where a pack is built
 
 
-@writing(FORMATS)
+@output_command(PACK_OUTPUT_FORMATS)
 def list_command(cache: Path | None = None) -> Output:
     """List the packs that this version knows and those in the cache."""
     from ..bench.packs import known_packs
@@ -31,24 +31,24 @@ def list_command(cache: Path | None = None) -> Output:
     from ..report.terminal import plain_table
 
     known = {pack.identity: pack for pack in known_packs()}
-    records = [_known_record(pack, cache) for pack in known.values()]
+    records = [_known_pack_record(pack, cache) for pack in known.values()]
     for folder in cached_packs(cache):
         identity, _, digits = folder.name.rpartition("-")
         if identity not in known or not known[identity].sha256.startswith(digits):
-            records.append(_cached_record(folder))
+            records.append(_cached_pack_record(folder))
     nothing = "No packs yet: resemblance pack get NAME@VERSION --from SOURCE fetches one."
-    table = plain_table(("pack", "suite", "size", "about", "where"), map(_row_of, records))
+    table = plain_table(("pack", "suite", "size", "about", "where"), map(_pack_row, records))
     return Output([table if records else nothing], records)
 
 
-def _known_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
+def _known_pack_record(pack: KnownPack, cache: Path | None) -> dict[str, Any]:
     from ..bench.packs.opening import find_pack
 
     place = find_pack(pack.identity, cache=cache)
     return {"pack": pack.identity, **pack._asdict(), "place": str(place)}
 
 
-def _cached_record(folder: Path) -> dict[str, Any]:
+def _cached_pack_record(folder: Path) -> dict[str, Any]:
     """Describe a pack in the cache that the library does not know, by its manifest."""
     from ..bench.packs.archive import read_manifest
 
@@ -61,35 +61,35 @@ def _cached_record(folder: Path) -> dict[str, Any]:
     return record | dict(zip(("name", "version", "suite", "about"), entries))
 
 
-def _row_of(record: Mapping[str, Any]) -> tuple[str, ...]:
-    from ..bench.packs.archive import SUFFIX
+def _pack_row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    from ..bench.packs.archive import PACK_SUFFIX
 
-    size = size_words(record["size"]) if "size" in record else ""
-    where = "ships with the library" if record["place"].endswith(SUFFIX) else record["place"]
+    size = format_file_size(record["size"]) if "size" in record else ""
+    where = "ships with the library" if record["place"].endswith(PACK_SUFFIX) else record["place"]
     return record["pack"], record["suite"], size, record["about"], where
 
 
-@writing(FORMATS)
+@output_command(PACK_OUTPUT_FORMATS)
 def show_command(pack: str, cache: Path | None = None) -> Output:
     """Show what a pack holds and where it is from; all its files are verified first."""
     from ..bench.packs import verify
     from ..report.output import Output
     from ..report.terminal import plain_table
 
-    manifest = verify(_place(pack, cache))
+    manifest = verify(_require_pack_path(pack, cache))
     document = manifest._asdict() | {"sha256": manifest.sha256}
     document["files"] = {name: file._asdict() for name, file in manifest.files.items()}
-    table = plain_table(("", ""), _lines(manifest), header_row=False)
+    table = plain_table(("", ""), _manifest_facts(manifest), header_row=False)
     return Output([manifest.identity, manifest.about, table], document)
 
 
-def _lines(manifest: Manifest) -> list[tuple[str, str]]:
+def _manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     arrays = sum(bool(file.dtype) for file in manifest.files.values())
-    facts = {name: _brief(value) for name, value in manifest.facts.items()}
+    facts = {name: _format_manifest_value(value) for name, value in manifest.facts.items()}
     return [
         ("suite", manifest.suite),
         ("files", f"{len(manifest.files)}, {arrays} of them arrays"),
-        ("unpacked", size_words(manifest.size)),
+        ("unpacked", format_file_size(manifest.size)),
         *facts.items(),
         ("versions", ", ".join(f"{name} {v}" for name, v in manifest.versions.items())),
         ("machine", manifest.machine),
@@ -97,7 +97,7 @@ def _lines(manifest: Manifest) -> list[tuple[str, str]]:
     ]
 
 
-def _brief(value: Any) -> str:
+def _format_manifest_value(value: Any) -> str:
     if isinstance(value, list | dict):
         return f"{len(value)} entries" if len(str(value)) > 60 else json.dumps(value)
     return str(value)
@@ -107,17 +107,17 @@ def verify_command(pack: str, cache: Path | None = None) -> int:
     """Check every file of a pack against its manifest; exit with 1 if one differs."""
     from ..bench.packs import verify
 
-    place = _place(pack, cache)
+    place = _require_pack_path(pack, cache)
     try:
         manifest = verify(place)
     except ValueError as error:
-        return complain(str(error), code=1)
-    files = f"{len(manifest.files)} files, {size_words(manifest.size)}"
+        return print_error(str(error), code=1)
+    files = f"{len(manifest.files)} files, {format_file_size(manifest.size)}"
     print(f"{manifest.identity} is intact: {files}, SHA-256 {manifest.sha256}")
     return 0
 
 
-def _place(pack: str, cache: Path | None) -> Path:
+def _require_pack_path(pack: str, cache: Path | None) -> Path:
     from ..bench.packs.opening import find_pack
 
     place = find_pack(pack, cache=cache)
@@ -165,16 +165,16 @@ def build_command(
     known = purpose(study).suite
     if known != suite:
         raise ValueError(f"{study} is a study of {known}, not of {suite}")
-    build = import_module(BUILDER).build_pack
+    build = import_module(PACK_BUILDER_MODULE).build_pack
     archive, manifest = build(study, output, name=name, version=version, samples=samples, half=half)
     if not quiet:
         print(
             f"wrote {archive}: {manifest.identity}, {len(manifest.files)} files, "
-            f"{size_words(archive.stat().st_size)}"
+            f"{format_file_size(archive.stat().st_size)}"
         )
 
 
-def size_words(size: int) -> str:
+def format_file_size(size: int) -> str:
     """Write a number of bytes: "70.6 MB"."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size >= unit:
@@ -182,7 +182,7 @@ def size_words(size: int) -> str:
     return f"{size} bytes"
 
 
-HELP: Help = {
+HELP: HelpTexts = {
     "cache": "Where packs are unpacked; default: RESEMBLANCE_CACHE, ~/.cache/resemblance.",
     "show.pack": typer.Argument(
         metavar="PACK", help="NAME@VERSION, an archive, or an unpacked folder."
@@ -208,7 +208,7 @@ HELP: Help = {
 
 
 commands = typer.Typer()
-_group = new_group(
+_pack_commands = new_group(
     "Packs: the pinned features of a suite, so that scores can be compared.", "pack list"
 )
 for _name, _command, *_calls in (
@@ -223,5 +223,5 @@ for _name, _command, *_calls in (
     ),
     ("build", build_command, "pack build resi study", "pack build resi study --name mine --half"),
 ):
-    add_command(_group, _name, _command, *_calls, help=HELP)
-commands.add_typer(_group, name="pack")
+    add_command(_pack_commands, _name, _command, *_calls, help=HELP)
+commands.add_typer(_pack_commands, name="pack")

@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .choices import SERIES, SUITES
-from .ending import attempt, bars
-from .executors import executors
-from .inputs import check_choice, chosen_measures
-from .options import ALL_JOBS, Help, commands_of, writing
+from .ending import progress_bars, try_to_write
+from .executors import open_executors
+from .inputs import check_option_choice, parse_measures
+from .options import ALL_JOBS_OPTION, HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
     from ..bench.packs import Pack
     from ..bench.ranking import Board, PackScores
-    from ..bench.ranking.standing import Standing
-    from ..bench.ranking.views import View
+    from ..bench.ranking.standing import MeasureRank
+    from ..bench.ranking.views import RankedSubset
     from ..contracts._measure import Measure
     from ..report.output import Output
 
-RANK = (
+RANK_EXAMPLES = (
     "rank mine.py:my_measure",
     "rank mine.py:my_measure --only resi --format json",
     "rank mine.py:my_measure --save mine.jsonl",
     "rank mine.py:first mine.py:second --against mine.jsonl --html ranks.html",
 )
-FORMATS = ("table", "json", "csv", "markdown", "latex")
+RANK_OUTPUT_FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
-@writing(FORMATS, save="save", page="Write the whole ranking as a page.")
+@output_command(RANK_OUTPUT_FORMATS, save="save", page="Write the whole ranking as a page.")
 def rank_command(
     measures: list[str],
     context: typer.Context,
@@ -48,89 +48,93 @@ def rank_command(
 
     Nothing is trained, and PyTorch is not needed. The scores of the other measures are known.
     """
-    from ..bench.joint import result_of_ranks
+    from ..bench.joint import combined_result
     from ..bench.ranking import board_of, read_scores, write_scores
     from ..bench.ranking.ranking import packs_of
-    from ..bench.ranking.score_file import saved_scores
-    from ..bench.ranking.standing import standing, standing_sentence, view_of
+    from ..bench.ranking.score_file import read_scores_if_any
+    from ..bench.ranking.standing import rank_of, rank_sentence, whole_suite_view
 
     if only is not None:
-        check_choice("only", only, tuple(SUITES))
+        check_option_choice("only", only, tuple(SUITES))
         if html is not None:
             raise ValueError("--html shows the ranking over all suites: leave out --only")
-    tested = chosen_measures(measures) or []
+    tested = parse_measures(measures) or []
     if save is not None:
-        saved_scores(save)  # a file of something else is an error before the work
+        read_scores_if_any(save)  # a file of something else is an error before the work
     packs = packs_of(series, () if against is None else read_scores(against))
-    scores = _scored(tested, _chosen(packs, only), jobs, progress)
+    scores = _score_measures(tested, _packs_of_suite(packs, only), jobs, progress)
     if save is not None:
-        attempt(context, "scores", save, partial(write_scores, save, scores))
-    board = board_of([*_known_scores(packs, against, series), *scores])
-    shown = view_of(board, only)
-    standings = [standing(board, shown, m.spec) for m in tested]
-    page = html and result_of_ranks(board.ranks, tuple(map(standing_sentence, standings)))
-    return _output(board, shown, standings)._replace(page=page)
+        try_to_write(context, "scores", save, partial(write_scores, save, scores))
+    board = board_of([*_reference_scores(packs, against, series), *scores])
+    shown = whole_suite_view(board, only)
+    standings = [rank_of(board, shown, m.spec) for m in tested]
+    page = html and combined_result(board.ranks, tuple(map(rank_sentence, standings)))
+    return _ranking_output(board, shown, standings)._replace(page=page)
 
 
-def _chosen(packs: Sequence[Pack], only: str | None) -> list[Pack]:
+def _packs_of_suite(packs: Sequence[Pack], only: str | None) -> list[Pack]:
     chosen = [pack for pack in packs if only in (None, pack.manifest.suite)]
     if not chosen:
         raise ValueError(f"--only {only}: the board has no pack of this suite")
     return chosen
 
 
-def _scored(
+def _score_measures(
     measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
 ) -> tuple[PackScores, ...]:
-    from ..bench.ranking.scoring import scores_on
+    from ..bench.ranking.scoring import score_packs
 
-    with executors(jobs) as (executor, _), bars(not progress) as shown:
-        return scores_on(packs, measures, executor, shown)
+    with open_executors(jobs) as (executor, _), progress_bars(not progress) as shown:
+        return score_packs(packs, measures, executor, shown)
 
 
-def _known_scores(packs: Sequence[Pack], against: Path | None, series: str) -> list[PackScores]:
+def _reference_scores(packs: Sequence[Pack], against: Path | None, series: str) -> list[PackScores]:
     """Return the known scores on packs: those that ship, and those to rank against."""
-    from ..bench.ranking.ranking import current, read_all_scores
+    from ..bench.ranking.ranking import newest_scores, read_all_scores
 
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     files = () if against is None else (against,)
-    scores = current(read_all_scores(*files, series=series))
+    scores = newest_scores(read_all_scores(*files, series=series))
     return [s for s in scores if manifests.get(s.pack) == s.manifest]
 
 
 # --------------------------------------------------------------------------------------- the output
 
 
-def _output(board: Board, shown: View, standings: Sequence[Standing]) -> Output:
-    from ..bench.ranking.standing import records_of, standing_parts, unranked_words
-    from ..bench.ranking.views import labels_of
+def _ranking_output(board: Board, shown: RankedSubset, standings: Sequence[MeasureRank]) -> Output:
+    from ..bench.ranking.standing import (
+        leaderboard_records,
+        rank_report_parts,
+        unranked_tasks_sentence,
+    )
+    from ..bench.ranking.views import leaderboard_labels
     from ..report.output import Output
 
-    labels, specs = labels_of(board), {s.spec for s in standings}
-    parts = [part for s in standings for part in (*standing_parts(s, labels), "")]
-    parts += filter(None, [unranked_words(shown)])
-    records = [r for r in records_of(board, shown) if r["spec"] in specs]
-    document = {"standings": list(map(_record, standings))}
+    labels, specs = leaderboard_labels(board), {s.spec for s in standings}
+    parts = [part for s in standings for part in (*rank_report_parts(s, labels), "")]
+    parts += filter(None, [unranked_tasks_sentence(shown)])
+    records = [r for r in leaderboard_records(board, shown) if r["spec"] in specs]
+    document = {"standings": list(map(_measure_rank_record, standings))}
     return Output(parts, document, records)
 
 
-def _record(standing: Standing) -> dict[str, Any]:
+def _measure_rank_record(standing: MeasureRank) -> dict[str, Any]:
     """Return a standing as JSON can hold it, with names for what its parts hold."""
     document = standing._asdict()
-    document["place"] = standing.place and _of_place(standing.place)
+    document["place"] = standing.place and _serialize_rank_interval(standing.place)
     for side in ("above", "below"):
-        document[side] = [_of_place(place) for place in getattr(standing, side)]
+        document[side] = [_serialize_rank_interval(place) for place in getattr(standing, side)]
     document["suites"] = [suite._asdict() for suite in standing.suites]
     return document
 
 
-def _of_place(place: Any) -> dict[str, Any]:
+def _serialize_rank_interval(place: Any) -> dict[str, Any]:
     names = ("measure", "position", "best", "worst", "mean", "low", "high", "is_tied")
     return {name: getattr(place, name) for name in names}
 
 
-HELP: Help = {
-    "jobs": ALL_JOBS,
+HELP: HelpTexts = {
+    "jobs": ALL_JOBS_OPTION,
     "measures": "FILE.py:NAME, which is run, or measures of the catalogue.",
     "series": "The packs: one of each suite.",
     "against": "Rank also among the measures in this file of scores, on its packs.",
@@ -139,4 +143,4 @@ HELP: Help = {
 }
 
 
-commands = commands_of(("rank", rank_command, RANK), help=HELP)
+commands = command_group(("rank", rank_command, RANK_EXAMPLES), help=HELP)

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from .ending import attempt
-from .inputs import Choice, check_choice, check_inputs, own_function, read_inputs
+from .ending import try_to_write
+from .inputs import (
+    ColumnChoice,
+    check_input_files,
+    check_option_choice,
+    load_user_function,
+    read_representations,
+)
 
 if TYPE_CHECKING:
     from ..comparison.comparison import Comparison
@@ -19,9 +25,9 @@ if TYPE_CHECKING:
     from ..data.representation import Representation
     from ..stream import Stream
 
-BATCH_SIZE = 4096  # samples that are read from files at a time
+FILE_BATCH_SAMPLES = 4096  # samples that are read from files at a time
 # The options of compare that a stream does not have, with the remedy.
-REFUSED = {
+UNSUPPORTED_STREAM_OPTIONS = {
     "--save": "--state FILE saves the sums of the stream",
     "--jobs": "stream each part by a command with --state, and add the states by --merge",
     "--scheduler": "stream each part by a command with --state, and add the states by --merge",
@@ -54,15 +60,17 @@ def check_stream_options(
         )
     refused = [name for name, value in of_compare.items() if value]
     if refused and is_stream:
-        raise ValueError(f"{refused[0]} does not go with --stream: {REFUSED[refused[0]]}")
+        raise ValueError(
+            f"{refused[0]} does not go with --stream: {UNSUPPORTED_STREAM_OPTIONS[refused[0]]}"
+        )
     if options.method is not None:
-        check_choice("method", options.method, ("gram", "qr"))
+        check_option_choice("method", options.method, ("gram", "qr"))
 
 
 def stream_files(
     context: typer.Context,
     inputs: Sequence[str],
-    choice: Choice,
+    choice: ColumnChoice,
     measures: Sequence[Measure] | None,
     options: StreamOptions,
     memory: str,
@@ -72,22 +80,22 @@ def stream_files(
 
     Raises ``ValueError`` for no input, and for layers that do not fit each other.
     """
-    from ..base.progress import counted, reporting
+    from ..base.progress import count_items, progress_reporter
 
     if not inputs and not options.merge:
         raise ValueError("nothing to stream: give files or folders, or states by --merge")
-    check_inputs(inputs, choice)
-    stream = _started(options)
-    batches, count = batches_of(inputs, choice, options)
-    with reporting(progress, count, "streaming") as report:
-        for batch in counted(batches, report):
+    check_input_files(inputs, choice)
+    stream = _initial_stream(options)
+    batches, count = stream_batches(inputs, choice, options)
+    with progress_reporter(progress, count, "streaming") as report:
+        for batch in count_items(batches, report):
             stream.update(batch)
     if (state := options.state) is not None:
-        attempt(context, "state", state, lambda: stream.save(state))
+        try_to_write(context, "state", state, lambda: stream.save(state))
     return stream.compare(measures, progress=progress, memory=memory)
 
 
-def _started(options: StreamOptions) -> Stream:
+def _initial_stream(options: StreamOptions) -> Stream:
     """Return an empty stream, or the sum of the states to merge; ``ValueError`` for states of
     another method, or without the directions that the options ask for."""
     from ..stream import Stream
@@ -107,24 +115,27 @@ def _started(options: StreamOptions) -> Stream:
     return stream
 
 
-def batches_of(
-    inputs: Sequence[str], choice: Choice, options: StreamOptions
+def stream_batches(
+    inputs: Sequence[str], choice: ColumnChoice, options: StreamOptions
 ) -> tuple[Iterable[Mapping[str, Any]], int | None]:
     """Return the batches in files or from a user's function, and their number if it is known."""
     functions = [text for text in inputs if re.fullmatch(r".+\.py:\w+", text)]
     if functions and len(inputs) > 1:
         raise ValueError(f"{functions[0]} gives all layers; leave out the other inputs")
     if functions:
-        batches: Iterable[Mapping[str, Any]] = own_function(functions[0])()
+        batches: Iterable[Mapping[str, Any]] = load_user_function(functions[0])()
         return batches, None
     groups = [[text] for text in inputs] if options.parts else [list(inputs)] * bool(inputs)
-    layers = [read_inputs(group, "", choice) for group in groups]
-    sizes, rows = [_number_of_samples(part) for part in layers], options.batch_size or BATCH_SIZE
-    blocks = (_blocks(part, n, rows) for part, n in zip(layers, sizes))
+    layers = [read_representations(group, "", choice) for group in groups]
+    sizes, rows = (
+        [_common_sample_count(part) for part in layers],
+        options.batch_size or FILE_BATCH_SAMPLES,
+    )
+    blocks = (_row_batches(part, n, rows) for part, n in zip(layers, sizes))
     return chain.from_iterable(blocks), sum(-(-n // rows) for n in sizes)
 
 
-def _number_of_samples(layers: Mapping[str, Representation]) -> int:
+def _common_sample_count(layers: Mapping[str, Representation]) -> int:
     (first, n), *others = [(name, r.shape[0]) for name, r in layers.items()]
     for name, size in others:
         if size != n:
@@ -135,15 +146,15 @@ def _number_of_samples(layers: Mapping[str, Representation]) -> int:
     return n
 
 
-def _blocks(
+def _row_batches(
     layers: Mapping[str, Representation], n: int, rows: int
 ) -> Iterator[dict[str, Representation]]:
     """Yield batches of rows with the names of columns and the ids of samples."""
-    from ..data.representation import with_rows
+    from ..data.representation import replace_rows
 
     for start in range(0, n, rows):
         stop = start + rows
         yield {
-            name: with_rows(r, r.source[start:stop], r.ids and r.ids[start:stop])
+            name: replace_rows(r, r.source[start:stop], r.ids and r.ids[start:stop])
             for name, r in layers.items()
         }

@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..base.extras import check
+from ..base.extras import require_package
 from ..engine.memory import parse_bytes
-from .ending import bars, complain, show_page, silence, typed_command
-from .executors import executors
+from .ending import command_as_typed, open_page, print_error, progress_bars, silence_warnings
+from .executors import open_executors
 from .inputs import (
-    check_choice,
-    check_page,
-    check_targets,
-    chosen_measures,
-    own_claims,
-    with_own_measures,
+    add_user_measures,
+    check_option_choice,
+    check_output_paths,
+    check_page_suffix,
+    load_user_claims,
+    parse_measures,
 )
 from .options import (
-    ALL_JOBS,
-    CONTEXT,
-    SHARED,
-    Help,
+    ALL_JOBS_OPTION,
+    CONTEXT_PARAMETER,
+    SHARED_HELP,
+    HelpTexts,
     add_command,
-    keyword,
+    function_parameters,
+    keyword_parameter,
     new_group,
-    option,
-    parameters_of,
-    with_parameters,
-    writing,
+    option_parameter,
+    output_command,
+    set_parameters,
 )
 
 if TYPE_CHECKING:
@@ -45,18 +45,18 @@ if TYPE_CHECKING:
     from ..models.recipe import Recipe
     from ..sections.result import Result
 
-Study = Annotated[Path, typer.Argument(help="The folder of the study.")]
+StudyArgument = Annotated[Path, typer.Argument(help="The folder of the study.")]
 
 
-def _no_options() -> dict[str, object]:
+def _empty_options() -> dict[str, object]:
     return {}
 
 
-def _no_preview(folder: Path, **options: Any) -> bool:
+def _without_preview(folder: Path, **options: Any) -> bool:
     return False
 
 
-def _read(folder: Path) -> Result:
+def _load_study_result(folder: Path) -> Result:
     from ..bench import load_result
 
     return load_result(folder)
@@ -86,15 +86,15 @@ class SuiteCommands(NamedTuple):
     trial: str = "small"
     experiments: Sequence[str] = ()
     domains: Sequence[str] = ()
-    options: Callable[..., dict[str, object]] = _no_options
-    read: Callable[..., Result] = _read
+    options: Callable[..., dict[str, object]] = _empty_options
+    read: Callable[..., Result] = _load_study_result
     plan: Callable[[Purpose], Sequence[Recipe]] | None = None
-    preview: Callable[..., bool] = _no_preview
+    preview: Callable[..., bool] = _without_preview
     trains: bool = False
     keeps_options: bool = False
 
 
-def suite_commands(suite: SuiteCommands, help: Help = SHARED) -> typer.Typer:
+def suite_commands(suite: SuiteCommands, help: HelpTexts = SHARED_HELP) -> typer.Typer:
     """Return the commands of a suite: ``run``, ``status``, ``results`` and ``report``; ``help``: of
     the options of its own."""
     name, trial = suite.name, f"--size {suite.trial}"
@@ -126,36 +126,42 @@ def run_command(suite: SuiteCommands) -> Callable[..., int]:
         options = _run_options(suite, words)
         if "pack" not in options and suite.preview(words["study"], **options):
             return 0
-        return _carry_out(suite, words, options)
+        return _run_and_report(suite, words, options)
 
-    return with_parameters(command, *_run_parameters(suite))
+    return set_parameters(command, *_run_parameters(suite))
 
 
 def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
-    options = parameters_of(suite.options)
+    options = function_parameters(suite.options)
     parameters = [p for p in options if p.default is Parameter.empty]  # arguments before the study
     sizes = f"One of: {', '.join(suite.sizes)}; default: {suite.size}."
-    parameters += [study_argument(suite.name), option("size", str | None, sizes)]
+    parameters += [study_argument(suite.name), option_parameter("size", str | None, sizes)]
     for name, what, names in (
         ("only", "Only this experiment", suite.experiments),
         ("domain", "Only models of this domain", suite.domains),
     ):
         if names:
             help = f"{what} (repeatable): {', '.join(names)}."
-            parameters += [option(name, list[str] | None, help)]
+            parameters += [option_parameter(name, list[str] | None, help)]
     has_models = any(p.default is Parameter.empty for p in options)
-    parameters += [] if has_models else [PACK]
+    parameters += [] if has_models else [PACK_PARAMETER]
     parameters += [p for p in options if p.default is not Parameter.empty]
-    return [CONTEXT, *parameters, OPEN, *COMMON, *(GPU if suite.trains else ())]
+    return [
+        CONTEXT_PARAMETER,
+        *parameters,
+        OPEN_PAGE_PARAMETER,
+        *COMMON_RUN_PARAMETERS,
+        *(GPU_PARAMETERS if suite.trains else ()),
+    ]
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
     """Check the options of a run before the work, and return them as ``run`` takes them."""
     parse_bytes(words["memory"])
     if words.get("pack"):
-        settled = pack_options(words, _run_parameters(suite), suite.name)
-        settings = {p.name: p.default for p in parameters_of(suite.options)}
-        return settled | _compared(suite, words, settings)
+        settled = parse_pack_options(words, _run_parameters(suite), suite.name)
+        settings = {p.name: p.default for p in function_parameters(suite.options)}
+        return settled | _comparison_options(suite, words, settings)
     size = words["size"]
     for name, values, known in (
         ("size", [size] if size else (), suite.sizes),
@@ -163,48 +169,48 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
         ("domain", words.get("domain") or (), suite.domains),
     ):
         for value in values:
-            check_choice(name, value, tuple(known))
-    settings = suite.options(**{p.name: words[p.name] for p in parameters_of(suite.options)})
+            check_option_choice(name, value, tuple(known))
+    settings = suite.options(**{p.name: words[p.name] for p in function_parameters(suite.options)})
     optional = {
         "size": size,
         "only": words.get("only"),
         "domains": words.get("domain"),
-        "claims": own_claims(words["claims"]) if words["claims"] else None,
+        "claims": load_user_claims(words["claims"]) if words["claims"] else None,
     }
     options = {
         name: value for name, value in (optional | settings).items() if value not in (None, [])
     }
-    return _compared(suite, words, settings) | options
+    return _comparison_options(suite, words, settings) | options
 
 
-def _compared(
+def _comparison_options(
     suite: SuiteCommands, words: Mapping[str, Any], settings: Mapping[str, object]
 ) -> dict[str, object]:
     """Return which measures a run compares by, and in how much memory."""
-    check("jinja2")
+    require_package("jinja2")
     usual = suite.measures({**settings, "study": words["study"]})
-    measures = with_own_measures(chosen_measures(words["measures"]), words["measure"], usual)
+    measures = add_user_measures(parse_measures(words["measures"]), words["measure"], usual)
     return {"measures": measures, "memory": words["memory"]}
 
 
-def _carry_out(
+def _run_and_report(
     suite: SuiteCommands, words: Mapping[str, Any], options: Mapping[str, object]
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
     from ..bench.status import provenance_of_runs, record_run
     from ..report import write_page
-    from ..report.output import show
+    from ..report.output import print_tables
     from ..report.terminal import result_tables
 
     study, quiet = words["study"], words["quiet"]
-    silence(quiet)
-    where = executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
+    silence_warnings(quiet)
+    where = open_executors(words["jobs"], words["scheduler"], words.get("gpu_resource"))
     try:
-        with where as (executor, trainer), bars(quiet) as progress:
+        with where as (executor, trainer), progress_bars(quiet) as progress:
             more = {"trainer": trainer} if trainer else {}
-            run = runner(suite.name, options) or suite.run
+            run = pack_runner(suite.name, options) or suite.run
             result = run(study, executor=executor, progress=progress, **more, **options)
-        record_run(study, typed_command(words["context"]))
+        record_run(study, command_as_typed(words["context"]))
         page = write_page(result, study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
         typer.echo(
@@ -213,25 +219,25 @@ def _carry_out(
         )
         return 130
     if options.get("models") and not result.scores():
-        return complain(_nothing_to_rank(result), code=1)
+        return print_error(_too_few_models_message(result), code=1)
     if not quiet:
-        _warn_of_claims(options.get("claims"), result)
-        show(result_tables(result))
+        _warn_unjudged_claims(options.get("claims"), result)
+        print_tables(result_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
-    show_page(page, words["opened"])
-    return _not_trained(result)
+    open_page(page, words["opened"])
+    return _report_untrained_models(result)
 
 
-def _not_trained(result: Result) -> int:
+def _report_untrained_models(result: Result) -> int:
     """Say how many models could not be trained; return the exit code of the command."""
     untrained = result.provenance.get("untrained")
     if not untrained:
         return 0
     word = "1 model" if len(untrained) == 1 else f"{len(untrained)} models"
-    return complain(f"{word} could not be trained; the same command tries again", code=1)
+    return print_error(f"{word} could not be trained; the same command tries again", code=1)
 
 
-def _warn_of_claims(judges: object, result: Result) -> None:
+def _warn_unjudged_claims(judges: object, result: Result) -> None:
     """Say which claims nobody judged, because the result has no section of their name."""
     names = [section.name for section in result.sections]
     unused = [name for name in judges if name not in names] if isinstance(judges, Mapping) else []
@@ -243,7 +249,7 @@ def _warn_of_claims(judges: object, result: Result) -> None:
         )
 
 
-def _nothing_to_rank(result: Result) -> str:
+def _too_few_models_message(result: Result) -> str:
     """Say why models of a user's own are too few, and which folders were left out."""
     reasons = [
         f"{section.name}: {reason}"
@@ -264,17 +270,21 @@ def _status_command(suite: SuiteCommands) -> Callable[..., None]:
         from ..bench.status import status
         from ..bench.study import purpose
 
-        check_choice("format", words["format"], ("table", "json"))
+        check_option_choice("format", words["format"], ("table", "json"))
         study = words["study"]
-        _check_suite(suite, study, purpose(study).suite)
+        _check_study_suite(suite, study, purpose(study).suite)
         known = status(study, suite.plan)
-        print(json.dumps(known._asdict()) if words["format"] == "json" else _words(study, known))
+        print(
+            json.dumps(known._asdict())
+            if words["format"] == "json"
+            else _format_study_status(study, known)
+        )
 
-    format = keyword("format", str, "table")
-    return with_parameters(command, study_argument(suite.name), format)
+    format = keyword_parameter("format", str, "table")
+    return set_parameters(command, study_argument(suite.name), format)
 
 
-def _words(study: Path, known: StudyStatus) -> str:
+def _format_study_status(study: Path, known: StudyStatus) -> str:
     itself = f", {known.alone} of them of a representation with itself" if known.alone else ""
     planned = f" of {known.planned}" if known.planned else ""
     lines = {
@@ -295,19 +305,19 @@ def _words(study: Path, known: StudyStatus) -> str:
 
 
 def _results_command(suite: SuiteCommands) -> Callable[..., int]:
-    @writing()
-    def command(study: Study = Path(suite.name)) -> Result:
+    @output_command()
+    def command(study: StudyArgument = Path(suite.name)) -> Result:
         """Print or write the claims and the ranking of the measures.
 
         CSV and Parquet hold every score, JSON holds everything.
         """
-        return result_of(suite, study)
+        return result_of_study(suite, study)
 
     return command
 
 
 def _report_command(suite: SuiteCommands) -> Callable[..., None]:
-    parameters = parameters_of(suite.read, skipped=1)
+    parameters = function_parameters(suite.read, skipped=1)
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
@@ -315,19 +325,21 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
         from ..report import write_page
 
         study, output = words["study"], words["output"]
-        check_page(output)
-        check_targets("html", (), None, output, None)
-        result = result_of(suite, study, **{p.name: words[p.name] for p in parameters})
+        check_page_suffix(output)
+        check_output_paths("html", (), None, output, None)
+        result = result_of_study(suite, study, **{p.name: words[p.name] for p in parameters})
         runs = provenance_of_runs(study)
         page = write_page(result, output or study / "index.html", provenance=runs)
         print(f"Open {page.resolve()}")
-        show_page(page, words["opened"])
+        open_page(page, words["opened"])
 
-    output = keyword("output", Path | None)
-    return with_parameters(command, study_argument(suite.name), output, OPEN, *parameters)
+    output = keyword_parameter("output", Path | None)
+    return set_parameters(
+        command, study_argument(suite.name), output, OPEN_PAGE_PARAMETER, *parameters
+    )
 
 
-def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
+def result_of_study(suite: SuiteCommands, study: Path, **options: object) -> Result:
     """Return the result of a study.
 
     Raises ``ValueError`` when there is none yet, or the study is of another suite.
@@ -335,47 +347,47 @@ def result_of(suite: SuiteCommands, study: Path, **options: object) -> Result:
     from ..bench.study import purpose
 
     if (study / "study.json").exists():
-        _check_suite(suite, study, purpose(study).suite)
+        _check_study_suite(suite, study, purpose(study).suite)
     if not (study / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: {_command(suite, study)}")
+        raise ValueError(f"{study} has no results yet: {_command_to_run(suite, study)}")
     result = suite.read(study, **options)
-    _check_suite(suite, study, result.suite)
+    _check_study_suite(suite, study, result.suite)
     return result
 
 
-def _command(suite: SuiteCommands, study: Path) -> str:
+def _command_to_run(suite: SuiteCommands, study: Path) -> str:
     """Return the command that begins a study or, of the same size and models, continues it."""
     from ..bench.study import purpose
 
     words = ["resemblance", suite.name, "run", str(study)]
     known = purpose(study) if (study / "study.json").exists() else None
     if known and known.models and ("@" in known.models or not suite.keeps_options):
-        words = _with_models(suite, words, known.models)
+        words = _add_models_option(suite, words, known.models)
     if known and not suite.keeps_options and known.size not in ("", suite.size):
         words += ["--size", known.size]
     return shlex.join(words)
 
 
-def _with_models(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
+def _add_models_option(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
     """Return a command that runs a suite with a pack, or models of a user's own."""
-    from ..bench.packs.archive import IDENTITY
+    from ..bench.packs.archive import PACK_IDENTITY_PATTERN
 
-    if IDENTITY.fullmatch(models) and "@" in models:
+    if PACK_IDENTITY_PATTERN.fullmatch(models) and "@" in models:
         return [*words, "--pack", models]
-    if any(p.name == "models" for p in parameters_of(suite.options)):
+    if any(p.name == "models" for p in function_parameters(suite.options)):
         return [*words, "--models", models]
     return [*words[:2], "evaluate", models, *words[3:]]
 
 
-def _check_suite(suite: SuiteCommands, study: Path, name: str) -> None:
+def _check_study_suite(suite: SuiteCommands, study: Path, name: str) -> None:
     if name != suite.name:
         raise ValueError(f"{study} is a study of {name}, not of {suite.name}")
 
 
-OPEN = keyword("opened", bool, False)
+OPEN_PAGE_PARAMETER = keyword_parameter("opened", bool, False)
 
 
-def _common(
+def _common_run_options(
     measure: list[str] | None = None,
     measures: list[str] | None = None,
     claims: str | None = None,
@@ -387,13 +399,13 @@ def _common(
     """The options of the command ``run`` of all suites."""
 
 
-COMMON = parameters_of(_common)
-HELP: Help = {
+COMMON_RUN_PARAMETERS = function_parameters(_common_run_options)
+HELP: HelpTexts = {
     "measure": "Add a measure to the usual ones, or to --measures; file.py:name is run "
     "(repeatable).",
     "measures": typer.Option("--measures", "-m", help="Use these instead of the usual measures."),
     "claims": "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
-    "jobs": ALL_JOBS,
+    "jobs": ALL_JOBS_OPTION,
     "scheduler": "Compute on the Dask cluster with this address or scheduler file instead of "
     "local processes.",
     "gpu_resource": "Train only on workers of the cluster with this resource, such as GPU.",
@@ -402,17 +414,19 @@ HELP: Help = {
     "status.format": "table or json.",
 }
 # of the command ``run``, for suites that train models elsewhere than they compare
-GPU = (keyword("gpu_resource", str | None),)
-PACK = keyword("pack", str | None)
-TOGETHER = {"study", "pack"} | {p.name for p in (CONTEXT, OPEN, *COMMON)} - {"claims"}
+GPU_PARAMETERS = (keyword_parameter("gpu_resource", str | None),)
+PACK_PARAMETER = keyword_parameter("pack", str | None)
+OPTIONS_ALLOWED_WITH_PACK = {"study", "pack"} | {
+    p.name for p in (CONTEXT_PARAMETER, OPEN_PAGE_PARAMETER, *COMMON_RUN_PARAMETERS)
+} - {"claims"}
 
 
 def study_argument(folder: str) -> Parameter:
     """Return the argument that names the folder of a study."""
-    return keyword("study", Study, Path(folder))
+    return keyword_parameter("study", StudyArgument, Path(folder))
 
 
-def pack_options(
+def parse_pack_options(
     words: Mapping[str, Any], parameters: Iterable[Parameter], suite: str
 ) -> dict[str, object]:
     """Return the options of a run on a pack as :func:`resemblance.bench.run` takes them.
@@ -424,7 +438,7 @@ def pack_options(
 
     for parameter in parameters:
         name = parameter.name
-        if name not in TOGETHER and words[name] != parameter.default:
+        if name not in OPTIONS_ALLOWED_WITH_PACK and words[name] != parameter.default:
             raise ValueError(
                 f"--{name.replace('_', '-')} and --pack exclude each other: what a suite runs on, "
                 "and how, is settled by the pack"
@@ -438,7 +452,7 @@ def pack_options(
     return {"pack": pack}
 
 
-def runner(suite: str, options: Mapping[str, object]) -> Any:
+def pack_runner(suite: str, options: Mapping[str, object]) -> Any:
     """Return what runs a suite on the pack among the options; None without one."""
     from ..bench import run
 

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..base.text import without_rounding
+from ..base.text import snap_to_bounds
 from ..contracts._measure import Measure
 from .comparison import Comparison, complete_differences
 
-FEWEST = 3  # representations of which a map or a tree can be made
+MIN_REPRESENTATIONS = 3  # representations of which a map or a tree can be made
 
 
-class Plane(NamedTuple):
+class PlaneEmbedding(NamedTuple):
     """Points in a plane whose distances are close to the differences between representations.
 
     ``names``: which representations; those without a value for some pair are left out. ``points``:
@@ -29,7 +29,7 @@ class Plane(NamedTuple):
     share: float
 
 
-class Tree(NamedTuple):
+class LinkageTree(NamedTuple):
     """Representations joined by average linkage, the most similar first.
 
     ``merges``: (n - 1, 4), as by ``scipy.cluster.hierarchy.linkage``. ``order``: the positions of
@@ -41,7 +41,7 @@ class Tree(NamedTuple):
     order: tuple[int, ...]
 
 
-class Curve(NamedTuple):
+class DepthCurve(NamedTuple):
     """Values by depth: for each layer of ``model``, the value with a layer of ``other``.
 
     ``partners``: which layer of the other it is compared with. A value is NaN where there is none.
@@ -54,7 +54,7 @@ class Curve(NamedTuple):
     values: tuple[float, ...]
 
 
-def models_of(names: Sequence[str]) -> dict[str, list[int]]:
+def layers_by_model(names: Sequence[str]) -> dict[str, list[int]]:
     """Return the positions of the layers of each model, by the name before the last slash.
 
     Names without a slash belong to the model "".
@@ -65,7 +65,9 @@ def models_of(names: Sequence[str]) -> dict[str, list[int]]:
     return models
 
 
-def between_models(rows: Sequence[str], columns: Sequence[str], reference: str = "") -> np.ndarray:
+def is_between_models(
+    rows: Sequence[str], columns: Sequence[str], reference: str = ""
+) -> np.ndarray:
     """Return which pairs are layers of different models, as booleans (n_rows, n_columns).
 
     Pairs with the model ``reference`` do not count. No pair counts unless all names are layers of
@@ -86,7 +88,7 @@ def layer_name(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def plane(comparison: Comparison, measure: str | Measure) -> Plane:
+def plane_embedding(comparison: Comparison, measure: str | Measure) -> PlaneEmbedding:
     """Return classical multidimensional scaling of the differences between all representations.
 
     .. math:: B = -\\tfrac12 H D^{\\circ 2} H
@@ -98,29 +100,29 @@ def plane(comparison: Comparison, measure: str | Measure) -> Plane:
     Raises ``ValueError`` for a rectangle, and where fewer than three representations have a value
     for all pairs.
     """
-    names, differences = complete_differences(comparison, measure, FEWEST)
+    names, differences = complete_differences(comparison, measure, MIN_REPRESENTATIONS)
     centred = differences**2
     centred = centred - centred.mean(axis=0)
     centred = -(centred - centred.mean(axis=1)[:, None]) / 2
     values, vectors = np.linalg.eigh((centred + centred.T) / 2)
     positive = values[values > 0].sum()
     points = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0))
-    points *= np.where(_farthest(points) < 0, -1.0, 1.0)
+    points *= np.where(_farthest_coordinates(points) < 0, -1.0, 1.0)
     share = np.maximum(values[-2:], 0).sum() / positive if positive > 0 else 1.0
-    return Plane(names, points, float(share))
+    return PlaneEmbedding(names, points, float(share))
 
 
-def tree(comparison: Comparison, measure: str | Measure) -> Tree:
+def linkage_tree(comparison: Comparison, measure: str | Measure) -> LinkageTree:
     """Return the tree of all representations by average linkage of their differences.
 
-    Raises ``ValueError`` as :func:`plane` does.
+    Raises ``ValueError`` as :func:`plane_embedding` does.
     """
-    names, differences = complete_differences(comparison, measure, FEWEST)
+    names, differences = complete_differences(comparison, measure, MIN_REPRESENTATIONS)
     merges = linkage(squareform(differences, checks=False), "average")
-    return Tree(names, merges, tuple(leaves_list(merges).tolist()))
+    return LinkageTree(names, merges, tuple(leaves_list(merges).tolist()))
 
 
-def by_depth(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:
+def equal_depth_curves(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
     """Return, for every two models with several layers, the values of layers of equal depth.
 
     Of models with unlike numbers of layers, each layer of the first is compared with the layer of
@@ -128,12 +130,12 @@ def by_depth(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...
     of m, from 0, halves up. Models are those of the names ``model/layer``; the second model of each
     pair comes later, or is among the columns of a rectangle.
     """
-    values = _values(comparison, measure)
+    values = _measure_matrix(comparison, measure)
     curves = []
-    for (model, i), (other, j) in _model_pairs(comparison):
+    for (model, i), (other, j) in _layered_model_pairs(comparison):
         if min(len(i), len(j)) > 1:
             pairs = [(a, j[k]) for a, k in zip(i, nearest_depths(len(i), len(j)))]
-            curves.append(_curve(comparison, values, (model, other), pairs))
+            curves.append(_depth_curve(comparison, values, (model, other), pairs))
     return tuple(curves)
 
 
@@ -142,62 +144,62 @@ def nearest_depths(count: int, other: int) -> list[int]:
     return [(2 * k * (other - 1) + count - 1) // (2 * (count - 1)) for k in range(count)]
 
 
-def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:
+def single_layers(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
     """Return, for every two models with one layer each, the value of these layers."""
-    values = _values(comparison, measure)
+    values = _measure_matrix(comparison, measure)
     return tuple(
-        _curve(comparison, values, (model, other), [(i[0], j[0])])
-        for (model, i), (other, j) in _model_pairs(comparison)
+        _depth_curve(comparison, values, (model, other), [(i[0], j[0])])
+        for (model, i), (other, j) in _layered_model_pairs(comparison)
         if model and other and len(i) == len(j) == 1
     )
 
 
-def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[Curve, ...]:
+def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthCurve, ...]:
     """Return, for every two models, the most similar layer of the second for each of the first.
 
     A layer without any value keeps its place: its value is NaN, its partner the first layer. Two
     models without any value are left out.
     """
-    values, differences = _values(comparison, measure), comparison.difference(measure)
+    values, differences = _measure_matrix(comparison, measure), comparison.difference(measure)
     curves = []
-    for (model, i), (other, j) in _model_pairs(comparison):
+    for (model, i), (other, j) in _layered_model_pairs(comparison):
         between = differences[np.ix_(i, j)]
         if len(i) > 1 and not np.isnan(between).all():
             nearest = np.where(np.isnan(between), np.inf, between).argmin(axis=1)
             pairs = [(a, j[k]) for a, k in zip(i, nearest)]
-            curves.append(_curve(comparison, values, (model, other), pairs))
+            curves.append(_depth_curve(comparison, values, (model, other), pairs))
     return tuple(curves)
 
 
-def _values(comparison: Comparison, measure: str | Measure) -> np.ndarray:
+def _measure_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
     info = comparison.info(measure)
-    return without_rounding(comparison.values[info.spec], info)
+    return snap_to_bounds(comparison.values[info.spec], info)
 
 
-Layers = tuple[str, list[int]]  # a model, and the positions of its layers
+ModelLayers = tuple[str, list[int]]  # a model, and the positions of its layers
 
 
-def _model_pairs(comparison: Comparison) -> list[tuple[Layers, Layers]]:
+def _layered_model_pairs(comparison: Comparison) -> list[tuple[ModelLayers, ModelLayers]]:
     """Return every two models with the positions of their layers, among rows and columns."""
-    rows, columns = models_of(comparison.rows), models_of(comparison.columns)
+    rows, columns = layers_by_model(comparison.rows), layers_by_model(comparison.columns)
     if comparison.rows != comparison.columns:
         return [(row, column) for row in rows.items() for column in columns.items()]
     models = list(rows.items())
     return [(one, other) for k, one in enumerate(models) for other in models[k + 1 :]]
 
 
-def _curve(
+def _depth_curve(
     comparison: Comparison,
     values: np.ndarray,
     models: tuple[str, str],
     pairs: Sequence[tuple[int, int]],
-) -> Curve:
+) -> DepthCurve:
     layers = tuple(layer_name(comparison.rows[i]) for i, _ in pairs)
     partners = tuple(layer_name(comparison.columns[j]) for _, j in pairs)
-    return Curve(*models, layers, partners, tuple(float(values[i, j]) for i, j in pairs))
+    return DepthCurve(*models, layers, partners, tuple(float(values[i, j]) for i, j in pairs))
 
 
-def _farthest(points: np.ndarray) -> np.ndarray:
+def _farthest_coordinates(points: np.ndarray) -> np.ndarray:
     """Return the coordinate farthest from 0 along each axis."""
     places = np.abs(points).argmax(axis=0)
     farthest: np.ndarray = points[places, np.arange(points.shape[1])]

@@ -13,17 +13,24 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from ..base.extras import need
-from ..base.rendering import drawn, picture, tabled
-from ..base.text import diagnostic_notes, did_you_mean, frame_of, summary, summary_html
+from ..base.extras import import_optional
+from ..base.rendering import plot_result, save_table, thumbnail
+from ..base.text import diagnostic_notes, did_you_mean, records_to_frame, summary_html, summary_text
 from ..catalogue import parse_parameters
 from ..contracts._measure import Measure
-from ..contracts.claims import CHANCE
-from ..data.representation import title
-from .populations import DRAWS, Clusters, Groups, clusters_of, groups_of, label_of_each
-from .provenance import fingerprints_of
-from .scores import CAVEAT, Matrix
-from .store import Store
+from ..contracts.claims import CHANCE_KEY
+from ..data.representation import representation_title
+from .populations import (
+    GROUP_TEST_PERMUTATIONS,
+    Clusters,
+    Groups,
+    cluster_by_medoids,
+    group_labels,
+    permanova,
+)
+from .provenance import fingerprints_by_name
+from .scores import CAVEAT_KEY, ScoreMatrix
+from .store import ScoreFile
 
 NOT_COMPUTED = "not computed"  # the reason of a pair that an interrupted run did not reach
 
@@ -99,7 +106,7 @@ class Failures(Sequence[Failure]):
         reason = comparison.matrices[measure].reasons.get((rows[i], columns[j]), default)
         for side, name in (("rows", x), ("columns", y)):
             fingerprint = comparison.provenance[side][name]["fingerprint"]
-            reason = reason.replace(f"{{{fingerprint}}}", title(name))
+            reason = reason.replace(f"{{{fingerprint}}}", representation_title(name))
         return Failure(measure, x, y, reason)
 
     def __add__(self, other: Sequence[Failure]) -> tuple[Failure, ...]:
@@ -139,7 +146,7 @@ class Comparison:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     measures: tuple[MeasureInfo, ...]
-    matrices: Mapping[str, Matrix]
+    matrices: Mapping[str, ScoreMatrix]
     provenance: Mapping[str, Any]
     absent: Mapping[str, str] = field(default_factory=dict)
     evidence: Any = None
@@ -176,7 +183,7 @@ class Comparison:
                 rows, columns = self._places
                 for (i, x), (j, y) in product(enumerate(self.rows), enumerate(self.columns)):
                     if words := texts.get((rows[i], columns[j])):
-                        caveats.append(Diagnostic(m.spec, x, y, CAVEAT, words))
+                        caveats.append(Diagnostic(m.spec, x, y, CAVEAT_KEY, words))
         return tuple(caveats)
 
     @property
@@ -194,8 +201,12 @@ class Comparison:
         called = measure.spec if isinstance(measure, MeasureInfo) else str(measure)
         matches = [m for m in self.measures if m.spec == called]
         if not matches and isinstance(measure, str):
-            matches = [m for m in self.measures if called.lower() in _short_names(m)]
-            matches = matches or [m for m in self.measures if _parsed(m.spec) == _parsed(called)]
+            matches = [m for m in self.measures if called.lower() in _parameterless_names(m)]
+            matches = matches or [
+                m
+                for m in self.measures
+                if _parse_specification(m.spec) == _parse_specification(called)
+            ]
         if len(matches) != 1:
             hint = did_you_mean(called, [m.spec for m in self.measures])
             problem = f"{len(matches)} measures called" if matches else "no measure"
@@ -247,7 +258,7 @@ class Comparison:
         A similarity becomes the largest possible similarity minus itself; one without an upper
         bound is negated.
         """
-        return as_difference(self[measure], self.info(measure))
+        return to_dissimilarity(self[measure], self.info(measure))
 
     def clusters(self, measure: str | Measure, k: int | None = None) -> Clusters:
         r"""Divide the representations into clusters around medoids, by their differences.
@@ -265,7 +276,7 @@ class Comparison:
         Reference: Kaufman and Rousseeuw 1990 (PAM); Rousseeuw 1987. The best swaps end in a local
         minimum, which was the best of all medoids wherever we tried all.
         """
-        return clusters_of(*complete_differences(self, measure, 3), k)
+        return cluster_by_medoids(*complete_differences(self, measure, 3), k)
 
     def groups(
         self,
@@ -273,7 +284,7 @@ class Comparison:
         labels: Sequence[Hashable] | Mapping[str, Hashable],
         *,
         nested: Sequence[Hashable] | Mapping[str, Hashable] | None = None,
-        draws: int = DRAWS,
+        draws: int = GROUP_TEST_PERMUTATIONS,
         seed: int = 0,
     ) -> Groups:
         r"""Test whether networks of a group are closer to each other than to those of other groups.
@@ -298,12 +309,12 @@ class Comparison:
 
         Reference: Anderson 2001. Groups that are spread differently are noticed, too.
         """
-        group = label_of_each("labels", self.rows, labels)
-        block = label_of_each("nested", self.rows, self.rows if nested is None else nested)
+        group = group_labels("labels", self.rows, labels)
+        block = group_labels("nested", self.rows, self.rows if nested is None else nested)
         names, differences = complete_differences(self, measure, 3)
         groups = [group[name] for name in names]
         shared = None if nested is None else [block[name] for name in names]
-        return groups_of(names, differences, groups, nested=shared, draws=draws, seed=seed)
+        return permanova(names, differences, groups, nested=shared, draws=draws, seed=seed)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
@@ -325,7 +336,7 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return frame_of(self.records())
+        return records_to_frame(self.records())
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).
@@ -339,22 +350,24 @@ class Comparison:
             facts = {k: int(v) if isinstance(v, bool) else v for k, v in m._asdict().items()}
             facts["parameters"] = json.dumps(dict(m.parameters))
             data[m.spec] = (("x", "y"), self.values[m.spec], facts | notes.get(m.spec, {}))
-        return need("xarray").Dataset(data, coords={"x": list(self.rows), "y": list(self.columns)})
+        return import_optional("xarray").Dataset(
+            data, coords={"x": list(self.rows), "y": list(self.columns)}
+        )
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues;
         with the suffix .csv, .json, .md, .parquet, .tex or .txt, a table."""
-        if not tabled(self, path):
+        if not save_table(self, path):
             entries, results = ({}, ()) if self.evidence is None else self.evidence.stored()
-            with Store(path) as store:
-                put_scores(self, store)
-                store.describe(describe(self) | entries, results)
+            with ScoreFile(path) as store:
+                write_missing_scores(self, store)
+                store.describe(comparison_description(self) | entries, results)
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
         """Where the matrices, which are all of the same data, have the rows and the columns."""
         matrix = next(iter(self.matrices.values()))
-        rows, columns = fingerprints_of(self.rows, self.columns, self.provenance)
+        rows, columns = fingerprints_by_name(self.rows, self.columns, self.provenance)
         return [matrix.rows[name] for name in rows], [matrix.columns[name] for name in columns]
 
     def _by_name(self, numbers: np.ndarray) -> np.ndarray:
@@ -365,10 +378,10 @@ class Comparison:
         return numbers
 
     def __repr__(self) -> str:
-        return summary(self)
+        return summary_text(self)
 
     def _repr_html_(self) -> str:
-        return summary_html(self) + picture(self)
+        return summary_html(self) + thumbnail(self)
 
     def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
         """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
@@ -376,15 +389,15 @@ class Comparison:
 
         ``kind``: "heatmap", "layers", "mds" or "tree"; ``options``: those of that function.
         """
-        return drawn(self, measure, kind=kind, **options)
+        return plot_result(self, measure, kind=kind, **options)
 
 
-def _short_names(info: MeasureInfo) -> tuple[str, str]:
+def _parameterless_names(info: MeasureInfo) -> tuple[str, str]:
     """Return the label and the name without parameters."""
     return info.label.lower(), info.spec.split("[")[0]
 
 
-def _parsed(spec: str) -> tuple[str, dict[str, Any]] | str:
+def _parse_specification(spec: str) -> tuple[str, dict[str, Any]] | str:
     """Return the name and the parameters of a specification, or its text if it cannot be read."""
     name, bracket, parameters = spec.strip().partition("[")
     if not bracket or not parameters.endswith("]"):
@@ -409,7 +422,7 @@ def complete_differences(
             "differences of all pairs of one list; compare them in one call, as "
             "compare([*rows, *columns])"
         )
-    differences = as_difference(comparison[measure], comparison.info(measure))
+    differences = to_dissimilarity(comparison[measure], comparison.info(measure))
     differences = (differences + differences.T) / 2
     chosen = np.arange(len(differences))
     while len(chosen) and (missing := np.isnan(differences[np.ix_(chosen, chosen)])).any():
@@ -431,20 +444,20 @@ def most_similar(info: MeasureInfo) -> float:
     return info.range[1] if info.larger_is_more_similar else info.range[0]
 
 
-def label_of(comparison: Comparison, info: MeasureInfo) -> str:
+def unique_measure_title(comparison: Comparison, info: MeasureInfo) -> str:
     """Return the title of a measure, or its specification if another one here has that title."""
     titles = [m.title for m in comparison.measures]
     return info.title if titles.count(info.title) == 1 else info.spec
 
 
-def chance_of(comparison: Comparison, measure: str | Measure) -> np.ndarray:
+def chance_matrix(comparison: Comparison, measure: str | Measure) -> np.ndarray:
     """Return the chance of each pair, the mean over all orders of the samples; NaN if unknown."""
     shape = len(comparison.rows), len(comparison.columns)
     known = comparison.numbers.get(comparison.info(measure).spec, {})
-    return np.array(known.get(CHANCE, np.full(shape, np.nan)))
+    return np.array(known.get(CHANCE_KEY, np.full(shape, np.nan)))
 
 
-def info_of(measure: Measure) -> MeasureInfo:
+def measure_info(measure: Measure) -> MeasureInfo:
     """Return the facts about a measure that a result keeps."""
     return MeasureInfo(
         measure.spec,
@@ -458,7 +471,7 @@ def info_of(measure: Measure) -> MeasureInfo:
     )
 
 
-def put_scores(comparison: Comparison, store: Store) -> None:
+def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:
     """Add the scores that a file does not have."""
     stored = {spec: of.emptied() for spec, of in comparison.matrices.items()}
     for column in store.columns({name for of in stored.values() for name in of.data}):
@@ -468,7 +481,7 @@ def put_scores(comparison: Comparison, store: Store) -> None:
         store.put(matrix.columns_without(stored[spec]))
 
 
-def describe(comparison: Comparison) -> dict[str, Any]:
+def comparison_description(comparison: Comparison) -> dict[str, Any]:
     """Return what a file says of a comparison, as JSON takes it: infinite ranges become null."""
     measures = [m._asdict() for m in comparison.measures]
     for entry in measures:
@@ -481,7 +494,7 @@ def describe(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def as_difference(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
+def to_dissimilarity(values: np.ndarray, info: MeasureInfo) -> np.ndarray:
     """Return values so that larger always means more different: directions are turned only here."""
     if not info.larger_is_more_similar:
         return values

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from ..base.rng import generator
-from ..data.inputs import order_of
+from ..data.inputs import sample_order
 from ..data.representation import Undefined
-from ..significance.labels import is_missing
-from ..significance.multiple_testing import holm
-from ..significance.permutation import at_least, p_value_of
-from ..significance.resampling import check_whole
+from ..significance.labels import is_missing_label
+from ..significance.multiple_testing import holm_adjust
+from ..significance.permutation import count_at_least, p_value_of
+from ..significance.resampling import check_positive_integers
 
-DRAWS = 9999
-BATCH = 500  # divisions at a time
-CLUSTERS = 10  # most clusters that are tried
-SWAPS = 1000
-NEARER = 1e-12  # of the cost: a swap that gains less is rounding
+GROUP_TEST_PERMUTATIONS = 9999
+DIVISIONS_PER_BATCH = 500  # divisions at a time
+MAX_TRIED_CLUSTERS = 10  # most clusters that are tried
+MAX_MEDOID_SWAPS = 1000
+MIN_COST_REDUCTION = 1e-12  # of the cost: a swap that gains less is rounding
 
 
 # -------------------------------------------------------------------------------------- clusters
@@ -61,7 +61,7 @@ class Clusters:
         ]
 
 
-def clusters_of(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
+def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int | None) -> Clusters:
     """Divide representations by their differences (n, n), symmetric with a zero diagonal."""
     from sklearn.metrics import silhouette_samples
 
@@ -69,14 +69,14 @@ def clusters_of(names: tuple[str, ...], differences: np.ndarray, k: int | None) 
     if n < 3:
         raise ValueError(f"clusters: {n} representations have values for all pairs; 3 are needed")
     if k is not None:
-        check_whole("clusters", k=k)
+        check_positive_integers("clusters", k=k)
     if k is not None and not 2 <= k <= n - 1:
         raise ValueError(f"clusters: k of {n} representations is 2 to {n - 1}; got {k}")
     if not differences.any():
         raise Undefined(f"clusters: no two of the {n} representations differ")
     tried = {}
-    for size in [k] if k is not None else range(2, min(CLUSTERS, n - 1) + 1):
-        medoids = medoids_of(differences, size)
+    for size in [k] if k is not None else range(2, min(MAX_TRIED_CLUSTERS, n - 1) + 1):
+        medoids = find_medoids(differences, size)
         labels = differences[:, medoids].argmin(axis=1)
         labels[medoids] = np.arange(size)  # equal representations may be medoids of two clusters
         tried[size] = medoids, labels, silhouette_samples(differences, labels, metric="precomputed")
@@ -85,7 +85,7 @@ def clusters_of(names: tuple[str, ...], differences: np.ndarray, k: int | None) 
     return Clusters(names, labels, tuple(names[i] for i in medoids), silhouette, by_k)
 
 
-def medoids_of(differences: np.ndarray, k: int) -> np.ndarray:
+def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
     """Return the positions (k,), ascending, with a small sum of differences of all to the nearest.
 
     Reference: Kaufman and Rousseeuw 1990, chapter 2: BUILD adds the medoid that gains most, then
@@ -98,7 +98,7 @@ def medoids_of(differences: np.ndarray, k: int) -> np.ndarray:
         gains[medoids] = -1
         medoids.append(int(gains.argmax()))
     cost = differences[:, medoids].min(axis=1).sum()
-    for _ in range(SWAPS):
+    for _ in range(MAX_MEDOID_SWAPS):
         swaps = []
         for i in range(k):
             others = differences[:, [*medoids[:i], *medoids[i + 1 :]]].min(axis=1)
@@ -106,7 +106,7 @@ def medoids_of(differences: np.ndarray, k: int) -> np.ndarray:
             costs[medoids] = np.inf
             swaps.append((float(costs.min()), i, int(costs.argmin())))
         best, i, member = min(swaps)
-        if not best < cost * (1 - NEARER):
+        if not best < cost * (1 - MIN_COST_REDUCTION):
             break
         cost, medoids[i] = best, member
     return np.sort(medoids)
@@ -159,7 +159,7 @@ class Groups:
         records = []
         for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
             at = [i for i, label in enumerate(self.labels) if label in (x, y)]
-            two = groups_of(
+            two = permanova(
                 tuple(self.names[i] for i in at),
                 self.differences[np.ix_(at, at)],
                 [self.labels[i] for i in at],
@@ -170,17 +170,19 @@ class Groups:
             shown = ("f", "share", "within", "between", "attainable", "p")
             records.append({"x": x, "y": y} | {name: getattr(two, name) for name in shown})
         if adjust:
-            for record, p in zip(records, holm(np.array([r["p"] for r in records])).tolist()):
+            for record, p in zip(
+                records, holm_adjust(np.array([r["p"] for r in records])).tolist()
+            ):
                 record["adjusted"] = p
         return records
 
 
-def label_of_each(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
+def group_labels(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
     """Return the label of each name, of a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
         raise ValueError(f"groups: {what} must be one for each representation, not a table")
     remedy = ""
-    if isinstance(names := order_of(labels, what), tuple):
+    if isinstance(names := sample_order(labels, what), tuple):
         labels, remedy = dict(zip(names, labels)), "; pass labels.tolist() if they are in its order"
     if isinstance(labels, Mapping):
         if missing := [name for name in rows if name not in labels]:
@@ -196,18 +198,18 @@ def label_of_each(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hash
     return dict(zip(rows, listed))
 
 
-def groups_of(
+def permanova(
     names: tuple[str, ...],
     differences: np.ndarray,
     labels: Sequence[Hashable],
     *,
     nested: Sequence[Hashable] | None = None,
-    draws: int = DRAWS,
+    draws: int = GROUP_TEST_PERMUTATIONS,
     seed: int = 0,
 ) -> Groups:
     """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
     for name, label in (*zip(names, labels), *zip(names, nested or ())):
-        if is_missing(label):
+        if is_missing_label(label):
             raise ValueError(f"groups: {name!r} has no label; give it one, or compare the others")
     sizes = Counter(labels)
     counts = ", ".join(f"{label!r} {size}" for label, size in sizes.items())
@@ -216,19 +218,19 @@ def groups_of(
             "groups: at least two groups are needed, and one with two networks; with values for "
             f"all pairs there are {counts}"
         )
-    check_whole("groups", draws=draws)
+    check_positive_integers("groups", draws=draws)
     squares = differences**2
     total = squares.sum() / 2 / len(labels)
     kinds = list(sizes)
     observed = np.array([kinds.index(label) for label in labels])
-    strata = _strata(observed, nested)
-    count, smallest = _divisions(observed, strata, len(kinds))
+    strata = _exchange_strata(observed, nested)
+    count, smallest = _count_divisions(observed, strata, len(kinds))
     is_exact = count <= draws
-    drawn = _divided(observed, strata, draws, seed, is_exact)
-    spreads = np.concatenate([_within(squares, batch, len(kinds)) for batch in drawn])
-    inner = float(_within(squares, observed[None], len(kinds))[0])
+    drawn = _permuted_divisions(observed, strata, draws, seed, is_exact)
+    spreads = np.concatenate([_within_group_squares(squares, batch, len(kinds)) for batch in drawn])
+    inner = float(_within_group_squares(squares, observed[None], len(kinds))[0])
     if is_exact:
-        p = float(at_least(-inner, -spreads) / len(spreads))
+        p = float(count_at_least(-inner, -spreads) / len(spreads))
     else:
         p, smallest = p_value_of(-inner, -spreads), max(smallest, 1 / (1 + draws))
     above = np.triu_indices(len(labels), 1)
@@ -258,7 +260,7 @@ def groups_of(
     )
 
 
-def _within(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarray:
+def _within_group_squares(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarray:
     """Return the sum of squares within groups, sum_g sum_{i < j in g} d_ij^2 / n_g, of each of the
     divisions (b, n) into groups 0, 1, ..."""
     total = np.zeros(len(divisions))
@@ -268,10 +270,12 @@ def _within(squares: np.ndarray, divisions: np.ndarray, groups: int) -> np.ndarr
     return total
 
 
-Strata = list[list[list[int]]]  # sets of units, which change places; a unit is positions of members
+ExchangeStrata = list[
+    list[list[int]]
+]  # sets of units, which change places; a unit is positions of members
 
 
-def _strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> Strata:
+def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> ExchangeStrata:
     """Return what may change places with what.
 
     Blocks that each have one label change places as wholes; where blocks have several, members
@@ -295,7 +299,9 @@ def _strata(observed: np.ndarray, nested: Sequence[Hashable] | None) -> Strata:
     return [list(blocks.values())]
 
 
-def _divisions(observed: np.ndarray, strata: Strata, groups: int) -> tuple[float, float]:
+def _count_divisions(
+    observed: np.ndarray, strata: ExchangeStrata, groups: int
+) -> tuple[float, float]:
     """Return how many divisions there are, and the smallest p-value that all of them can give.
 
     Groups that have as many units in every stratum can change names, which is no other division.
@@ -311,18 +317,20 @@ def _divisions(observed: np.ndarray, strata: Strata, groups: int) -> tuple[float
     return count, math.prod(math.factorial(size) for size in alike.values()) / count
 
 
-def _divided(
-    observed: np.ndarray, strata: Strata, draws: int, seed: int, is_exact: bool
+def _permuted_divisions(
+    observed: np.ndarray, strata: ExchangeStrata, draws: int, seed: int, is_exact: bool
 ) -> Iterator[np.ndarray]:
     """Yield the divisions, all or ``draws`` random ones, in batches of rows."""
     kinds = [[int(observed[unit[0]]) for unit in units] for units in strata]
     divided: Iterator[Sequence[Sequence[int]]]
     if is_exact:
-        divided = itertools.product(*([*_orders(Counter(labels))] for labels in kinds))
+        divided = itertools.product(
+            *([*_multiset_permutations(Counter(labels))] for labels in kinds)
+        )
     else:
         random = generator(seed, "groups", len(observed))
         divided = ([random.permutation(labels).tolist() for labels in kinds] for _ in range(draws))
-    while batch := list(itertools.islice(divided, BATCH)):
+    while batch := list(itertools.islice(divided, DIVISIONS_PER_BATCH)):
         divisions = np.empty((len(batch), len(observed)), int)
         for row, labels in enumerate(batch):
             for units, names in zip(strata, labels):
@@ -331,10 +339,10 @@ def _divided(
         yield divisions
 
 
-def _orders(sizes: Counter[int]) -> Iterator[tuple[int, ...]]:
+def _multiset_permutations(sizes: Counter[int]) -> Iterator[tuple[int, ...]]:
     """Yield the different orders of a multiset."""
     if not +sizes:
         yield ()
     for label in +sizes:
-        for rest in _orders(sizes - Counter([label])):
+        for rest in _multiset_permutations(sizes - Counter([label])):
             yield label, *rest

@@ -11,22 +11,30 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ..base.arrays import library
+from ..base.arrays import array_library
 from ..data.representation import Representation, fingerprint
 
-COMPUTING = ("numpy", "scipy", "scikit-learn", "numba")
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch", "transformers", "torch-geometric", "numba")
+MEASURE_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+RUN_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "torch",
+    "transformers",
+    "torch-geometric",
+    "numba",
+)
 
 
-def machine_words() -> str:
+def describe_machine() -> str:
     """Return the processor, the number of its cores, and the system: "AMD EPYC 7B13, 2 cores, Linux
     6.1 x86_64"."""
     cores = os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return f"{processor()}, {cores} core{'' if cores == 1 else 's'}, {system}"
+    return f"{processor_name()}, {cores} core{'' if cores == 1 else 's'}, {system}"
 
 
-def processor(info: Path = Path("/proc/cpuinfo")) -> str:
+def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:
     """Return the name of the processor, or its architecture where the system has no name for it."""
     try:
         lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -36,11 +44,11 @@ def processor(info: Path = Path("/proc/cpuinfo")) -> str:
     return next(filter(None, [*names, platform.processor()]), platform.machine())
 
 
-def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
+def environment_versions(modules: Iterable[str] = ()) -> dict[str, Any]:
     """Return the versions of this library, Python, what measures compute with, and other modules
     by name."""
-    installed = versions()
-    libraries = {name: installed[name] for name in COMPUTING if name in installed}
+    installed = library_versions()
+    libraries = {name: installed[name] for name in MEASURE_LIBRARIES if name in installed}
     for name in set(modules) - set(libraries):
         libraries[name] = str(getattr(sys.modules[name], "__version__", "unknown"))
     return {
@@ -52,12 +60,12 @@ def environment(modules: Iterable[str] = ()) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """Return the versions of the libraries that runs use, of those that are installed."""
     from .. import __version__
 
     of = {"resemblance": __version__, "python": platform.python_version()}
-    for name in LIBRARIES:
+    for name in RUN_LIBRARIES:
         try:
             of[name] = version(name)
         except PackageNotFoundError:
@@ -65,20 +73,20 @@ def versions() -> dict[str, str]:
     return of
 
 
-def provenance_of(
+def comparison_provenance(
     rows: Sequence[Representation], columns: Sequence[Representation]
 ) -> dict[str, Any]:
     """Return the data, their precision and the versions behind a comparison."""
-    modules = {library(r.source) for r in [*rows, *columns]}
+    modules = {array_library(r.source) for r in [*rows, *columns]}
     return {
-        **environment(modules),
+        **environment_versions(modules),
         "n_samples": rows[0].n_samples,
-        "rows": {r.name: _identity(r) for r in rows},
-        "columns": {r.name: _identity(r) for r in columns},
+        "rows": {r.name: _data_identity(r) for r in rows},
+        "columns": {r.name: _data_identity(r) for r in columns},
     }
 
 
-def _identity(x: Representation) -> dict[str, Any]:
+def _data_identity(x: Representation) -> dict[str, Any]:
     return {
         "fingerprint": fingerprint(x),
         "n_features": x.shape[1],
@@ -87,7 +95,7 @@ def _identity(x: Representation) -> dict[str, Any]:
     }
 
 
-def fingerprints_of(
+def fingerprints_by_name(
     rows: Iterable[str], columns: Iterable[str], provenance: Mapping[str, Any]
 ) -> tuple[list[str], list[str]]:
     """Return the fingerprints of the data with these names."""

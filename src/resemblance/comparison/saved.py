@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..catalogue import get_measure
-from ..contracts.claims import SLACK, outside
+from ..contracts.claims import RANGE_TOLERANCE, is_outside_range
 from .comparison import NOT_COMPUTED, Comparison, MeasureInfo
-from .provenance import fingerprints_of
-from .scores import Column, Matrix
-from .store import AGAIN, INSTEAD, Store, reading
+from .provenance import fingerprints_by_name
+from .scores import ScoreBatch, ScoreMatrix
+from .store import EXPORT_HINTS, RECOMPUTE_REMEDY, ScoreFile, name_damaged_score_file
 
 
-def load(path: str | Path) -> Comparison:
+def load_comparison(path: str | Path) -> Comparison:
     """Read a saved comparison; pairs that an interrupted one lacks are in its ``failures``.
 
     Raises ``ValueError`` for a file that does not exist or is not a comparison.
@@ -25,18 +25,18 @@ def load(path: str | Path) -> Comparison:
     if not path.is_file():
         inside = next(path.glob("*.comparison"), None)
         raise ValueError(f"no comparison at {path}" + (f"; it has {inside}" if inside else ""))
-    if path.suffix.lower() in INSTEAD:
+    if path.suffix.lower() in EXPORT_HINTS:
         raise ValueError(
             f"{path} is no comparison: rs.load reads what result.save(path) writes without such a "
             "suffix, and resemblance.sections.load_result .json"
         )
-    with Store(path, read_only=True) as store, reading(path):
+    with ScoreFile(path, read_only=True) as store, name_damaged_score_file(path):
         description = store.description()
-        infos = tuple(map(_info_from, description["measures"]))
+        infos = tuple(map(_measure_info_from_json, description["measures"]))
         rows, columns, provenance = (description[k] for k in ("rows", "columns", "provenance"))
-        data = fingerprints_of(rows, columns, provenance)
-        matrices = {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in infos}
-        check = range_check(infos, path)
+        data = fingerprints_by_name(rows, columns, provenance)
+        matrices = {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *data) for m in infos}
+        check = range_checker(infos, path)
         for column in store.columns():
             check(column)
             if column.measure in matrices:
@@ -47,35 +47,35 @@ def load(path: str | Path) -> Comparison:
         return comparison
 
 
-def _info_from(entry: dict[str, Any]) -> MeasureInfo:
+def _measure_info_from_json(entry: dict[str, Any]) -> MeasureInfo:
     low, high = entry["range"]
     bounds = (-np.inf if low is None else low, np.inf if high is None else high)
     return MeasureInfo(**(entry | {"range": bounds}))
 
 
-def range_check(infos: Iterable[MeasureInfo], path: Path) -> Callable[[Column], None]:
+def range_checker(infos: Iterable[MeasureInfo], path: Path) -> Callable[[ScoreBatch], None]:
     """Return a function that raises ``ValueError`` for values in a file that its measure cannot
     have.
 
     The range is the one that this library declares; for a user's own measure, that in the file.
     """
-    ranges = {(m.spec, m.version): _declared_range(m) for m in infos}
+    ranges = {(m.spec, m.version): _measure_range(m) for m in infos}
 
-    def check(column: Column) -> None:
+    def check(column: ScoreBatch) -> None:
         ends = ranges.get((column.measure, column.version))
         values = column.values[np.isfinite(column.values)]
         if ends is None or not values.size:
             return
         for value in (float(values.min()), float(values.max())):
-            if outside(value, ends, max(SLACK.values())):
+            if is_outside_range(value, ends, max(RANGE_TOLERANCE.values())):
                 raise ValueError(
-                    f"{path} is damaged: {column.measure} cannot be {value:g}; {AGAIN}"
+                    f"{path} is damaged: {column.measure} cannot be {value:g}; {RECOMPUTE_REMEDY}"
                 )
 
     return check
 
 
-def _declared_range(info: MeasureInfo) -> tuple[float, float]:
+def _measure_range(info: MeasureInfo) -> tuple[float, float]:
     try:
         measure = get_measure(info.spec)
     except ValueError:  # a user's own

@@ -12,22 +12,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-LARGE = 2**28  # bytes; a larger matrix is in a file, of which memory holds what is in use
-ENTRIES = 2**20  # of a column that a matrix yields, about
-PACKED = 512  # columns of fewer entries are joined
-VALUE = "value"  # the kind of what a measure returns; inference has other kinds
-CAVEAT = "caveat"  # the name of the diagnostic that says why a value means little
-COLUMNS = ("measure", "label", "x", "y", "value", "reason")  # no diagnostic may have these names
+MAX_MATRIX_BYTES_IN_MEMORY = (
+    2**28
+)  # bytes; a larger matrix is in a file, of which memory holds what is in use
+SCORES_PER_BATCH = 2**20  # of a column that a matrix yields, about
+MAX_COALESCED_SCORES = 512  # columns of fewer entries are joined
+VALUE_KIND = "value"  # the kind of what a measure returns; inference has other kinds
+CAVEAT_KEY = "caveat"  # the name of the diagnostic that says why a value means little
+RECORD_COLUMNS = (
+    "measure",
+    "label",
+    "x",
+    "y",
+    "value",
+    "reason",
+)  # no diagnostic may have these names
 # The start of the reason for a lack of memory: it depends on the machine, so another run tries
 # again.
-NO_MEMORY = "not enough memory"
-AGAIN, FOR_GOOD = 1, 2  # how a pair failed: for lack of memory, or otherwise
+NO_MEMORY_REASON = "not enough memory"
+RETRY, PERMANENT = 1, 2  # how a pair failed: for lack of memory, or otherwise
 
 
-Sides = tuple[np.ndarray, np.ndarray]  # of rows and of columns
+PairIndices = tuple[np.ndarray, np.ndarray]  # of rows and of columns
 
 
-class Column(NamedTuple):
+class ScoreBatch(NamedTuple):
     """Scores of a measure for pairs of data, an entry for each pair.
 
     ``data`` are fingerprints; ``x`` and ``y`` say which of them each entry is for. A value is NaN
@@ -47,7 +56,7 @@ class Column(NamedTuple):
     reasons: Mapping[int, str] = {}
     numbers: Mapping[str, np.ndarray] = {}
     caveats: Mapping[int, str] = {}
-    kind: str = VALUE
+    kind: str = VALUE_KIND
 
     @property
     def size(self) -> int:
@@ -55,7 +64,7 @@ class Column(NamedTuple):
         return len(self.values)
 
 
-class Score(NamedTuple):
+class PairScore(NamedTuple):
     """One value of a measure for the data at two positions, or None and the reason, with its
     diagnostics, its caveat if it has one, and the seconds it took."""
 
@@ -68,12 +77,14 @@ class Score(NamedTuple):
     seconds: float = 0.0
 
 
-def column_of(measure: str, version: int, data: tuple[str, ...], scores: Sequence[Score]) -> Column:
+def score_batch(
+    measure: str, version: int, data: tuple[str, ...], scores: Sequence[PairScore]
+) -> ScoreBatch:
     """Return scores as a column."""
     names = dict.fromkeys(name for score in scores for name in score.numbers)
     values = [math.nan if score.value is None else score.value for score in scores]
     x, y = np.array([score[:2] for score in scores], dtype=np.int32).reshape(-1, 2).T
-    return Column(
+    return ScoreBatch(
         measure,
         version,
         data,
@@ -87,21 +98,21 @@ def column_of(measure: str, version: int, data: tuple[str, ...], scores: Sequenc
     )
 
 
-def gathered(columns: Iterable[Column]) -> Iterator[Column]:
+def coalesce_batches(columns: Iterable[ScoreBatch]) -> Iterator[ScoreBatch]:
     """Yield columns, consecutive ones of a measure that have few entries joined."""
     for _, group in groupby(columns, key=lambda c: (*c[:2], c.kind, c.values.shape[1:])):
-        batch, size = list[Column](), 0
+        batch, size = list[ScoreBatch](), 0
         for column in group:
             batch.append(column)
             size += column.size
-            if size >= PACKED:
-                yield _joined(batch)
+            if size >= MAX_COALESCED_SCORES:
+                yield _concatenate_batches(batch)
                 batch, size = [], 0
         if batch:
-            yield _joined(batch)
+            yield _concatenate_batches(batch)
 
 
-def _joined(columns: Sequence[Column]) -> Column:
+def _concatenate_batches(columns: Sequence[ScoreBatch]) -> ScoreBatch:
     """Return the entries of columns of one measure and kind as one column."""
     if len(columns) == 1:
         return columns[0]
@@ -123,13 +134,13 @@ def _joined(columns: Sequence[Column]) -> Column:
     )
 
 
-def empty_matrix(rows: int, columns: int) -> np.ndarray:
+def nan_matrix(rows: int, columns: int) -> np.ndarray:
     """Return a matrix of NaN; a large one is in a temporary file that nobody else sees.
 
     It is in memory where the disk has no room: a map of a file that cannot grow ends the process.
     """
     size = 8 * rows * columns
-    if size > LARGE:
+    if size > MAX_MATRIX_BYTES_IN_MEMORY:
         with (
             suppress(OSError),
             tempfile.TemporaryFile(prefix="resemblance-") as file,  # the map keeps it
@@ -142,7 +153,7 @@ def empty_matrix(rows: int, columns: int) -> np.ndarray:
     return np.full((rows, columns), np.nan)
 
 
-class Matrix:
+class ScoreMatrix:
     """The scores of a measure between distinct data, which columns fill in.
 
     ``rows`` and ``columns`` are fingerprints, each of which counts once. A symmetric measure of one
@@ -161,7 +172,7 @@ class Matrix:
         self.measure, self.version, self.symmetric = measure, version, symmetric
         self.rows = {fingerprint: i for i, fingerprint in enumerate(dict.fromkeys(rows))}
         self.columns = {fingerprint: j for j, fingerprint in enumerate(dict.fromkeys(columns))}
-        self.values = empty_matrix(len(self.rows), len(self.columns))
+        self.values = nan_matrix(len(self.rows), len(self.columns))
         self.numbers: dict[str, np.ndarray] = {}
         self.reasons: dict[tuple[int, int], str] = {}
         self.caveats: dict[tuple[int, int], str] = {}
@@ -174,11 +185,11 @@ class Matrix:
         """The data of rows and columns, each once."""
         return tuple(dict.fromkeys([*self.rows, *self.columns]))
 
-    def emptied(self) -> Matrix:
+    def emptied(self) -> ScoreMatrix:
         """Return a matrix for the same scores without any."""
-        return Matrix(self.measure, self.version, self.symmetric, self.rows, self.columns)
+        return ScoreMatrix(self.measure, self.version, self.symmetric, self.rows, self.columns)
 
-    def put(self, column: Column) -> None:
+    def put(self, column: ScoreBatch) -> None:
         """Take in the entries of a column that are about this measure and these data."""
         if (column.measure, column.version) != (self.measure, self.version):
             return
@@ -190,14 +201,14 @@ class Matrix:
             taken = taken or mirrored
         self.seconds += column.seconds * taken / max(1, column.size)
 
-    def _put(self, column: Column, x: np.ndarray, y: np.ndarray) -> int:
+    def _put(self, column: ScoreBatch, x: np.ndarray, y: np.ndarray) -> int:
         """Take in entries in these places; return their number."""
         rows, columns = self._places(column.data)
         i, j = rows[x], columns[y]
         entries = np.flatnonzero((i >= 0) & (j >= 0))
         entries = entries[np.isnan(self.values[i[entries], j[entries]])]
         if self._failed is not None:
-            entries = entries[self._failed[i[entries], j[entries]] != FOR_GOOD]
+            entries = entries[self._failed[i[entries], j[entries]] != PERMANENT]
         if not len(entries):
             return 0
         entries = entries[::-1]  # of two entries for one pair the first counts
@@ -207,15 +218,15 @@ class Matrix:
         self.values[places] = values[has_value]
         for name, numbers in column.numbers.items():
             if name not in self.numbers:
-                self.numbers[name] = empty_matrix(*self.values.shape)
+                self.numbers[name] = nan_matrix(*self.values.shape)
             self.numbers[name][places] = numbers[entries[has_value]]
-        for k in _positions_in(entries, column.caveats):
+        for k in _positions_with_text(entries, column.caveats):
             self.caveats[int(i[k]), int(j[k])] = column.caveats[int(entries[k])]
-        for k in _positions_in(entries, column.reasons):
+        for k in _positions_with_text(entries, column.reasons):
             if np.isnan(self.values[i[k], j[k]]):
                 self._fail(int(i[k]), int(j[k]), column.reasons[int(entries[k])])
         if self._failed is not None:
-            again = has_value & (self._failed[i, j] == AGAIN)
+            again = has_value & (self._failed[i, j] == RETRY)
             for place in zip(i[again].tolist(), j[again].tolist()):
                 self.reasons.pop(place, None)
         return len(entries)
@@ -223,14 +234,17 @@ class Matrix:
     def _fail(self, i: int, j: int, reason: str) -> None:
         if self._failed is None:
             self._failed = np.zeros(self.values.shape, dtype=np.uint8)
-        self._failed[i, j] = AGAIN if reason.startswith(NO_MEMORY) else FOR_GOOD
+        self._failed[i, j] = RETRY if reason.startswith(NO_MEMORY_REASON) else PERMANENT
         self.reasons[i, j] = reason
 
     def _places(self, data: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Return the row and the column of each of these data, -1 for none; empty arrays where no
         entry is about them, as in most of many comparisons. Many columns in turn have the same."""
         if self._last is None or self._last[0] is not data:
-            rows, columns = _positions(self.rows, data), _positions(self.columns, data)
+            rows, columns = (
+                _positions_of_data(self.rows, data),
+                _positions_of_data(self.columns, data),
+            )
             if max(rows, default=-1) < 0 or max(columns, default=-1) < 0:
                 rows, columns = rows[:0], columns[:0]
             self._last = data, rows, columns
@@ -240,15 +254,18 @@ class Matrix:
         """Say for each entry whether it is to be computed: it has no value, and did not fail, or
         failed for lack of memory."""
         missing: np.ndarray = np.isnan(self.values)
-        return missing if self._failed is None else missing & (self._failed != FOR_GOOD)
+        return missing if self._failed is None else missing & (self._failed != PERMANENT)
 
-    def columns_without(self, known: Matrix | None = None) -> Iterator[Column]:
+    def columns_without(self, known: ScoreMatrix | None = None) -> Iterator[ScoreBatch]:
         """Yield the scores of each pair of data once, without those that another matrix has."""
         data = self.data
         places = {fingerprint: place for place, fingerprint in enumerate(data)}
-        x, y = _positions(places, self.rows), _positions(places, self.columns)
+        x, y = _positions_of_data(places, self.rows), _positions_of_data(places, self.columns)
         missing = None if known is None else known.missing()
-        step, seconds = max(1, ENTRIES // max(1, len(y))), self.seconds  # with the first column
+        step, seconds = (
+            max(1, SCORES_PER_BATCH // max(1, len(y))),
+            self.seconds,
+        )  # with the first column
         for start in range(0, len(x), step):
             rows = slice(start, start + step)
             settled = ~np.isnan(self.values[rows])
@@ -264,31 +281,33 @@ class Matrix:
                 yield self._column(data, (x, y), (i + start, j))._replace(seconds=seconds)
                 seconds = 0.0
 
-    def _column(self, data: tuple[str, ...], sides: Sides, places: Sides) -> Column:
+    def _column(self, data: tuple[str, ...], sides: PairIndices, places: PairIndices) -> ScoreBatch:
         """Return the scores in these places; ``sides``: which of the data rows and columns are."""
-        return Column(
+        return ScoreBatch(
             self.measure,
             self.version,
             data,
             sides[0][places[0]].astype(np.int32),
             sides[1][places[1]].astype(np.int32),
             self.values[places],
-            reasons=_texts_at(self.reasons, places),
+            reasons=_texts_at_positions(self.reasons, places),
             numbers={name: numbers[places] for name, numbers in self.numbers.items()},
-            caveats=_texts_at(self.caveats, places),
+            caveats=_texts_at_positions(self.caveats, places),
         )
 
 
-def _positions(of: Mapping[str, int], data: Iterable[str]) -> np.ndarray:
+def _positions_of_data(of: Mapping[str, int], data: Iterable[str]) -> np.ndarray:
     return np.array([of.get(fingerprint, -1) for fingerprint in data], dtype=np.intp)
 
 
-def _positions_in(entries: np.ndarray, texts: Mapping[int, str]) -> list[int]:
+def _positions_with_text(entries: np.ndarray, texts: Mapping[int, str]) -> list[int]:
     """Return where entries are that have a text."""
     return np.flatnonzero(np.isin(entries, list(texts))).tolist() if texts else []
 
 
-def _texts_at(texts: Mapping[tuple[int, int], str], places: Sides) -> dict[int, str]:
+def _texts_at_positions(
+    texts: Mapping[tuple[int, int], str], places: PairIndices
+) -> dict[int, str]:
     """Return the texts in these places by their order."""
     pairs = zip(*(side.tolist() for side in places)) if texts else ()
     return {entry: texts[pair] for entry, pair in enumerate(pairs) if pair in texts}

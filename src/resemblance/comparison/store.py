@@ -17,46 +17,58 @@ from typing import Any
 
 import numpy as np
 
-from ..base.locks import has_locks, held
-from ..base.rendering import TABLES
-from .scores import CAVEAT, COLUMNS, NO_MEMORY, PACKED, VALUE, Column, gathered
+from ..base.locks import has_locks, soft_lock
+from ..base.rendering import TABLE_SUFFIXES
+from .scores import (
+    CAVEAT_KEY,
+    MAX_COALESCED_SCORES,
+    NO_MEMORY_REASON,
+    RECORD_COLUMNS,
+    VALUE_KIND,
+    ScoreBatch,
+    coalesce_batches,
+)
 
-FORMAT = 9
-LONGEST = 2**22  # entries of a row: SQLite has no values of more than 1 GB
-MANY = 16  # rows of few entries that are joined when the file is closed
-EVIDENCE = "evidence"  # the entry of a description that says how inference was made
-NOTHING = ""  # in place of data: what follows from all of them, in the order of the description
+SCORE_FILE_FORMAT = 9
+MAX_ROW_SCORES = 2**22  # entries of a row: SQLite has no values of more than 1 GB
+MIN_SHORT_ROWS_TO_JOIN = 16  # rows of few entries that are joined when the file is closed
+EVIDENCE_KEY = "evidence"  # the entry of a description that says how inference was made
+GLOBAL_KEY = ""  # in place of data: what follows from all of them, in the order of the description
 # The tables as SQLite records them. A row has the entries of a column. Blobs are last, and not read
 # with the rest.
-SCORES = (
+SCORES_TABLE_SQL = (
     "CREATE TABLE scores (id INTEGER PRIMARY KEY, checksum INTEGER, measure TEXT, "
     "version INTEGER, kind TEXT, size INTEGER, data TEXT, notes TEXT, pairs BLOB, numbers BLOB)"
 )
-HEADER = (
+HEADER_TABLE_SQL = (
     "CREATE TABLE header (id INTEGER PRIMARY KEY CHECK (id = 0), checksum INTEGER, "
     "description TEXT)"
 )
-AGAIN = "delete the file, and compute its scores again"
+RECOMPUTE_REMEDY = "delete the file, and compute its scores again"
 # What to do about an error of SQLite, by some words of it
-CAUSES = {
-    "malformed": f"; {AGAIN}",
+SQLITE_REMEDIES = {
+    "malformed": f"; {RECOMPUTE_REMEDY}",
     "disk": "; is the disk full, or a quota used up?",
     "readonly": "; its folder cannot be written: rs.load reads the file there, or copy it",
 }
-PAGE = "rs.report.write_page(result, path) writes a page"
-TABLE = "result.save(path) writes a table"
-FIGURE = "result.plot(measure).figure.savefig(path) writes a figure"
+PAGE_HINT = "rs.report.write_page(result, path) writes a page"
+TABLE_HINT = "result.save(path) writes a table"
+FIGURE_HINT = "result.plot(measure).figure.savefig(path) writes a figure"
 # What to call for files that mean something else, by their suffix.
-INSTEAD = {".html": PAGE, ".htm": PAGE, **dict.fromkeys(sorted(TABLES), TABLE)}
-INSTEAD |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE)
-INSTEAD |= dict.fromkeys(
-    (".xlsx", ".xls", ".tsv"), f"{TABLE}, of the kinds {', '.join(sorted(TABLES))}"
+EXPORT_HINTS = {
+    ".html": PAGE_HINT,
+    ".htm": PAGE_HINT,
+    **dict.fromkeys(sorted(TABLE_SUFFIXES), TABLE_HINT),
+}
+EXPORT_HINTS |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE_HINT)
+EXPORT_HINTS |= dict.fromkeys(
+    (".xlsx", ".xls", ".tsv"), f"{TABLE_HINT}, of the kinds {', '.join(sorted(TABLE_SUFFIXES))}"
 )
-TIMEOUT = 60.0  # seconds to wait for another process
-WITHOUT_LOCKS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
+LOCK_TIMEOUT_SECONDS = 60.0  # seconds to wait for another process
+LOCKLESS_VFS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
 
-class Store:
+class ScoreFile:
     """A file of scores, known by what they were computed from, and a description of a comparison.
 
     A score is found again whenever the same measure, version and data are asked for, in whatever
@@ -72,7 +84,7 @@ class Store:
 
     def __init__(self, path: str | Path, *, read_only: bool = False):
         self.path = Path(path)
-        if not read_only and (instead := INSTEAD.get(self.path.suffix.lower())):
+        if not read_only and (instead := EXPORT_HINTS.get(self.path.suffix.lower())):
             raise ValueError(
                 f"{path}: scores are saved in a file of their own format, such as "
                 f"{self.path.with_suffix('.comparison').name}; {instead}"
@@ -82,15 +94,17 @@ class Store:
         if not self.path.parent.is_dir():
             raise ValueError(f"{path}: there is no folder {self.path.parent}; create it first")
         self._read_only = read_only
-        self._pending: list[Column] = []
+        self._pending: list[ScoreBatch] = []
         self._written = 0.0
         self.is_shared = read_only or has_locks(self.path.parent)
         with ExitStack() as stack:
             if not self.is_shared:
                 holder = self.path.with_name(f"{self.path.name}-held")
-                stack.enter_context(held(holder, str(self.path)))
-            with reading(self.path):
-                connect = open_to_read if read_only else partial(_connected, mode=self._mode)
+                stack.enter_context(soft_lock(holder, str(self.path)))
+            with name_damaged_score_file(self.path):
+                connect = (
+                    open_score_file_read_only if read_only else partial(_connect, mode=self._mode)
+                )
                 self._db = connect(self.path)
                 stack.callback(self._db.close)
                 self._check_format()
@@ -100,7 +114,7 @@ class Store:
                     self._write_ahead()
             self._open = stack.pop_all()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ScoreFile:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -116,33 +130,33 @@ class Store:
 
     @property
     def _mode(self) -> str:
-        return "" if self.is_shared else WITHOUT_LOCKS
+        return "" if self.is_shared else LOCKLESS_VFS
 
-    def describe(self, description: dict[str, Any], results: Iterable[Column] = ()) -> None:
+    def describe(self, description: dict[str, Any], results: Iterable[ScoreBatch] = ()) -> None:
         """Record which comparison the scores are for, and what follows from all of them.
 
         The last description counts, and its ``results``, which are of ``NOTHING``.
         """
         with self._writing():
-            self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([NOTHING])])
+            self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([GLOBAL_KEY])])
             text = json.dumps(description)
             self._db.execute(
-                "INSERT OR REPLACE INTO header VALUES (0, ?, ?)", [checksum_of(text), text]
+                "INSERT OR REPLACE INTO header VALUES (0, ?, ?)", [row_checksum(text), text]
             )
             self._insert(results)
 
     def description(self) -> dict[str, Any]:
         """Return the description; ``ValueError`` if the file has none."""
-        with reading(self.path):
+        with name_damaged_score_file(self.path):
             row = self._db.execute("SELECT checksum, description FROM header").fetchone()
             if row is None:
                 raise ValueError(f"{self.path} holds no comparison")
-            (text,) = _unchanged(*row)
+            (text,) = _verified_row(*row)
             entries: dict[str, Any] = json.loads(text)
             names = ["rows", "columns", "measures", "provenance"]
-            return {name: entries[name] for name in [*names, *({EVIDENCE} & entries.keys())]}
+            return {name: entries[name] for name in [*names, *({EVIDENCE_KEY} & entries.keys())]}
 
-    def put(self, columns: Iterable[Column]) -> None:
+    def put(self, columns: Iterable[ScoreBatch]) -> None:
         """Add scores, which are on disk within half a second of work.
 
         Of two for the same data the first counts, except that it failed for lack of memory.
@@ -154,15 +168,15 @@ class Store:
     def flush(self) -> None:
         """Write the columns that were added, in one transaction."""
         with self._writing():
-            self._insert(gathered(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
+            self._insert(coalesce_batches(sorted(self._pending, key=lambda c: (c.measure, c.kind))))
         self._pending, self._written = [], time.monotonic()
 
     def _insert(
-        self, columns: Iterable[Column], numbers: Iterable[int | None] = repeat(None)
+        self, columns: Iterable[ScoreBatch], numbers: Iterable[int | None] = repeat(None)
     ) -> None:
         """Write columns, in place of the rows with these numbers or as new rows."""
-        parts = map(_row_of, columns)
-        rows = ((number, checksum_of(*row), *row) for row, number in zip(parts, numbers))
+        parts = map(_row_from_batch, columns)
+        rows = ((number, row_checksum(*row), *row) for row, number in zip(parts, numbers))
         places = ", ".join("?" * 10)
         self._db.executemany(f"INSERT OR REPLACE INTO scores VALUES ({places})", rows)
 
@@ -177,59 +191,68 @@ class Store:
             "GROUP BY measure, version, kind HAVING count(*) >= ?"
         )
         rows = "SELECT id, size FROM scores WHERE (measure, version, kind) = (?, ?, ?) ORDER BY id"
-        with suppress(ValueError), reading(self.path):
-            if self._db.execute(kinds, [PACKED, MANY]).fetchone() is None:
+        with suppress(ValueError), name_damaged_score_file(self.path):
+            if (
+                self._db.execute(kinds, [MAX_COALESCED_SCORES, MIN_SHORT_ROWS_TO_JOIN]).fetchone()
+                is None
+            ):
                 return
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")  # who closes the file meanwhile waits
-                for kind in self._db.execute(kinds, [PACKED, MANY]).fetchall():
+                for kind in self._db.execute(
+                    kinds, [MAX_COALESCED_SCORES, MIN_SHORT_ROWS_TO_JOIN]
+                ).fetchall():
                     entries = self._db.execute(rows, kind).fetchall()
-                    for is_small, run in groupby(entries, lambda row: row[1] < PACKED):
+                    for is_small, run in groupby(
+                        entries, lambda row: row[1] < MAX_COALESCED_SCORES
+                    ):
                         if is_small:
                             self._join([number for number, _ in run])
 
     def _join(self, numbers: Sequence[int]) -> None:
         """Write the entries of these rows into the first of them; the rest end."""
         rest = iter(numbers)
-        self._insert(gathered(map(self._column, numbers)), rest)
+        self._insert(coalesce_batches(map(self._column, numbers)), rest)
         self._db.executemany("DELETE FROM scores WHERE id = ?", ([number] for number in rest))
 
     def columns(
         self, of: Iterable[str] | None = None, *, by_inference: bool = False
-    ) -> Iterator[Column]:
+    ) -> Iterator[ScoreBatch]:
         """Yield all scores, or those about data among the fingerprints ``of``, and perhaps others.
 
         ``by_inference``: those of other kinds than values. Raises ``ValueError`` for what cannot be
         a score.
         """
-        with reading(self.path):
-            for column in gathered(self._read(None if of is None else set(of), by_inference)):
+        with name_damaged_score_file(self.path):
+            for column in coalesce_batches(
+                self._read(None if of is None else set(of), by_inference)
+            ):
                 if not by_inference:
-                    _check_numbers(column)
+                    _check_batch_values(column)
                 yield column
 
-    def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[Column]:
+    def _read(self, data: set[str] | None, by_inference: bool) -> Iterator[ScoreBatch]:
         """Yield the rows with any of these data."""
         comparison = "<>" if by_inference else "="
         query = f"SELECT id, data FROM scores WHERE kind {comparison} ? ORDER BY measure, id"
         # Statements end here, also when the caller stops: an open one keeps the file locked.
-        for number, names in self._db.execute(query, [VALUE]).fetchall():
+        for number, names in self._db.execute(query, [VALUE_KIND]).fetchall():
             if data is None or not data.isdisjoint(json.loads(names)):
                 yield self._column(number)
 
     def check_rows(self) -> None:
         """Raise ``ValueError`` if the file is damaged where no query for scores looks: a row whose
         kind or data have changed is not found, and one that its page has lost is nowhere."""
-        with reading(self.path):
+        with name_damaged_score_file(self.path):
             (state,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
             if state != "ok":
                 raise ValueError(state.replace("\n", " "))
             for (number,) in self._db.execute("SELECT id FROM scores").fetchall():
                 self._column(number)
 
-    def _column(self, number: int) -> Column:
+    def _column(self, number: int) -> ScoreBatch:
         row = self._db.execute("SELECT * FROM scores WHERE id = ?", [number]).fetchone()
-        return _column_of(*_unchanged(*row[1:]))
+        return _batch_from_row(*_verified_row(*row[1:]))
 
     def count(self, *, alone: bool = False) -> int:
         """Return how many scores there are; ``alone``: of data with themselves.
@@ -240,7 +263,7 @@ class Store:
         for column in self.columns():
             data = np.array([names.setdefault(name, len(names)) for name in column.data])
             counted = column.x == column.y if alone else np.ones(column.size, dtype=bool)
-            without = [k for k, why in column.reasons.items() if why.startswith(NO_MEMORY)]
+            without = [k for k, why in column.reasons.items() if why.startswith(NO_MEMORY_REASON)]
             counted[without] = False
             of_pairs = data[column.x[counted]] << 32 | data[column.y[counted]]
             pairs[column.measure, column.version].append(of_pairs)
@@ -262,14 +285,15 @@ class Store:
         number = "SELECT user_version FROM pragma_user_version"
         schema, version = self._db.execute(f"SELECT ({statements}), ({number})").fetchone()
         tables = {" ".join((sql or "").split()) for sql in json.loads(schema)}
-        if tables and version != FORMAT:
+        if tables and version != SCORE_FILE_FORMAT:
             raise ValueError(
-                f"{self.path} has format {version}, and {FORMAT} is read here; compare again, "
+                f"{self.path} has format {version}, and {SCORE_FILE_FORMAT} is read here; compare "
+                "again, "
                 "saving to a new file"
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")
-        if foreign := sorted(tables - {SCORES, HEADER}):
+        if foreign := sorted(tables - {SCORES_TABLE_SQL, HEADER_TABLE_SQL}):
             raise ValueError(
                 f"{self.path} holds what resemblance does not write there: {foreign[0][:80]}"
             )
@@ -282,7 +306,7 @@ class Store:
         if not self.is_shared:  # a log needs memory that processes share
             self._db.execute("PRAGMA journal_mode=DELETE")
             return
-        deadline = time.monotonic() + TIMEOUT
+        deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
         while True:
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")
@@ -304,41 +328,44 @@ class Store:
         """Create the tables and set the format in one transaction, so that neither comes alone."""
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
-            self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            for statement in (SCORES, HEADER):
+            self._db.execute(f"PRAGMA user_version = {SCORE_FILE_FORMAT}")
+            for statement in (SCORES_TABLE_SQL, HEADER_TABLE_SQL):
                 self._db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def name_damaged_score_file(path: Path) -> Iterator[None]:
     """Turn any error that a damaged comparison file causes into a ``ValueError`` that names it."""
     try:
         yield
     except sqlite3.Error as error:
-        remedy = next((text for words, text in CAUSES.items() if words in str(error)), "")
+        remedy = next((text for words, text in SQLITE_REMEDIES.items() if words in str(error)), "")
         raise ValueError(f"{path} cannot be used as a comparison file: {error}{remedy}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if str(error).startswith(str(path)):
             raise
         problem = error if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
-        raise ValueError(f"{path} is damaged: {problem}; {AGAIN}") from error
+        raise ValueError(f"{path} is damaged: {problem}; {RECOMPUTE_REMEDY}") from error
 
 
-def _connected(path: Path, mode: str = "") -> sqlite3.Connection:
+def _connect(path: Path, mode: str = "") -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path.resolve().as_uri() + mode, uri=True, timeout=TIMEOUT, check_same_thread=False
+        path.resolve().as_uri() + mode,
+        uri=True,
+        timeout=LOCK_TIMEOUT_SECONDS,
+        check_same_thread=False,
     )
     connection.execute("PRAGMA trusted_schema = OFF")
-    if WITHOUT_LOCKS in mode:  # so SQLite can read what a log holds that was left by a kill
+    if LOCKLESS_VFS in mode:  # so SQLite can read what a log holds that was left by a kill
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     return connection
 
 
-def open_to_read(path: Path) -> sqlite3.Connection:
+def open_score_file_read_only(path: Path) -> sqlite3.Connection:
     """Open a file that another process may be writing, or that is in a read-only folder."""
     if not has_locks(path.parent):
-        return _connected(path, f"{WITHOUT_LOCKS}&mode=ro")
-    connection = _connected(path, "?mode=ro")
+        return _connect(path, f"{LOCKLESS_VFS}&mode=ro")
+    connection = _connect(path, "?mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return connection
@@ -349,13 +376,13 @@ def open_to_read(path: Path) -> sqlite3.Connection:
             raise ValueError(
                 f"{path} was not closed: copy it with {log.name} to a folder that can be written"
             ) from error
-    return _connected(path, "?mode=ro&immutable=1")
+    return _connect(path, "?mode=ro&immutable=1")
 
 
 # --------------------------------------------------------------------------------------------- rows
 
 
-def checksum_of(*row: Any) -> int:
+def row_checksum(*row: Any) -> int:
     """Return a number that tells a row from one of which a byte has changed."""
     total = 0
     for entry in row:
@@ -363,14 +390,14 @@ def checksum_of(*row: Any) -> int:
     return total
 
 
-def _unchanged(checksum: Any, *row: Any) -> tuple[Any, ...]:
+def _verified_row(checksum: Any, *row: Any) -> tuple[Any, ...]:
     """Return a row as it was written; ``ValueError`` for another."""
-    if checksum != checksum_of(*row):
+    if checksum != row_checksum(*row):
         raise ValueError("a row has changed since it was written")
     return row
 
 
-def _row_of(column: Column) -> tuple[Any, ...]:
+def _row_from_batch(column: ScoreBatch) -> tuple[Any, ...]:
     """Return the row of a column: numbers as arrays, with everything rare as JSON."""
     pairs, places = np.stack([column.x, column.y]), dict[str, int]()
     index = np.full(len(column.data), -1, dtype="<i4")
@@ -397,18 +424,18 @@ def _row_of(column: Column) -> tuple[Any, ...]:
     )
 
 
-def _column_of(*row: Any) -> Column:
+def _batch_from_row(*row: Any) -> ScoreBatch:
     """Return the column of a row; ``ValueError`` for what cannot be one."""
     measure, version, kind, size, data, notes, pairs, numbers = row
     kinds: tuple[type, ...] = (str, int, str, int, str, str, bytes, bytes)
-    if not all(map(isinstance, row, kinds)) or not 0 < size <= LONGEST:
+    if not all(map(isinstance, row, kinds)) or not 0 < size <= MAX_ROW_SCORES:
         raise ValueError(f"this is not a row of scores: {measure!r}")
     entry = json.loads(notes)
     names, fingerprints = [*map(str, entry["names"])], tuple(map(str, json.loads(data)))
-    x, y = _positions(pairs, size, len(fingerprints))
-    shape = (1 + len(names), size) if kind == VALUE else (1, size, len(numbers) // (8 * size))
+    x, y = _unpack_positions(pairs, size, len(fingerprints))
+    shape = (1 + len(names), size) if kind == VALUE_KIND else (1, size, len(numbers) // (8 * size))
     values, *more = np.frombuffer(numbers, dtype="<f8").reshape(shape)
-    return Column(
+    return ScoreBatch(
         measure,
         version,
         fingerprints,
@@ -416,14 +443,14 @@ def _column_of(*row: Any) -> Column:
         y,
         values,
         float(entry["seconds"]),
-        _texts(entry["reasons"], size),
+        _texts_by_position(entry["reasons"], size),
         dict(zip(names, more, strict=True)),
-        _texts(entry["caveats"], size),
+        _texts_by_position(entry["caveats"], size),
         kind,
     )
 
 
-def _positions(pairs: bytes, size: int, count: int) -> np.ndarray:
+def _unpack_positions(pairs: bytes, size: int, count: int) -> np.ndarray:
     """Return the positions of both sides, shape (2, size)."""
     try:
         unpacked = zlib.decompressobj().decompress(pairs, 8 * size + 1)
@@ -435,14 +462,14 @@ def _positions(pairs: bytes, size: int, count: int) -> np.ndarray:
     return positions
 
 
-def _texts(entry: Any, size: int) -> dict[int, str]:
+def _texts_by_position(entry: Any, size: int) -> dict[int, str]:
     texts = {int(i): text for i, text in entry.items()}
     if not all(isinstance(text, str) and 0 <= i < size for i, text in texts.items()):
         raise ValueError("a row has reasons or caveats that are not those of its entries")
     return texts
 
 
-def _check_numbers(column: Column) -> None:
+def _check_batch_values(column: ScoreBatch) -> None:
     """Raise ``ValueError`` unless each entry has a finite value or a reason, not both."""
     without = np.zeros(column.size, dtype=bool)
     without[list(column.reasons)] = True
@@ -451,5 +478,5 @@ def _check_numbers(column: Column) -> None:
     )
     if not is_finite or not np.array_equal(np.isfinite(column.values), ~without):
         raise ValueError(f"a row of {column.measure} has values that are not finite")
-    if column.numbers.keys() & {*COLUMNS, CAVEAT}:
+    if column.numbers.keys() & {*RECORD_COLUMNS, CAVEAT_KEY}:
         raise ValueError(f"a row of {column.measure} has a diagnostic with the name of a column")

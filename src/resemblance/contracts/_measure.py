@@ -13,33 +13,50 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.arrays import Array, carries_gradient, full_precision, is_torch, library, like, scalar
-from ..base.extras import EXTRA, check
+from ..base.arrays import (
+    Array,
+    array_library,
+    as_array_like,
+    full_precision,
+    is_torch,
+    records_gradient,
+    scalar,
+)
+from ..base.extras import EXTRA_OF_PACKAGE, require_package
 from ..base.text import did_you_mean
-from ..data.cautions import cautions_of_call
-from ..data.inputs import TRANSPOSED, check_labels, hint_of_counts, transposition
-from ..data.joining import columns_like
+from ..data.cautions import single_pair_caveats
+from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint, transposition_hint
+from ..data.joining import align_columns_to
 from ..data.representation import (
     Representation,
     Undefined,
+    check_all_finite,
     check_same_samples,
-    comparing,
-    finite,
-    title,
+    pair_cache,
+    representation_title,
     without_gradient,
 )
 from ..intermediates.digits import check_digits
-from .claims import SHAPE, AllPairs, Declared, Product, argument, in_range, invariance, needs_claims
-from .streamed import check_streamed, need_features
+from .claims import (
+    SHAPE_INVARIANCES,
+    AllPairs,
+    DeclaredFunction,
+    Product,
+    as_argument,
+    clip_to_range,
+    describe_invariance,
+    require_arguments,
+)
+from .streamed import check_stream_precision, require_features
 
-Family = Literal[
+MeasureFamily = Literal[
     "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
 ]
-FAMILIES: tuple[str, ...] = typing.get_args(Family)
-Rows = Literal["samples", "positions"]
-BY_POSITIONS: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
-BY_VARIANCE = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
-MUCH_WIDER = 4  # features per sample; from here on both arrays may be transposed
+MEASURE_FAMILIES: tuple[str, ...] = typing.get_args(MeasureFamily)
+RowKind = Literal["samples", "positions"]
+POSITION_FAMILIES: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
+VARIANCE_FAMILIES = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
+TRANSPOSED_WIDTH_RATIO = 4  # features per sample; from here on both arrays may be transposed
 
 
 class UninformativeWarning(UserWarning):
@@ -53,7 +70,7 @@ def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> d
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Measure(Declared):
+class Measure(DeclaredFunction):
     """A function of two representations together with what is claimed of it.
 
     Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same
@@ -63,7 +80,7 @@ class Measure(Declared):
     :class:`~resemblance.UninformativeWarning` where the value says little.
     """
 
-    family: Family
+    family: MeasureFamily
     larger_is_more_similar: bool
     symmetric: bool
     metric: bool = False
@@ -71,7 +88,7 @@ class Measure(Declared):
     identity: bool = True
     differentiable: bool = True
     deterministic: bool = True
-    rows_of_maps: Rows = "samples"
+    rows_of_maps: RowKind = "samples"
     extra: str | None = None
     # Functions of (x, y), and of the parameters in what was declared: see `measure`.
     diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
@@ -86,7 +103,7 @@ class Measure(Declared):
     needs_equal_columns: bool = False
 
     def __post_init__(self) -> None:
-        signature = _public_signature(self.function)
+        signature = _user_signature(self.function)
         self._settle(list(signature.parameters.values())[2:], __signature__=signature)
 
     def __call__(self, X: Any, Y: Any, *positional: Any, **parameters: Any) -> Any:
@@ -97,9 +114,9 @@ class Measure(Declared):
                 f"{self.name} takes two representations; parameters are given by name: {call}"
             )
         measure = self.where(**parameters) if parameters else self
-        x = argument(X, "X")
-        check_labels(self.name, title(x), x.order, **parameters)
-        y = x if Y is X else measure.in_order_of(x, argument(Y, "Y"))
+        x = as_argument(X, "X")
+        check_label_order(self.name, representation_title(x), x.order, **parameters)
+        y = x if Y is X else measure.in_order_of(x, as_argument(Y, "Y"))
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             value, caveat = measure.evaluate(x, y), measure.caveat(x, y)
             cautions = measure._cautions(x, y)
@@ -112,22 +129,22 @@ class Measure(Declared):
         without a warning."""
         self.check_pair(x, y)
         y = self.in_order_of(x, y)
-        require(self)
+        require_measure_extra(self)
         if not self.differentiable:
             x, y = without_gradient(x), without_gradient(y)
         if self.all_pairs and self.is_in_blocks(x, y):
             value = self.all_pairs([x], [y]).values[0, 0]
         else:
-            with comparing(x, y):
+            with pair_cache(x, y):
                 value = self.function(x, y, **dict(self.parameters))
-        value = in_range(value, self, x.precision)
+        value = clip_to_range(value, self, x.precision)
         if isinstance(x.source, np.ndarray):
             return scalar(value)
-        return _as_0d(value if self.differentiable else scalar(value), x.array)
+        return _as_0d_array(value if self.differentiable else scalar(value), x.array)
 
     def is_in_blocks(self, *representations: Representation) -> bool:
         """Say whether pairs of these are computed by ``all_pairs``, not by the plain function."""
-        if any(r.origin or carries_gradient(r.source) for r in representations):
+        if any(r.origin or records_gradient(r.source) for r in representations):
             return False
         return self.takes_blocks(representations[0].shape[0])
 
@@ -142,22 +159,24 @@ class Measure(Declared):
         if x is y:
             return ""
         n, d, e = x.n_samples, x.shape[1], y.shape[1]
-        if n == 2 and self.invariant_to >= SHAPE:
+        if n == 2 and self.invariant_to >= SHAPE_INVARIANCES:
             return "fixed by the number of samples: any two samples have the same shape"
         try:
             few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
         except Undefined:
             return ""
-        if few and d == e >= MUCH_WIDER * n:
-            few += TRANSPOSED
+        if few and d == e >= TRANSPOSED_WIDTH_RATIO * n:
+            few += TRANSPOSED_HINT
         return few or ""
 
     def _cautions(self, x: Representation, y: Representation) -> tuple[str, ...]:
         """Return what is doubtful about the data of a pair, besides its caveat."""
         if x is y:
             return ()
-        by_variance = self.family in BY_VARIANCE and "invertible_linear" not in self.invariant_to
-        return cautions_of_call(x, y, by_variance=by_variance)
+        by_variance = (
+            self.family in VARIANCE_FAMILIES and "invertible_linear" not in self.invariant_to
+        )
+        return single_pair_caveats(x, y, by_variance=by_variance)
 
     @property
     def uninformative_when(self) -> str:
@@ -175,21 +194,21 @@ class Measure(Declared):
             "label": self.label,
             "kind": f"{kind} in {low:.4g} to {high:.4g}",
             "symmetry": "symmetric" if self.symmetric else "not symmetric",
-            "invariance": invariance(self.invariant_to),
+            "invariance": describe_invariance(self.invariant_to),
         }
 
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
         for too few samples, for values that are not finite, and for columns of other names where
         the measure compares column with column."""
-        kinds = [library(r.source) for r in (x, y)]
+        kinds = [array_library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(
                 f"{self}: X is a {kinds[0]} array and Y a {kinds[1]} array; convert one of them"
             )
         n, m = x.n_samples, y.n_samples
         if n != m:
-            hint = hint_of_counts(n, m) or transposition(x.shape, y.shape)
+            hint = sample_count_hint(n, m) or transposition_hint(x.shape, y.shape)
             raise ValueError(
                 f"{self}: X {x.shape} and Y {y.shape} must have the same number of samples "
                 f"(rows){hint}"
@@ -208,11 +227,11 @@ class Measure(Declared):
                 f"and {self} compares column by column; compare layers of one width, or take a "
                 "measure that no rotation changes, such as procrustes or cka"
             )
-        finite(x), finite(y)
+        check_all_finite(x), check_all_finite(y)
         if x.origin or y.origin:
-            check_streamed(self, x, y)
+            check_stream_precision(self, x, y)
         elif self.reads == "features":
-            need_features(str(self), x, y)
+            require_features(str(self), x, y)
         self.in_order_of(x, y)
         for r in (x, y):
             check_digits(r)
@@ -223,20 +242,20 @@ class Measure(Declared):
         if x.features is y.features:
             return y
         if "permutation" in self.invariant_to:
-            columns_like(str(self), x, y, is_one_model=False)  # raises for names partly equal
+            align_columns_to(str(self), x, y, is_one_model=False)  # raises for names partly equal
             return y
         is_one_model = self.needs_equal_columns or self.family == "outputs"
         try:
-            return columns_like(str(self), x, y, is_one_model=is_one_model)
+            return align_columns_to(str(self), x, y, is_one_model=is_one_model)
         except ValueError as error:
             raise Undefined(str(error)) from None
 
 
-@needs_claims
+@require_arguments
 def measure(
     *,
     label: str,
-    family: Family,
+    family: MeasureFamily,
     larger_is_more_similar: bool,
     range: tuple[float, float],
     reference: str,
@@ -263,7 +282,7 @@ def measure(
         itself gives the end of the range that means most similar, for all X), ``differentiable``,
         ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
         in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
-        size, with their channels; by default, positions for the families in ``BY_POSITIONS``),
+        size, with their channels; by default, positions for the families in ``POSITION_FAMILIES``),
         ``min_samples`` and ``min_features`` (fewer samples or features have no value, whatever the
         data), ``limits`` (smallest and largest value of parameters), ``version`` (raise
         it when the algorithm changes: results of older versions are computed again), ``extra`` (the
@@ -285,11 +304,11 @@ def measure(
         ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of
         samples). What is longer than a line stands under the formula: ``@cka.claim("left_out")``.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"unknown family {family!r}{did_you_mean(str(family), FAMILIES)}")
+    if family not in MEASURE_FAMILIES:
+        raise ValueError(f"unknown family {family!r}{did_you_mean(str(family), MEASURE_FAMILIES)}")
     if not range[0] < range[1]:
         raise ValueError(f"range must be (smallest, largest); got {range}")
-    rows: Rows = "positions" if family in BY_POSITIONS else "samples"
+    rows: RowKind = "positions" if family in POSITION_FAMILIES else "samples"
     named = {
         "label": label, "family": family, "larger_is_more_similar": larger_is_more_similar,
         "range": range, "reference": reference, "symmetric": symmetric,
@@ -298,7 +317,7 @@ def measure(
     return partial(Measure._declare, claims=named | claims)
 
 
-def together(
+def batchable_measures(
     measures: Sequence[Measure], representations: Sequence[Representation]
 ) -> tuple[Measure, ...]:
     """Return the measures that compute many pairs of these representations together.
@@ -309,20 +328,20 @@ def together(
     blocked = tuple(m for m in measures if m.is_in_blocks(*representations))
     is_fast = all(m in blocked or (m.all_pairs and m.all_pairs.above is None) for m in measures)
     are_at_hand = all(
-        isinstance(r.source, np.ndarray) or (is_torch(r.source) and not carries_gradient(r.source))
+        isinstance(r.source, np.ndarray) or (is_torch(r.source) and not records_gradient(r.source))
         for r in representations
     )
     return tuple(measures) if is_fast and are_at_hand else blocked
 
 
-def require(measure: Measure) -> None:
+def require_measure_extra(measure: Measure) -> None:
     """Raise ``ImportError`` naming the extra when the optional dependency of a measure is not
     installed."""
-    for package in (name for name, extra in EXTRA.items() if extra == measure.extra):
-        check(package)
+    for package in (name for name, extra in EXTRA_OF_PACKAGE.items() if extra == measure.extra):
+        require_package(package)
 
 
-def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
+def _user_signature(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature a measure is called with: X and Y, then the parameters."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[2:]
@@ -330,6 +349,6 @@ def _public_signature(function: Callable[..., Any]) -> inspect.Signature:
     return signature.replace(parameters=[*arrays, *parameters])
 
 
-def _as_0d(value: Any, array: Array) -> Array:
+def _as_0d_array(value: Any, array: Array) -> Array:
     is_array = hasattr(value, "dtype") and not isinstance(value, np.generic)
-    return value if is_array else like(float(value), array)
+    return value if is_array else as_array_like(float(value), array)

@@ -14,23 +14,29 @@ import numpy as np
 
 from ..base.arrays import full_precision
 from ..base.text import did_you_mean
-from ..data.inputs import check_order, order_of
-from ..data.joining import columns_like
-from ..data.representation import Representation, Undefined, check_same_samples, finite
+from ..data.inputs import check_sample_order, sample_order
+from ..data.joining import align_columns_to
+from ..data.representation import Representation, Undefined, check_all_finite, check_same_samples
 from ..intermediates.digits import check_digits
-from ..significance.labels import numbers_of
-from .claims import Declared, argument, in_range, invariance, needs_claims
-from .streamed import need_features
+from ..significance.labels import label_codes
+from .claims import (
+    DeclaredFunction,
+    as_argument,
+    clip_to_range,
+    describe_invariance,
+    require_arguments,
+)
+from .streamed import require_features
 
 StatisticFamily = Literal[
     "splits", "replicates", "supervised", "perturbation", "trials", "spectrum", "transfer"
 ]
 STATISTIC_FAMILIES: tuple[str, ...] = get_args(StatisticFamily)
-Parts = Literal["early and late", "odd and even"]
+TrialHalves = Literal["early and late", "odd and even"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Statistic(Declared):
+class Statistic(DeclaredFunction):
     """A function of one representation, and of the labels or second array it needs, with what is
     claimed of it.
 
@@ -44,15 +50,15 @@ class Statistic(Declared):
     larger_is_more_stable: bool | None
     min_features: int = 1
     caution: str = ""
-    parts: Parts | None = None
+    parts: TrialHalves | None = None
     needs: tuple[str, ...] = field(init=False)  # what it is called with after the representation
 
     def __post_init__(self) -> None:
         parameters = list(inspect.signature(self.function).parameters.values())[1:]
         needs = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
         for name in needs:
-            if name not in ARGUMENTS:
-                hint = did_you_mean(name, ARGUMENTS)
+            if name not in ARGUMENT_READERS:
+                hint = did_you_mean(name, ARGUMENT_READERS)
                 raise ValueError(f"{self.name}: no argument can be called {name!r}{hint}")
         self._settle([p for p in parameters if p.kind is p.KEYWORD_ONLY], needs=needs)
         if self.parts == "early and late" and "early" not in self.defaults:
@@ -64,7 +70,7 @@ class Statistic(Declared):
     def __call__(self, X: Any, *data: Any, **parameters: Any) -> float:
         """Return the value of the statistic for a representation."""
         statistic, inputs = self.with_data(parameters)
-        x = argument(X, "X")
+        x = as_argument(X, "X")
         with nullcontext() if isinstance(x.source, np.ndarray) else full_precision():
             return statistic.evaluate(x, *self.prepare(x, *data, **inputs))
 
@@ -88,13 +94,13 @@ class Statistic(Declared):
             raise ValueError(
                 f"{self.name} is called as {self.name}({wanted}); parameters are given by name"
             )
-        return tuple(ARGUMENTS[name](self.name, x, inputs[name]) for name in self.needs)
+        return tuple(ARGUMENT_READERS[name](self.name, x, inputs[name]) for name in self.needs)
 
     def evaluate(self, x: Representation, *prepared: Any) -> float:
         """Check the representation and compute, from what :meth:`prepare` returned."""
         self.check(x)
         value = float(self.function(x, *prepared, **dict(self.parameters)))
-        return float(in_range(value, self, "float64"))
+        return float(clip_to_range(value, self, "float64"))
 
     def check(self, x: Representation) -> None:
         """Raise ``ValueError`` for a representation that is too small, or is not finite."""
@@ -103,8 +109,8 @@ class Statistic(Declared):
             raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
         if d < self.min_features:
             raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
-        need_features(str(self), x)
-        finite(x)
+        require_features(str(self), x)
+        check_all_finite(x)
         check_digits(x)
 
     def _claims(self) -> dict[str, str]:
@@ -114,12 +120,12 @@ class Statistic(Declared):
             "label": self.label,
             "range": f"in {low:.4g} to {high:.4g}",
             "direction": words[self.larger_is_more_stable],
-            "invariance": invariance(self.invariant_to),
+            "invariance": describe_invariance(self.invariant_to),
             "needs": f"needs {', '.join(self.needs)}" if self.needs else "",
         }
 
 
-@needs_claims
+@require_arguments
 def statistic(
     *,
     label: str,
@@ -166,42 +172,42 @@ def statistic(
 # ------------------------------------------------------ what it may need besides a representation
 
 
-def classes(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
+def class_indices(called: str, x: Representation, values: Any, role: str = "labels") -> np.ndarray:
     """Return labels as integers from 0, in the order of the sorted labels, by position.
 
     Raises ``ValueError`` unless there is one per sample, none is missing, and all are numbers or
     all of one type; and when the index of labels and the ids of the samples say that they do not
     belong together.
     """
-    numbers = numbers_of(called, values, x.shape[0], role)
-    check_order(called, "X", x.order, f"the index of {role}", order_of(values, role))
+    numbers = label_codes(called, values, x.shape[0], role)
+    check_sample_order(called, "X", x.order, f"the index of {role}", sample_order(values, role))
     return numbers
 
 
-def _replicate(called: str, x: Representation, data: Any) -> Representation:
+def _replicate_representation(called: str, x: Representation, data: Any) -> Representation:
     """Return a second representation of the same samples in the same order."""
-    y = argument(data, "replicate")
+    y = as_argument(data, "replicate")
     if x.shape[0] != y.shape[0]:
         raise ValueError(
             f"{called}: X {x.shape} and its replicate {y.shape} must have the same samples (rows)"
         )
     check_same_samples(called, x, y)
-    finite(y)
-    return columns_like(called, x, y, is_one_model=True)
+    check_all_finite(y)
+    return align_columns_to(called, x, y, is_one_model=True)
 
 
-def _control(called: str, x: Representation, data: Any) -> Representation:
+def _control_representation(called: str, x: Representation, data: Any) -> Representation:
     """Return the representation of other samples by the same features."""
-    y = argument(data, "control")
+    y = as_argument(data, "control")
     if x.shape[1] != y.shape[1]:
         raise ValueError(
             f"{called}: X {x.shape} and control {y.shape} must have the same features (columns)"
         )
-    finite(y)
-    return columns_like(called, x, y, is_one_model=True)
+    check_all_finite(y)
+    return align_columns_to(called, x, y, is_one_model=True)
 
 
-def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
+def _encoder_weights(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarray], Any]:
     if not callable(encoder):
         raise ValueError(
             f"{called}: encoder must be a function from inputs to a representation; got {encoder!r}"
@@ -209,10 +215,10 @@ def _encoder(called: str, x: Representation, encoder: Any) -> Callable[[np.ndarr
     return encoder
 
 
-ARGUMENTS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
-    "labels": classes,
-    "conditions": partial(classes, role="conditions"),
-    "replicate": _replicate,
-    "control": _control,
-    "encoder": _encoder,
+ARGUMENT_READERS: Mapping[str, Callable[[str, Representation, Any], Any]] = {
+    "labels": class_indices,
+    "conditions": partial(class_indices, role="conditions"),
+    "replicate": _replicate_representation,
+    "control": _control_representation,
+    "encoder": _encoder_weights,
 }

@@ -8,57 +8,72 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import Array, to_numpy
-from ..data.representation import Representation, StreamOrigin, Undefined, pair_view, title
+from ..data.representation import (
+    Representation,
+    StreamSummary,
+    Undefined,
+    pair_view,
+    representation_title,
+)
 from ..intermediates.digits import resolution
 from ..intermediates.points import column_norms
 from ..intermediates.resi_code import resi_svcca_components
-from ..intermediates.spectra import components_for, decomposition, with_tied
+from ..intermediates.spectra import (
+    component_count_with_ties,
+    components_for_variance,
+    decomposition,
+)
 
-JOINT = "sample_rotation"  # the claim of a measure that sums of products decide
-LIMIT = 1e-4  # relative error of whitening from which there is no value
-EPSILON = float(np.finfo(np.float64).eps)
-STREAMS = {  # by what they need: whether measures stream, in words
+SAMPLE_ROTATION_CLAIM = "sample_rotation"  # the claim of a measure that sums of products decide
+MAX_WHITENING_ERROR = 1e-4  # relative error of whitening from which there is no value
+FLOAT64_EPSILON = float(np.finfo(np.float64).eps)
+STREAMING_ANSWERS = {  # by what they need: whether measures stream, in words
     None: "no: it needs the samples",
     "": "yes",
     "squares": "yes",
     "directions": "yes, with directions=True",
 }
-NEEDS = "or compare the samples themselves, at once, by rs.compare"
+COMPARE_SAMPLES_REMEDY = "or compare the samples themselves, at once, by rs.compare"
 
 
-def standing_for(points: Array, name: str, origin: StreamOrigin) -> Representation:
+def as_surrogate(points: Array, name: str, origin: StreamSummary) -> Representation:
     """Return points that stand for the samples of a stream, as a representation of these."""
     x = Representation(points, name)
     x.origin, x._carry = origin, origin.views
     return x
 
 
-def needs_of(measure: Any) -> str | None:
+def stream_requirements(measure: Any) -> str | None:
     """Return what a stream accumulates for a measure besides products, which may be nothing (an
     empty text); None if the measure needs the samples."""
-    return "" if JOINT in measure.invariant_to else measure.streams_with
+    return "" if SAMPLE_ROTATION_CLAIM in measure.invariant_to else measure.streams_with
 
 
-USE = "use rsa"
+USE_RSA = "use rsa"
 
 
-def need_samples_at_hand(called: str, *representations: Representation) -> None:
+def require_samples(called: str, *representations: Representation) -> None:
     """Raise :class:`~resemblance.Undefined` for points that stand for the samples of a stream."""
     for x in representations:
         if x.origin:
-            raise Undefined(f"{called} needs the samples, and {title(x)} is of a stream")
+            raise Undefined(
+                f"{called} needs the samples, and {representation_title(x)} is of a stream"
+            )
 
 
-def need_features(called: str, *representations: Representation) -> None:
+def require_features(called: str, *representations: Representation) -> None:
     """Raise :class:`~resemblance.Undefined` for points that stand for something else: the samples
     of a stream, or dissimilarities."""
-    need_samples_at_hand(called, *representations)
+    require_samples(called, *representations)
     for x in representations:
         if x.signed:
-            raise Undefined(f"{called} needs features, and {title(x)} holds dissimilarities: {USE}")
+            raise Undefined(
+                f"{called} needs features, and {representation_title(x)} holds dissimilarities: "
+                f"{USE_RSA}"
+            )
 
 
-def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
+def check_stream_precision(measure: Any, x: Representation, y: Representation) -> None:
     """Raise where a measure has no value of a stream, or too few digits.
 
     ``Undefined`` for a measure that needs the samples or what was not accumulated, and for one that
@@ -66,14 +81,15 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
     """
     if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
         raise ValueError(
-            f"{measure}: {title(x)} and {title(y)} are not of one stream, so their products are "
+            f"{measure}: {representation_title(x)} and {representation_title(y)} are not of one "
+            "stream, so their products are "
             "unknown; update one stream with both layers in each batch"
         )
-    needs = needs_of(measure)
+    needs = stream_requirements(measure)
     if needs is None:
         raise Undefined(
             f"{measure} needs the samples, which a stream does not keep; take one of "
-            f"rs.list_measures(invariant_to={JOINT!r}), {NEEDS}"
+            f"rs.list_measures(invariant_to={SAMPLE_ROTATION_CLAIM!r}), {COMPARE_SAMPLES_REMEDY}"
         )
     if needs and needs not in x.origin.accumulated:
         raise Undefined(
@@ -86,7 +102,7 @@ def check_streamed(measure: Any, x: Representation, y: Representation) -> None:
 
 
 @pair_view(swap=lambda numbers: numbers)
-def conditioning(
+def whitening_error(
     x: Representation, y: Representation, /, *, ridge: float = 0.0
 ) -> dict[str, float]:
     """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
@@ -94,68 +110,75 @@ def conditioning(
 
     Raises ``Undefined`` above 1e-4.
     """
-    return _recorded(x, y, lambda r: _loss(r, decomposition(r).singular, ridge))
+    return _record_precision_loss(
+        x, y, lambda r: _whitening_loss(r, decomposition(r).singular, ridge)
+    )
 
 
 @pair_view(swap=lambda numbers: numbers)
-def conditioning_of_columns(x: Representation, y: Representation, /) -> dict[str, float]:
-    """:func:`conditioning` of columns that are not centred."""
-    return _recorded(x, y, lambda r: _loss(r, decomposition(r, centered=False).singular))
+def column_whitening_error(x: Representation, y: Representation, /) -> dict[str, float]:
+    """:func:`whitening_error` of columns that are not centred."""
+    return _record_precision_loss(
+        x, y, lambda r: _whitening_loss(r, decomposition(r, centered=False).singular)
+    )
 
 
-def conditioning_of_shrinkage(
+def shrinkage_whitening_error(
     x: Representation, y: Representation, *, shrinkage: float
 ) -> dict[str, float]:
-    """:func:`conditioning` of Gram matrices of mean eigenvalue 1 - shrinkage, plus shrinkage."""
-    ridge = shrinkage / max(1 - shrinkage, EPSILON) / x.n_samples
-    return conditioning(x, y, ridge=ridge)
+    """:func:`whitening_error` of Gram matrices of mean eigenvalue 1 - shrinkage, plus shrinkage."""
+    ridge = shrinkage / max(1 - shrinkage, FLOAT64_EPSILON) / x.n_samples
+    return whitening_error(x, y, ridge=ridge)
 
 
 @pair_view(swap=lambda numbers: numbers)
-def conditioning_of_variance(
+def variance_whitening_error(
     x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
-    """:func:`conditioning` of the components with this fraction of the variance."""
-    count = components_for if truncation == "variance" else resi_svcca_components
-    return _recorded(x, y, lambda r: _leading(r, count(r, explained_variance=explained_variance)))
+    """:func:`whitening_error` of the components with this fraction of the variance."""
+    count = components_for_variance if truncation == "variance" else resi_svcca_components
+    return _record_precision_loss(
+        x, y, lambda r: _leading_component_error(r, count(r, explained_variance=explained_variance))
+    )
 
 
 @pair_view(swap=lambda numbers: numbers)
-def conditioning_of_components(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
-    """:func:`conditioning` of k components."""
-    return _recorded(x, y, lambda r: _leading(r, k))
+def component_whitening_error(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
+    """:func:`whitening_error` of k components."""
+    return _record_precision_loss(x, y, lambda r: _leading_component_error(r, k))
 
 
-def _recorded(x: Representation, y: Representation, loss: Any) -> dict[str, float]:
+def _record_precision_loss(x: Representation, y: Representation, loss: Any) -> dict[str, float]:
     if x.origin is None or y.origin is None:
         return {}
-    error, worst = max((loss(r), title(r)) for r in (x, y))
-    if error > LIMIT:
+    error, worst = max((loss(r), representation_title(r)) for r in (x, y))
+    if error > MAX_WHITENING_ERROR:
         raise Undefined(
             f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
-            f"the smallest of its directions, or which are larger; {_remedy(x.origin.power)}"
+            "the smallest of its directions, or which are larger; "
+            f"{_precision_remedy(x.origin.power)}"
         )
     return {"conditioning": error}
 
 
-def _remedy(power: int) -> str:
+def _precision_remedy(power: int) -> str:
     if power == 2:
         return "make the stream with method='qr', or take fewer features"
     return "take fewer features"
 
 
-def _leading(x: Representation, count: int) -> float:
+def _leading_component_error(x: Representation, count: int) -> float:
     """Rounding, magnified by how near the last of the leading components, with those that are tied
     with it, is to the first that is left out: it turns these into each other."""
-    singular, power = to_numpy(decomposition(x).singular), _power(x)
-    count = with_tied(x, count=count)
+    singular, power = to_numpy(decomposition(x).singular), _stream_accuracy_power(x)
+    count = component_count_with_ties(x, count=count)
     if count == len(singular):
-        return _loss(x, singular)
+        return _whitening_loss(x, singular)
     shares = (singular / singular[0]) ** power
-    return EPSILON / float(shares[count - 1] - shares[count])
+    return FLOAT64_EPSILON / float(shares[count - 1] - shares[count])
 
 
-def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
+def _whitening_loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
     """Rounding, magnified by the condition number of the directions that are kept.
 
     Sums of squares do not tell a direction that does not vary from one below the root of machine
@@ -164,13 +187,13 @@ def _loss(x: Representation, singular: Array, ridge: float = 0.0) -> float:
     values = to_numpy(singular)
     smallest = float(np.hypot(values[-1], ridge**0.5))
     if (
-        _power(x) == 2
+        _stream_accuracy_power(x) == 2
         and len(values) < np.count_nonzero(to_numpy(column_norms(x)))
-        and resolution(x) < EPSILON**0.5
+        and resolution(x) < FLOAT64_EPSILON**0.5
     ):
-        smallest = min(smallest, (EPSILON + ridge) ** 0.5)
-    return float(EPSILON * (values[0] / smallest) ** _power(x))
+        smallest = min(smallest, (FLOAT64_EPSILON + ridge) ** 0.5)
+    return float(FLOAT64_EPSILON * (values[0] / smallest) ** _stream_accuracy_power(x))
 
 
-def _power(x: Representation) -> int:
+def _stream_accuracy_power(x: Representation) -> int:
     return x.origin.power if x.origin else 1

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 2**20  # bytes of a file that are read at a time
+BYTES_PER_READ = 2**20  # bytes of a file that are read at a time
 
 
-def array_file(path: str | Path) -> Path:
+def npy_path(path: str | Path) -> Path:
     """Return the absolute path of a ``.npy`` file; ``ValueError`` for another name."""
     if Path(path).suffix != ".npy" or "\0" in str(path):
         remedy = "open it and pass the array"
@@ -27,13 +27,13 @@ def array_file(path: str | Path) -> Path:
     return Path(os.path.realpath(path))  # Path.resolve would raise RuntimeError for a loop of links
 
 
-def open_array(path: Path) -> np.ndarray:
+def open_npy(path: Path) -> np.ndarray:
     """Return the array in a ``.npy`` file as a memory map.
 
     Raises ``ValueError`` if the file holds no array, or more bytes than one, and for a pipe.
     """
-    check_file(path)
-    with explained(str(path)):
+    refuse_special_file(path)
+    with name_file_in_errors(str(path)):
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
         try:
@@ -49,14 +49,14 @@ def open_array(path: Path) -> np.ndarray:
     return array
 
 
-def check_file(path: Path) -> None:
+def refuse_special_file(path: Path) -> None:
     """Raise ``ValueError`` for a pipe or a device, which would be waited for."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} is a pipe or a device; write its content to a file, and name it")
 
 
 @contextmanager
-def explained(where: str) -> Iterator[None]:
+def name_file_in_errors(where: str) -> Iterator[None]:
     """Turn the errors of reading a file into a ``ValueError`` that begins with its name."""
     try:
         yield
@@ -74,14 +74,14 @@ def explained(where: str) -> Iterator[None]:
         raise ValueError(f"{where} cannot be read: {reason}") from error
 
 
-def layout_of(array: np.memmap) -> dict[str, Any]:
+def memmap_layout(array: np.memmap) -> dict[str, Any]:
     """Return what maps the array of a file again without its header, which threads of Python 3.11
     can fail to read."""
     layout = {"dtype": array.dtype, "shape": array.shape, "offset": array.offset, "mode": "r"}
     return layout | {"order": "C" if array.flags.c_contiguous else "F"}
 
 
-def byte_blocks(path: Path | None, array: Any, values: Any) -> Iterator[Any]:
+def iterate_bytes(path: Path | None, array: Any, values: Any) -> Iterator[Any]:
     """Yield the bytes of ``values``, contiguous; those of an ``array`` that is mapped from a file
     are read, since a map of it would stay in memory as a whole."""
     if path is None or not isinstance(array, np.memmap) or not array.flags.c_contiguous:
@@ -89,5 +89,5 @@ def byte_blocks(path: Path | None, array: Any, values: Any) -> Iterator[Any]:
         return
     with path.open("rb") as file:
         file.seek(array.offset)
-        while block := file.read(BLOCK):
+        while block := file.read(BYTES_PER_READ):
             yield block

@@ -9,17 +9,17 @@ import numpy as np
 from ..base.arrays import detach, to_numpy
 
 # Operators that arrays have, by the methods that Python looks up
-OPERATORS = {
+ARITHMETIC_OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "matmul": "@", "pow": "**",
     "floordiv": "//", "mod": "%",
 }  # fmt: skip
 
-COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+COMPARISON_OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 CALLS = {"abs": "abs(x.array)", "float": "float(x.array[i, j])", "contains": "y in x.array"}
 
 
-def numpy_of(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+def as_read_only_numpy(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
     """Return values as an array of NumPy that cannot be written to, unless it is a copy.
 
     ``copy``: as in ``numpy.asarray``: False raises ``ValueError`` where the values must be copied.
@@ -34,26 +34,26 @@ def numpy_of(array: Any, dtype: Any, copy: bool | None) -> np.ndarray:
     return view
 
 
-def has_no_attribute(called: str, name: str, is_of_arrays: bool) -> str:
+def missing_attribute_message(called: str, name: str, is_of_arrays: bool) -> str:
     """Return the message of an ``AttributeError`` for an attribute that a representation lacks."""
     remedy = f"; its values are an array: x.array.{name}" if is_of_arrays else ""
     return f"{called} has no attribute {name!r}{remedy}"
 
 
-def refuse_operators(kind: type) -> None:
+def forbid_operators(kind: type) -> None:
     """Let the operators of arrays end in a ``TypeError`` that names ``.array``."""
-    for name, symbol in OPERATORS.items():
-        setattr(kind, f"__{name}__", _refusing(symbol, is_first=True))
-        setattr(kind, f"__r{name}__", _refusing(symbol, is_first=False))
-    for name, symbol in COMPARISONS.items():
-        setattr(kind, f"__{name}__", _refusing(symbol, is_first=True))
+    for name, symbol in ARITHMETIC_OPERATORS.items():
+        setattr(kind, f"__{name}__", _refused_operator(symbol, is_first=True))
+        setattr(kind, f"__r{name}__", _refused_operator(symbol, is_first=False))
+    for name, symbol in COMPARISON_OPERATORS.items():
+        setattr(kind, f"__{name}__", _refused_operator(symbol, is_first=True))
     for name in ("neg", "pos"):
-        setattr(kind, f"__{name}__", _refuse_sign)
+        setattr(kind, f"__{name}__", _refuse_unary_operator)
     for name, call in CALLS.items():
         setattr(kind, f"__{name}__", _refusing_call(call))
 
 
-def _refusing(symbol: str, is_first: bool) -> Any:
+def _refused_operator(symbol: str, is_first: bool) -> Any:
     def refuse(self: Any, other: Any) -> Any:
         mine, others = ("x.array", "y"), ("y", "x.array")
         left, right = mine if is_first else others
@@ -64,7 +64,7 @@ def _refusing(symbol: str, is_first: bool) -> Any:
     return refuse
 
 
-def _refuse_sign(self: Any) -> Any:
+def _refuse_unary_operator(self: Any) -> Any:
     raise TypeError("a Representation is no array, so it has no sign; write -x.array")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-def key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
+def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Hashable]:
     """Return a function from arguments to cache keys, the same with and without the defaults."""
     parameters = dict(list(inspect.signature(function).parameters.items())[arrays:])
     defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
@@ -22,11 +22,11 @@ def key_function(function: Callable[..., Any], arrays: int) -> Callable[..., Has
     return key
 
 
-def without_gaps(value: Any) -> Any:
+def make_contiguous(value: Any) -> Any:
     """Return a view whose arrays lie in memory as they do after travelling: the sums of others may
     have other last digits."""
     if isinstance(value, tuple):
-        parts = tuple(map(without_gaps, value))
+        parts = tuple(map(make_contiguous, value))
         if all(a is b for a, b in zip(parts, value)):
             return value
         return type(value)(*parts) if hasattr(value, "_fields") else parts

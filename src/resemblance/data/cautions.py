@@ -12,36 +12,42 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import detach, row_blocks, to_numpy
-from .columns import numbers_of_columns
-from .inputs import stimuli_of
-from .representation import Representation, as_representation, fingerprint, title
+from .columns import column_numbers
+from .inputs import stimulus_of_each_row
+from .representation import Representation, as_representation, fingerprint, representation_title
 
 # Of the product of both shares, times n: from there on intervals of 95 % held the expected value in
 # 69 to 98 % of data with few large samples; 30 Gaussian samples of one feature rarely have as much.
-DOMINANT = 2
-HALF = 0.5  # of the variance: a feature or a sample that has as much is named
-SEVERAL, MOST = 10, 0.9  # of fewer features or samples, one that has most of it is named
-SHARE = 20  # one copy among so many samples, on all sides, is worth a word
-NAMED = 3  # representations with the same caution are named, at most
-FIRST = 16  # values of a row, by which most rows are told apart
-SAME = 1e-6  # of the largest number: more than the rounding of single precision
-HOLLOW = 1e-3  # of the largest entry
-LEVELS = 10  # different whole numbers, at most, that make rows a code of classes or ratings
-COPIED = 2**18  # numbers that are copied to see whether a feature may have half of the variance
-SAMPLED = 128  # rows that show whether a feature may have half of the variance
-DISSIMILARITIES = (
+DOMINANT_PRODUCT = 2
+HALF_OF_VARIANCE = 0.5  # of the variance: a feature or a sample that has as much is named
+MIN_ITEMS_FOR_HALF, MOST_OF_VARIANCE = (
+    10,
+    0.9,
+)  # of fewer features or samples, one that has most of it is named
+SAMPLES_PER_NAMED_COPY = 20  # one copy among so many samples, on all sides, is worth a word
+MAX_NAMED_REPRESENTATIONS = 3  # representations with the same caution are named, at most
+DIGEST_FEATURES = 16  # values of a row, by which most rows are told apart
+SAME_DATA_TOLERANCE = 1e-6  # of the largest number: more than the rounding of single precision
+ZERO_DIAGONAL_TOLERANCE = 1e-3  # of the largest entry
+# different whole numbers, at most, that make rows a code of classes or ratings
+MAX_CODE_LEVELS = 10
+MAX_NUMBERS_TO_COPY = (
+    2**18
+)  # numbers that are copied to see whether a feature may have half of the variance
+DOMINANCE_SAMPLE_ROWS = 128  # rows that show whether a feature may have half of the variance
+DISSIMILARITY_CAVEAT = (
     "{name} is {n} x {n}, symmetric, zeros on the diagonal: dissimilarities taken for features? "
     "Pass what they are of, or rs.from_dissimilarities(D) to rsa"
 )
-SIMILARITIES = (
+SIMILARITY_CAVEAT = (
     "{name} is {n} x {n} and symmetric, as inner products, correlations and other similarities of "
     "samples are, taken for features? Pass what they are of; of inner products G, with w, v = "
     "np.linalg.eigh(G), that is v * np.sqrt(np.maximum(w, 0))"
 )
-Pair = tuple[int, int]  # positions among representations
+RepresentationPair = tuple[int, int]  # positions among representations
 
 
-def cautions_of(
+def data_caveats(
     representations: Sequence[Representation], *, copies: bool = True
 ) -> tuple[str, ...]:
     """Return what is doubtful about representations of the same samples; nothing for most data.
@@ -50,42 +56,48 @@ def cautions_of(
     or similarities, and features and samples with half of the variance. ``copies``: whether copies
     of samples are named; a report that has counted them does so by itself.
     """
-    features, samples = _dominating(representations, [_shares(r) for r in representations])
+    features, samples = _dominance_caveats(
+        representations, [_variance_shares(r) for r in representations]
+    )
     return (
-        *moved_columns(representations),
-        *(_copies(representations, None) if copies else ()),
-        *_squares(representations),
+        *reordered_column_caveats(representations),
+        *(_copy_caveats(representations, None) if copies else ()),
+        *_square_matrix_caveats(representations),
         *features,
         *samples,
     )
 
 
-def cautions_of_chance(
+def chance_caveats(
     representations: Sequence[Representation],
     blocks: np.ndarray | None = None,
-    pairs: Sequence[Pair] = (),
+    pairs: Sequence[RepresentationPair] = (),
 ) -> tuple[str, ...]:
-    """Return what :func:`cautions_of` does, with what makes chance and intervals doubtful.
+    """Return what :func:`data_caveats` does, with what makes chance and intervals doubtful.
 
     ``blocks``: the block of each sample; blocks move, or are left out, as wholes. ``pairs``: those
     that have intervals.
     """
-    shares = [_shares(r) for r in representations]
+    shares = [_variance_shares(r) for r in representations]
     numbers = np.arange(len(shares[0].samples)) if blocks is None else blocks
-    dominated = [*_dominance(representations, [share.samples for share in shares], pairs)]
-    features, samples = _dominating(representations, shares)
+    dominated = [
+        *_dominant_sample_caveats(representations, [share.samples for share in shares], pairs)
+    ]
+    features, samples = _dominance_caveats(representations, shares)
     return (
-        *moved_columns(representations),
-        *_repeats(representations, numbers),
-        *_copies(representations, numbers),
-        *_squares(representations),
+        *reordered_column_caveats(representations),
+        *_repeated_stimuli_caveats(representations, numbers),
+        *_copy_caveats(representations, numbers),
+        *_square_matrix_caveats(representations),
         *(dominated or samples),
         *features,
     )
 
 
-def cautions_of_call(x: Representation, y: Representation, *, by_variance: bool) -> tuple[str, ...]:
-    """Return what :func:`cautions_of` does of one pair, at a few percent of the cost of a measure.
+def single_pair_caveats(
+    x: Representation, y: Representation, *, by_variance: bool
+) -> tuple[str, ...]:
+    """Return what :func:`data_caveats` does of one pair, at a few percent of the cost of a measure.
 
     ``by_variance``: features and samples count by their variance. Copies of samples, and features
     and samples with half of the variance, are looked for in NumPy arrays only: a tensor may be on
@@ -93,101 +105,113 @@ def cautions_of_call(x: Representation, y: Representation, *, by_variance: bool)
     """
     pair = (x, y)
     if any(r.origin or r.signed for r in pair):
-        return moved_columns(pair)
-    cautions = [*moved_columns(pair), *_squares(pair)]
+        return reordered_column_caveats(pair)
+    cautions = [*reordered_column_caveats(pair), *_square_matrix_caveats(pair)]
     if all(isinstance(r.source, np.ndarray) for r in pair):
-        cautions += _copies(pair, None)
-        dominated = [r for r in pair if by_variance and _may_be_dominated(r)]
-        for words in _dominating(dominated, [_shares(r) for r in dominated]):
+        cautions += _copy_caveats(pair, None)
+        dominated = [r for r in pair if by_variance and _may_have_dominant_share(r)]
+        for words in _dominance_caveats(dominated, [_variance_shares(r) for r in dominated]):
             cautions += words
     return tuple(cautions)
 
 
-def copies_of_samples(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return what :func:`cautions_of` does of copies of samples."""
-    return tuple(_copies(representations, None))
+def copied_sample_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
+    """Return what :func:`data_caveats` does of copies of samples."""
+    return tuple(_copy_caveats(representations, None))
 
 
-def squares_and_copies(representations: Sequence[Representation]) -> tuple[str, ...]:
-    """Return what :func:`cautions_of` does of copies and of matrices between the samples."""
-    return (*_copies(representations, None), *_squares(representations))
+def square_and_copy_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
+    """Return what :func:`data_caveats` does of copies and of matrices between the samples."""
+    return (*_copy_caveats(representations, None), *_square_matrix_caveats(representations))
 
 
-def half_of_variance(names: Sequence[str], shares: Sequence[np.ndarray]) -> tuple[str, ...]:
-    """Return what :func:`cautions_of` does of features, by their shares of the variance."""
-    return tuple(_halves(names, shares, "feature", [map(str, range(len(of))) for of in shares]))
+def variance_caveats(names: Sequence[str], shares: Sequence[np.ndarray]) -> tuple[str, ...]:
+    """Return what :func:`data_caveats` does of features, by their shares of the variance."""
+    return tuple(
+        _half_variance_caveats(
+            names, shares, "feature", [map(str, range(len(of))) for of in shares]
+        )
+    )
 
 
-def moved_columns(representations: Sequence[Representation]) -> tuple[str, ...]:
+def reordered_column_caveats(representations: Sequence[Representation]) -> tuple[str, ...]:
     """Return whose columns were put in which order."""
-    return moved_columns_of((r.name, r.column_order) for r in representations if r.column_order)
+    return describe_column_orders(
+        (r.name, r.column_order) for r in representations if r.column_order
+    )
 
 
-def moved_columns_of(moved: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+def describe_column_orders(moved: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return whose columns were put in which order, from pairs of a name and an order."""
     orders: dict[str, list[str]] = {}
     for name, order in moved:
         orders.setdefault(order, []).append(repr(name))
     return tuple(
-        f"the columns of {_listed(names)} were put in the order of {order}"
+        f"the columns of {_list_representations(names)} were put in the order of {order}"
         for order, names in orders.items()
     )
 
 
-def shared_data(
+def shared_data_caveats(
     subjects: Sequence[Representation], models: Sequence[Representation]
 ) -> tuple[str, ...]:
     """Return which subjects have equal data, but for a factor, and which models are subjects."""
     groups: list[list[Representation]] = []
     for r in subjects:
-        same = next((group for group in groups if _are_same(r, group[0])), None)
+        same = next((group for group in groups if _hold_same_numbers(r, group[0])), None)
         if same is None:
             groups.append([r])
         else:
             same.append(r)
     equal = [", ".join(repr(r.name) for r in group) for group in groups if len(group) > 1]
     firsts = [group[0] for group in groups]
-    twins = [(r, subject) for r in models for subject in firsts if _are_same(r, subject)]
+    twins = [(r, subject) for r in models for subject in firsts if _hold_same_numbers(r, subject)]
     both = [f"{r.name!r} is {subject.name!r}" for r, subject in twins]
     words = []
     if equal:
         words.append(
-            f"subjects have the same data: {_listed(equal)}; they count as one subject, so leave "
+            f"subjects have the same data: {_list_representations(equal)}; they count as one "
+            "subject, so leave "
             "out the others"
         )
     if both:
         words.append(
-            f"models have the data of subjects: {_listed(both)}; a model that is a subject scores "
+            f"models have the data of subjects: {_list_representations(both)}; a model that is a "
+            "subject scores "
             "1 with itself, so leave it out on one side"
         )
     return tuple(words)
 
 
-def _are_same(x: Representation, y: Representation) -> bool:
+def _hold_same_numbers(x: Representation, y: Representation) -> bool:
     """Say whether two representations hold the same numbers, but for a factor and the rounding of
     single precision."""
     if fingerprint(x) == fingerprint(y):
         return True
     if x.shape != y.shape or any(r.signed or r.origin for r in (x, y)):
         return False
-    a, b = _array(x), _array(y)
+    a, b = _numpy_array(x), _numpy_array(y)
     for rows in ([0, len(a) // 2, len(a) - 1], slice(None)):  # a few rows tell most apart
         one, other = a[rows].astype(float), b[rows].astype(float)
         lengths = np.linalg.norm(one), np.linalg.norm(other)
         if not 0 < min(lengths) <= max(lengths) < np.inf:
             return False
         one, other = one / lengths[0], other / lengths[1]
-        if not np.abs(one - other).max() <= SAME * np.abs(one).max():
+        if not np.abs(one - other).max() <= SAME_DATA_TOLERANCE * np.abs(one).max():
             return False
     return True
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def _list_representations(names: Sequence[str]) -> str:
+    more = (
+        f" and {len(names) - MAX_NAMED_REPRESENTATIONS} more"
+        if len(names) > MAX_NAMED_REPRESENTATIONS
+        else ""
+    )
+    return ", ".join(names[:MAX_NAMED_REPRESENTATIONS]) + more
 
 
-def _array(x: Representation) -> np.ndarray:
+def _numpy_array(x: Representation) -> np.ndarray:
     return to_numpy(detach(x.source))
 
 
@@ -202,22 +226,24 @@ def equal_rows(X: object) -> np.ndarray:
 
     Raises ``ValueError`` as :func:`as_representation` does.
     """
-    source = _array(as_representation(X))
-    numbers, starts = dict[bytes, int](), [row.tobytes() for row in source[:, :FIRST] + 0]
+    source = _numpy_array(as_representation(X))
+    numbers, starts = dict[bytes, int](), [row.tobytes() for row in source[:, :DIGEST_FEATURES] + 0]
     count = Counter(starts)
-    keys = (start if count[start] == 1 else _digest(row) for start, row in zip(starts, source))
+    keys = (start if count[start] == 1 else _row_digest(row) for start, row in zip(starts, source))
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
-def _digest(row: np.ndarray) -> bytes:
+def _row_digest(row: np.ndarray) -> bytes:
     return hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest()
 
 
-def _repeats(representations: Sequence[Representation], blocks: np.ndarray) -> Iterator[str]:
+def _repeated_stimuli_caveats(
+    representations: Sequence[Representation], blocks: np.ndarray
+) -> Iterator[str]:
     """Yield of how many stimuli the samples are, where rows of one do not move as one block."""
-    for ids in filter(None, (stimuli_of(r.ids) for r in representations)):
+    for ids in filter(None, (stimulus_of_each_row(r.ids) for r in representations)):
         numbers = {name: number for number, name in enumerate(dict.fromkeys(ids))}
-        if _crosses(np.array([numbers[name] for name in ids]), blocks):
+        if _equal_rows_cross_blocks(np.array([numbers[name] for name in ids]), blocks):
             equal = len(set(Counter(ids).values())) == 1  # blocks of one size can change places
             yield (
                 f"{len(ids)} samples are of {len(numbers)} stimuli: repeats of one stimulus depend "
@@ -227,50 +253,61 @@ def _repeats(representations: Sequence[Representation], blocks: np.ndarray) -> I
             return
 
 
-def _copies(representations: Sequence[Representation], blocks: np.ndarray | None) -> Iterator[str]:
+def _copy_caveats(
+    representations: Sequence[Representation], blocks: np.ndarray | None
+) -> Iterator[str]:
     """Yield how many samples are copies, on all sides or on one, unless they move as one block.
 
     Rows that are codes of classes are equal without being copies. Without blocks none can move.
     """
     n = representations[0].shape[0]
     alone = np.arange(n) if blocks is None else blocks
-    repeating = [r for r in representations if _may_repeat(_array(r)) and not _is_code(r)]
+    repeating = [
+        r
+        for r in representations
+        if _may_have_equal_rows(_numpy_array(r)) and not _is_integer_code(r)
+    ]
     rows = [equal_rows(r) for r in repeating]
     if rows and len(rows) == len(representations):
         on_all = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
         count = len(np.unique(on_all))
-        if _crosses(on_all, alone) and SHARE * (n - count) >= n:
+        if _equal_rows_cross_blocks(on_all, alone) and SAMPLES_PER_NAMED_COPY * (n - count) >= n:
             words = f"{n - count} of {n} samples are copies of others: {count} distinct rows"
-            yield f"{words}; {_remedy(on_all, blocks is not None)}"
+            yield f"{words}; {_equal_rows_remedy(on_all, blocks is not None)}"
             return
-    crossing = [(r.name, of) for r, of in zip(repeating, rows) if _crosses(of, alone)]
+    crossing = [
+        (r.name, of) for r, of in zip(repeating, rows) if _equal_rows_cross_blocks(of, alone)
+    ]
     few = [(name, of) for name, of in crossing if 2 * len(np.unique(of)) <= n]
     if few:
-        words = _listed([f"{len(np.unique(of))} of {name}" for name, of in few])
-        yield f"distinct rows of {n} samples: {words}; {_remedy(few[0][1], blocks is not None)}"
+        words = _list_representations([f"{len(np.unique(of))} of {name}" for name, of in few])
+        yield (
+            f"distinct rows of {n} samples: {words}; "
+            f"{_equal_rows_remedy(few[0][1], blocks is not None)}"
+        )
 
 
-def _may_repeat(source: np.ndarray) -> bool:
+def _may_have_equal_rows(source: np.ndarray) -> bool:
     """Say whether so many rows may be copies, by some columns: different values are in different
     rows."""
     n, d = source.shape
     distinct = (len(np.unique(source[:, column])) for column in {0, d // 2, d - 1})
-    return all(SHARE * (n - count) >= n for count in distinct)
+    return all(SAMPLES_PER_NAMED_COPY * (n - count) >= n for count in distinct)
 
 
-def _is_code(x: Representation) -> bool:
+def _is_integer_code(x: Representation) -> bool:
     """Say whether rows are few whole numbers, as one-hot classes, labels and ratings are."""
-    source = _array(x)
-    return all(_is_whole(part) for part in (source[0], source)) and (
-        x.shape[1] == 1 or len(np.unique(source)) <= LEVELS
+    source = _numpy_array(x)
+    return all(_are_whole_numbers(part) for part in (source[0], source)) and (
+        x.shape[1] == 1 or len(np.unique(source)) <= MAX_CODE_LEVELS
     )
 
 
-def _is_whole(values: np.ndarray) -> bool:
+def _are_whole_numbers(values: np.ndarray) -> bool:
     return bool(np.isfinite(values).all() and (values == np.round(values)).all())
 
 
-def _remedy(rows: np.ndarray, has_blocks: bool) -> str:
+def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
     """Say what to do about equal rows; blocks of one size only can change places."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
@@ -278,7 +315,7 @@ def _remedy(rows: np.ndarray, has_blocks: bool) -> str:
     return f"if these are repeats, not classes, average them (rs.condition_means) or {other}"
 
 
-def _crosses(rows: np.ndarray, blocks: np.ndarray) -> bool:
+def _equal_rows_cross_blocks(rows: np.ndarray, blocks: np.ndarray) -> bool:
     """Say whether equal rows are in several blocks."""
     pairs = np.unique(np.stack([rows, blocks]), axis=1)
     return bool(len(np.unique(rows)) < pairs.shape[1])
@@ -287,28 +324,34 @@ def _crosses(rows: np.ndarray, blocks: np.ndarray) -> bool:
 # ---------------------------------------------------------------------- matrices taken for features
 
 
-def _squares(representations: Sequence[Representation]) -> Iterator[str]:
+def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterator[str]:
     """Yield which representations are matrices between the samples, of each kind."""
-    for text, is_of_kind in ((DISSIMILARITIES, _is_hollow), (SIMILARITIES, _is_similarity)):
-        some = [r for r in representations if is_square(r) and is_of_kind(_array(r))]
+    for text, is_of_kind in (
+        (DISSIMILARITY_CAVEAT, _has_zero_diagonal),
+        (SIMILARITY_CAVEAT, _is_similarity_matrix),
+    ):
+        some = [
+            r for r in representations if is_symmetric_matrix(r) and is_of_kind(_numpy_array(r))
+        ]
         if some:
-            name = _listed([r.name for r in some]) or "the array"
+            name = _list_representations([r.name for r in some]) or "the array"
             yield text.format(name=name, n=some[0].shape[0])
 
 
-def check_features(called: str, representations: Sequence[Representation]) -> None:
+def refuse_dissimilarities(called: str, representations: Sequence[Representation]) -> None:
     """Raise ``ValueError`` for features that are a matrix of dissimilarities."""
     for x in representations:
         if x.signed is None and x.shape[0] == x.shape[1]:
-            values = _array(x)
+            values = _numpy_array(x)
             if not values.diagonal().any() and np.array_equal(values, values.T):
                 raise ValueError(
-                    f"{called}: {title(x)} is a symmetric matrix with a zero diagonal; for "
+                    f"{called}: {representation_title(x)} is a symmetric matrix with a zero "
+                    "diagonal; for "
                     "dissimilarities write rs.from_dissimilarities(D)"
                 )
 
 
-def is_square(x: Representation) -> bool:
+def is_symmetric_matrix(x: Representation) -> bool:
     """Say whether features are a symmetric matrix of more than two values, one row and one column
     for each sample.
 
@@ -317,44 +360,44 @@ def is_square(x: Representation) -> bool:
     n, d = x.shape
     if n != d or n < 3 or x.signed or x.origin:
         return False
-    matrix = _array(x)
+    matrix = _numpy_array(x)
     some = [0, n // 2, n - 1]
     rows, columns = matrix[some] * 1.0, matrix[:, some].T * 1.0
     if not np.abs(rows - columns).max() <= 1e-3 * np.abs(rows).max():
         return False  # the more so all rows and columns
-    slack = _slack(matrix)
+    slack = _asymmetry_tolerance(matrix)
     if not 0 < slack < np.inf or not np.allclose(matrix, matrix.T, rtol=0, atol=slack):
         return False
     return bool(((matrix != matrix.min()) & (matrix != matrix.max())).any())
 
 
-def _slack(matrix: np.ndarray) -> float:
+def _asymmetry_tolerance(matrix: np.ndarray) -> float:
     """What two halves of a symmetric matrix differ by, which was computed in single precision or
     is stored in a lower one."""
     eps = max(np.finfo(np.float32).eps, np.finfo(np.result_type(matrix, np.float16)).eps)
     return 16 * float(eps * np.abs(matrix * 1.0).max())
 
 
-def _is_hollow(matrix: np.ndarray) -> bool:
+def _has_zero_diagonal(matrix: np.ndarray) -> bool:
     """Say whether the diagonal is zero, as that of dissimilarities, or what single precision leaves
     of the root of a zero."""
     largest = float(np.abs(matrix * 1.0).max())
-    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= HOLLOW * largest)
+    return bool(np.abs(np.diagonal(matrix) * 1.0).max() <= ZERO_DIAGONAL_TOLERANCE * largest)
 
 
-def _is_similarity(matrix: np.ndarray) -> bool:
+def _is_similarity_matrix(matrix: np.ndarray) -> bool:
     """Say whether no entry is larger than the diagonal lets inner products be."""
     diagonal = np.diagonal(matrix).astype(float)
-    if (diagonal < 0).any() or _is_hollow(matrix):
+    if (diagonal < 0).any() or _has_zero_diagonal(matrix):
         return False
     most = np.sqrt(np.outer(diagonal, diagonal))
-    return bool((np.abs(matrix) <= most * (1 + 1e-6) + _slack(matrix)).all())
+    return bool((np.abs(matrix) <= most * (1 + 1e-6) + _asymmetry_tolerance(matrix)).all())
 
 
 # ------------------------------------------------------------------------------- shares of variance
 
 
-class Shares(NamedTuple):
+class VarianceShares(NamedTuple):
     """The shares that samples, (n,), and features, (d,), have of the squared distances from the
     mean; zeros where there is none."""
 
@@ -362,26 +405,28 @@ class Shares(NamedTuple):
     features: np.ndarray
 
 
-def _shares(x: Representation) -> Shares:
-    source = _array(x)
+def _variance_shares(x: Representation) -> VarianceShares:
+    source = _numpy_array(x)
     with np.errstate(all="ignore"):
         mean = source.mean(axis=0, dtype=np.float64)
-        height = max(1, COPIED // source.shape[1])
+        height = max(1, MAX_NUMBERS_TO_COPY // source.shape[1])
         blocks = (source[start:stop] - mean for start, stop in row_blocks(len(source), height))
         sums = [(square.sum(axis=1), square.sum(axis=0)) for square in map(np.square, blocks)]
         samples = np.concatenate([of_rows for of_rows, _ in sums])
         features = np.sum([of_columns for _, of_columns in sums], axis=0)
         total = float(samples.sum())
-    if not 0 < total < math.inf or len(source) < SEVERAL:  # of few samples one often has most
-        return Shares(np.zeros(len(samples)), np.zeros(len(features)))
-    return Shares(samples / total, features / total)
+    if (
+        not 0 < total < math.inf or len(source) < MIN_ITEMS_FOR_HALF
+    ):  # of few samples one often has most
+        return VarianceShares(np.zeros(len(samples)), np.zeros(len(features)))
+    return VarianceShares(samples / total, features / total)
 
 
-def _may_be_dominated(x: Representation) -> bool:
+def _may_have_dominant_share(x: Representation) -> bool:
     """Say whether a feature or a sample may have half of the variance, by the largest features of
     some rows and by distances from their mean."""
-    source = _array(x)
-    count = max(4, min(SAMPLED, COPIED // source.shape[1]))
+    source = _numpy_array(x)
+    count = max(4, min(DOMINANCE_SAMPLE_ROWS, MAX_NUMBERS_TO_COPY // source.shape[1]))
     some = source[:: -(-len(source) // count)] * 1.0
     with np.errstate(all="ignore"):
         mean = some.mean(axis=0)
@@ -389,51 +434,58 @@ def _may_be_dominated(x: Representation) -> bool:
         points = source if source.dtype.kind == "f" else source * 1.0
         squares = np.einsum("ij,ij->i", points, points) - 2 * (points @ mean) + mean @ mean
         return not (
-            features.max() < HALF / 2 * features.sum() and squares.max() < HALF / 2 * squares.sum()
+            features.max() < HALF_OF_VARIANCE / 2 * features.sum()
+            and squares.max() < HALF_OF_VARIANCE / 2 * squares.sum()
         )
 
 
-def _halves(
+def _half_variance_caveats(
     names: Sequence[str], shares: Sequence[np.ndarray], what: str, labels: Sequence[Iterable[str]]
 ) -> Iterator[str]:
     """Yield which feature or sample has half of the variance, and more than is usual of few."""
     is_feature = what == "feature"
     words = []
     for name, of, called in zip(names, shares, labels):
-        if len(of) > 1 and of.max() >= (HALF if len(of) >= SEVERAL else MOST):
+        if len(of) > 1 and of.max() >= (
+            HALF_OF_VARIANCE if len(of) >= MIN_ITEMS_FOR_HALF else MOST_OF_VARIANCE
+        ):
             label = list(called)[int(of.argmax())]
-            words.append(f"{what} {label} has {_percent(of.max())} of the variance of {name}")
+            words.append(
+                f"{what} {label} has {_format_share_percent(of.max())} of the variance of {name}"
+            )
     if words:
         ways = "leave it out, or standardise the features," if is_feature else "leave it out"
-        yield f"{_listed(words)}: {ways} to see how similar the rest is"
+        yield f"{_list_representations(words)}: {ways} to see how similar the rest is"
 
 
-def _dominating(
-    representations: Sequence[Representation], shares: Sequence[Shares]
+def _dominance_caveats(
+    representations: Sequence[Representation], shares: Sequence[VarianceShares]
 ) -> tuple[list[str], list[str]]:
     """Return what is said of features, and of samples, with half of the variance."""
     names = [r.name or "the array" for r in representations]
     positions = [map(str, range(r.shape[0])) for r in representations]
-    features = [map(_feature_label, [r] * r.shape[1], range(r.shape[1])) for r in representations]
+    features = [map(_feature_name, [r] * r.shape[1], range(r.shape[1])) for r in representations]
     return (
-        [*_halves(names, [of.features for of in shares], "feature", features)],
-        [*_halves(names, [of.samples for of in shares], "sample", positions)],
+        [*_half_variance_caveats(names, [of.features for of in shares], "feature", features)],
+        [*_half_variance_caveats(names, [of.samples for of in shares], "sample", positions)],
     )
 
 
-def _percent(share: float) -> str:
+def _format_share_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _feature_label(x: Representation, place: int) -> str:
+def _feature_name(x: Representation, place: int) -> str:
     """Return how a feature is called: by its name, unless names number from 0 in order."""
-    numbers = None if x.features is None else numbers_of_columns(x.features)
+    numbers = None if x.features is None else column_numbers(x.features)
     is_place = x.features is None or (numbers is not None and numbers[place] == place)
     return str(place) if is_place or x.features is None else repr(x.features[place])
 
 
-def _dominance(
-    representations: Sequence[Representation], shares: Sequence[np.ndarray], pairs: Sequence[Pair]
+def _dominant_sample_caveats(
+    representations: Sequence[Representation],
+    shares: Sequence[np.ndarray],
+    pairs: Sequence[RepresentationPair],
 ) -> Iterator[str]:
     """Yield which sample dominates both sides of a pair, where one does."""
     if not pairs:
@@ -441,11 +493,13 @@ def _dominance(
     n = len(shares[0])
     most = {pair: (shares[pair[0]] * shares[pair[1]]).max() for pair in pairs}
     i, j = max(most, key=lambda pair: most[pair])
-    if n * most[i, j] <= DOMINANT:
+    if n * most[i, j] <= DOMINANT_PRODUCT:
         return
     sample = int((shares[i] * shares[j]).argmax())
-    x, y = (f"{_percent(shares[k][sample])} of {representations[k].name}" for k in (i, j))
-    count = sum(n * share > DOMINANT for share in most.values())
+    x, y = (
+        f"{_format_share_percent(shares[k][sample])} of {representations[k].name}" for k in (i, j)
+    )
+    count = sum(n * share > DOMINANT_PRODUCT for share in most.values())
     rest = f"; {count} of {len(most)} pairs have such samples" if len(most) > 1 else ""
     yield (
         f"sample {sample} has {x} and {y}, in squared distances from the mean{rest}: intervals may "

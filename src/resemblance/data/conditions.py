@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import like, namespace
-from .joining import columns_in_one_order
+from ..base.arrays import as_array_like, namespace
+from .joining import align_columns
 from .layouts import TrialPool, from_trials
 from .representation import Representation
 
@@ -46,24 +46,24 @@ def from_conditions(
     the first, for names that look the same, like 1 and "1", and for times that do not fit or
     repeat.
     """
-    named = _named(responses, "responses")
-    parts = [_part(label, X, pool, window, axes) for label, X in named.items()]
+    named = _conditions_by_name(responses, "responses")
+    parts = [_condition_trials(label, X, pool, window, axes) for label, X in named.items()]
     units = {part.shape[1] for part in parts}
     if len(units) > 1:
         raise ValueError(
             f"from_conditions: all conditions must have the same units; got {sorted(units)}"
         )
-    parts = list(columns_in_one_order("from_conditions", parts, is_one_model=True))
-    names, counts = _names(list(named)), [part.shape[0] for part in parts]
+    parts = list(align_columns("from_conditions", parts, is_one_model=True))
+    names, counts = _condition_labels(list(named)), [part.shape[0] for part in parts]
     if times is None:
-        order = _alternating(counts)
+        order = _interleave_trials(counts)
     else:
-        order = _recorded(_named(times, "times"), named.keys(), counts)
+        order = _trial_time_order(_conditions_by_name(times, "times"), named.keys(), counts)
     conditions = np.repeat(np.arange(len(parts)), counts)[order]
     ids = [(label, trial) for label, count in zip(named, counts) for trial in range(count)]
-    xp, dtype = _shared(parts)
+    xp, dtype = _common_library_and_dtype(parts)
     stacked = xp.concat([part.source for part in parts])
-    rows = xp.take(stacked, like(order, stacked), axis=0)
+    rows = xp.take(stacked, as_array_like(order, stacked), axis=0)
     features = next((part.features for part in parts if part.features), None)
     ordered = [ids[i] for i in order]
     return Representation(rows, name, ids=ordered, features=features, dtype=dtype), names[
@@ -71,7 +71,7 @@ def from_conditions(
     ]
 
 
-def _named(arrays: Any, role: str) -> dict[Hashable, Any]:
+def _conditions_by_name(arrays: Any, role: str) -> dict[Hashable, Any]:
     if not isinstance(arrays, Mapping | Sequence) or isinstance(arrays, str):
         raise ValueError(
             f"from_conditions: {role} must be a mapping or a list with one array per condition"
@@ -82,7 +82,7 @@ def _named(arrays: Any, role: str) -> dict[Hashable, Any]:
     return named
 
 
-def _part(
+def _condition_trials(
     label: Hashable, X: Any, pool: TrialPool | None, window: Any, axes: str | None
 ) -> Representation:
     try:
@@ -95,7 +95,7 @@ def _part(
         raise ValueError(f"from_conditions: condition {label!r}: {error}") from error
 
 
-def _alternating(counts: list[int]) -> np.ndarray:
+def _interleave_trials(counts: list[int]) -> np.ndarray:
     """Return an order in which both parities and both halves of all trials hold each condition.
 
     Pairs of trials of one condition follow pairs of another.
@@ -107,7 +107,7 @@ def _alternating(counts: list[int]) -> np.ndarray:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__))
 
 
-def _recorded(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.ndarray:
+def _trial_time_order(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.ndarray:
     if times.keys() != labels:
         raise ValueError(
             f"from_conditions: times are of {list(times)} but responses of {list(labels)}"
@@ -124,7 +124,7 @@ def _recorded(times: dict[Hashable, Any], labels: Any, counts: list[int]) -> np.
     return np.argsort(all_times)
 
 
-def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
+def _common_library_and_dtype(parts: list[Representation]) -> tuple[Any, str | None]:
     """Return the library of all parts, and the precision they ask for."""
     kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
     precisions = {part.dtype for part in parts}
@@ -138,7 +138,7 @@ def _shared(parts: list[Representation]) -> tuple[Any, str | None]:
     return namespace(*(part.source for part in parts)), precisions.pop()
 
 
-def _names(names: list[Hashable]) -> np.ndarray:
+def _condition_labels(names: list[Hashable]) -> np.ndarray:
     """Return names of conditions as an array: numbers or words as they are, others as text."""
     number = int | float | np.bool_ | np.integer | np.floating
     are_numbers = all(isinstance(name, number) for name in names)

@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.text import did_you_mean, warn
-from .columns import Names, plain_names
-from .sample_ids import ID
+from .columns import FeatureNames, to_python_names
+from .sample_ids import ID_COLUMN_NAME
 
-NUMBERS, VECTORS, WORDS, NUMERALS, LISTS, OTHER = (
+NUMBERS_KIND, VECTORS_KIND, WORDS_KIND, NUMERALS_KIND, TEXT_LISTS_KIND, OTHER_KIND = (
     "numbers", "vectors", "words", "numbers as text or objects", "lists as text", "others"
 )  # fmt: skip
-SHOWN = 5  # names of columns in a message
-CELLS = 100  # cells of a column that are looked at to find what it holds
+MAX_LISTED_COLUMNS = 5  # names of columns in a message
+MAX_INSPECTED_CELLS = 100  # cells of a column that are looked at to find what it holds
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: its name, what it holds, and its values in the library they came in."""
 
     name: Any
@@ -29,7 +29,7 @@ class Column(NamedTuple):
     values: Any
 
 
-class Choice(NamedTuple):
+class TableSelection(NamedTuple):
     """What a table holds: the vectors, or a frame of the columns with features, the ids of the
     samples, if a column names them, the whole table as a frame, whose index may name them, and the
     names of the features; vectors have none."""
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     values: Any
     ids: tuple[Hashable, ...] | None
     frame: Any
-    features: Names = None
+    features: FeatureNames = None
 
 
 def is_table(data: Any) -> bool:
@@ -54,7 +54,7 @@ def is_column(data: Any) -> bool:
     return is_series or (hasattr(data, "null_count") and hasattr(data, "type"))
 
 
-def choose(data: Any, called: str, column: str | None, ids: Any) -> Choice:
+def select_features(data: Any, called: str, column: str | None, ids: Any) -> TableSelection:
     """Return the vectors or the features of a table, and the ids that a column of it holds.
 
     ``column`` : the column of vectors. Without it, the only column of vectors is the data; a table
@@ -67,60 +67,64 @@ def choose(data: Any, called: str, column: str | None, ids: Any) -> Choice:
     left out.
     """
     frame = _as_frame(data)
-    if column is None and not isinstance(ids, str) and all(map(holds_numbers, frame.dtypes)):
-        return Choice(frame, None, frame, plain_names(frame.columns))
-    columns = columns_of(frame)
-    named = _named(columns, ids, called) if isinstance(ids, str) else None
-    if named is None and ids is None and not _has_names(frame):
-        named = next((c for c in columns if _names_samples(c, columns)), None)
+    if column is None and not isinstance(ids, str) and all(map(is_numeric_dtype, frame.dtypes)):
+        return TableSelection(frame, None, frame, to_python_names(frame.columns))
+    columns = table_columns(frame)
+    named = _find_column(columns, ids, called) if isinstance(ids, str) else None
+    if named is None and ids is None and not _has_named_index(frame):
+        named = next((c for c in columns if _holds_sample_ids(c, columns)), None)
     others = [c for c in columns if c is not named]
-    vectors = [c for c in others if c.kind == VECTORS]
+    vectors = [c for c in others if c.kind == VECTORS_KIND]
     if column is None and len(vectors) == 1:
-        chosen: Column | None = vectors[0]
-        _report_rest(called, vectors[0], [c for c in others if c is not vectors[0]])
+        chosen: TableColumn | None = vectors[0]
+        _warn_unused_columns(called, vectors[0], [c for c in others if c is not vectors[0]])
     elif column is None and vectors:
         raise ValueError(
-            f"{called} has columns of vectors, {_listed(vectors)}: choose one, "
+            f"{called} has columns of vectors, {_list_columns(vectors)}: choose one, "
             f"column={vectors[0].name!r}"
         )
     else:
-        chosen = None if column is None else _named(columns, column, called)
-    order = None if named is None else _ids_in(named, called, data)
+        chosen = None if column is None else _find_column(columns, column, called)
+    order = None if named is None else _ids_from_column(named, called, data)
     if chosen is None:
-        values = frame if named is None else _without(frame, named.name)
+        values = frame if named is None else _drop_frame_column(frame, named.name)
         if named is not None and not len(values.columns):
             raise ValueError(
                 f"{called} holds no features, only the ids {named.name!r} of its samples"
             )
-        return Choice(values, order, frame, plain_names(values.columns))
-    if chosen.kind == NUMBERS:
-        return Choice(_array(chosen.values).reshape(-1, 1), order, frame, (chosen.name,))
-    return Choice(vectors_in(chosen, called, data), order, frame)
+        return TableSelection(values, order, frame, to_python_names(values.columns))
+    if chosen.kind == NUMBERS_KIND:
+        return TableSelection(
+            _arrow_array(chosen.values).reshape(-1, 1), order, frame, (chosen.name,)
+        )
+    return TableSelection(stack_vector_column(chosen, called, data), order, frame)
 
 
-def remedy_for(data: Any, unusable: Sequence[Any]) -> str:
+def unusable_columns_remedy(data: Any, unusable: Sequence[Any]) -> str:
     """Return what to do about columns, by their names, that hold no numbers; a remedy that leaves
     some features, or names the other way to have them."""
-    columns = columns_of(_as_frame(data))
+    columns = table_columns(_as_frame(data))
     wrong = [c for c in columns if c.name in unusable]
-    if lists := [c for c in wrong if c.kind == LISTS]:
-        return _remedy_for_text(lists[0])
-    if pieces := [c for c in wrong if c.kind == OTHER]:
+    if lists := [c for c in wrong if c.kind == TEXT_LISTS_KIND]:
+        return _text_vectors_remedy(lists[0])
+    if pieces := [c for c in wrong if c.kind == OTHER_KIND]:
         held = _first_cells(pieces[0].values)
-        if remedy := _remedy_for_cells(data, pieces[0].name, held):
+        if remedy := _object_cells_remedy(data, pieces[0].name, held):
             return remedy
-    if numerals := [c for c in wrong if c.kind == NUMERALS]:
+    if numerals := [c for c in wrong if c.kind == NUMERALS_KIND]:
         return (
-            f"{_listed(numerals)}: numbers as text or objects; pass {_as_numbers(data, numerals)}"
+            f"{_list_columns(numerals)}: numbers as text or objects; pass "
+            f"{_cast_to_float_code(data, numerals)}"
         )
     if len(wrong) == len(columns):
         return (
-            f"no column holds numbers; {_coded(data)} makes features of classes, a model of texts"
+            f"no column holds numbers; {_one_hot_code(data)} makes features of classes, a "
+            "model of texts"
         )
-    return leaving_out(data, [c.name for c in wrong])
+    return drop_columns_remedy(data, [c.name for c in wrong])
 
 
-def _remedy_for_text(column: Column) -> str:
+def _text_vectors_remedy(column: TableColumn) -> str:
     """Return how vectors written as text become numbers: as JSON, or as NumPy prints arrays."""
     cells = f"X[{column.name!r}]"
     texts = [str(text) for text in _first_cells(column.values)]
@@ -132,10 +136,10 @@ def _remedy_for_text(column: Column) -> str:
     return f"{start}; pass np.array([str(text).strip(' []').split() for text in {cells}], float)"
 
 
-def _remedy_for_cells(data: Any, name: Any, cells: Sequence[Any]) -> str:
+def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
     """Return what to do about a column of neither numbers nor words, by its first cells."""
     if not cells:
-        return f"{name!r} has no value at all; leave it out, {_leaving(data, [name])}"
+        return f"{name!r} has no value at all; leave it out, {_drop_columns_code(data, [name])}"
     if all(isinstance(cell, complex) for cell in cells):
         return "take the absolute value, abs(X), or X.to_numpy().real and .imag side by side"
     if all(isinstance(cell, dict) for cell in cells):
@@ -150,23 +154,23 @@ def _remedy_for_cells(data: Any, name: Any, cells: Sequence[Any]) -> str:
     return ""
 
 
-def _leaving(data: Any, names: Sequence[Any]) -> str:
-    some = _listed_names(names)
+def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
+    some = _list_column_names(names)
     if hasattr(data, "iloc"):
         return f"X.drop(columns=[{some}])"
     return f"X.drop_columns([{some}])" if _is_arrow(data) else f"X.drop({some})"
 
 
-def leaving_out(data: Any, names: Sequence[Any]) -> str:
+def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
     """Return how columns of a table, by their names, are left out, or become ids."""
     ids = f"rs.Representation(X, ids={names[0]!r})"
     if hasattr(data, "iloc"):
         ids = f"X.set_index({names[0]!r})"
-    how = _leaving(data, names)
+    how = _drop_columns_code(data, names)
     return f"leave out what is no feature, {how}, or make it the sample ids, {ids}"
 
 
-def _as_numbers(data: Any, columns: Sequence[Column]) -> str:
+def _cast_to_float_code(data: Any, columns: Sequence[TableColumn]) -> str:
     """Return how columns of numbers as text or objects become numbers."""
     pairs = ", ".join(f"{c.name!r}: float" for c in columns)
     if hasattr(data, "iloc"):
@@ -174,7 +178,7 @@ def _as_numbers(data: Any, columns: Sequence[Column]) -> str:
     return f"X.to_pandas().astype({{{pairs}}})" if _is_arrow(data) else f"X.cast({{{pairs}}})"
 
 
-def _coded(data: Any) -> str:
+def _one_hot_code(data: Any) -> str:
     if hasattr(data, "iloc"):
         return "pd.get_dummies(X)"
     return "pd.get_dummies(X.to_pandas())" if _is_arrow(data) else "X.to_dummies()"
@@ -183,21 +187,21 @@ def _coded(data: Any) -> str:
 # ------------------------------------------------------------------------------------------ columns
 
 
-def columns_of(data: Any) -> list[Column]:
+def table_columns(data: Any) -> list[TableColumn]:
     """Return the columns of a table, each with what it holds."""
     if hasattr(data, "iloc"):
         parts = [(name, data.iloc[:, place]) for place, name in enumerate(data.columns)]
     else:
         parts = [(name, data.get_column(name)) for name in data.columns]
-    return [as_column(name, values) for name, values in parts]
+    return [make_table_column(name, values) for name, values in parts]
 
 
-def as_column(name: Any, values: Any) -> Column:
+def make_table_column(name: Any, values: Any) -> TableColumn:
     """Return a series of pandas or polars, or an array of pyarrow, with what it holds."""
-    return Column(name, _kind(values), values)
+    return TableColumn(name, _column_kind(values), values)
 
 
-def holds_numbers(dtype: Any) -> bool:
+def is_numeric_dtype(dtype: Any) -> bool:
     """Say whether a dtype of pandas or polars is one of real numbers."""
     kind = getattr(dtype, "kind", None)
     if kind is not None:
@@ -205,53 +209,57 @@ def holds_numbers(dtype: Any) -> bool:
     return bool(dtype.is_numeric() or str(dtype) == "Boolean")  # polars
 
 
-def _kind(values: Any) -> str:
+def _column_kind(values: Any) -> str:
     dtype = values.dtype if hasattr(values, "dtype") else values.type
     kind, text = getattr(dtype, "kind", None), str(dtype).lower()
     if re.match(r"(fixed_size_|large_)?list|array\(", text):
         inner = re.search(r"float|double|int|bool", text)
-        return VECTORS if inner and not re.search(r"string|struct", text) else OTHER
-    if (hasattr(dtype, "is_numeric") or kind is not None) and holds_numbers(dtype):
-        return NUMBERS
+        return VECTORS_KIND if inner and not re.search(r"string|struct", text) else OTHER_KIND
+    if (hasattr(dtype, "is_numeric") or kind is not None) and is_numeric_dtype(dtype):
+        return NUMBERS_KIND
     if text == "object" or text.startswith(("str", "large_string", "cat", "dictionary", "utf")):
-        return _kind_of_cells(_first_cells(values))
+        return _object_cells_kind(_first_cells(values))
     if re.match(r"u?int\d|float|double|halffloat|bool|decimal", text):
-        return NUMBERS
-    return OTHER
+        return NUMBERS_KIND
+    return OTHER_KIND
 
 
 def _first_cells(values: Any) -> list[Any]:
     """Return the first cells that are not missing, as objects of Python."""
     if hasattr(values, "iloc"):
-        return list(values.dropna().iloc[:CELLS])
-    cells = values.slice(0, CELLS)
+        return list(values.dropna().iloc[:MAX_INSPECTED_CELLS])
+    cells = values.slice(0, MAX_INSPECTED_CELLS)
     listed = cells.to_pylist() if hasattr(cells, "to_pylist") else cells.to_list()
     return [cell for cell in listed if cell is not None]
 
 
-def _kind_of_cells(cells: list[Any]) -> str:
+def _object_cells_kind(cells: list[Any]) -> str:
     if not cells:
-        return OTHER
+        return OTHER_KIND
     if all(isinstance(cell, str) for cell in cells):
-        if all(_is_number(cell) for cell in cells):
-            return NUMERALS
+        if all(_is_number_text(cell) for cell in cells):
+            return NUMERALS_KIND
         return (
-            LISTS if all(re.match(r"\s*\[.*\]\s*$", cell, re.DOTALL) for cell in cells) else WORDS
+            TEXT_LISTS_KIND
+            if all(re.match(r"\s*\[.*\]\s*$", cell, re.DOTALL) for cell in cells)
+            else WORDS_KIND
         )
     if all(isinstance(cell, list | tuple) or hasattr(cell, "shape") for cell in cells):
         kinds = {np.asarray(cell).dtype.kind for cell in cells if np.ndim(cell)}
-        return VECTORS if kinds and kinds <= set("biuf") else OTHER
-    if all(isinstance(cell, int | float | np.number) or is_decimal(cell) for cell in cells):
-        return NUMERALS
-    return OTHER
+        return VECTORS_KIND if kinds and kinds <= set("biuf") else OTHER_KIND
+    if all(
+        isinstance(cell, int | float | np.number) or is_decimal_or_fraction(cell) for cell in cells
+    ):
+        return NUMERALS_KIND
+    return OTHER_KIND
 
 
-def is_decimal(cell: Any) -> bool:
+def is_decimal_or_fraction(cell: Any) -> bool:
     """Say whether this is a decimal number or a fraction of Python."""
     return type(cell).__module__ in ("decimal", "fractions")
 
 
-def _is_number(text: str) -> bool:
+def _is_number_text(text: str) -> bool:
     try:
         float(text)
     except ValueError:
@@ -259,20 +267,20 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _names_samples(column: Column, columns: Sequence[Column]) -> bool:
+def _holds_sample_ids(column: TableColumn, columns: Sequence[TableColumn]) -> bool:
     """Say whether a column has a usual name of ids, and words; or whole numbers, each once, beside
     vectors."""
-    if not ID.fullmatch(str(column.name)):
+    if not ID_COLUMN_NAME.fullmatch(str(column.name)):
         return False
-    if column.kind in (WORDS, NUMERALS):
-        return column.kind == WORDS or any(c.kind == VECTORS for c in columns)
-    if column.kind != NUMBERS or not any(c.kind == VECTORS for c in columns):
+    if column.kind in (WORDS_KIND, NUMERALS_KIND):
+        return column.kind == WORDS_KIND or any(c.kind == VECTORS_KIND for c in columns)
+    if column.kind != NUMBERS_KIND or not any(c.kind == VECTORS_KIND for c in columns):
         return False
-    numbers = _array(column.values)
+    numbers = _arrow_array(column.values)
     return numbers.dtype.kind in "iu" and len(np.unique(numbers)) == len(numbers)
 
 
-def _named(columns: Sequence[Column], name: str, called: str) -> Column:
+def _find_column(columns: Sequence[TableColumn], name: str, called: str) -> TableColumn:
     fitting = [c for c in columns if c.name == name]
     if len(fitting) > 1:
         raise ValueError(f"{called} has {len(fitting)} columns called {name!r}; rename them")
@@ -283,7 +291,7 @@ def _named(columns: Sequence[Column], name: str, called: str) -> Column:
     return column
 
 
-def _has_names(frame: Any) -> bool:
+def _has_named_index(frame: Any) -> bool:
     """Say whether the index of a frame of pandas names the samples: more than numbers of rows."""
     if not hasattr(frame, "iloc"):
         return False
@@ -291,64 +299,66 @@ def _has_names(frame: Any) -> bool:
     return index.nlevels > 1 or index.name is not None or np.asarray(index).dtype.kind not in "iu"
 
 
-def _ids_in(column: Column, called: str, data: Any) -> tuple[Hashable, ...]:
+def _ids_from_column(column: TableColumn, called: str, data: Any) -> tuple[Hashable, ...]:
     values = column.values
     cells = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
-    if column.kind in (VECTORS, LISTS):
+    if column.kind in (VECTORS_KIND, TEXT_LISTS_KIND):
         raise ValueError(f"{called}: column {column.name!r} holds vectors, not ids")
     empty = [row for row, cell in enumerate(cells) if cell is None or cell != cell]
     if empty:
         raise ValueError(
             f"{called}: column {column.name!r} has no id in row {empty[0]}; leave out rows without "
-            f"one, {_dropping(data, column.name)}"
+            f"one, {_drop_missing_rows_code(data, column.name)}"
         )
     return tuple(cells)
 
 
-def _report_rest(called: str, chosen: Column, rest: Sequence[Column]) -> None:
+def _warn_unused_columns(called: str, chosen: TableColumn, rest: Sequence[TableColumn]) -> None:
     """Warn of columns beside the vectors that are left out; ``ValueError`` where they may be
     features."""
-    features = [c for c in rest if c.kind == NUMBERS and _array(c.values).dtype.kind == "f"]
+    features = [
+        c for c in rest if c.kind == NUMBERS_KIND and _arrow_array(c.values).dtype.kind == "f"
+    ]
     if features:
         raise ValueError(
             f"{called} has a column of vectors, {chosen.name!r}, beside numbers, "
-            f"{_listed(features)}; for the vectors alone pass column={chosen.name!r} to "
+            f"{_list_columns(features)}; for the vectors alone pass column={chosen.name!r} to "
             "rs.Representation"
         )
     if rest:
-        warn(f"{called}: the vectors are {chosen.name!r}; left out: {_listed(rest)}")
+        warn(f"{called}: the vectors are {chosen.name!r}; left out: {_list_columns(rest)}")
 
 
 # ------------------------------------------------------------------------------------------ vectors
 
 
-def vectors_in(column: Column, called: str, data: Any) -> np.ndarray:
+def stack_vector_column(column: TableColumn, called: str, data: Any) -> np.ndarray:
     """Return a column of vectors as (n, d) numbers, without objects of Python for each number.
 
     ``data``: the table, for the remedy. Raises ``ValueError`` that names the row for a vector that
     is missing or has another length.
     """
-    if column.kind != VECTORS:
-        held = _kind_in_words(column)
+    if column.kind != VECTORS_KIND:
+        held = _describe_column_kind(column)
         raise ValueError(f"{called}: column {column.name!r} holds {held}, not vectors of numbers")
     values = column.values
     if hasattr(values, "iloc") and str(values.dtype) != "object":
         values = values.array.__arrow_array__()
     if hasattr(values, "null_count") and hasattr(values, "type"):
-        return _of_arrow(values, column.name, called, data)
+        return _vectors_from_arrow(values, column.name, called, data)
     if hasattr(values, "explode") and not hasattr(values, "iloc"):
-        return _of_polars(values, column.name, called, data)
+        return _vectors_from_polars(values, column.name, called, data)
     cells = list(values)
-    lengths = np.array([-1 if _is_missing(cell) else len(cell) for cell in cells])
-    _check_lengths(lengths, column.name, called, data)
+    lengths = np.array([-1 if _is_missing_cell(cell) else len(cell) for cell in cells])
+    _common_vector_length(lengths, column.name, called, data)
     return np.stack([np.asarray(cell) for cell in cells])
 
 
-def _kind_in_words(column: Column) -> str:
-    return "dates or objects" if column.kind == OTHER else column.kind
+def _describe_column_kind(column: TableColumn) -> str:
+    return "dates or objects" if column.kind == OTHER_KIND else column.kind
 
 
-def _of_arrow(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
+def _vectors_from_arrow(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
     parts, lengths = [], []
     for chunk in getattr(values, "chunks", [values]):
         is_valid = np.asarray(chunk.is_valid())
@@ -358,20 +368,20 @@ def _of_arrow(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
             sizes = np.full(len(chunk), chunk.type.list_size)
         lengths.append(np.where(is_valid, sizes, -1))
         parts.append(chunk.flatten().to_numpy(zero_copy_only=False))
-    width = _check_lengths(np.concatenate(lengths), name, called, data)
+    width = _common_vector_length(np.concatenate(lengths), name, called, data)
     return (parts[0] if len(parts) == 1 else np.concatenate(parts)).reshape(-1, width)
 
 
-def _of_polars(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
+def _vectors_from_polars(values: Any, name: Any, called: str, data: Any) -> np.ndarray:
     if "array" in str(values.dtype).lower():
         lengths = np.where(values.is_null().to_numpy(), -1, values.dtype.shape[0])
     else:
         lengths = values.list.len().cast(int).fill_null(-1).to_numpy()
-    width = _check_lengths(lengths, name, called, data)
+    width = _common_vector_length(lengths, name, called, data)
     return np.asarray(values.explode().to_numpy()).reshape(len(values), width)
 
 
-def _check_lengths(lengths: np.ndarray, name: Any, called: str, data: Any) -> int:
+def _common_vector_length(lengths: np.ndarray, name: Any, called: str, data: Any) -> int:
     """Return the length that all vectors have; ``ValueError`` unless they do. -1: no vector."""
     where = called if name is None else f"{called}: column {name!r}"
     if not lengths.size or not lengths.any():
@@ -380,14 +390,14 @@ def _check_lengths(lengths: np.ndarray, name: Any, called: str, data: Any) -> in
     usual, others = int(sizes[np.argmax(counts)]) if sizes.size else 0, len(lengths)
     if (lengths < 0).any():
         row, others = int(np.argmax(lengths < 0)), int((lengths < 0).sum()) - 1
-        problem, remedy = f"has no vector in row {row}", _dropping(data, name)
+        problem, remedy = f"has no vector in row {row}", _drop_missing_rows_code(data, name)
     elif len(sizes) > 1:
         row, others = int(np.argmax(lengths != usual)), int((lengths != usual).sum()) - 1
         problem = (
             f"has vectors of different lengths: most have {usual} numbers, row {row} has "
             f"{int(lengths[row])}"
         )
-        remedy = _of_length(data, name, usual)
+        remedy = _select_length_code(data, name, usual)
     else:
         return usual
     more = f" ({others} more)" * (others > 0)
@@ -396,7 +406,7 @@ def _check_lengths(lengths: np.ndarray, name: Any, called: str, data: Any) -> in
     )
 
 
-def _dropping(data: Any, name: Any) -> str:
+def _drop_missing_rows_code(data: Any, name: Any) -> str:
     """Return how rows of a table, or of a column by itself, that lack a vector are left out."""
     if name is None:
         methods = {"iloc": "dropna", "drop_null": "drop_null"}
@@ -406,7 +416,7 @@ def _dropping(data: Any, name: Any) -> str:
     return f"X.filter(X[{name!r}].is_valid())" if _is_arrow(data) else f"X.drop_nulls({name!r})"
 
 
-def _of_length(data: Any, name: Any, length: int) -> str:
+def _select_length_code(data: Any, name: Any, length: int) -> str:
     """Return how the rows of a table, or of a column by itself, with this length are chosen."""
     cells = "X" if name is None else f"X[{name!r}]"
     if hasattr(data, "iloc"):
@@ -424,18 +434,18 @@ def _is_arrow(data: Any) -> bool:
     return hasattr(data, "schema") and hasattr(data, "column_names") and hasattr(data, "__array__")
 
 
-def _is_missing(cell: Any) -> bool:
+def _is_missing_cell(cell: Any) -> bool:
     return not hasattr(cell, "__len__")
 
 
-def _array(values: Any) -> np.ndarray:
+def _arrow_array(values: Any) -> np.ndarray:
     numbers = values.to_numpy()
     if numbers.dtype == object:  # missing numbers of pandas
         numbers = values.to_numpy(dtype="float64", na_value=np.nan)
     return np.asarray(numbers)
 
 
-def _without(frame: Any, name: Any) -> Any:
+def _drop_frame_column(frame: Any, name: Any) -> Any:
     return frame.drop(columns=[name]) if hasattr(frame, "iloc") else frame.drop(name)
 
 
@@ -444,16 +454,16 @@ def _as_frame(data: Any) -> Any:
     another table as it is."""
     if not _is_arrow(data):
         return data
-    pandas = need("pandas")
+    pandas = import_optional("pandas")
     return data.to_pandas(
         types_mapper=lambda kind: pandas.ArrowDtype(kind) if "list" in str(kind) else None
     )
 
 
-def _listed(columns: Sequence[Column]) -> str:
-    return _listed_names([c.name for c in columns])
+def _list_columns(columns: Sequence[TableColumn]) -> str:
+    return _list_column_names([c.name for c in columns])
 
 
-def _listed_names(names: Sequence[Any]) -> str:
+def _list_column_names(names: Sequence[Any]) -> str:
     listed = [repr(name) for name in names]
-    return ", ".join(listed[:SHOWN] + ["..."] * (len(listed) > SHOWN))
+    return ", ".join(listed[:MAX_LISTED_COLUMNS] + ["..."] * (len(listed) > MAX_LISTED_COLUMNS))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-OVER_NUMBERS = "each mean is over the trials that have a number"
-SHOWN = 5  # rows or columns that are named
+MEAN_OVER_FINITE_TRIALS = "each mean is over the trials that have a number"
+MAX_LISTED_GAPS = 5  # rows or columns that are named
 
 
 def describe_gaps(gaps: np.ndarray) -> str:
@@ -23,14 +23,16 @@ def describe_gaps(gaps: np.ndarray) -> str:
     columns, rows = np.flatnonzero(gaps.all(axis=0)), np.flatnonzero(gaps.all(axis=1))
     others = gaps.copy()
     others[:, columns], others[rows] = False, False
-    parts = [_of_columns(columns)] * bool(columns.size) + [_of_rows(rows)] * bool(rows.size)
+    parts = [_describe_column_gaps(columns)] * bool(columns.size) + [
+        _describe_row_gaps(rows)
+    ] * bool(rows.size)
     if others.any():
         start = f"{int(others.sum())} more: " if parts else ""
-        parts.append(start + _of_scattered(others))
+        parts.append(start + _describe_scattered_gaps(others))
     return f"{count}; {'; '.join(parts)}"
 
 
-def describe_gaps_of_trials(gaps: np.ndarray) -> str:
+def describe_trial_gaps(gaps: np.ndarray) -> str:
     """Return :func:`describe_gaps` of trials that have labels, and how trials are left out with
     their labels where most trials have all numbers."""
     words, with_gaps = describe_gaps(gaps), int(gaps.any(axis=1).sum())
@@ -42,28 +44,32 @@ def describe_gaps_of_trials(gaps: np.ndarray) -> str:
     )
 
 
-def trials_with_gaps(
-    called: str, named: str, gaps: np.ndarray, consequence: str = OVER_NUMBERS
+def count_trials_with_gaps(
+    called: str, named: str, gaps: np.ndarray, consequence: str = MEAN_OVER_FINITE_TRIALS
 ) -> str:
     """Return how many trials lack numbers, and what follows."""
     count = int(gaps.any(axis=1).sum())
     return f"{called}: {count} of {len(gaps)} trials of {named} have NaN; {consequence}"
 
 
-def _of_columns(columns: np.ndarray) -> str:
-    those = f"column {columns[0]} has" if len(columns) == 1 else f"columns {_listed(columns)} have"
+def _describe_column_gaps(columns: np.ndarray) -> str:
+    those = (
+        f"column {columns[0]} has"
+        if len(columns) == 1
+        else f"columns {_list_gap_positions(columns)} have"
+    )
     which = "that feature" if len(columns) == 1 else "those features"
-    return f"{those} no number in any row: leave {which} out, {_deleting(columns, 1)}"
+    return f"{those} no number in any row: leave {which} out, {_np_delete_code(columns, 1)}"
 
 
-def _of_rows(rows: np.ndarray) -> str:
-    those = f"row {rows[0]} has" if len(rows) == 1 else f"rows {_listed(rows)} have"
+def _describe_row_gaps(rows: np.ndarray) -> str:
+    those = f"row {rows[0]} has" if len(rows) == 1 else f"rows {_list_gap_positions(rows)} have"
     which = "that sample" if len(rows) == 1 else "those samples"
-    how = _deleting(rows, 0)
+    how = _np_delete_code(rows, 0)
     return f"{those} no number in any column: leave {which} out of all representations, {how}"
 
 
-def _of_scattered(gaps: np.ndarray) -> str:
+def _describe_scattered_gaps(gaps: np.ndarray) -> str:
     rows, columns = np.flatnonzero(gaps.any(axis=1)), np.flatnonzero(gaps.any(axis=0))
     n, d = gaps.shape
     if 2 * len(rows) <= n:
@@ -72,20 +78,22 @@ def _of_scattered(gaps: np.ndarray) -> str:
         those, which = "column", "that feature"
         if len(columns) > 1:
             those, which = "columns", "those features"
-        return f"they lie in {those} {_listed(columns)}: leave {which} out or fill them in"
+        return (
+            f"they lie in {those} {_list_gap_positions(columns)}: leave {which} out or fill them in"
+        )
     return (
         f"{len(rows)} of {n} rows and {len(columns)} of {d} columns have some: fill them in, "
         "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))"
     )
 
 
-def _deleting(places: np.ndarray, axis: int) -> str:
-    if len(places) > SHOWN:
+def _np_delete_code(places: np.ndarray, axis: int) -> str:
+    if len(places) > MAX_LISTED_GAPS:
         some = f"np.isfinite(X).any(axis={1 - axis})"
         return f"X[:, {some}]" if axis else f"X[{some}]"
     return f"np.delete(X, {places.tolist()}, axis={axis})"
 
 
-def _listed(places: np.ndarray) -> str:
-    more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
-    return ", ".join(map(str, places[:SHOWN])) + more
+def _list_gap_positions(places: np.ndarray) -> str:
+    more = f" and {len(places) - MAX_LISTED_GAPS} more" if len(places) > MAX_LISTED_GAPS else ""
+    return ", ".join(map(str, places[:MAX_LISTED_GAPS])) + more

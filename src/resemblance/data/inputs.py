@@ -10,79 +10,93 @@ from typing import Any, NamedTuple
 import array_api_compat
 import numpy as np
 
-from ..base.arrays import Array, has_no_values, is_spread, is_torch, namespace
-from .columns import Names, ids_of_coordinates, names_of_columns
+from ..base.arrays import Array, has_no_values, is_on_several_devices, is_torch, namespace
+from .columns import FeatureNames, dataarray_coordinate_ids, dataarray_feature_names
 from .frames import (
-    VECTORS,
-    as_column,
-    choose,
-    holds_numbers,
+    VECTORS_KIND,
+    drop_columns_remedy,
     is_column,
-    is_decimal,
+    is_decimal_or_fraction,
+    is_numeric_dtype,
     is_table,
-    leaving_out,
-    remedy_for,
-    vectors_in,
+    make_table_column,
+    select_features,
+    stack_vector_column,
+    unusable_columns_remedy,
 )
-from .lists import of_mapping, problem_of_list
-from .sample_ids import ID_NUMBER, are_parts_of_a_table, hint_of_ids, is_missing_id
+from .lists import list_problem, stack_mapping
+from .sample_ids import NUMERIC_ID_COLUMN_NAME, are_table_slices, id_spelling_hint, is_missing_id
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
-Order = tuple[Hashable, ...] | range | None
-TRANSPOSED = "; did you pass (n_features, n_samples)?"
-MANY_ROWS = 10  # from here on a column 0, 1, 2, ... of a table is no feature but its old index
-NUMBERS = ("bool", "integral", "real floating")
-LABELS = ("label", "labels", "class", "target")  # names of columns of small whole numbers
-SAMPLES = ("sample", "samples", "trial", "trials", "stimulus", "stimuli", "presentation")
+SampleOrder = tuple[Hashable, ...] | range | None
+TRANSPOSED_HINT = "; did you pass (n_features, n_samples)?"
+# from here on a column 0, 1, 2, ... of a table is no feature but its old index
+MIN_ROWS_FOR_INDEX_COLUMN = 10
+NUMERIC_KINDS = ("bool", "integral", "real floating")
+LABEL_COLUMN_NAMES = (
+    "label",
+    "labels",
+    "class",
+    "target",
+)  # names of columns of small whole numbers
+SAMPLE_DIMENSION_NAMES = (
+    "sample",
+    "samples",
+    "trial",
+    "trials",
+    "stimulus",
+    "stimuli",
+    "presentation",
+)
 
 
-class LabelledArray(NamedTuple):
+class LabeledArray(NamedTuple):
     """An array, in the library it came in, the samples of its rows, and the names of its
     columns."""
 
     array: Array
-    order: Order
-    features: Names = None
+    order: SampleOrder
+    features: FeatureNames = None
 
 
-def receive(
+def as_labeled_array(
     data: Any, called: str, ids: Iterable[Hashable] | str | None = None, column: str | None = None
-) -> LabelledArray:
+) -> LabeledArray:
     """Return a user's data as an array of real numbers with its samples, by their ids if given.
 
     ``called`` is the name of the data in errors. ``column``, and ``ids`` if it is a word, name
     columns of a table. Raises ``ValueError`` with a remedy for what is not an array, and for values
     that are not real numbers.
     """
-    if (vectors := of_mapping(data, called, has_ids=ids is not None)) is not None:
+    if (vectors := stack_mapping(data, called, has_ids=ids is not None)) is not None:
         data, ids = vectors.array, vectors.ids if ids is None else ids
-    if problem := _problem(data):
+    if problem := _input_problem(data):
         raise ValueError(f"{called} {problem}")
     if is_table(data):
-        chosen = choose(data, called, column, ids)
+        chosen = select_features(data, called, column, ids)
         ids = chosen.ids if ids is None or isinstance(ids, str) else ids
         array = chosen.values
         if is_table(array):
-            array = _table_values(array, called, data)
+            array = _table_to_array(array, called, data)
         data, names = chosen.frame, chosen.features
     elif column is not None or isinstance(ids, str):
         option = f"column={column!r}" if column is not None else f"ids={ids!r}"
         raise ValueError(f"{called} is no table; leave {option} out, which names a column")
     else:
-        array, names = _values(data, called), None
+        array, names = _real_number_array(data, called), None
         if array.ndim == 2:
-            names = names_of_columns(data, array.shape[1])
+            names = dataarray_feature_names(data, array.shape[1])
     is_plain = not getattr(array.dtype, "names", None) and getattr(array.dtype, "kind", "") != "T"
-    if not is_plain or not namespace(array).isdtype(array.dtype, NUMBERS):
+    if not is_plain or not namespace(array).isdtype(array.dtype, NUMERIC_KINDS):
         raise ValueError(
-            f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion(array)}"
+            f"{called} must hold real numbers; got dtype {array.dtype}; {_conversion_remedy(array)}"
         )
-    order = order_of(data, called)
-    return LabelledArray(array, order if ids is None else plain_ids(ids), names)
+    order = sample_order(data, called)
+    return LabeledArray(array, order if ids is None else to_python_ids(ids), names)
 
 
-def word(name: Any) -> str:
+def validated_name(name: Any) -> str:
     """Return the name of a representation, "" for None; ``ValueError`` for what may be its ids."""
     if name is None:
         return ""
@@ -94,7 +108,7 @@ def word(name: Any) -> str:
     return name
 
 
-def read_only(array: Array) -> Array:
+def as_read_only(array: Array) -> Array:
     """Return an array that a measure cannot write to: it would change the data of the next one."""
     if isinstance(array, np.ndarray):
         array = array.view()
@@ -102,7 +116,7 @@ def read_only(array: Array) -> Array:
     return array
 
 
-def order_of(data: Any, called: str) -> Order:
+def sample_order(data: Any, called: str) -> SampleOrder:
     """Return the samples in the index of a table or in the first coordinate of a DataArray.
 
     An index 0, 1, ..., n - 1 names no samples: it is a range. Raises ``ValueError`` for an index
@@ -110,10 +124,10 @@ def order_of(data: Any, called: str) -> Order:
     """
     if hasattr(data, "iloc"):
         index = data.index
-    elif _is_labelled(data):
+    elif _is_dataarray(data):
         index = data.indexes.get(data.dims[0]) if data.dims else None
         if index is None:
-            return ids_of_coordinates(data) or None
+            return dataarray_coordinate_ids(data) or None
     else:
         return None
     if index.isna().any() if index.nlevels == 1 else False:
@@ -127,7 +141,7 @@ def order_of(data: Any, called: str) -> Order:
     return tuple(index)
 
 
-def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
+def to_python_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return ids as numbers and words of Python, which are equal whatever library they came in.
 
     Raises ``ValueError`` for a set, which has no order, for ids in two axes, and for a missing id.
@@ -139,7 +153,9 @@ def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
         raise ValueError(f"ids must be a list, one for each row; got shape {shape}{remedy}")
     kind = getattr(getattr(ids, "dtype", None), "kind", "")  # lists of times lose their unit
     plain = tuple(
-        ids.tolist() if hasattr(ids, "tolist") and kind not in ("m", "M") else map(_plain_id, ids)
+        ids.tolist()
+        if hasattr(ids, "tolist") and kind not in ("m", "M")
+        else map(_to_python_id, ids)
     )
     missing = [row for row, name in enumerate(plain) if is_missing_id(name)]
     if missing:
@@ -150,15 +166,17 @@ def plain_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return plain
 
 
-def _plain_id(value: Any) -> Any:
+def _to_python_id(value: Any) -> Any:
     """Return an id, or each part of an id that is a tuple, without the type of NumPy."""
     if isinstance(value, tuple):
-        return tuple(map(_plain_id, value))
+        return tuple(map(_to_python_id, value))
     is_number_or_word = isinstance(value, np.generic) and value.dtype.kind not in ("m", "M")
     return value.item() if is_number_or_word else value
 
 
-def check_shape(called: str, array: Array, order: Order, features: Names) -> None:
+def check_array_shape(
+    called: str, array: Array, order: SampleOrder, features: FeatureNames
+) -> None:
     """Raise ``ValueError``, with a remedy, for a shape, ids or names of features that do not
     fit."""
     remedies = {
@@ -188,13 +206,13 @@ def check_shape(called: str, array: Array, order: Order, features: Names) -> Non
             ) from None
 
 
-def stimuli_of(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
+def stimulus_of_each_row(ids: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
     """Return the stimulus of each row, its id or the first of (stimulus, trial), if rows repeat."""
     names = [i[0] if isinstance(i, tuple) and len(i) == 2 else i for i in ids or ()]
     return tuple(names) if len(set(names)) < len(names) else ()
 
 
-def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
+def check_sample_order(called: str, x: str, of_x: SampleOrder, y: str, of_y: SampleOrder) -> None:
     """Raise ``ValueError`` when x and y are known to differ in samples, or in their order.
 
     Rows that are merely numbered may belong to any samples, unless those of the other have the same
@@ -218,13 +236,13 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
         )
     are_halves = False
     if isinstance(of_x, range) or isinstance(of_y, range):
-        are_halves = are_parts_of_a_table(of_x, of_y)
+        are_halves = are_table_slices(of_x, of_y)
         if not are_halves:
             return
     if are_halves or not set(of_x) & set(of_y):
         spans = " and ".join(f"{of[0]!r} to {of[-1]!r}" for of in (of_x, of_y))
         parts = f"; these are {spans}, as in two parts of one table" if are_halves else ""
-        remedy = hint_of_ids(of_x, of_y) or (
+        remedy = id_spelling_hint(of_x, of_y) or (
             "; compare the same samples, X.loc[Y.index] of the whole table (or drop the index, if "
             "the rows belong together: reset_index(drop=True))"
         )
@@ -240,33 +258,33 @@ def check_order(called: str, x: str, of_x: Order, y: str, of_y: Order) -> None:
     )
 
 
-def check_labels(called: str, x: str, of_x: Order, **labels: Any) -> None:
+def check_label_order(called: str, x: str, of_x: SampleOrder, **labels: Any) -> None:
     """Raise ``ValueError`` for labels, by their role, whose index has other samples than x, or
     another order."""
     for role, values in labels.items():
-        check_order(called, x, of_x, f"{role}=", order_of(values, f"{role}="))
+        check_sample_order(called, x, of_x, f"{role}=", sample_order(values, f"{role}="))
 
 
-def is_single(data: Any) -> bool:
+def is_single_input(data: Any) -> bool:
     """Say whether this is one array, table, file or model, and not a collection of several."""
     if isinstance(data, str | Path | bytes):
         return True
     if any(hasattr(data, name) for name in ("__array__", "column_names", "named_modules")):
         return True
-    return bool(array_api_compat.is_array_api_obj(data)) or _is_sparse(data)
+    return bool(array_api_compat.is_array_api_obj(data)) or _is_sparse_matrix(data)
 
 
-def holds_named(data: Any) -> bool:
+def holds_named_arrays(data: Any) -> bool:
     """Say whether this is a list of pairs (name, array)."""
-    return isinstance(data, list | tuple) and bool(data) and all(map(_is_named, data))
+    return isinstance(data, list | tuple) and bool(data) and all(map(_is_named_array, data))
 
 
-def _is_named(entry: Any) -> bool:
+def _is_named_array(entry: Any) -> bool:
     is_pair = isinstance(entry, list | tuple) and len(entry) == 2
     return is_pair and isinstance(entry[0], str)
 
 
-def hint_of_counts(n: int, m: int) -> str:
+def sample_count_hint(n: int, m: int) -> str:
     """Return a hint for an error about n and m samples, which should be as many."""
     few, many = sorted((n, m))
     if not 1 < few < many or many % few:
@@ -277,22 +295,22 @@ def hint_of_counts(n: int, m: int) -> str:
     )
 
 
-def transposition(
+def transposition_hint(
     x: tuple[int, int], y: tuple[int, int], names: tuple[str, str] = ("X", "Y")
 ) -> str:
     """Return a hint for an error about numbers of rows, if these shapes look transposed."""
     are_both = x[1] == y[1] > max(x[0], y[0])
     fits = {"both": are_both, names[0]: x[1] == y[0], names[1]: x[0] == y[1]}
     suspect = next((name for name, is_match in fits.items() if is_match), None)
-    return f"{TRANSPOSED} Transpose {suspect}." if suspect else ""
+    return f"{TRANSPOSED_HINT} Transpose {suspect}." if suspect else ""
 
 
 # ------------------------------------------------------------------------------------------- arrays
 
 
-def _values(data: Any, called: str) -> Array:
-    if is_column(data) and (column := as_column(None, data)).kind == VECTORS:
-        return vectors_in(column, called, data)
+def _real_number_array(data: Any, called: str) -> Array:
+    if is_column(data) and (column := make_table_column(None, data)).kind == VECTORS_KIND:
+        return stack_vector_column(column, called, data)
     if array_api_compat.is_array_api_obj(data):
         array = np.asarray(data) if isinstance(data, np.matrix) else data
     else:
@@ -300,27 +318,26 @@ def _values(data: Any, called: str) -> Array:
             array = np.asarray(data)
         except (ValueError, RuntimeError, TypeError) as error:
             reason = (
-                problem_of_list(data)
-                or "is not an array of numbers: its rows have different lengths"
+                list_problem(data) or "is not an array of numbers: its rows have different lengths"
             )
             raise ValueError(f"{called} {reason}") from error
         is_odd = array.ndim > 2 or array.dtype == object
-        if isinstance(data, list | tuple) and is_odd and (reason := problem_of_list(data)):
+        if isinstance(data, list | tuple) and is_odd and (reason := list_problem(data)):
             raise ValueError(f"{called} {reason}")
     if isinstance(array, np.ndarray) and array.dtype == object:
-        return _stacked(array, called)
+        return _stack_object_rows(array, called)
     return array
 
 
-def _stacked(array: np.ndarray, called: str) -> np.ndarray:
+def _stack_object_rows(array: np.ndarray, called: str) -> np.ndarray:
     """Return rows that are objects, such as embeddings in a column of a table, as one array."""
     rows = [np.asarray(row) for row in array] if array.ndim == 1 else []
     if rows and all(row.ndim and row.dtype.kind in "biuf" for row in rows):
         if len({row.shape for row in rows}) == 1:
             return np.stack(rows)
-        raise ValueError(f"{called} {problem_of_list(list(array))}")
+        raise ValueError(f"{called} {list_problem(list(array))}")
     first = next(iter(array.ravel()), None)
-    if isinstance(first, int | float | np.number) or is_decimal(first):
+    if isinstance(first, int | float | np.number) or is_decimal_or_fraction(first):
         raise ValueError(
             f"{called} must hold real numbers; got dtype object; if all are numbers, pass "
             "np.asarray(X, dtype=float)"
@@ -331,18 +348,18 @@ def _stacked(array: np.ndarray, called: str) -> np.ndarray:
     )
 
 
-def _conversion(array: Array) -> str:
+def _conversion_remedy(array: Array) -> str:
     """Return how to convert values that are not real numbers."""
     if "complex" in str(array.dtype):
         return "take abs(X), or X.real and X.imag side by side"
     if getattr(array.dtype, "names", None):
-        return _conversion_of_fields(array.dtype)
+        return _structured_array_remedy(array.dtype)
     if getattr(array.dtype, "kind", "") in ("S", "U", "T"):
-        return _conversion_of_text(array)
+        return _text_array_remedy(array)
     return "convert them first"
 
 
-def _conversion_of_fields(dtype: Any) -> str:
+def _structured_array_remedy(dtype: Any) -> str:
     """Return how the fields of a structured array become features: a field of vectors by itself, or
     all fields of numbers."""
     fields = {name: dtype.fields[name][0] for name in dtype.names}
@@ -351,12 +368,12 @@ def _conversion_of_fields(dtype: Any) -> str:
     start = f"it has fields {', '.join(fields)}: "
     if vectors:
         return f"{start}pass X[{vectors[0]!r}]"
-    numbers = [name for name in numbers if not ID_NUMBER.fullmatch(name)] or numbers
+    numbers = [name for name in numbers if not NUMERIC_ID_COLUMN_NAME.fullmatch(name)] or numbers
     chosen = "X" if len(numbers) == len(fields) else f"X[{numbers}]"
     return f"{start}np.lib.recfunctions.structured_to_unstructured({chosen})"
 
 
-def _conversion_of_text(array: Array) -> str:
+def _text_array_remedy(array: Array) -> str:
     try:
         np.asarray(array).astype(float)
     except ValueError:
@@ -368,43 +385,47 @@ def _conversion_of_text(array: Array) -> str:
     return "they are numbers written as text, pass X.astype(float)"
 
 
-def _table_values(data: Any, called: str, table: Any) -> np.ndarray:
+def _table_to_array(data: Any, called: str, table: Any) -> np.ndarray:
     """Return the columns of a data frame of pandas or polars; all of them must hold numbers.
 
     ``table``: the user's own, for remedies.
     """
-    words = [name for name, dtype in zip(data.columns, data.dtypes) if not holds_numbers(dtype)]
+    words = [name for name, dtype in zip(data.columns, data.dtypes) if not is_numeric_dtype(dtype)]
     if words:
         raise ValueError(
-            f"{called} has columns that are not numbers: {_some(words)}; {remedy_for(table, words)}"
+            f"{called} has columns that are not numbers: {_abbreviate_names(words)}; "
+            f"{unusable_columns_remedy(table, words)}"
         )
     values: np.ndarray = data.to_numpy()
     if values.dtype == object:  # columns of pandas that may be missing
         values = data.to_numpy(dtype="float64", na_value=np.nan)
-    if len(values) >= MANY_ROWS and values.shape[1] > 1:
+    if len(values) >= MIN_ROWS_FOR_INDEX_COLUMN and values.shape[1] > 1:
         first, steps = values[:1], np.arange(len(values))[:, None]
         with np.errstate(invalid="ignore"):
             are_whole = (values % 1 == 0).all(axis=0)
         are_counts = (values == first + steps).all(axis=0) & are_whole
-        are_counts |= _are_shuffled_counts(values, are_whole)
+        are_counts |= _are_shuffled_ranges(values, are_whole)
         numbers = [name for name, is_count in zip(data.columns, are_counts) if is_count]
         labels = []
         if not are_whole.all():  # as counts of words are, of which one may be "class"
             whole = ((data.columns[i], values[:, i]) for i in np.flatnonzero(are_whole))
-            labels = [name for name, column in whole if _is_label(name, column)]
-        numbers += [n for n, v in zip(data.columns, values.T) if n not in numbers and _is_id(n, v)]
+            labels = [name for name, column in whole if _is_label_column(name, column)]
+        numbers += [
+            n for n, v in zip(data.columns, values.T) if n not in numbers and _is_id_column(n, v)
+        ]
         if numbers or labels:
             what = "numbers its rows" if numbers else "looks like a label"
-            remedy = leaving_out(table, numbers or labels)
+            remedy = drop_columns_remedy(table, numbers or labels)
             remedy = remedy if numbers else remedy.partition(", or make")[0]
             raise ValueError(
-                f"{called} has a column that {what}: {_some(numbers or labels)}; {remedy}; if it "
+                f"{called} has a column that {what}: {_abbreviate_names(numbers or labels)}; "
+                f"{remedy}; if it "
                 f"is a feature, pass X.to_numpy(){', and ids=X.index' * hasattr(data, 'iloc')}"
             )
     return values
 
 
-def _are_shuffled_counts(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
+def _are_shuffled_ranges(values: np.ndarray, are_whole: np.ndarray) -> np.ndarray:
     """Say of each column whether it has consecutive whole numbers in any order, (d,); of ranks all
     columns have, and then none counts rows."""
     n = len(values)
@@ -414,21 +435,25 @@ def _are_shuffled_counts(values: np.ndarray, are_whole: np.ndarray) -> np.ndarra
     return np.array(unique) & (not all(unique))
 
 
-def _is_id(name: Any, column: np.ndarray) -> bool:
+def _is_id_column(name: Any, column: np.ndarray) -> bool:
     """Say whether a column that is called so has a whole number of its own for each row."""
-    if not ID_NUMBER.fullmatch(str(name)) or not np.isfinite(column).all() or (column % 1).any():
+    if (
+        not NUMERIC_ID_COLUMN_NAME.fullmatch(str(name))
+        or not np.isfinite(column).all()
+        or (column % 1).any()
+    ):
         return False
     return len(np.unique(column)) == len(column)
 
 
-def _is_label(name: Any, column: np.ndarray) -> bool:
-    return str(name).lower() in LABELS and 2 * len(np.unique(column)) <= len(column)
+def _is_label_column(name: Any, column: np.ndarray) -> bool:
+    return str(name).lower() in LABEL_COLUMN_NAMES and 2 * len(np.unique(column)) <= len(column)
 
 
 # ---------------------------------------------------------------------- what is no array of numbers
 
 
-def _problem(data: Any) -> str:
+def _input_problem(data: Any) -> str:
     """Return why data are no array of numbers, with a remedy; nothing if they may be one."""
     if isinstance(data, type):
         return f"is the class {data.__name__}, not an array"
@@ -436,16 +461,16 @@ def _problem(data: Any) -> str:
         remedy = "drop or fill the masked samples first, X.filled(np.nan)"
         remedy = remedy if np.ma.is_masked(data) else "nothing is masked, so pass X.data"
         return f"is a masked array, which is not supported: {remedy}"
-    if _is_sparse(data):
+    if _is_sparse_matrix(data):
         return "is a sparse matrix, which is not supported: pass data.toarray()"
     if is_torch(data):
-        return _problem_of_tensor(data)
+        return _tensor_problem(data)
     if has_no_values(data):
         return (
             "has no values inside jax.jit, jax.vmap and jax.lax, and measures look at values; call "
             "the measure outside, where jax.grad works, or by jax.pure_callback"
         )
-    if is_spread(data):
+    if is_on_several_devices(data):
         return "is spread over several devices: pass jax.device_put(X, jax.devices()[0])"
     if hasattr(data, "obs_names") and hasattr(data, "obsm"):
         return (
@@ -454,7 +479,10 @@ def _problem(data: Any) -> str:
         )
     if type(data).__name__ == "LazyFrame":
         return "is a LazyFrame, which has no values yet: pass X.collect()"
-    if _is_labelled(data) and [str(d).lower() in SAMPLES for d in data.dims] == [False, True]:
+    if _is_dataarray(data) and [str(d).lower() in SAMPLE_DIMENSION_NAMES for d in data.dims] == [
+        False,
+        True,
+    ]:
         return (
             f"has the dimensions {data.dims}, samples last: pass X.T, or X.to_numpy() if its rows "
             "are what you compare"
@@ -465,25 +493,29 @@ def _problem(data: Any) -> str:
         )
     if isinstance(getattr(data, "layers", None), Mapping):
         return (
-            f"is a model with layers {_some(data.layers)}; pass one, X.layers[...], or all to "
+            f"is a model with layers {_abbreviate_names(data.layers)}; pass one, X.layers[...], "
+            "or all to "
             "rs.compare"
         )
     if hasattr(data, "column_names") and not hasattr(data, "__array__"):
         how = f"one, np.asarray(X[{data.column_names[0]!r}])"
         how = "X.to_pandas()" if hasattr(data, "to_pandas") else how
-        return f"is a dataset with columns {_some(data.column_names)}; pass {how}"
+        return f"is a dataset with columns {_abbreviate_names(data.column_names)}; pass {how}"
     if isinstance(data, Mapping):
-        return f"is a mapping with {_some(data)}; pass one of its arrays, or all to rs.compare"
+        return (
+            f"is a mapping with {_abbreviate_names(data)}; pass one of its arrays, or all to "
+            "rs.compare"
+        )
     if isinstance(data, Iterator):
         return f"is a {type(data).__name__}, which can be read only once; pass list(X)"
-    if holds_named(data):
+    if holds_named_arrays(data):
         return "is a list of names and arrays; pass one of its arrays, or dict(X) to rs.compare"
     if isinstance(getattr(data, "views", None), dict):
         return "is a Representation already; pass it as it is, or its array, X.source"
     return "is None, not an array" if data is None else ""
 
 
-def _problem_of_tensor(data: Any) -> str:
+def _tensor_problem(data: Any) -> str:
     if data.is_nested:
         return (
             "is a nested tensor: pass the means of its parts, torch.stack([x.mean(0) for x in "
@@ -498,15 +530,15 @@ def _problem_of_tensor(data: Any) -> str:
     return f"has dtype {data.dtype}: pass X.float()" if "float8" in str(data.dtype) else ""
 
 
-def _is_labelled(data: Any) -> bool:
+def _is_dataarray(data: Any) -> bool:
     return hasattr(data, "dims") and hasattr(data, "indexes")
 
 
-def _is_sparse(data: Any) -> bool:
+def _is_sparse_matrix(data: Any) -> bool:
     return type(data).__module__.startswith("scipy.sparse")
 
 
-def _some(names: Any) -> str:
+def _abbreviate_names(names: Any) -> str:
     listed = [repr(name) for name in names]
     if not listed:
         return "nothing in it"

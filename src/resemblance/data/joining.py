@@ -11,13 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, detach, like, to_numpy
-from ..significance.labels import numbers_of
-from .columns import is_in_order, numbers_of_columns, order_of_columns
-from .gaps import describe_gaps, trials_with_gaps
-from .inputs import check_order, order_of
-from .representation import Representation, Undefined, as_representation, title, with_rows
-from .sample_ids import hint_of_ids
+from ..base.arrays import Array, as_array_like, as_float64, detach, to_numpy
+from ..significance.labels import label_codes
+from .columns import are_columns_ordered, column_numbers, column_order
+from .gaps import count_trials_with_gaps, describe_gaps
+from .inputs import check_sample_order, sample_order
+from .representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    replace_rows,
+    representation_title,
+)
+from .sample_ids import id_spelling_hint
 
 
 def join_samples(*representations: Any) -> tuple[Representation, ...]:
@@ -37,13 +43,15 @@ def join_samples(*representations: Any) -> tuple[Representation, ...]:
         repeated = [i for i, uses in Counter(r.order or ()).items() if uses > 1]
         if r.order is None or repeated:
             problem = f"; {repeated[0]!r} occurs several times" if repeated else ""
-            raise ValueError(f"join_samples: {title(r)} needs one unique id per sample{problem}")
+            raise ValueError(
+                f"join_samples: {representation_title(r)} needs one unique id per sample{problem}"
+            )
     common = set.intersection(*(set(r.order or ()) for r in inputs))
     order = [i for i in inputs[0].order or () if i in common]
     if not order:
-        hint = hint_of_ids(*(r.order for r in inputs[:2]))
+        hint = id_spelling_hint(*(r.order for r in inputs[:2]))
         raise ValueError(f"join_samples: no sample id is common to all representations{hint}")
-    return tuple(_select(r, order) for r in inputs)
+    return tuple(_select_by_ids(r, order) for r in inputs)
 
 
 def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Representation:
@@ -65,40 +73,49 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     x = as_representation(trials)
     if x.signed and not x.signed.signs.all():
         raise Undefined(
-            f"condition_means: {title(x)} lacks dissimilarities, and means need all: leave the "
+            f"condition_means: {representation_title(x)} lacks dissimilarities, and means need "
+            "all: leave the "
             "conditions out that lack some, and write rs.from_dissimilarities of the others"
         )
-    numbers = numbers_of("condition_means", conditions, x.shape[0], "conditions")
-    index = order_of(conditions, "conditions")
-    check_order("condition_means", title(x), x.order, "the index of conditions", index)
+    numbers = label_codes("condition_means", conditions, x.shape[0], "conditions")
+    index = sample_order(conditions, "conditions")
+    check_sample_order(
+        "condition_means", representation_title(x), x.order, "the index of conditions", index
+    )
     rows = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
-    means = [x.xp.mean(x.xp.take(x.array, like(of, x.array), axis=0), axis=0) for of in rows]
+    means = [
+        x.xp.mean(x.xp.take(x.array, as_array_like(of, x.array), axis=0), axis=0) for of in rows
+    ]
     stacked = x.xp.stack(means)
     if not bool(x.xp.all(x.xp.isfinite(stacked))):
-        stacked = _means_of_numbers(x, rows)
+        stacked = _nan_condition_means(x, rows)
     labels = np.asarray(conditions, dtype=object)
     first = [int(of[0]) for of in rows]
-    y = with_rows(x, stacked, [labels[row] for row in first])
+    y = replace_rows(x, stacked, [labels[row] for row in first])
     y.name, y.is_sorted = name or x.name, first != sorted(first)
     return y
 
 
-def _means_of_numbers(x: Representation, rows: Sequence[np.ndarray]) -> Array:
+def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array:
     """Return the means over the trials of each condition, ``rows``, that have a number; NaN where
     none has. Warns where some trials of a condition have a number and others have none."""
     values = as_float64(to_numpy(detach(x.array)))
     if np.isinf(values).any():
-        raise Undefined(f"condition_means: {title(x)} {describe_gaps(~np.isfinite(values))}")
+        raise Undefined(
+            f"condition_means: {representation_title(x)} {describe_gaps(~np.isfinite(values))}"
+        )
     gaps = np.isnan(values)
     sums = np.array([np.where(gaps[of], 0.0, values[of]).sum(axis=0) for of in rows])
     counts = np.array([(~gaps[of]).sum(axis=0) for of in rows])
     sizes = np.array([len(of) for of in rows])[:, None]
     if ((counts > 0) & (counts < sizes)).any():
-        warnings.warn(trials_with_gaps("condition_means", title(x), gaps), stacklevel=3)
-    return like(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), x.array)
+        warnings.warn(
+            count_trials_with_gaps("condition_means", representation_title(x), gaps), stacklevel=3
+        )
+    return as_array_like(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), x.array)
 
 
-def columns_in_one_order(
+def align_columns(
     called: str, representations: Sequence[Representation], *, is_one_model: bool = False
 ) -> tuple[Representation, ...]:
     """Return representations whose columns of equal names are in one order, that of the first.
@@ -109,47 +126,47 @@ def columns_in_one_order(
     Raises ``ValueError`` for names of which some are equal and some not, and for one model also for
     other names, and where a side without names meets numbers that are out of order.
     """
-    numbers = [numbers_of_columns(r.features or ()) or () for r in representations]
+    numbers = [column_numbers(r.features or ()) or () for r in representations]
     places = {tuple(i - min(of) for i in of) for of in filter(None, numbers)}
     ordered, owners = list[Representation](), dict[Hashable, Representation]()
     for r in representations:
-        if len(places) > 1 and not is_in_order(r.features):
-            order = np.argsort(numbers_of_columns(r.features or ()) or ()).tolist()
-            r = with_columns(r, order, "their numbers")
+        if len(places) > 1 and not are_columns_ordered(r.features):
+            order = np.argsort(column_numbers(r.features or ()) or ()).tolist()
+            r = reorder_columns(r, order, "their numbers")
         named = next((x for x in ordered if x.features and is_one_model), None)
         reference = next((owners[name] for name in r.features or () if name in owners), named)
         if reference is not None and r.features is not None:
-            r = columns_like(called, reference, r, is_one_model=is_one_model)
+            r = align_columns_to(called, reference, r, is_one_model=is_one_model)
         owners = dict.fromkeys(r.features or (), r) | owners
         ordered.append(r)
     for r in ordered if is_one_model else ():
         bare = next((x for x in ordered if x.features is None), r)
-        columns_like(called, bare, r, is_one_model=True)
+        align_columns_to(called, bare, r, is_one_model=True)
     return tuple(ordered)
 
 
-def columns_like(
+def align_columns_to(
     called: str, x: Representation, y: Representation, *, is_one_model: bool
 ) -> Representation:
     """Return y with its columns in the order of those of x, if they have the same names.
 
-    Raises ``ValueError`` as :func:`columns_in_one_order` does.
+    Raises ``ValueError`` as :func:`align_columns` does.
     """
-    names = title(x), x.features, title(y), y.features
-    order = order_of_columns(called, *names, is_one_model=is_one_model)
-    return y if order is None else with_columns(y, order, title(x))
+    names = representation_title(x), x.features, representation_title(y), y.features
+    order = column_order(called, *names, is_one_model=is_one_model)
+    return y if order is None else reorder_columns(y, order, representation_title(x))
 
 
-def with_columns(x: Representation, order: Sequence[int], whose: str) -> Representation:
+def reorder_columns(x: Representation, order: Sequence[int], whose: str) -> Representation:
     """Return a representation of the same columns in another order, which is called ``whose``."""
     y = copy(x)
-    y.source = x.xp.take(x.source, like(np.asarray(order), x.source), axis=1)
+    y.source = x.xp.take(x.source, as_array_like(np.asarray(order), x.source), axis=1)
     y.features = None if x.features is None else tuple(x.features[i] for i in order)
     y.path, y.column_order = None, whose
     return y
 
 
-def _select(x: Representation, ids: list[Hashable]) -> Representation:
+def _select_by_ids(x: Representation, ids: list[Hashable]) -> Representation:
     row = {sample: i for i, sample in enumerate(x.order or ())}
     rows = x.xp.asarray([row[i] for i in ids])
-    return with_rows(x, x.xp.take(x.source, rows, axis=0), ids)
+    return replace_rows(x, x.xp.take(x.source, rows, axis=0), ids)

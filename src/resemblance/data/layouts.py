@@ -9,17 +9,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..base.arrays import Array, is_torch, like, namespace, to_numpy, working_precision
+from ..base.arrays import Array, as_array_like, is_torch, namespace, to_numpy, working_precision
 from ..base.text import warn
-from .array_files import array_file, open_array
-from .inputs import order_of
-from .representation import Representation, as_array
+from .array_files import npy_path, open_npy
+from .inputs import sample_order
+from .representation import Representation, read_array
 
 TokenPool = Literal["first", "last", "mean", "max", "flatten"]
 MapPool = Literal["mean", "max", "flatten", "positions"]
 TrialPool = Literal["mean", "max", "flatten"]
-Ids = tuple[Hashable, ...] | None
-AXES = {  # the names of the axes of responses, in the singular
+SampleIds = tuple[Hashable, ...] | None
+AXIS_NAMES = {  # the names of the axes of responses, in the singular
     "trial": "trials", "bin": "bins", "time": "bins", "unit": "units", "neuron": "units",
     "channel": "units",
     "cell": "units",
@@ -42,7 +42,8 @@ MAPS = {
     "height": ("height", "row", "y", "h"),
     "width": ("width", "column", "x", "w"),
 }
-ROWS = 512  # samples averaged at a time: the computing precision is held for these only
+# samples averaged at a time: the computing precision is held for these only
+SAMPLES_PER_BLOCK = 512
 
 
 def from_tokens(
@@ -73,32 +74,34 @@ def from_tokens(
     """
     X = _in_order_of_axes(X, "from_tokens", "X", TOKENS)
     mask = _in_order_of_axes(mask, "from_tokens", "mask", TOKENS)
-    ids = _known_ids(X) if ids is None else ids
-    X, name = _opened(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
-    _check_pool("from_tokens", pool, get_args(TokenPool))
-    if mask is None and pool != "flatten" and (ends := zeros_at_ends(X)):
+    ids = _dataarray_ids(X) if ids is None else ids
+    X, name = _check_layout(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
+    _check_pool_name("from_tokens", pool, get_args(TokenPool))
+    if mask is None and pool != "flatten" and (ends := count_zero_padded(X)):
         warn(
             f"from_tokens: {ends}, as padding has, and it is pooled like other tokens; if it is "
             "padding, pass mask=(X != 0).any(-1), or the attention mask of the tokenizer"
         )
-    return Representation(pooled_tokens(X, pool, mask, ids), name, ids=ids)
+    return Representation(pool_tokens(X, pool, mask, ids), name, ids=ids)
 
 
-def pooled_tokens(
+def pool_tokens(
     X: Array, pool: TokenPool, mask: Any, ids: Sequence[Hashable] | None = None
 ) -> Array:
     """Return what :func:`from_tokens` does of an array, as an array and without a warning."""
-    real = None if mask is None else _real_tokens(mask, X, ids)
+    real = None if mask is None else _token_mask(mask, X, ids)
     if pool == "flatten":
-        _check_no_padding(real)
-        return _flat(X)
+        _refuse_padding(real)
+        return _flatten_samples(X)
     if pool in ("first", "last"):
-        return _end_token(X, real, pool)
-    mask_of_x = [] if real is None else [like(real, X)]
-    return _in_blocks(_mean_token if pool == "mean" else _max_token, X, *mask_of_x)
+        return _first_or_last_token(X, real, pool)
+    mask_of_x = [] if real is None else [as_array_like(real, X)]
+    return _apply_in_blocks(
+        _mean_over_tokens if pool == "mean" else _max_over_tokens, X, *mask_of_x
+    )
 
 
-def zeros_at_ends(X: Array) -> str:
+def count_zero_padded(X: Array) -> str:
     """Return how many samples begin or end with tokens that are zero, if their numbers differ."""
     for place, words in ((-1, "end"), (0, "begin")):
         is_zero = to_numpy(X[:, place, :] == 0).all(axis=1)
@@ -145,44 +148,44 @@ def from_maps(
     not the fourth, as with channels last, and of a size that repeats positions.
     """
     X = _in_order_of_axes(X, "from_maps", "X", MAPS)
-    ids = _known_ids(X) if ids is None else ids
-    X, name = _opened(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
-    _check_pool("from_maps", pool, get_args(MapPool))
-    _warn_of_axes(tuple(X.shape), size)
-    X = _of_size(X, size)
+    ids = _dataarray_ids(X) if ids is None else ids
+    X, name = _check_layout(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
+    _check_pool_name("from_maps", pool, get_args(MapPool))
+    _warn_map_axes(tuple(X.shape), size)
+    X = _resize_maps(X, size)
     if pool == "positions":
         n, _, height, width = X.shape
-        points = positions_of_maps(X)
+        points = map_positions(X)
         if ids is not None and len(ids) != n:
             raise ValueError(f"from_maps: X has {n} samples but {len(ids)} ids")
         places = None if ids is None else list(product(ids, range(height), range(width)))
         return Representation(points, name, ids=places)
-    return Representation(pooled_maps(X, pool), name, ids=ids)
+    return Representation(pool_maps(X, pool), name, ids=ids)
 
 
-def positions_of_maps(X: Array, size: tuple[int, int] | None = None) -> Array:
+def map_positions(X: Array, size: tuple[int, int] | None = None) -> Array:
     """Return maps (n, channels, height, width), brought to a size, as a row for each position."""
-    X = _of_size(X, size)
+    X = _resize_maps(X, size)
     n, channels, height, width = X.shape
     channels_last = namespace(X).permute_dims(X, (0, 2, 3, 1))
     return namespace(X).reshape(channels_last, (n * height * width, channels))
 
 
-def _of_size(X: Array, size: tuple[int, int] | None) -> Array:
-    if size is None or _checked_size(size) == tuple(X.shape[2:]):
+def _resize_maps(X: Array, size: tuple[int, int] | None) -> Array:
+    if size is None or _validated_map_size(size) == tuple(X.shape[2:]):
         return X
-    return _in_blocks(lambda block: _resized(block, *size), X)
+    return _apply_in_blocks(lambda block: _adaptive_average_pool(block, *size), X)
 
 
-def pooled_maps(X: Array, pool: MapPool) -> Array:
+def pool_maps(X: Array, pool: MapPool) -> Array:
     """Return the mean or maximum of maps over their positions, or all values side by side."""
     if pool == "flatten":
-        return _flat(X)
+        return _flatten_samples(X)
     xp, axes = namespace(X), (2, 3)
-    return _in_blocks(lambda maps: getattr(xp, pool)(maps, axis=axes), X)
+    return _apply_in_blocks(lambda maps: getattr(xp, pool)(maps, axis=axes), X)
 
 
-def _warn_of_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
+def _warn_map_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
     """Warn of maps that may have their channels last, and of a size that repeats positions."""
     _, channels, height, width = shape
     if channels == height != width:
@@ -191,7 +194,7 @@ def _warn_of_axes(shape: tuple[int, ...], size: tuple[int, int] | None) -> None:
             f"channels of {height} x {width}; if its channels are last, pass np.moveaxis(X, -1, 1) "
             "(X.permute(0, 3, 1, 2) of PyTorch)"
         )
-    if size is not None and (_checked_size(size)[0] > height or size[1] > width):
+    if size is not None and (_validated_map_size(size)[0] > height or size[1] > width):
         warn(
             f"from_maps: size={size} is larger than maps of {height} x {width}, so positions are "
             f"repeated; pass size={(min(size[0], height), min(size[1], width))} for all layers "
@@ -230,21 +233,23 @@ def from_trials(
     """
     X, name, coordinates = as_trials(X, axes, "from_trials", name)
     ids = coordinates if ids is None else ids
-    _check_pool("from_trials", pool, get_args(TrialPool))
-    start, stop = (0, X.shape[1]) if window is None else _checked_window(window, X.shape[1])
+    _check_pool_name("from_trials", pool, get_args(TrialPool))
+    start, stop = (0, X.shape[1]) if window is None else _validated_window(window, X.shape[1])
     X = X[:, start:stop, :]
     if pool == "flatten":
-        return Representation(_flat(X), name, ids=ids)
-    rows = _in_blocks(_mean_token if pool == "mean" else _max_token, X)
+        return Representation(_flatten_samples(X), name, ids=ids)
+    rows = _apply_in_blocks(_mean_over_tokens if pool == "mean" else _max_over_tokens, X)
     return Representation(rows, name, ids=ids)
 
 
-def as_trials(X: Any, axes: str | None, function: str, name: str = "") -> tuple[Array, str, Ids]:
+def as_trials(
+    X: Any, axes: str | None, function: str, name: str = ""
+) -> tuple[Array, str, SampleIds]:
     """Return responses as (n_trials, bins, units), their name, and the trial ids of a DataArray."""
     names = axes.split() if axes is not None else [str(dim) for dim in getattr(X, "dims", ())]
-    order = [AXES.get(axis.lower().rstrip("s"), axis) for axis in names]
+    order = [AXIS_NAMES.get(axis.lower().rstrip("s"), axis) for axis in names]
     layout = ", ".join(names or ("trials", "bins", "units"))
-    data, name = _opened(X, name, function, f"({layout})", 3)
+    data, name = _check_layout(X, name, function, f"({layout})", 3)
     if sorted(order) != ["bins", "trials", "units"]:
         remedy = "'trials', 'bins' and 'units' in the order of X"
         if names:
@@ -252,15 +257,15 @@ def as_trials(X: Any, axes: str | None, function: str, name: str = "") -> tuple[
         example = f'axes="trials bins units" if {tuple(data.shape)} is that'
         raise ValueError(f"{function} needs axes, {remedy}: {example}")
     trials, bins, units = (order.index(axis) for axis in ("trials", "bins", "units"))
-    ids = _known_ids(X.transpose(X.dims[trials], ...)) if hasattr(X, "dims") else None
+    ids = _dataarray_ids(X.transpose(X.dims[trials], ...)) if hasattr(X, "dims") else None
     return namespace(data).permute_dims(data, (trials, bins, units)), name, ids
 
 
 # ----------------------------------------------------------------------------------------- checking
 
 
-def _known_ids(data: Any) -> Ids:
-    order = order_of(data, "X")
+def _dataarray_ids(data: Any) -> SampleIds:
+    order = sample_order(data, "X")
     return order if isinstance(order, tuple) else None
 
 
@@ -301,11 +306,13 @@ def _role_of(dimension: str, roles: Mapping[str, Sequence[str]]) -> str | None:
     return next((r for r, names in roles.items() if word in names or singular in names), None)
 
 
-def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -> tuple[Array, str]:
+def _check_layout(
+    data: Any, name: str, function: str, layout: str, dimensions: int
+) -> tuple[Array, str]:
     """Return the array and its name, or raise an error with the function that fits its layout."""
     is_path = isinstance(data, str | Path)
-    data = _stacked_samples(data, function, dimensions)
-    X = as_array(open_array(array_file(data)) if is_path else data, name)
+    data = _stack_samples(data, function, dimensions)
+    X = read_array(open_npy(npy_path(data)) if is_path else data, name)
     X = np.asarray(X) if isinstance(X, np.ndarray) else X  # a memory map, without reading it
     shape = tuple(X.shape)
     if len(shape) != dimensions:
@@ -321,7 +328,7 @@ def _opened(data: Any, name: str, function: str, layout: str, dimensions: int) -
     return X, name or (Path(data).stem if is_path else "")
 
 
-def _stacked_samples(data: Any, function: str, dimensions: int) -> Any:
+def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
     """Return a list with one array for each sample as one array; other data as they are."""
     if not isinstance(data, list | tuple) or not data:
         return data
@@ -342,16 +349,16 @@ def _stacked_samples(data: Any, function: str, dimensions: int) -> Any:
     )
 
 
-def _check_pool(function: str, pool: str, pools: tuple[str, ...]) -> None:
+def _check_pool_name(function: str, pool: str, pools: tuple[str, ...]) -> None:
     if pool not in pools:
         raise ValueError(
             f"{function}: pool must be one of {', '.join(map(repr, pools))}; got {pool!r}"
         )
 
 
-def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
+def _token_mask(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:
     """Return the mask as booleans, shape (n, tokens), with at least one real token in each row."""
-    real = to_numpy(as_array(mask, "mask"))
+    real = to_numpy(read_array(mask, "mask"))
     if real.shape != tuple(X.shape[:2]):
         raise ValueError(
             f"from_tokens: the mask of X {tuple(X.shape)} must be {tuple(X.shape[:2])}; got "
@@ -371,7 +378,7 @@ def _real_tokens(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndar
     return real.astype(bool)
 
 
-def _check_no_padding(real: np.ndarray | None) -> None:
+def _refuse_padding(real: np.ndarray | None) -> None:
     if real is not None and not real.all():
         raise ValueError(
             f'from_tokens: pool="flatten" puts all tokens side by side, but {int((~real).sum())} '
@@ -381,7 +388,7 @@ def _check_no_padding(real: np.ndarray | None) -> None:
         )
 
 
-def _checked_window(window: Any, bins: int) -> tuple[int, int]:
+def _validated_window(window: Any, bins: int) -> tuple[int, int]:
     is_pair = isinstance(window, tuple | list) and len(window) == 2
     if is_pair and all(isinstance(t, int | np.integer) for t in window):
         start, stop = (int(t) for t in window)
@@ -393,7 +400,7 @@ def _checked_window(window: Any, bins: int) -> tuple[int, int]:
     )
 
 
-def _checked_size(size: Any) -> tuple[int, ...]:
+def _validated_map_size(size: Any) -> tuple[int, ...]:
     is_pair = isinstance(size, tuple | list) and len(size) == 2
     if is_pair and all(isinstance(s, int) and s > 0 for s in size):
         return tuple(size)
@@ -405,22 +412,22 @@ def _checked_size(size: Any) -> tuple[int, ...]:
 # ------------------------------------------------------------------------------------------ pooling
 
 
-def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
+def _apply_in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
     """Return a function of samples, applied to blocks of them in the precision of computation."""
     xp, precision, parts = namespace(arrays[0]), working_precision(arrays[0]), []
     n = arrays[0].shape[0]
-    for start in range(0, n, ROWS):
-        block, *others = (a[start : min(start + ROWS, n), ...] for a in arrays)
+    for start in range(0, n, SAMPLES_PER_BLOCK):
+        block, *others = (a[start : min(start + SAMPLES_PER_BLOCK, n), ...] for a in arrays)
         with np.errstate(all="ignore"):  # a measure reports infinite values, with their places
             parts.append(function(xp.astype(block, getattr(xp, precision), copy=False), *others))
     return xp.concat(parts)
 
 
-def _flat(X: Array) -> Array:
+def _flatten_samples(X: Array) -> Array:
     return namespace(X).reshape(X, (X.shape[0], -1))
 
 
-def _end_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
+def _first_or_last_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
     """Return the first or last real token of each sample, shape (n, features)."""
     n, tokens, features = X.shape
     if real is None:
@@ -428,10 +435,10 @@ def _end_token(X: Array, real: np.ndarray | None, pool: TokenPool) -> Array:
     first, last = real.argmax(axis=1), tokens - 1 - real[:, ::-1].argmax(axis=1)
     rows = np.arange(n) * tokens + (first if pool == "first" else last)
     xp = namespace(X)
-    return xp.take(xp.reshape(X, (n * tokens, features)), like(rows, X), axis=0)
+    return xp.take(xp.reshape(X, (n * tokens, features)), as_array_like(rows, X), axis=0)
 
 
-def _mean_token(X: Array, real: Array | None = None) -> Array:
+def _mean_over_tokens(X: Array, real: Array | None = None) -> Array:
     xp = namespace(X)
     if real is None:
         return xp.mean(X, axis=1)
@@ -439,19 +446,19 @@ def _mean_token(X: Array, real: Array | None = None) -> Array:
     return xp.sum(tokens, axis=1) / xp.sum(xp.astype(real, X.dtype), axis=1)[:, None]
 
 
-def _max_token(X: Array, real: Array | None = None) -> Array:
+def _max_over_tokens(X: Array, real: Array | None = None) -> Array:
     xp = namespace(X)
     tokens = X if real is None else xp.where(real[:, :, None], X, xp.full_like(X, -xp.inf))
     return xp.max(tokens, axis=1)
 
 
-def _resized(X: Array, height: int, width: int) -> Array:
+def _adaptive_average_pool(X: Array, height: int, width: int) -> Array:
     """Return maps after adaptive average pooling, first over columns and then over rows."""
     transpose = namespace(X).matrix_transpose
-    return transpose(_mean_of_bins(transpose(_mean_of_bins(X, width)), height))
+    return transpose(_average_pool_last_axis(transpose(_average_pool_last_axis(X, width)), height))
 
 
-def _mean_of_bins(X: Array, bins: int) -> Array:
+def _average_pool_last_axis(X: Array, bins: int) -> Array:
     """Return means over ``bins`` neighbouring, possibly overlapping stretches of the last axis."""
     xp, length = namespace(X), X.shape[-1]
     stretches = [(i * length // bins, -(-(i + 1) * length // bins)) for i in range(bins)]

@@ -10,18 +10,18 @@ import numpy as np
 
 from ..base.arrays import is_torch, namespace
 
-SHOWN = 3  # shapes in a message
+MAX_LISTED_SHAPES = 3  # shapes in a message
 FEW, LONGER, MUCH_LONGER = 10, 3, 10  # entries of a mapping, and lengths by their number
 
 
-class Vectors(NamedTuple):
+class VectorRows(NamedTuple):
     """Vectors of one length, one a row, and the ids of their samples."""
 
     array: Any
     ids: tuple[Hashable, ...]
 
 
-def of_mapping(data: Any, called: str, *, has_ids: bool = False) -> Vectors | None:
+def stack_mapping(data: Any, called: str, *, has_ids: bool = False) -> VectorRows | None:
     """Return the vectors of a mapping from ids to vectors; None for anything else.
 
     ``has_ids``: the caller gives ids, so the entries are samples. Raises ``ValueError`` for vectors
@@ -33,7 +33,7 @@ def of_mapping(data: Any, called: str, *, has_ids: bool = False) -> Vectors | No
         return None
     shapes = {}
     for key, vector in data.items():
-        shapes[key] = shape = _shape(vector)
+        shapes[key] = shape = _entry_shape(vector)
         if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
             return None  # a mapping to arrays, or to something else
     (first, shape), *others = shapes.items()
@@ -53,7 +53,7 @@ def of_mapping(data: Any, called: str, *, has_ids: bool = False) -> Vectors | No
         return None
     if not has_ids and all(isinstance(key, str) for key in data):
         _check_no_columns(tuple(data), shape[0], called)
-    return Vectors(_stack(list(data.values())), tuple(data))
+    return VectorRows(_stack_vectors(list(data.values())), tuple(data))
 
 
 def _check_no_columns(names: tuple[str, ...], length: int, called: str) -> None:
@@ -68,13 +68,13 @@ def _check_no_columns(names: tuple[str, ...], length: int, called: str) -> None:
     )
 
 
-def problem_of_list(data: Any) -> str:
+def list_problem(data: Any) -> str:
     """Return why a list of arrays is no representation, with the remedies; "" for another list."""
     if not isinstance(data, list | tuple):
         return ""
     if data and all(isinstance(entry, Mapping) for entry in data):
         return "is a list of records: pass pd.DataFrame(X)"
-    shapes = [_shape(entry) for entry in data]
+    shapes = [_entry_shape(entry) for entry in data]
     axes = {len(shape) for shape in shapes}
     are_tensors = all(map(is_torch, data))
     if axes == {1} and are_tensors and len(set(shapes)) == 1:
@@ -87,7 +87,9 @@ def problem_of_list(data: Any) -> str:
         )
     if len(axes) != 1 or not axes <= {2, 3, 4}:
         return ""
-    listed = ", ".join(str(shape) for shape in shapes[:SHOWN]) + ", ..." * (len(shapes) > SHOWN)
+    listed = ", ".join(str(shape) for shape in shapes[:MAX_LISTED_SHAPES]) + ", ..." * (
+        len(shapes) > MAX_LISTED_SHAPES
+    )
     start = f"is a list of {len(shapes)} arrays, {listed}"
     join = "torch.cat(X)" if are_tensors else "np.concatenate(X)"
     if axes != {2}:
@@ -96,10 +98,10 @@ def problem_of_list(data: Any) -> str:
         are_joined = len({shape[1:] for shape in shapes}) == 1
         whole = f'rs.{pooled}({join}, pool="mean")'
         return f"{start}; if these are batches, pass {whole if are_joined else one_by_one}"
-    return f"{start}; {_remedies(shapes, join, are_tensors)}"
+    return f"{start}; {_array_list_remedies(shapes, join, are_tensors)}"
 
 
-def _remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
+def _array_list_remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> str:
     """Return what two-dimensional arrays in a list may mean, each with its remedy."""
     stack, axis = ("torch.stack", "dim") if are_tensors else ("np.stack", "axis")
     heights, widths = {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
@@ -120,7 +122,7 @@ def _remedies(shapes: list[tuple[int, ...]], join: str, are_tensors: bool) -> st
     return "their rows and their columns differ: give each to rs.Representation"
 
 
-def hint_of_batches(shapes: list[tuple[int, ...]]) -> str:
+def batch_shapes_hint(shapes: list[tuple[int, ...]]) -> str:
     """Return a hint for arrays with different numbers of rows, if they look like batches: one width
     and one size, but for a shorter last one."""
     if len(shapes) < 2 or any(len(shape) < 2 for shape in shapes):
@@ -130,7 +132,7 @@ def hint_of_batches(shapes: list[tuple[int, ...]]) -> str:
     return "; if these are batches of one layer, pass np.concatenate(X)" if is_shorter else ""
 
 
-def _shape(entry: Any) -> tuple[int, ...]:
+def _entry_shape(entry: Any) -> tuple[int, ...]:
     if hasattr(entry, "shape"):
         return tuple(entry.shape)
     if isinstance(entry, str | bytes) or not hasattr(entry, "__len__"):
@@ -141,7 +143,7 @@ def _shape(entry: Any) -> tuple[int, ...]:
         return (len(entry), -1)
 
 
-def _stack(vectors: list[Any]) -> Any:
+def _stack_vectors(vectors: list[Any]) -> Any:
     if all(map(is_torch, vectors)):
         return namespace(vectors[0]).stack(vectors)
     return np.stack([np.asarray(vector) for vector in vectors])

@@ -16,37 +16,45 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    carries_gradient,
+    blocks_have_safe_squares,
     detach,
     has_float64,
-    hash_there,
-    have_safe_squares,
+    hash_on_device,
+    is_on_cpu,
     is_torch,
     namespace,
-    on_processor,
+    records_gradient,
     scalar,
     to_numpy,
     working_precision,
 )
 from ..base.json_files import recorded_fingerprint
-from .array_files import array_file, byte_blocks, layout_of, open_array
-from .array_protocol import has_no_attribute, numpy_of, refuse_operators
-from .cache_keys import key_function, without_gaps
-from .columns import Names, numbers_of_columns, plain_names
+from .array_files import iterate_bytes, memmap_layout, npy_path, open_npy
+from .array_protocol import as_read_only_numpy, forbid_operators, missing_attribute_message
+from .cache_keys import cache_key_function, make_contiguous
+from .columns import FeatureNames, column_numbers, to_python_names
 from .gaps import describe_gaps
-from .inputs import Order, check_order, check_shape, read_only, receive, stimuli_of, word
-from .sample_ids import check_sorted
+from .inputs import (
+    SampleOrder,
+    as_labeled_array,
+    as_read_only,
+    check_array_shape,
+    check_sample_order,
+    stimulus_of_each_row,
+    validated_name,
+)
+from .sample_ids import check_not_sorted_by_ids
 
 P = ParamSpec("P")
 T = TypeVar("T")
-LARGE = 2**25  # values, from which on a copy of all in another precision is not kept
-ROWS = 2**11  # of which a copy is made at a time, where one of all is avoided
+MIN_LARGE_BYTES = 2**25  # values, from which on a copy of all in another precision is not kept
+ROWS_PER_COPIED_BLOCK = 2**11  # of which a copy is made at a time, where one of all is avoided
 # From the key of a view, and a function that takes this view of another representation, to the
 # view; None where it has to be computed.
-Carry = Callable[[Hashable, Callable[["Representation"], Any]], Any]
+IntermediateSource = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 
 
-class StreamOrigin(NamedTuple):
+class StreamSummary(NamedTuple):
     """The samples of a stream, for which points stand that have the same centred inner products.
 
     ``stream`` is the same for representations that may be compared; ``dtype`` is that of the
@@ -59,10 +67,10 @@ class StreamOrigin(NamedTuple):
     dtype: str
     accumulated: frozenset[str]
     power: int
-    views: Carry
+    views: IntermediateSource
 
 
-class Signed(NamedTuple):
+class PseudoEuclidean(NamedTuple):
     """What points stand for whose squared differences count with signs: dissimilarities of a kind.
 
     They are the sums over columns a of signs[a] (p_ia - p_ja)^2. The last columns have sign 0 where
@@ -114,28 +122,37 @@ class Representation:
         dtype: str | None = None,
         column: str | None = None,
     ):
-        self.path = array_file(data) if isinstance(data, str | Path) else None
-        self.name = word(name) or (self.path.stem if self.path else "")
-        labelled = receive(open_array(self.path) if self.path else data, title(self), ids, column)
+        self.path = npy_path(data) if isinstance(data, str | Path) else None
+        self.name = validated_name(name) or (self.path.stem if self.path else "")
+        labelled = as_labeled_array(
+            open_npy(self.path) if self.path else data, representation_title(self), ids, column
+        )
         self.source: Array = labelled.array
         if dtype not in (None, "float32", "float64"):
-            raise ValueError(f"{title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}")
+            raise ValueError(
+                f"{representation_title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}"
+            )
         if dtype == "float64" and not has_float64(self.source):
             raise ValueError(
-                f"{title(self)} cannot be computed in float64 where it is; in JAX that needs "
+                f"{representation_title(self)} cannot be computed in float64 where it is; in JAX "
+                "that needs "
                 "jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
-        self.order: Order = labelled.order
-        self.features: Names = labelled.features if features is None else plain_names(features)
+        self.order: SampleOrder = labelled.order
+        self.features: FeatureNames = (
+            labelled.features if features is None else to_python_names(features)
+        )
         self.column_order = ""  # whose order the columns were put in, if they were
         self.is_sorted = False  # whether the package put the rows in the order of their ids
         self._views: dict[Any, Any] = {}
         self._lock = threading.RLock()
-        self._carry: Carry | None = None  # finds a view from that of other rows of the same samples
-        self.origin: StreamOrigin | None = None
-        self.signed: Signed | None = None
-        check_shape(title(self), self.source, self.order, self.features)
+        self._carry: IntermediateSource | None = (
+            None  # finds a view from that of other rows of the same samples
+        )
+        self.origin: StreamSummary | None = None
+        self.signed: PseudoEuclidean | None = None
+        check_array_shape(representation_title(self), self.source, self.order, self.features)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -161,7 +178,7 @@ class Representation:
     @property
     def array(self) -> Array:
         """The values in the precision they are computed in."""
-        return converted(self) if is_passing(self) else values(self)
+        return contiguous_values(self) if is_transient(self) else working_values(self)
 
     @property
     def xp(self) -> Any:
@@ -200,7 +217,7 @@ class Representation:
         return self.n_samples
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return numpy_of(self._features(), dtype, copy)
+        return as_read_only_numpy(self._features(), dtype, copy)
 
     def __iter__(self) -> Iterator[Array]:
         return iter(self._features())
@@ -211,14 +228,15 @@ class Representation:
     def _features(self) -> Array:
         if self.signed:
             raise ValueError(
-                f"{title(self)} stands for dissimilarities, and its points are no features; "
+                f"{representation_title(self)} stands for dissimilarities, and its points are no "
+                "features; "
                 "rs.rdm(x) returns the dissimilarities"
             )
         return self.array
 
     def __getattr__(self, name: str) -> Any:
         is_of_arrays = not name.startswith("_") and hasattr(np.ndarray, name)
-        raise AttributeError(has_no_attribute(type(self).__name__, name, is_of_arrays))
+        raise AttributeError(missing_attribute_message(type(self).__name__, name, is_of_arrays))
 
     def __getstate__(self) -> dict[str, Any]:
         # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
@@ -228,7 +246,7 @@ class Representation:
         state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
         state |= {"features": self.features, "column_order": self.column_order}
         state |= {"is_sorted": self.is_sorted}
-        return state | {"source": layout_of(self.source) if self.path else self.source}
+        return state | {"source": memmap_layout(self.source) if self.path else self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -238,7 +256,7 @@ class Representation:
         self._carry = self.origin.views if self.origin else None
 
 
-refuse_operators(Representation)
+forbid_operators(Representation)
 
 
 def as_representation(data: Any, name: str = "") -> Representation:
@@ -246,7 +264,7 @@ def as_representation(data: Any, name: str = "") -> Representation:
     return data if isinstance(data, Representation) else Representation(data, name)
 
 
-def with_rows(
+def replace_rows(
     x: Representation, source: Array, ids: Sequence[Hashable] | None = None
 ) -> Representation:
     """Return a representation of other rows of the same features."""
@@ -257,9 +275,9 @@ def with_rows(
 
 def without_gradient(x: Representation) -> Representation:
     """Return the representation, or one of the same values if gradients are recorded for it."""
-    if not carries_gradient(x.source):
+    if not records_gradient(x.source):
         return x
-    return with_rows(x, detach(x.source), x.ids)
+    return replace_rows(x, detach(x.source), x.ids)
 
 
 # -------------------------------------------------------------------------------------------- views
@@ -274,11 +292,11 @@ def view(
     ask for it. Values that carry gradients are never remembered, so a graph is never kept alive or
     used twice.
     """
-    key_of = key_function(function, arrays=1)
+    key_of = cache_key_function(function, arrays=1)
 
     @wraps(function)
     def remembered(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
-        if carries_gradient(x.source):
+        if records_gradient(x.source):
             return function(x, *args, **parameters)
         key = key_of(args, parameters)
         with x._lock:
@@ -286,14 +304,14 @@ def view(
                 carried = x._carry and x._carry(key, lambda y: remembered(y, *args, **parameters))
                 missing = carried is None
                 computed = function(x, *args, **parameters) if missing else carried
-                x._views[key] = without_gaps(computed)
+                x._views[key] = make_contiguous(computed)
             value: T = x._views[key]
             return value
 
     return remembered
 
 
-def lasting(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def keep_while_small(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Mark the function of a view that takes long: it stays while it takes less than so many times
     the memory of the array in the precision it is computed in."""
 
@@ -304,24 +322,24 @@ def lasting(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return mark
 
 
-_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = ContextVar(
-    "pair", default=None
+_current_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, Any]] | None] = (
+    ContextVar("pair", default=None)
 )
 
 
 @contextmanager
-def comparing(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
+def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
     """Keep the views that the measures of a pair share inside this block, and yield them."""
-    current = _pair.get()
+    current = _current_pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
         yield current[2]  # a measure that calls another one for its pair shares its views
         return
     shared: dict[Hashable, Any] = {}
-    token = _pair.set((x, y, shared))
+    token = _current_pair.set((x, y, shared))
     try:
         yield shared
     finally:
-        _pair.reset(token)
+        _current_pair.reset(token)
 
 
 def pair_view(
@@ -339,13 +357,13 @@ def pair_view(
     def decorate(
         function: Callable[Concatenate[Representation, Representation, P], T],
     ) -> Callable[Concatenate[Representation, Representation, P], T]:
-        key_of = key_function(function, arrays=2)
+        key_of = cache_key_function(function, arrays=2)
 
         @wraps(function)
         def shared(
             x: Representation, y: Representation, /, *args: P.args, **parameters: P.kwargs
         ) -> T:
-            current = _pair.get()
+            current = _current_pair.get()
             if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
                 return function(x, y, *args, **parameters)
             first, second, cache = current
@@ -361,33 +379,35 @@ def pair_view(
 
 
 @view
-def values(x: Representation) -> Array:
+def working_values(x: Representation) -> Array:
     """Return the array in the precision it is computed in (see :class:`Representation`)."""
-    return converted(x)
+    return contiguous_values(x)
 
 
-def converted(x: Representation) -> Array:
+def contiguous_values(x: Representation) -> Array:
     """Return the values in the precision they are computed in, and row after row in memory."""
     # Another layout in memory changes the last digits, and pickling does not preserve it.
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
     with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
-        return read_only(x.xp.astype(source, getattr(x.xp, x.precision), copy=False))
+        return as_read_only(x.xp.astype(source, getattr(x.xp, x.precision), copy=False))
 
 
-def value_blocks(x: Representation) -> Iterator[Array]:
+def working_value_blocks(x: Representation) -> Iterator[Array]:
     """Yield the values in the precision they are computed in, in blocks of rows where they are
     many."""
-    if not has_many_values(x):
+    if not is_large_array(x):
         yield x.array
         return
-    for start in range(0, x.shape[0], ROWS):
+    for start in range(0, x.shape[0], ROWS_PER_COPIED_BLOCK):
         with np.errstate(over="ignore"):
-            block = np.ascontiguousarray(x.source[start : start + ROWS], dtype=x.precision)
+            block = np.ascontiguousarray(
+                x.source[start : start + ROWS_PER_COPIED_BLOCK], dtype=x.precision
+            )
         yield block
 
 
-def is_copied(x: Representation) -> bool:
+def needs_copy(x: Representation) -> bool:
     """Say whether the values take memory besides the source: in another precision or layout."""
     if isinstance(x.source, np.ndarray):
         return bool(x.source.dtype != x.precision or not x.source.flags.c_contiguous)
@@ -395,17 +415,17 @@ def is_copied(x: Representation) -> bool:
     return has_layout or str(x.source.dtype).rpartition(".")[2] != x.precision
 
 
-def has_many_values(x: Representation) -> bool:
+def is_large_array(x: Representation) -> bool:
     """Say whether a copy of all values is avoided where blocks of rows will do, by the shape."""
     is_plain = isinstance(x.source, np.ndarray) and not (x._carry or x.origin)
-    return is_plain and math.prod(x.shape) >= LARGE
+    return is_plain and math.prod(x.shape) >= MIN_LARGE_BYTES
 
 
-def is_passing(x: Representation) -> bool:
+def is_transient(x: Representation) -> bool:
     """Say whether the values are a large copy of the source, which is made anew for each use: that
     takes little time next to what is done with it, and the copy as much memory as all that stays.
     """
-    return x._carry is None and math.prod(x.shape) >= LARGE and is_copied(x)
+    return x._carry is None and math.prod(x.shape) >= MIN_LARGE_BYTES and needs_copy(x)
 
 
 @view
@@ -415,18 +435,18 @@ def fingerprint(x: Representation) -> str:
     of a file that is unchanged, the file is not read. Tensors of an accelerator are hashed there,
     and have another fingerprint than on the CPU.
     """
-    repeats, is_plain = stimuli_of(x.ids), x.precision == "float64"
-    names = x.features if x.features and numbers_of_columns(x.features) is None else ()
+    repeats, is_plain = stimulus_of_each_row(x.ids), x.precision == "float64"
+    names = x.features if x.features and column_numbers(x.features) is None else ()
     is_plain = is_plain and not repeats and not names
     if x.path and is_plain and (known := recorded_fingerprint(x.path)):
         return known
-    is_here = not is_torch(x.source) or on_processor(x.source)
+    is_here = not is_torch(x.source) or is_on_cpu(x.source)
     source = np.ascontiguousarray(to_numpy(x.source)) if is_here else x.source
     name = str(x.source.dtype).rpartition(".")[2]
     # bfloat16 is float32 in NumPy, but its values have other ranks
     kind = source.dtype.str if is_here and source.dtype.name == name else name
     digest = hashlib.sha256(f"{kind}{x.shape}{x.precision}".encode())
-    for block in byte_blocks(x.path, x.source, source) if is_here else [hash_there(source)]:
+    for block in iterate_bytes(x.path, x.source, source) if is_here else [hash_on_device(source)]:
         digest.update(block)
     digest.update(x.signed.signs.tobytes() if x.signed else b"")
     digest.update(repr(repeats).encode() if repeats else b"")
@@ -435,7 +455,7 @@ def fingerprint(x: Representation) -> str:
 
 
 @view
-def finite(x: Representation) -> bool:
+def check_all_finite(x: Representation) -> bool:
     """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
 
     Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
@@ -444,45 +464,52 @@ def finite(x: Representation) -> bool:
     # Squares of single precision that are safe are so in double: it takes no copy to see that
     is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
     as_they_are = [x.source] if is_plain and x.source.dtype in (np.float32, x.precision) else []
-    if (as_they_are and have_safe_squares(as_they_are)) or have_safe_squares(value_blocks(x)):
+    if (as_they_are and blocks_have_safe_squares(as_they_are)) or blocks_have_safe_squares(
+        working_value_blocks(x)
+    ):
         return True
     largest = max(scalar(x.xp.max(x.array)), -scalar(x.xp.min(x.array)))
     if not math.isfinite(largest):
-        _refuse_gaps(x)
+        _raise_for_gaps(x)
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
         raise Undefined(
-            f"{title(x)} has values near the largest of {x.precision} ({largest:.3g}); rescale it"
+            f"{representation_title(x)} has values near the largest of {x.precision} "
+            f"({largest:.3g}); rescale it"
         )
     return True
 
 
-def _refuse_gaps(x: Representation) -> None:
+def _raise_for_gaps(x: Representation) -> None:
     are_gaps = ~x.xp.isfinite(x.array)
     if x.xp.all(x.xp.isfinite(detach(x.source)) | ~are_gaps):
         raise Undefined(
-            f"{title(x)} has values too large for {x.precision}; leave dtype={x.dtype!r} out, or "
+            f"{representation_title(x)} has values too large for {x.precision}; leave "
+            f"dtype={x.dtype!r} out, or "
             "rescale it"
         )
-    raise Undefined(f"{title(x)} {describe_gaps(to_numpy(are_gaps))}")
+    raise Undefined(f"{representation_title(x)} {describe_gaps(to_numpy(are_gaps))}")
 
 
-def title(x: Representation | str) -> str:
+def representation_title(x: Representation | str) -> str:
     """Return what error messages call a representation, or one of this name."""
     name = x if isinstance(x, str) else x.name
     return f"representation {name!r}" if name else "a representation"
 
 
-def as_array(data: Any, name: str = "") -> Array:
+def read_array(data: Any, name: str = "") -> Array:
     """Return ``data`` as an array; ``ValueError`` unless it holds real numbers."""
-    return receive(data, title(name)).array
+    return as_labeled_array(data, representation_title(name)).array
 
 
 def check_same_samples(called: str, x: Representation, y: Representation) -> None:
     """Raise ``ValueError`` when the ids of two representations differ, or their order, and for rows
     without ids where those of the other were sorted by the package."""
-    titles = [title(r) if r.name else which for r, which in ((x, "the first"), (y, "the second"))]
+    titles = [
+        representation_title(r) if r.name else which
+        for r, which in ((x, "the first"), (y, "the second"))
+    ]
     titles = [t if t.startswith("r") else f"{t} representation" for t in titles]
-    check_order(called, titles[0], x.order, titles[1], y.order)
+    check_sample_order(called, titles[0], x.order, titles[1], y.order)
     for one, other, names in ((x, y, titles), (y, x, titles[::-1])):
         if one.is_sorted and one.ids and other.ids is None:
-            check_sorted(called, names[0], one.ids, names[1])
+            check_not_sorted_by_ids(called, names[0], one.ids, names[1])

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 # The names of columns, arrays and coordinates that name the samples
-ID = re.compile(
+ID_COLUMN_NAME = re.compile(
     r"(?i:(.*[_ ])?(ids?|uu?ids?|(file)?(names?|paths?)|files?|keys?|index|urls?|samples?|images?"
     r"|stimul(us|i))|(doc|item|img|image|text|video|user|p|q)ids?)|.*[a-z]I[dD]s?"
 )
 # Those of columns of numbers of rows
-ID_NUMBER = re.compile(
+NUMERIC_ID_COLUMN_NAME = re.compile(
     r"(?i:(.*_)?(ids?|index)|idx|row|rowid|uid|unnamed: 0|(doc|item|img|image|text|video|user)id)"
     r"|.*[a-z]I[dD]"
 )
@@ -30,14 +30,14 @@ def is_missing_id(name: Hashable) -> bool:
         return True
 
 
-def _number_or_word(name: Hashable) -> str:
+def _numeric_id_to_text(name: Hashable) -> str:
     is_whole = isinstance(name, float) and name.is_integer()
     return str(int(name) if is_whole else name)  # type: ignore[call-overload]
 
 
 # How ids that are written in two ways become equal, and the same in words.
-FORMS: Mapping[Callable[[Hashable], str], str] = {
-    _number_or_word: "str(i) for i in ids",
+ID_SPELLINGS: Mapping[Callable[[Hashable], str], str] = {
+    _numeric_id_to_text: "str(i) for i in ids",
     lambda name: name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name): (
         "i.decode() for i in ids"
     ),
@@ -47,7 +47,7 @@ FORMS: Mapping[Callable[[Hashable], str], str] = {
 }
 
 
-def are_parts_of_a_table(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> bool:
+def are_table_slices(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> bool:
     """Say whether rows have whole numbers of which none is on both sides, or that go on one by one
     from another start, as those of stretches of one table."""
     if not all(isinstance(i, Integral) and not isinstance(i, bool) for i in (*of_x, *of_y)):
@@ -57,10 +57,10 @@ def are_parts_of_a_table(of_x: Sequence[Hashable], of_y: Sequence[Hashable]) -> 
     return bool(are_stretches or not set(of_x) & set(of_y))
 
 
-def hint_of_ids(of_x: Sequence[Hashable] | None, of_y: Sequence[Hashable] | None) -> str:
+def id_spelling_hint(of_x: Sequence[Hashable] | None, of_y: Sequence[Hashable] | None) -> str:
     """Return a hint for an error about ids of which none is on both sides, if they are the same
     ones, written in another way."""
-    for form, call in FORMS.items():
+    for form, call in ID_SPELLINGS.items():
         written = {form(i): i for i in of_y or ()}
         same = next((i for i in of_x or () if written.get(form(i), i) != i), None)
         if same is not None:
@@ -69,7 +69,7 @@ def hint_of_ids(of_x: Sequence[Hashable] | None, of_y: Sequence[Hashable] | None
     return ""
 
 
-def check_sorted(called: str, x: str, ids: Sequence[Hashable], y: str) -> None:
+def check_not_sorted_by_ids(called: str, x: str, ids: Sequence[Hashable], y: str) -> None:
     """Raise ``ValueError`` for rows y without ids where the package sorted the rows of x by these
     ids, unless they are 0, 1, ..., n - 1."""
     if tuple(ids) != tuple(range(len(ids))):

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..base.text import card, table
+from ..base.text import html_fact_table, html_table
 from .representation import Representation
 
 MapShape = tuple[int, int, int]  # channels, height, width
-FEW, MOST_CHARACTERS = 8, 40  # parts of a list, and characters of one, that are shown
-MOST_LAYERS = 60  # in the table of a notebook
-LAYER_COLUMNS = ("layer", "features", "computed in")
+MAX_LISTED_TRAITS, MAX_TRAIT_CHARACTERS = (
+    8,
+    40,
+)  # parts of a list, and characters of one, that are shown
+MAX_LISTED_LAYERS = 60  # in the table of a notebook
+LAYER_TABLE_COLUMNS = ("layer", "features", "computed in")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,7 +57,7 @@ class Subject:
                 f"got {counts}"
             )
         widths = {layer: r.shape[1] for layer, r in self.layers.items()}
-        check_maps(f"subject {self.name!r}", self.maps, widths)
+        check_map_shapes(f"subject {self.name!r}", self.maps, widths)
 
     @property
     def last(self) -> Representation:
@@ -68,21 +71,23 @@ class Subject:
     def _repr_html_(self) -> str:
         facts = {name: fact for name, fact in self._facts().items() if "layers" not in name}
         layers = list(self.layers.items())
-        rows = [(name, r.shape[1], r.precision) for name, r in layers[:MOST_LAYERS]]
+        rows = [(name, r.shape[1], r.precision) for name, r in layers[:MAX_LISTED_LAYERS]]
         title = f"{len(layers)} layers" + (
             f", the first {len(rows)}" if layers[len(rows) :] else ""
         )
-        return card(f"Subject {self.name}", facts) + table(title, LAYER_COLUMNS, rows)
+        return html_fact_table(f"Subject {self.name}", facts) + html_table(
+            title, LAYER_TABLE_COLUMNS, rows
+        )
 
     def _facts(self) -> dict[str, str]:
         n = self.last.shape[0]
         widths = [f"{name} ({layer.shape[1]})" for name, layer in self.layers.items()]
-        traits = [_in_words(name, value) for name, value in self.traits.items()]
+        traits = [_format_trait(name, value) for name, value in self.traits.items()]
         return {
             "samples": str(n),
-            "layers (features)": f"{len(widths)}: {_few(widths)}",
+            "layers (features)": f"{len(widths)}: {_abbreviate_list(widths)}",
             "known": ", ".join(self._answers()),
-            "traits": _few(traits),
+            "traits": _abbreviate_list(traits),
         }
 
     def _answers(self) -> dict[str, np.ndarray]:
@@ -91,7 +96,7 @@ class Subject:
         return {name: values for name, values in answers.items() if values is not None}
 
 
-def check_maps(where: str, maps: Any, widths: Mapping[str, int]) -> None:
+def check_map_shapes(where: str, maps: Any, widths: Mapping[str, int]) -> None:
     """Raise ``ValueError`` unless ``maps`` are shapes (channels, height, width) of these layers.
 
     ``widths``: the number of features of each layer.
@@ -106,7 +111,9 @@ def check_maps(where: str, maps: Any, widths: Mapping[str, int]) -> None:
                 f"channels, height and width; got {shape!r}"
             )
         if layer not in widths:
-            raise ValueError(f"{where}: {layer!r} in maps is no layer; layers: {_few([*widths])}")
+            raise ValueError(
+                f"{where}: {layer!r} in maps is no layer; layers: {_abbreviate_list([*widths])}"
+            )
         if math.prod(shape) != widths[layer]:
             product = " x ".join(map(str, shape))
             raise ValueError(
@@ -115,14 +122,18 @@ def check_maps(where: str, maps: Any, widths: Mapping[str, int]) -> None:
             )
 
 
-def _in_words(name: str, value: Any) -> str:
+def _format_trait(name: str, value: Any) -> str:
     """Return a trait as a few words: of a mapping its keys, of a long text its beginning."""
     if isinstance(value, Mapping):
-        return f"{name} ({_few([str(key) for key in value])})"
+        return f"{name} ({_abbreviate_list([str(key) for key in value])})"
     text = f"{name} {value}"
-    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
+    return text if len(text) <= MAX_TRAIT_CHARACTERS else f"{text[: MAX_TRAIT_CHARACTERS - 3]}..."
 
 
-def _few(names: list[str]) -> str:
+def _abbreviate_list(names: list[str]) -> str:
     """Return a list as text, shortened to its beginning and its last entry if it is long."""
-    return ", ".join(names if len(names) <= FEW else [*names[: FEW - 1], "...", names[-1]])
+    return ", ".join(
+        names
+        if len(names) <= MAX_LISTED_TRAITS
+        else [*names[: MAX_LISTED_TRAITS - 1], "...", names[-1]]
+    )

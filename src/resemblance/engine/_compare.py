@@ -10,9 +10,9 @@ from typing import Any
 from ..base.progress import Progress
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..data.cautions import cautions_of
+from ..data.cautions import data_caveats
 from .execution import compare_many
-from .work import RunOptions, Work
+from .work import ComparisonPlan, RunOptions
 
 
 def compare(
@@ -80,6 +80,6 @@ def compare(
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
     options |= {"progress": progress, "save": save, "spill": spill}
-    work = Work.of(representations, measures, other)
-    work.note(cautions_of(work.all))
+    work = ComparisonPlan.of(representations, measures, other)
+    work.note(data_caveats(work.all))
     return compare_many([work], **options)[0]

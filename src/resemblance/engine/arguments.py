@@ -8,25 +8,29 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from ..base.arrays import library
+from ..base.arrays import array_library
 from ..catalogue import get_measures, list_measures, preset
-from ..contracts._measure import Measure, require
-from ..data.inputs import hint_of_counts, holds_named, is_single, transposition
-from ..data.joining import columns_in_one_order
-from ..data.lists import hint_of_batches
+from ..contracts._measure import Measure, require_measure_extra
+from ..data.inputs import holds_named_arrays, is_single_input, sample_count_hint, transposition_hint
+from ..data.joining import align_columns
+from ..data.lists import batch_shapes_hint
 from ..data.representation import Representation, as_representation, check_same_samples
 from ..data.subject import Subject
 
-Sides = tuple[list[Representation], list[Representation] | None]  # rows, and columns if others
+RowsAndColumns = tuple[
+    list[Representation], list[Representation] | None
+]  # rows, and columns if others
 
 
-OWN_SAMPLES = (
+OWN_SAMPLES_REMEDY = (
     "; measure='rsa[rdm=sqeuclidean,compare=cosine]' compares each subject on the samples that it "
     "has, where models have ids"
 )
 
 
-def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
+def named_representations(
+    rows: Any, columns: Any = None, caller: str = "compare"
+) -> RowsAndColumns:
     """Return what is compared as representations with unique names.
 
     The layers of a model are called ``model/layer``. Models of one name are numbered: "ResNet",
@@ -38,10 +42,12 @@ def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
     are equal and some not.
     """
     models: dict[str, list[Subject]] = {}
-    first = [_representation(*entry) for entry in _entries(rows, "x", models)]
+    first = [_as_named_representation(*entry) for entry in _named_entries(rows, "x", models)]
     second = None
     if columns is not None:
-        second = [_representation(*entry) for entry in _entries(columns, "y", models)]
+        second = [
+            _as_named_representation(*entry) for entry in _named_entries(columns, "y", models)
+        ]
     if not first or second == []:
         raise ValueError(f"{caller}: there is nothing to compare")
     for side in (first, second or []):
@@ -50,8 +56,8 @@ def sides_of(rows: Any, columns: Any = None, caller: str = "compare") -> Sides:
             raise ValueError(
                 f"{caller}: two representations are called {twice[0]!r}; names must be unique"
             )
-    _check_samples(first + (second or []), caller)
-    everything = columns_in_one_order(caller, first + (second or []))
+    _check_common_samples(first + (second or []), caller)
+    everything = align_columns(caller, first + (second or []))
     rows, columns = list(everything[: len(first)]), list(everything[len(first) :])
     return rows, None if second is None else columns
 
@@ -64,21 +70,21 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
     """
     if measures is None:
         default = preset("default")
-        usable = [m for m in default if not m.extra or _is_installed(m)]
+        usable = [m for m in default if not m.extra or _is_measure_installed(m)]
         return usable, [m for m in default if m not in usable]
     selected = get_measures([measures] if isinstance(measures, str | Measure) else measures)
     if not selected:
         raise ValueError("compare: measures is empty")
     for m in selected:
-        require(m)
-        _check_unique(m, selected)
+        require_measure_extra(m)
+        _check_unique_measure(m, selected)
     return selected, []
 
 
 # ------------------------------------------------------------------------------------------ entries
 
 
-def _title(model: Subject, models: dict[str, list[Subject]]) -> str:
+def _unique_model_name(model: Subject, models: dict[str, list[Subject]]) -> str:
     """Return the name of a model, numbered if another one has it; ``models``: those before."""
     namesakes = models.setdefault(model.name, [])
     position = next((i for i, other in enumerate(namesakes) if other is model), len(namesakes))
@@ -87,34 +93,38 @@ def _title(model: Subject, models: dict[str, list[Subject]]) -> str:
     return model.name if position == 0 else f"{model.name} {position + 1}"
 
 
-def _entries(
+def _named_entries(
     argument: Any, prefix: str, models: dict[str, list[Subject]]
 ) -> Iterator[tuple[str, Any]]:
     """Yield each entry of an argument with its name, or with one made of the prefix."""
     if isinstance(argument, Subject):
-        yield from _layers(_title(argument, models), argument)
+        yield from _expand_layers(_unique_model_name(argument, models), argument)
         return
     argument = list(argument) if isinstance(argument, Iterator | ItemsView) else argument
-    if isinstance(argument, Mapping) or holds_named(argument):
+    if isinstance(argument, Mapping) or holds_named_arrays(argument):
         for name, data in argument.items() if isinstance(argument, Mapping) else argument:
-            yield from _layers(str(name), data)
+            yield from _expand_layers(str(name), data)
         return
-    if is_single(argument) or not isinstance(argument, Iterable):
+    if is_single_input(argument) or not isinstance(argument, Iterable):
         argument = [argument]
     for position, data in enumerate(argument):
-        if isinstance(data, Measure) or _is_name_of_measure(data):
+        if isinstance(data, Measure) or _is_measure_name(data):
             raise ValueError("measures go by keyword: compare(representations, measures=[...])")
         is_model = isinstance(data, Subject)
-        name = _title(data, models) if is_model else _default_name(data, f"{prefix}{position}")
-        yield from _layers(name, data)
+        name = (
+            _unique_model_name(data, models)
+            if is_model
+            else _name_of_argument(data, f"{prefix}{position}")
+        )
+        yield from _expand_layers(name, data)
 
 
-def _is_name_of_measure(data: Any) -> bool:
+def _is_measure_name(data: Any) -> bool:
     names = {word.lower() for m in list_measures() for word in (m.name, m.label)}
     return isinstance(data, str) and data.partition("[")[0].lower() in names
 
 
-def _layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
+def _expand_layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
     """Yield the layers of a model or of a mapping to arrays by name; anything else unchanged."""
     layers = data.layers if isinstance(data, Subject) else data
     if not isinstance(layers, Mapping):
@@ -124,13 +134,13 @@ def _layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
         yield f"{name}/{layer}", array
 
 
-def _default_name(data: Any, fallback: str) -> str:
+def _name_of_argument(data: Any, fallback: str) -> str:
     if isinstance(data, Representation) and data.name:
         return data.name
     return Path(data).stem if isinstance(data, str | Path) else fallback
 
 
-def _representation(name: str, data: Any) -> Representation:
+def _as_named_representation(name: str, data: Any) -> Representation:
     representation = as_representation(data, name)
     if representation.name != name:
         representation = copy(representation)  # without views: the caller's own keeps its name
@@ -141,7 +151,7 @@ def _representation(name: str, data: Any) -> Representation:
 # ----------------------------------------------------------------------------------------- checking
 
 
-def _check_samples(representations: Sequence[Representation], caller: str) -> None:
+def _check_common_samples(representations: Sequence[Representation], caller: str) -> None:
     first = representations[0]
     with_ids = next((r for r in representations if r.ids is not None), first)
     for r in representations:
@@ -151,20 +161,20 @@ def _check_samples(representations: Sequence[Representation], caller: str) -> No
             raise ValueError(
                 f"{caller}: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
                 "rs.join_samples keeps the samples that all have"
-                + OWN_SAMPLES
+                + OWN_SAMPLES_REMEDY
                 * (caller == "across")
             )
         if r.n_samples != first.n_samples:
-            transposed = transposition(first.shape, r.shape, (repr(first.name), repr(r.name)))
-            batches = hint_of_batches([other.shape for other in representations])
-            counts = hint_of_counts(r.n_samples, first.n_samples)
+            transposed = transposition_hint(first.shape, r.shape, (repr(first.name), repr(r.name)))
+            batches = batch_shapes_hint([other.shape for other in representations])
+            counts = sample_count_hint(r.n_samples, first.n_samples)
             hint = batches + transposed if batches else counts or transposed
             raise ValueError(
                 f"{caller}: {first.name!r} has {first.n_samples} samples (rows) and {r.name!r} has "
                 f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
         check_same_samples(caller, with_ids, r)
-        one, another = (f"{library(s.source)} in {s.precision}" for s in (first, r))
+        one, another = (f"{array_library(s.source)} in {s.precision}" for s in (first, r))
         if one != another:
             raise ValueError(
                 f"{caller}: {first.name!r} is computed by {one} and {r.name!r} by {another}; "
@@ -172,7 +182,7 @@ def _check_samples(representations: Sequence[Representation], caller: str) -> No
             )
 
 
-def _check_unique(m: Measure, selected: Sequence[Measure]) -> None:
+def _check_unique_measure(m: Measure, selected: Sequence[Measure]) -> None:
     """Raise ``ValueError`` if another measure has the name or the label of this one."""
     namesake = next((other for other in [*list_measures(), *selected] if other.name == m.name), m)
     if namesake.function is not m.function:
@@ -188,9 +198,9 @@ def _check_unique(m: Measure, selected: Sequence[Measure]) -> None:
         )
 
 
-def _is_installed(m: Measure) -> bool:
+def _is_measure_installed(m: Measure) -> bool:
     try:
-        require(m)
+        require_measure_extra(m)
     except ImportError:
         return False
     return True

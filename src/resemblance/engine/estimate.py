@@ -8,26 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.progress import duration
-from ..comparison.scores import Column
-from ..contracts._measure import Measure, together
+from ..base.progress import format_duration
+from ..comparison.scores import ScoreBatch
+from ..contracts._measure import Measure, batchable_measures
 from ..data.representation import fingerprint
-from .scoring import scores_of
-from .work import TileTask, Work
+from .scoring import score_block
+from .work import ComparisonPlan, PairBlock
 
-LONG = 60.0  # seconds from which an estimate is printed
-FEWEST = 100  # pairs of a measure from which the first pairs are timed
-SQUARE, RECTANGLE = 3, 2  # representations of a side whose pairs are computed one at a time
-MOST = 12  # representations of a side, for a measure that computes many pairs together
-WIDTHS = 3  # groups of representations by their number of features
-CANDIDATES = 64  # representations of a group among which the first pairs are chosen
-DEAREST = 3  # measures that an estimate names
+LONG_COMPARISON_SECONDS = 60.0  # seconds from which an estimate is printed
+MIN_TIMED_PAIRS = 100  # pairs of a measure from which the first pairs are timed
+TIMED_SQUARE_SIDE, TIMED_RECTANGLE_SIDE = (
+    3,
+    2,
+)  # representations of a side whose pairs are computed one at a time
+# representations of a side, for a measure that computes many pairs together
+MAX_TIMED_BATCH_SIDE = 12
+WIDTH_GROUPS = 3  # groups of representations by their number of features
+MAX_TIMING_CANDIDATES = 64  # representations of a group among which the first pairs are chosen
+MAX_LISTED_COSTS = 3  # measures that an estimate names
 
-PairOfData = frozenset[str]  # what identifies the data of both
-Places = tuple[int, ...]
+DataPair = frozenset[str]  # what identifies the data of both
+TimedPositions = tuple[int, ...]
 
 
-class Size(NamedTuple):
+class MeasureSize(NamedTuple):
     """A measure, the number of samples, and the features of the rows and of the columns."""
 
     measure: str
@@ -36,7 +40,7 @@ class Size(NamedTuple):
     column_features: int
 
 
-class Rate:
+class MeasureRate:
     """The seconds that the first pairs of a measure take, and the rates that follow.
 
     The pairs of the first representations are computed one at a time: the first pair computes the
@@ -45,14 +49,14 @@ class Rate:
     the block are new.
     """
 
-    def __init__(self, single: Sequence[PairOfData], block: Iterable[PairOfData], fresh: int):
+    def __init__(self, single: Sequence[DataPair], block: Iterable[DataPair], fresh: int):
         self.steps = {pair: step for step, pair in enumerate(single)}
         self.last, self.fresh = len(single) - 1, fresh
         self.steps |= dict.fromkeys(block, len(single))
         self.pairs = Counter(self.steps.values())
         self.seconds, self.missing = defaultdict[int, float](float), set(self.steps)
 
-    def add(self, pairs: set[PairOfData], seconds: float) -> None:
+    def add(self, pairs: set[DataPair], seconds: float) -> None:
         """Add the seconds of pairs of one step."""
         self.seconds[self.steps[next(iter(pairs))]] += seconds
         self.missing -= pairs
@@ -76,19 +80,19 @@ class Rate:
         return max(0.0, seconds) / self.pairs[block]
 
 
-class Share(NamedTuple):
+class MeasureWorkload(NamedTuple):
     """What a measure has to compute in one comparison, by groups of representations.
 
     ``representations``: how many there are in each group. ``pairs``: from the groups of the rows to
     the groups of the columns.
     """
 
-    sizes: Sequence[Size]
+    sizes: Sequence[MeasureSize]
     representations: np.ndarray
     pairs: np.ndarray
 
 
-class Estimate:
+class TimeEstimate:
     """The first pairs of comparisons as tasks, and the seconds of the comparisons that follow.
 
     ``tasks`` are computed before all others, and each task one pair at a time. Their pairs are
@@ -97,18 +101,18 @@ class Estimate:
 
     def __init__(
         self,
-        works: Sequence[Work],
+        works: Sequence[ComparisonPlan],
         todos: Sequence[dict[str, np.ndarray]],
         workers: int,
         memory: int,
         available: float,
     ):
         self.workers = max(1, workers)
-        self.rates: dict[Size, Rate] = {}
-        self.by_pair: dict[tuple[str, PairOfData], Rate] = {}
-        groups = list(map(_groups, works))
+        self.rates: dict[MeasureSize, MeasureRate] = {}
+        self.by_pair: dict[tuple[str, DataPair], MeasureRate] = {}
+        groups = list(map(_width_groups, works))
         self.shares = [
-            _share(work, m, todo[m.spec], rows, columns)
+            _measure_workload(work, m, todo[m.spec], rows, columns)
             for work, todo, (rows, columns) in zip(works, todos, groups)
             for m in work.measures
             if todo[m.spec].any()
@@ -116,7 +120,9 @@ class Estimate:
         pairs = Counter[tuple[str, int]]()
         for share in self.shares:
             pairs[share.sizes[0][:2]] += int(share.pairs.sum())
-        wanted = {s for share in self.shares for s in share.sizes if pairs[s[:2]] >= FEWEST}
+        wanted = {
+            s for share in self.shares for s in share.sizes if pairs[s[:2]] >= MIN_TIMED_PAIRS
+        }
         self.tasks = [
             task
             for work, todo, (rows, columns) in zip(works, todos, groups)
@@ -126,44 +132,46 @@ class Estimate:
 
     def _tasks(
         self,
-        work: Work,
+        work: ComparisonPlan,
         todo: dict[str, np.ndarray],
         rows: np.ndarray,
         columns: np.ndarray,
-        wanted: set[Size],
+        wanted: set[MeasureSize],
         memory: int,
         available: float,
-    ) -> Iterator[TileTask]:
+    ) -> Iterator[PairBlock]:
         """Yield the tasks of the first pairs of one group of a comparison, for the sizes that are
         wanted and have no rate yet."""
-        chosen = defaultdict[tuple[Places, Places], dict[Measure, Size]](dict)
+        chosen = defaultdict[tuple[TimedPositions, TimedPositions], dict[Measure, MeasureSize]](
+            dict
+        )
         for m in work.measures:
-            size = _size(work, m, rows, columns)
+            size = _median_size(work, m, rows, columns)
             if size in wanted and size not in self.rates:
-                places = _first(work, todo[m.spec], rows, columns)
+                places = _first_timed_block(work, todo[m.spec], rows, columns)
                 if places is not None:
                     chosen[places][m] = size
         for (i, j), sizes in chosen.items():
             first, masks = self._first_pairs(work, todo, i, j, sizes)
             tasks = first.tasks(masks, memory, available)
-            yield from (task._replace(job=one_by_one) for task in tasks)
+            yield from (task._replace(job=score_timed_pairs) for task in tasks)
 
     def _first_pairs(
         self,
-        work: Work,
+        work: ComparisonPlan,
         todo: dict[str, np.ndarray],
-        i: Places,
-        j: Places,
-        sizes: Mapping[Measure, Size],
-    ) -> tuple[Work, dict[str, np.ndarray]]:
+        i: TimedPositions,
+        j: TimedPositions,
+        sizes: Mapping[Measure, MeasureSize],
+    ) -> tuple[ComparisonPlan, dict[str, np.ndarray]]:
         """Take the first pairs of measures out of ``todo``, and return them as a comparison."""
         is_square = work.columns is None
-        few = SQUARE if is_square else RECTANGLE
+        few = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
         rows, columns = (tuple(side[k] for k in places) for side, places in zip(work.sides, (i, j)))
-        many = together(tuple(sizes), [*rows, *columns])
-        size = MOST if many else few
+        many = batchable_measures(tuple(sizes), [*rows, *columns])
+        size = MAX_TIMED_BATCH_SIDE if many else few
         rows, columns = rows[:size], columns[:size]
-        first = Work(rows, None if is_square else columns, list(sizes), [], {})
+        first = ComparisonPlan(rows, None if is_square else columns, list(sizes), [], {})
         tokens = [list(map(fingerprint, side)) for side in (rows, columns)]
         places, masks = np.ix_(i[:size], j[:size]), dict[str, np.ndarray]()
         for m in sizes:
@@ -174,18 +182,18 @@ class Estimate:
                 mask[few:], mask[:, few:] = False, False
             todo[m.spec][places] &= ~mask
             masks[m.spec] = mask
-            single, block = _steps(mask, is_square)
+            single, block = _single_then_block_pairs(mask, is_square)
             names, after = (
                 [frozenset((tokens[0][a], tokens[1][b])) for a, b in pairs]
                 for pairs in (single, block)
             )
             fresh = len(rows) - few + (0 if is_square else len(columns) - few)
-            rate = Rate(names, after, fresh)
+            rate = MeasureRate(names, after, fresh)
             self.rates[sizes[m]] = rate
             self.by_pair |= {(m.spec, pair): rate for pair in rate.steps}
         return first, masks
 
-    def take(self, columns: Iterable[Column]) -> None:
+    def take(self, columns: Iterable[ScoreBatch]) -> None:
         """Take in the seconds of scores that are among the first pairs."""
         for column in columns:
             ends = zip(column.x.tolist(), column.y.tolist())
@@ -216,17 +224,19 @@ class Estimate:
         """The estimate in one line; empty for work that is not long."""
         seconds = self.seconds()
         total = sum(seconds.values()) / self.workers
-        if total <= LONG:
+        if total <= LONG_COMPARISON_SECONDS:
             return ""
         values = sum(int(share.pairs.sum()) for share in self.shares)
-        dearest = sorted(seconds, key=lambda spec: -seconds[spec])[:DEAREST]
-        most = ", ".join(f"{spec} {duration(seconds[spec] / self.workers)}" for spec in dearest)
+        dearest = sorted(seconds, key=lambda spec: -seconds[spec])[:MAX_LISTED_COSTS]
+        most = ", ".join(
+            f"{spec} {format_duration(seconds[spec] / self.workers)}" for spec in dearest
+        )
         workers = f" on {self.workers} workers" if self.workers > 1 else ""
         above = f", above all {most}" if len(seconds) > 1 else ""
-        return f"{values:,} pairs take about {duration(total)}{workers}{above}"
+        return f"{values:,} pairs take about {format_duration(total)}{workers}{above}"
 
 
-def one_by_one(task: TileTask) -> Iterator[list[Column]]:
+def score_timed_pairs(task: PairBlock) -> Iterator[list[ScoreBatch]]:
     """Yield the scores of a task: of the pairs of the first representations one pair at a time,
     then of all other pairs."""
     size = len(task.rows), len(task.columns)
@@ -235,7 +245,7 @@ def one_by_one(task: TileTask) -> Iterator[list[Column]]:
         mask |= part
     for part in task.backward or ():
         mask |= part.T
-    single, block = _steps(mask, task.is_diagonal)
+    single, block = _single_then_block_pairs(mask, task.is_diagonal)
     for pairs in [*([pair] for pair in single), block]:
         step = np.zeros(size, dtype=bool)
         for a, b in pairs:
@@ -244,18 +254,20 @@ def one_by_one(task: TileTask) -> Iterator[list[Column]]:
                 step[b, a] = True
         forward = tuple(part & step for part in task.forward)
         backward = task.backward and tuple(part & step.T for part in task.backward)
-        yield from scores_of(task._replace(forward=forward, backward=backward, job=None))
+        yield from score_block(task._replace(forward=forward, backward=backward, job=None))
 
 
-Place = tuple[int, int]
+PairPosition = tuple[int, int]
 
 
-def _steps(mask: np.ndarray, is_square: bool) -> tuple[list[Place], list[Place]]:
+def _single_then_block_pairs(
+    mask: np.ndarray, is_square: bool
+) -> tuple[list[PairPosition], list[PairPosition]]:
     """Return the pairs that are computed one at a time, in their order, and the other pairs.
 
     In a square both orders of a pair are one pair.
     """
-    few = SQUARE if is_square else RECTANGLE
+    few = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
     pairs = np.argwhere(np.triu(mask | mask.T) if is_square else mask).tolist()
     single = sorted(((a, b) for a, b in pairs if max(a, b) < few), key=lambda p: (max(p), p))
     return single, [(a, b) for a, b in pairs if max(a, b) >= few]
@@ -264,35 +276,37 @@ def _steps(mask: np.ndarray, is_square: bool) -> tuple[list[Place], list[Place]]
 # ---------------------------------------------------------------------------------------- groups
 
 
-def _groups(work: Work) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _width_groups(work: ComparisonPlan) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Return the places of the rows and of the columns, from the narrow to the wide, in equally
     many groups."""
     is_square = work.columns is None
     widths = [np.array([r.shape[1] for r in side]) for side in work.sides]
-    few = SQUARE if is_square else RECTANGLE
-    count = max(1, min(WIDTHS, *(len(side) // few for side in widths)))
+    few = TIMED_SQUARE_SIDE if is_square else TIMED_RECTANGLE_SIDE
+    count = max(1, min(WIDTH_GROUPS, *(len(side) // few for side in widths)))
     if all((side == side[0]).all() for side in widths):
         count = 1
     rows, columns = (np.array_split(np.argsort(side, kind="stable"), count) for side in widths)
     return rows, columns
 
 
-def _size(work: Work, m: Measure, rows: np.ndarray, columns: np.ndarray) -> Size:
+def _median_size(
+    work: ComparisonPlan, m: Measure, rows: np.ndarray, columns: np.ndarray
+) -> MeasureSize:
     """Return the size of the pairs of two groups: the features of the middle representations."""
     features = [
         sorted(side[k].shape[1] for k in group.tolist())[len(group) // 2]
         for side, group in zip(work.sides, (rows, columns))
     ]
-    return Size(m.spec, work.rows[0].shape[0], *features)
+    return MeasureSize(m.spec, work.rows[0].shape[0], *features)
 
 
-def _share(
-    work: Work,
+def _measure_workload(
+    work: ComparisonPlan,
     m: Measure,
     todo: np.ndarray,
     rows: Sequence[np.ndarray],
     columns: Sequence[np.ndarray],
-) -> Share:
+) -> MeasureWorkload:
     """Return what a measure has to compute in a comparison."""
     is_square = work.columns is None
     pairs = np.array([[np.count_nonzero(todo[np.ix_(a, b)]) for b in columns] for a in rows], float)
@@ -305,20 +319,20 @@ def _share(
             np.count_nonzero(by_row[a]) + np.count_nonzero(by_column[b])
             for a, b in zip(rows, columns)
         ]
-    sizes = [_size(work, m, a, b) for a, b in zip(rows, columns)]
-    return Share(sizes, np.array(counts), pairs)
+    sizes = [_median_size(work, m, a, b) for a, b in zip(rows, columns)]
+    return MeasureWorkload(sizes, np.array(counts), pairs)
 
 
-def _first(
-    work: Work, todo: np.ndarray, rows: np.ndarray, columns: np.ndarray
-) -> tuple[Places, Places] | None:
+def _first_timed_block(
+    work: ComparisonPlan, todo: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> tuple[TimedPositions, TimedPositions] | None:
     """Return the places of rows and columns whose pairs are all to be computed, with others that
     follow; None where there are too few."""
     if work.columns is None:
-        return _first_of_square(todo, rows)
+        return _first_timed_square(todo, rows)
     of_rows = set(map(fingerprint, work.rows))
     columns = np.array([j for j in columns.tolist() if fingerprint(work.columns[j]) not in of_rows])
-    rows, columns = rows[:CANDIDATES], columns[:CANDIDATES]
+    rows, columns = rows[:MAX_TIMING_CANDIDATES], columns[:MAX_TIMING_CANDIDATES]
     if not len(columns):
         return None
     missing: np.ndarray = todo[np.ix_(rows, columns)]
@@ -327,15 +341,19 @@ def _first(
     common[a] = False
     b = int(common.sum(axis=1).argmax())
     j = np.flatnonzero(common[b])
-    if len(j) < RECTANGLE:
+    if len(j) < TIMED_RECTANGLE_SIDE:
         return None
     i = [a, b, *(k for k in range(len(rows)) if k not in (a, b) and missing[k, j].all())]
-    return tuple(rows[i[:MOST]].tolist()), tuple(columns[j[:MOST]].tolist())
+    return tuple(rows[i[:MAX_TIMED_BATCH_SIDE]].tolist()), tuple(
+        columns[j[:MAX_TIMED_BATCH_SIDE]].tolist()
+    )
 
 
-def _first_of_square(todo: np.ndarray, rows: np.ndarray) -> tuple[Places, Places] | None:
+def _first_timed_square(
+    todo: np.ndarray, rows: np.ndarray
+) -> tuple[TimedPositions, TimedPositions] | None:
     """Return three places whose pairs are all to be computed, with later places that follow."""
-    some = rows[:CANDIDATES]
+    some = rows[:MAX_TIMING_CANDIDATES]
     part: np.ndarray = todo[np.ix_(some, some)]
     missing: np.ndarray = part | part.T
     np.fill_diagonal(missing, False)
@@ -346,5 +364,5 @@ def _first_of_square(todo: np.ndarray, rows: np.ndarray) -> tuple[Places, Places
         return None
     three = sorted(some[[a, b, int(common[b].argmax())]].tolist())
     later = [k for k in sorted(some.tolist()) if k > three[-1]]
-    places = tuple((three + later)[:MOST])
+    places = tuple((three + later)[:MAX_TIMED_BATCH_SIDE])
     return places, places

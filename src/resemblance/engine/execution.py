@@ -10,29 +10,29 @@ from typing import Unpack
 
 import numpy as np
 
-from ..base.arrays import on_processor
-from ..base.progress import announcing, reporting
+from ..base.arrays import is_on_cpu
+from ..base.progress import progress_announcer, progress_reporter
 from ..base.text import warn
-from ..comparison.comparison import Comparison, describe
-from ..comparison.scores import Column
-from ..comparison.store import Store
+from ..comparison.comparison import Comparison, comparison_description
+from ..comparison.scores import ScoreBatch
+from ..comparison.store import ScoreFile
 from ..data.representation import Representation
-from ..significance.resampling import check_whole
-from .estimate import Estimate
-from .memory import HALF, available_memory, budget_of, in_units
-from .shared_views import SharedViews, lending
-from .tasks import run_tasks
-from .work import RunOptions, TileTask, Work, read_scores, todos_of
-from .workers import shares_files, single_threaded, workers_of
+from ..significance.resampling import check_positive_integers
+from .estimate import TimeEstimate
+from .memory import HALF_KEYWORD, available_memory, format_bytes, memory_budget
+from .shared_views import SharedCache, shared_cache
+from .tasks import run_pair_blocks
+from .work import ComparisonPlan, PairBlock, RunOptions, find_missing_pairs, load_saved_scores
+from .workers import count_workers, is_on_this_machine, single_threaded
 
 # With more tasks the load is more even, but each computes views unless they are lent.
 TASKS_PER_WORKER = 2
-LENT_TASKS_PER_WORKER = 10
-LARGEST_LENT_BLOCK = 100  # a task has all files of two blocks open
+SHARED_TASKS_PER_WORKER = 10
+MAX_SHARED_BLOCK_HEIGHT = 100  # a task has all files of two blocks open
 
 
 def compare_many(
-    works: Iterable[Work], *, described: bool = True, **options: Unpack[RunOptions]
+    works: Iterable[ComparisonPlan], *, described: bool = True, **options: Unpack[RunOptions]
 ) -> tuple[Comparison, ...]:
     """Return several comparisons, all computed in one run.
 
@@ -47,31 +47,33 @@ def compare_many(
     """
     works = tuple(works)
     if works:
-        run(works, options, described)
+        execute_plans(works, options, described)
     return tuple(work.comparison() for work in works)
 
 
-def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> None:
+def execute_plans(
+    works: Sequence[ComparisonPlan], options: RunOptions, described: bool = True
+) -> None:
     """Compute the scores that works lack and that are not in the file of ``save``."""
     executor, save = options.get("executor"), options.get("save")
     with ExitStack() as file, ExitStack() as stack:
-        store = file.enter_context(Store(save)) if save is not None else None
+        store = file.enter_context(ScoreFile(save)) if save is not None else None
         if store:
-            read_scores(store, works)
+            load_saved_scores(store, works)
         if store and described:
-            store.describe(describe(works[-1].comparison()))
+            store.describe(comparison_description(works[-1].comparison()))
         stack.enter_context(single_threaded())
-        workers_write = store is not None and store.is_shared and shares_files(executor)
-        todos, budget = todos_of(works), checked_budget(options)
+        workers_write = store is not None and store.is_shared and is_on_this_machine(executor)
+        todos, budget = find_missing_pairs(works), validated_budget(options)
         total = sum(int(np.count_nonzero(mask)) for todo in todos for mask in todo.values())
-        lender = stack.enter_context(lending(executor, options.get("spill"), budget))
+        lender = stack.enter_context(shared_cache(executor, options.get("spill"), budget))
         left, progress = available_memory(), options.get("progress", True)
-        hopeless, streams = schedule(works, todos, options, budget, left, lender)
-        estimate = _estimate(works, todos, options, budget, left)
-        advance = stack.enter_context(reporting(progress, total, "comparing"))
+        hopeless, streams = schedule_pair_blocks(works, todos, options, budget, left, lender)
+        estimate = _time_estimate(works, todos, options, budget, left)
+        advance = stack.enter_context(progress_reporter(progress, total, "comparing"))
         if total:
             advance(0)  # says how much there is before the first of it is done
-        _take(hopeless, works, store, advance)
+        _record_scores(hopeless, works, store, advance)
         if workers_write:  # a process that is forked with the file open would not let go of it
             file.close()
             store = None
@@ -79,7 +81,7 @@ def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> N
         keep = options.get("keep", False)
         scores = stack.enter_context(
             closing(
-                run_tasks(
+                run_pair_blocks(
                     streams,
                     executor,
                     lender,
@@ -91,42 +93,47 @@ def run(works: Sequence[Work], options: RunOptions, described: bool = True) -> N
             )
         )
         for batch in scores:
-            _take(batch, works, store, advance)
+            _record_scores(batch, works, store, advance)
             if estimate:
                 estimate.take(batch)
                 if estimate.is_complete:
-                    _announce(estimate, options)
+                    _announce_duration(estimate, options)
                     estimate = None
 
 
-def _estimate(
-    works: Sequence[Work],
+def _time_estimate(
+    works: Sequence[ComparisonPlan],
     todos: Sequence[dict[str, np.ndarray]],
     options: RunOptions,
     budget: int,
     left: int | None,
-) -> Estimate | None:
+) -> TimeEstimate | None:
     """Return the estimate of the work, whose first pairs are computed first; None where nobody
     reads it or there is little work."""
     if options.get("progress", True) is not True and "announce" not in options:
         return None
     executor = options.get("executor")
-    is_here = all(_is_here(executor, work.all) for work in works)
+    is_here = all(_uses_local_memory(executor, work.all) for work in works)
     available = left if left is not None and is_here else math.inf
-    workers = workers_of(executor) if executor else 1
-    estimate = Estimate(works, todos, workers, budget, available)
+    workers = count_workers(executor) if executor else 1
+    estimate = TimeEstimate(works, todos, workers, budget, available)
     return estimate if estimate.tasks else None
 
 
-def _announce(estimate: Estimate, options: RunOptions) -> None:
+def _announce_duration(estimate: TimeEstimate, options: RunOptions) -> None:
     """Print how long work takes that is long."""
-    announce = options.get("announce") or announcing(options.get("progress", True), "comparing")
+    announce = options.get("announce") or progress_announcer(
+        options.get("progress", True), "comparing"
+    )
     if estimate.line:
         announce(estimate.line)
 
 
-def _take(
-    batch: list[Column], works: Iterable[Work], store: Store | None, advance: Callable[[int], None]
+def _record_scores(
+    batch: list[ScoreBatch],
+    works: Iterable[ComparisonPlan],
+    store: ScoreFile | None,
+    advance: Callable[[int], None],
 ) -> None:
     """Take in scores, and write them unless the workers do."""
     for column in batch:
@@ -138,32 +145,32 @@ def _take(
         advance(sum(column.size for column in batch))
 
 
-def checked_budget(options: RunOptions) -> int:
+def validated_budget(options: RunOptions) -> int:
     """Return the bytes for the views of one task; ``ValueError`` for options that cannot be."""
     tile = options.get("tile")
     if tile is not None:
-        check_whole("compare", tile=tile)
-    return budget_of(options.get("memory", HALF), options.get("executor"))
+        check_positive_integers("compare", tile=tile)
+    return memory_budget(options.get("memory", HALF_KEYWORD), options.get("executor"))
 
 
-def schedule(
-    works: Sequence[Work],
+def schedule_pair_blocks(
+    works: Sequence[ComparisonPlan],
     todos: Sequence[dict[str, np.ndarray]],
     options: RunOptions,
     budget: int,
     left: int | None,
-    lender: SharedViews | None,
-) -> tuple[list[Column], list[Iterator[TileTask]]]:
+    lender: SharedCache | None,
+) -> tuple[list[ScoreBatch], list[Iterator[PairBlock]]]:
     """Return failures that are known before anything is tried, and the tasks of each comparison.
 
     ``left``: the bytes that this machine has. The pairs that take more are taken out of ``todos``.
     """
-    executor, memory = options.get("executor"), options.get("memory", HALF)
-    workers = workers_of(executor) if executor else 0
+    executor, memory = options.get("executor"), options.get("memory", HALF_KEYWORD)
+    workers = count_workers(executor) if executor else 0
     pairs = sum(work.size for work in works)
-    hopeless, streams, beyond = list[Column](), list[Iterator[TileTask]](), dict[str, int]()
+    hopeless, streams, beyond = list[ScoreBatch](), list[Iterator[PairBlock]](), dict[str, int]()
     for work, todo in zip(works, todos):
-        available = math.inf if left is None or not _is_here(executor, work.all) else left
+        available = math.inf if left is None or not _uses_local_memory(executor, work.all) else left
         for m in work.measures:
             size = work.bytes_of_pair(m) if todo[m.spec].any() else 0
             failures = work.without_room(m, todo[m.spec], available) if size > available else None
@@ -173,23 +180,25 @@ def schedule(
                 beyond[m.spec] = max(size, beyond.get(m.spec, 0))
         height = options.get("tile")
         if height is None and executor is not None:
-            height = _height(work, workers * work.size / pairs, lender)
+            height = _block_height(work, workers * work.size / pairs, lender)
         streams.append(work.tasks(todo, budget, available, height))
     if beyond:
-        sizes = ", ".join(f"{spec} {in_units(size)}" for spec, size in beyond.items())
+        sizes = ", ".join(f"{spec} {format_bytes(size)}" for spec, size in beyond.items())
         problem = f"compare: memory={memory!r} is less than one pair takes ({sizes})"
         warn(f"{problem}; it is computed all the same")
     return hopeless, streams
 
 
-def _height(work: Work, workers: float, lender: SharedViews | None) -> int:
+def _block_height(work: ComparisonPlan, workers: float, lender: SharedCache | None) -> int:
     """Return the largest height of blocks for a share of the workers of an executor."""
     if lender is None or not lender.has_room(work.all, tuple(work.measures)):
         return work.height_for(TASKS_PER_WORKER * workers)
-    return min(LARGEST_LENT_BLOCK, work.height_for(LENT_TASKS_PER_WORKER * workers))
+    return min(MAX_SHARED_BLOCK_HEIGHT, work.height_for(SHARED_TASKS_PER_WORKER * workers))
 
 
-def _is_here(executor: Executor | None, representations: Iterable[Representation]) -> bool:
+def _uses_local_memory(
+    executor: Executor | None, representations: Iterable[Representation]
+) -> bool:
     """Say whether the work takes memory of this machine, not of a cluster or an accelerator."""
-    runs_here = executor is None or shares_files(executor)
-    return runs_here and all(on_processor(r.source) for r in representations)
+    runs_here = executor is None or is_on_this_machine(executor)
+    return runs_here and all(is_on_cpu(r.source) for r in representations)

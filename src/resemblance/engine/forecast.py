@@ -14,29 +14,29 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.extras import need
-from ..base.progress import duration
-from ..base.text import card
-from ..comparison.scores import LARGE
-from ..comparison.store import Store
+from ..base.extras import import_optional
+from ..base.progress import format_duration
+from ..base.text import html_fact_table
+from ..comparison.scores import MAX_MATRIX_BYTES_IN_MEMORY
+from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..data.representation import Representation, fingerprint
-from .arguments import sides_of
-from .execution import checked_budget, schedule
-from .memory import available_memory, in_units
-from .shared_views import lending
-from .view_sizes import bytes_of_views, pair_bytes
-from .work import RunOptions, TileTask, Work, read_scores
-from .workers import shares_files, workers_of
+from .arguments import named_representations
+from .execution import schedule_pair_blocks, validated_budget
+from .memory import available_memory, format_bytes
+from .shared_views import shared_cache
+from .view_sizes import pair_cache_bytes, representation_cache_bytes
+from .work import ComparisonPlan, PairBlock, RunOptions, load_saved_scores
+from .workers import count_workers, is_on_this_machine
 
-FEWEST = 2  # samples
-FINGERPRINT = unwrap(fingerprint)  # as the key of a view
+MIN_FITTING_SAMPLES = 2  # samples
+UNCACHED_FINGERPRINT = unwrap(fingerprint)  # as the key of a view
 # The views that a task finds computed: those of the task before, those of all before it, as where
 # an executor is lent them, or none.
-Finds = Literal["previous", "all", "none"]
+CachedIntermediates = Literal["previous", "all", "none"]
 
 
-class Expected(NamedTuple):
+class MeasureForecast(NamedTuple):
     """What one measure will take.
 
     ``values`` are to be computed, ``stored`` are in the file of ``save`` already; ``memory`` is the
@@ -61,7 +61,7 @@ class Forecast:
     and ``permuted`` is that number where no pair has exact moments.
     """
 
-    measures: tuple[Expected, ...]
+    measures: tuple[MeasureForecast, ...]
     samples: int
     features: tuple[int, int]
     representations: int
@@ -85,7 +85,7 @@ class Forecast:
     def line(self) -> str:
         """The whole in a few words."""
         at_once = f" on {self.workers} workers" if self.workers > 1 else ""
-        return f"{self.values:,} values{at_once}, {in_units(self.memory)}"
+        return f"{self.values:,} values{at_once}, {format_bytes(self.memory)}"
 
     def facts(self) -> dict[str, str]:
         """Return what concerns all measures, by name, as texts."""
@@ -95,16 +95,16 @@ class Forecast:
         times = "once" if self.passes == 1 else f"{self.passes:.3g} times"
         facts = {
             "data": f"{self.representations:,} representations of {self.samples:,} x {width}",
-            "models": f"{duration(self.models)} of CPU to run them" if self.models else "",
+            "models": f"{format_duration(self.models)} of CPU to run them" if self.models else "",
             "values": f"{self.values:,} to compute" + (f", {stored:,} stored" if stored else ""),
             "evidence": self._evidence_words(),
             "views": f"computed {times} for each representation",
-            "memory": f"{in_units(self.memory)}; budget {in_units(self.budget)}",
-            "disk": f"{in_units(self.disk)} of features" if self.disk else "",
+            "memory": f"{format_bytes(self.memory)}; budget {format_bytes(self.budget)}",
+            "disk": f"{format_bytes(self.disk)} of features" if self.disk else "",
             "tasks": f"{self.tasks:,}, on {self.workers} at a time",
         }
         if self.available is not None:
-            facts["memory"] += f", available {in_units(self.available)}"
+            facts["memory"] += f", available {format_bytes(self.available)}"
         return facts
 
     def _evidence_words(self) -> str:
@@ -127,7 +127,7 @@ class Forecast:
 
     def to_pandas(self) -> Any:
         """Return the records as a DataFrame."""
-        return need("pandas").DataFrame(self.records())
+        return import_optional("pandas").DataFrame(self.records())
 
     def document(self) -> dict[str, Any]:
         """Return everything by name, as JSON can hold it."""
@@ -139,7 +139,7 @@ class Forecast:
         return f"Forecast({len(self.measures)} measures: {self.line})"
 
     def _repr_html_(self) -> str:
-        return card("Forecast", self.facts())
+        return html_fact_table("Forecast", self.facts())
 
 
 def plan(
@@ -166,42 +166,47 @@ def plan(
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
-    rows, columns = sides_of(representations, other)
+    rows, columns = named_representations(representations, other)
     if save is None:
-        rows, columns = list(map(_unread, rows)), columns and list(map(_unread, columns))
-    budget, work = checked_budget(options), Work.of(rows, measures, columns)
+        rows, columns = (
+            list(map(_file_representation, rows)),
+            columns and list(map(_file_representation, columns)),
+        )
+    budget, work = validated_budget(options), ComparisonPlan.of(rows, measures, columns)
     if save is not None and Path(save).exists() and Path(save).stat().st_size:
-        with Store(save, read_only=True) as store:
-            read_scores(store, [work])
+        with ScoreFile(save, read_only=True) as store:
+            load_saved_scores(store, [work])
     todo, left = work.todo(), available_memory()
     missing = {spec: int(np.count_nonzero(mask)) for spec, mask in todo.items()}
-    with warnings.catch_warnings(), lending(executor, spill, budget) as lender:
+    with warnings.catch_warnings(), shared_cache(executor, spill, budget) as lender:
         warnings.simplefilter("ignore")  # of memory, which the forecast says itself
         is_lent = lender is not None and lender.has_room(work.all, tuple(work.measures))
-        _, (tasks,) = schedule([work], [todo], options, budget, left, lender)
-    finds: Finds = "previous" if executor is None else "all" if is_lent else "none"
+        _, (tasks,) = schedule_pair_blocks([work], [todo], options, budget, left, lender)
+    finds: CachedIntermediates = "previous" if executor is None else "all" if is_lent else "none"
     widths = [r.shape[1] for r in work.all]
-    tallies = _tallies(tasks, finds, widths)
-    is_here = executor is None or shares_files(executor)
-    workers = workers_of(executor) if executor else 1
+    tallies = _count_tasks(tasks, finds, widths)
+    is_here = executor is None or is_on_this_machine(executor)
+    workers = count_workers(executor) if executor else 1
     count = sum(t.tasks for t in tallies)
     uses = sum(len(t.measures) for t in tallies)
     loads = sum(t.loads * len(t.measures) for t in tallies)
     return Forecast(
-        measures=tuple(_expected(m, work, missing[m.spec], left, tallies) for m in work.measures),
+        measures=tuple(
+            _measure_forecast(m, work, missing[m.spec], left, tallies) for m in work.measures
+        ),
         samples=work.largest[0],
         features=(min(widths), max(widths)),
         representations=len(widths),
         passes=float(loads) / max(1, uses) / len(widths),
         tasks=count,
         workers=workers,
-        memory=_peak(work, tallies, min(workers, max(1, count)) if is_here else 1),
+        memory=_peak_memory(work, tallies, min(workers, max(1, count)) if is_here else 1),
         budget=budget,
         available=left,
     )
 
 
-def _unread(x: Representation) -> Representation:
+def _file_representation(x: Representation) -> Representation:
     """Return a representation that is known by its file, so that no value of the file is read."""
     if x.path is None or not isinstance(x.source, np.memmap):
         return x
@@ -211,7 +216,7 @@ def _unread(x: Representation) -> Representation:
     )
 
     def carry(key: Any, compute: Any) -> str | None:
-        return token if key[0] is FINGERPRINT else None
+        return token if key[0] is UNCACHED_FINGERPRINT else None
 
     before, y._carry = y._carry, carry
     fingerprint(y)
@@ -222,7 +227,7 @@ def _unread(x: Representation) -> Representation:
 # ----------------------------------------------------------------------------------- tasks counted
 
 
-class Tally:
+class TaskCounts:
     """The work of the measures that are computed in the same tasks.
 
     ``loads``: how many representations get their views, counted anew each time they do;
@@ -230,12 +235,12 @@ class Tally:
     time, by the widths of data.
     """
 
-    def __init__(self, first: TileTask, widths: np.ndarray):
+    def __init__(self, first: PairBlock, widths: np.ndarray):
         self.measures, self.widths, self.n = first.measures, widths, first.rows[0].shape[0]
         self.values = np.zeros(len(first.measures), dtype=int)
         self.largest, self.tasks, self.loads = set[tuple[int, ...]](), 0, 0
 
-    def add(self, task: TileTask, loaded: int) -> None:
+    def add(self, task: PairBlock, loaded: int) -> None:
         """Count a task, for which so many representations get their views."""
         self.tasks += 1
         self.loads += loaded
@@ -249,17 +254,22 @@ class Tally:
 
     def bytes(self, copied: bool) -> int:
         """Return the bytes of the views that are held at a time."""
-        sizes = [bytes_of_views(self.measures, self.n, d, copied) for d in self.widths.tolist()]
+        sizes = [
+            representation_cache_bytes(self.measures, self.n, d, copied)
+            for d in self.widths.tolist()
+        ]
         return max(int(np.dot(counts, sizes)) for counts in self.largest)
 
 
-def _tallies(tasks: Iterable[TileTask], finds: Finds, widths: Sequence[int]) -> list[Tally]:
+def _count_tasks(
+    tasks: Iterable[PairBlock], finds: CachedIntermediates, widths: Sequence[int]
+) -> list[TaskCounts]:
     """Return the work of tasks by their measures."""
-    tallies: dict[tuple[Measure, ...], Tally] = {}
+    tallies: dict[tuple[Measure, ...], TaskCounts] = {}
     seen = set[tuple[int, tuple[Measure, ...]]]()
     for task in tasks:
         if task.measures not in tallies:
-            tallies[task.measures] = Tally(task, np.unique(widths))
+            tallies[task.measures] = TaskCounts(task, np.unique(widths))
         views = {(id(r), task.measures): r for r in task.representations}
         tallies[task.measures].add(task, len(views.keys() - seen))
         seen = {"previous": set(views), "all": seen | set(views), "none": set()}[finds]
@@ -269,30 +279,30 @@ def _tallies(tasks: Iterable[TileTask], finds: Finds, widths: Sequence[int]) -> 
 # ----------------------------------------------------------------------------------- by measure
 
 
-def _expected(
-    m: Measure, work: Work, missing: int, left: int | None, tallies: Sequence[Tally]
-) -> Expected:
+def _measure_forecast(
+    m: Measure, work: ComparisonPlan, missing: int, left: int | None, tallies: Sequence[TaskCounts]
+) -> MeasureForecast:
     """Return what a measure will take; ``missing``: the pairs that have no value yet."""
     mine = [t for t in tallies if m in t.measures]
     values = int(sum(t.values[t.measures.index(m)] for t in mine))
-    return Expected(
+    return MeasureForecast(
         m.spec,
         values,
         int(np.count_nonzero(work.wanted(m))) - missing,
         work.bytes_of_pair(m),
-        "" if values == missing else _fitting(m, work, left or math.inf),
+        "" if values == missing else _max_fitting_samples(m, work, left or math.inf),
     )
 
 
-def _fitting(m: Measure, work: Work, available: float) -> str:
+def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> str:
     """Return how many samples would fit, for a measure of which a pair does not."""
     high, widest = work.largest
-    low = FEWEST
+    low = MIN_FITTING_SAMPLES
     while high - low > 1:
         middle = (low + high) // 2
-        fits = pair_bytes(m, middle, widest, widest, work.is_copied) <= available
+        fits = pair_cache_bytes(m, middle, widest, widest, work.is_copied) <= available
         low, high = (middle, high) if fits else (low, middle)
-    if low == FEWEST:
+    if low == MIN_FITTING_SAMPLES:
         return "does not fit: take fewer features"
     figures = 10 ** max(0, int(math.log10(low)) - 1)  # rounded down to two digits
     return f"does not fit: take at most {low // figures * figures:,} samples"
@@ -301,9 +311,9 @@ def _fitting(m: Measure, work: Work, available: float) -> str:
 # ---------------------------------------------------------------------------------------- memory
 
 
-def _peak(work: Work, tallies: Sequence[Tally], workers: int) -> int:
+def _peak_memory(work: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
     """Return the bytes that all workers here hold at a time, and the matrices of values."""
     views = max((t.bytes(work.is_copied) for t in tallies), default=0)
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
-    matrices = len(work.measures) if matrix <= LARGE else 0
+    matrices = len(work.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0
     return workers * views + matrices * matrix

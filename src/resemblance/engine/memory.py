@@ -12,15 +12,15 @@ from pathlib import Path
 
 # The files with the limit and the use of a control group, and the line of its statistics with what
 # it gives back when memory is needed.
-GROUP_FILES = (
+CGROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-HALF = "half"  # of the memory that is available when the work begins
-UNKNOWN = 2 * 10**9  # bytes, where nothing says what is available
-SMALLEST = 10**8
-UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
-UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
+HALF_KEYWORD = "half"  # of the memory that is available when the work begins
+FALLBACK_MEMORY_BYTES = 2 * 10**9  # bytes, where nothing says what is available
+MIN_BUDGET_BYTES = 10**8
+BYTE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
+BYTE_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
@@ -30,12 +30,16 @@ def available_memory(root: Path = Path("/")) -> int | None:
     process leave, and what its limit on addresses leaves (``ulimit -v``). ``root`` holds ``proc``
     and ``sys``.
     """
-    bounds = [*_of_machine(root), *_of_groups(root), *_of_addresses(root)]
+    bounds = [*_machine_memory(root), *_cgroup_memories(root), *_address_space_left(root)]
     return max(0, min(bounds)) if bounds else None
 
 
-def _of_machine(root: Path) -> Iterator[int]:
-    lines = [line for line in _lines(root / "proc/meminfo") if line.startswith("MemAvailable:")]
+def _machine_memory(root: Path) -> Iterator[int]:
+    lines = [
+        line
+        for line in _read_system_lines(root / "proc/meminfo")
+        if line.startswith("MemAvailable:")
+    ]
     if lines:
         yield 1024 * int(lines[0].split()[1])
     elif "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ()):
@@ -43,41 +47,41 @@ def _of_machine(root: Path) -> Iterator[int]:
         yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _of_groups(root: Path) -> Iterator[int]:
+def _cgroup_memories(root: Path) -> Iterator[int]:
     """Yield what each control group above this process leaves; both versions are read."""
-    for line in _lines(root / "proc/self/cgroup"):
+    for line in _read_system_lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if controllers not in ("", "memory"):
             continue
         top = root / "sys/fs/cgroup" / controllers
         innermost = top / path.lstrip("/")
         for group in (innermost, *innermost.parents):
-            yield from _of_group(group)
+            yield from _cgroup_memory(group)
             if group == top:
                 break
 
 
-def _of_group(group: Path) -> Iterator[int]:
-    for limit, used, reclaimed in GROUP_FILES:
-        numbers = [*_lines(group / limit), *_lines(group / used)]
+def _cgroup_memory(group: Path) -> Iterator[int]:
+    for limit, used, reclaimed in CGROUP_FILES:
+        numbers = [*_read_system_lines(group / limit), *_read_system_lines(group / used)]
         if len(numbers) == 2 and all(number.isdigit() for number in numbers):
-            entries = map(str.split, _lines(group / "memory.stat"))
+            entries = map(str.split, _read_system_lines(group / "memory.stat"))
             freed = sum(int(entry[1]) for entry in entries if entry[0] == reclaimed)
             yield int(numbers[0]) - int(numbers[1]) + freed
 
 
-def _of_addresses(root: Path) -> Iterator[int]:
+def _address_space_left(root: Path) -> Iterator[int]:
     try:
         import resource
     except ImportError:  # Windows
         return
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    pages = _lines(root / "proc/self/statm")
+    pages = _read_system_lines(root / "proc/self/statm")
     if limit != resource.RLIM_INFINITY and pages:
         yield limit - int(pages[0].split()[0]) * resource.getpagesize()
 
 
-def _lines(path: Path) -> list[str]:
+def _read_system_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -91,11 +95,11 @@ def parse_bytes(memory: int | str) -> int:
     Raises ``ValueError`` for anything else, also for a bare number below a million, which lacks its
     unit.
     """
-    if memory == HALF:
+    if memory == HALF_KEYWORD:
         available = available_memory()
-        return UNKNOWN if available is None else max(SMALLEST, available // 2)
+        return FALLBACK_MEMORY_BYTES if available is None else max(MIN_BUDGET_BYTES, available // 2)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*([kmg]?i?b)?\s*", str(memory).lower())
-    size = float(match[1]) * UNITS[match[2] or ""] if match else 0.0
+    size = float(match[1]) * BYTE_UNITS[match[2] or ""] if match else 0.0
     if match is None or not 1 <= size < math.inf:
         raise ValueError(
             f'memory must be a positive number of bytes such as "2GB", or "half"; got {memory!r}'
@@ -107,22 +111,22 @@ def parse_bytes(memory: int | str) -> int:
     return int(size)
 
 
-def budget_of(memory: int | str, executor: object = None) -> int:
+def memory_budget(memory: int | str, executor: object = None) -> int:
     """Return the bytes for the views of one task.
 
     Half of what is available is shared by all workers on this machine; what other machines have is
     not known.
     """
-    from .workers import shares_files, workers_of
+    from .workers import count_workers, is_on_this_machine
 
-    if memory != HALF or executor is None:
+    if memory != HALF_KEYWORD or executor is None:
         return parse_bytes(memory)
-    if not shares_files(executor):
-        return UNKNOWN
-    return max(SMALLEST, parse_bytes(memory) // workers_of(executor))
+    if not is_on_this_machine(executor):
+        return FALLBACK_MEMORY_BYTES
+    return max(MIN_BUDGET_BYTES, parse_bytes(memory) // count_workers(executor))
 
 
-def in_units(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Write a number of bytes with the unit a person would use: "1.6 GB"."""
     if size >= 1e12:
         return f"{size / 1e9:,.0f} GB"

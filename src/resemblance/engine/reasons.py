@@ -6,14 +6,17 @@ import sys
 
 import numpy as np
 
-from ..comparison.scores import NO_MEMORY
+from ..comparison.scores import NO_MEMORY_REASON
 from ..contracts._measure import Measure
-from ..data.representation import Representation, Undefined, fingerprint, title
+from ..data.representation import Representation, Undefined, fingerprint, representation_title
 
-OF_SCIPY = ("array must not contain infs or NaNs", "matrix contains invalid numeric entries")
+SCIPY_NONFINITE_MESSAGES = (
+    "array must not contain infs or NaNs",
+    "matrix contains invalid numeric entries",
+)
 
 
-def reason_of(
+def failure_reason(
     error: Exception, measure: Measure, x: Representation, y: Representation
 ) -> str | None:
     """Return why there is no value, or ``None`` for an error that data cannot cause.
@@ -23,13 +26,18 @@ def reason_of(
     if isinstance(error, Undefined):
         reason = str(error)
         for r in (x, y):
-            reason = reason.replace(title(r), f"{{{fingerprint(r)}}}")
+            reason = reason.replace(representation_title(r), f"{{{fingerprint(r)}}}")
         return reason
     if is_out_of_memory(error):
         sizes = " and ".join(map(str, (x.shape, y.shape)))
-        detail = f": {_brief(error)}" if str(error) else ""  # Python's own has no message
-        return f"{NO_MEMORY} for {measure} of arrays {sizes}{detail}; use fewer samples or features"
-    return f"{measure}: {_brief(error)}" if _is_numerical(error) else None
+        detail = (
+            f": {_one_line_message(error)}" if str(error) else ""
+        )  # Python's own has no message
+        return (
+            f"{NO_MEMORY_REASON} for {measure} of arrays {sizes}{detail}; use fewer samples or "
+            "features"
+        )
+    return f"{measure}: {_one_line_message(error)}" if _is_numerical_failure(error) else None
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -40,13 +48,13 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, kinds) or on_processor
 
 
-def _is_numerical(error: Exception) -> bool:
+def _is_numerical_failure(error: Exception) -> bool:
     """Return whether a decomposition failed, or refused what an earlier step made infinite."""
     torch = sys.modules.get("torch")
     kinds = (np.linalg.LinAlgError, torch.linalg.LinAlgError) if torch else (np.linalg.LinAlgError,)
-    of_scipy = type(error) is ValueError and str(error) in OF_SCIPY
+    of_scipy = type(error) is ValueError and str(error) in SCIPY_NONFINITE_MESSAGES
     return isinstance(error, kinds) or of_scipy
 
 
-def _brief(error: Exception) -> str:
+def _one_line_message(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__

@@ -9,57 +9,64 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ..base.arrays import scalar
-from ..comparison.scores import CAVEAT, COLUMNS, NO_MEMORY, Column, Score, column_of
-from ..contracts._measure import Measure, together
-from ..contracts.claims import CHANCE, Scores, in_range
+from ..comparison.scores import (
+    CAVEAT_KEY,
+    NO_MEMORY_REASON,
+    RECORD_COLUMNS,
+    PairScore,
+    ScoreBatch,
+    score_batch,
+)
+from ..contracts._measure import Measure, batchable_measures
+from ..contracts.claims import CHANCE_KEY, Scores, clip_to_range
 from ..data.representation import (
     Representation,
     Undefined,
-    comparing,
     fingerprint,
+    pair_cache,
     without_gradient,
 )
-from .reasons import reason_of
-from .work import TileTask
+from .reasons import failure_reason
+from .work import PairBlock
 
-SIDE = 128  # rows and columns that are computed together; scores do not depend on it
-PATIENCE = 0.05  # seconds of work after which scores are handed on
-FEW = 32  # pairs of which each is handed on at once: the next may take long
+BATCH_SIDE = 128  # rows and columns that are computed together; scores do not depend on it
+SECONDS_PER_REPORT = 0.05  # seconds of work after which scores are handed on
+MAX_PAIRS_REPORTED_SINGLY = 32  # pairs of which each is handed on at once: the next may take long
 
 
-def scores_of(task: TileTask) -> Iterator[list[Column]]:
+def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
     """Yield the scores of a task, those of some pairs at a time."""
-    for part in task.parts(SIDE):
-        many = together(part.measures, part.representations)
+    for part in task.parts(BATCH_SIDE):
+        many = batchable_measures(part.measures, part.representations)
         for p in (p for p, m in enumerate(part.measures) if m in many):
-            yield from _together(part, p)
+            yield from _score_batched_measure(part, p)
         if alone := [p for p, m in enumerate(part.measures) if m not in many]:
-            yield from _one_by_one(part, alone)
+            yield from _score_pairs_singly(part, alone)
 
 
 # --------------------------------------------------------------------------------- pairs one by one
 
 
-def _one_by_one(part: TileTask, positions: Sequence[int]) -> Iterator[list[Column]]:
+def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[list[ScoreBatch]]:
     """Yield scores of a part; the measures of a pair share the views of the pair."""
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
-    scores, since = {p: list[Score]() for p in positions}, time.monotonic()
-    for pairs, (i, j) in enumerate(_pairs(part, positions)):
+    scores, since = {p: list[PairScore]() for p in positions}, time.monotonic()
+    for pairs, (i, j) in enumerate(_pairs_to_compute(part, positions)):
         x, y = part.rows[i], part.columns[j]
-        with comparing(x, y):
+        with pair_cache(x, y):
             for p in positions:
                 if part.forward[p][i, j]:
-                    scores[p].append(_score(part.measures[p], x, y, (i, offset + j)))
-                if _is_turned(part, p, i, j):
-                    scores[p].append(_score(part.measures[p], y, x, (offset + j, i)))
-        if pairs < FEW or time.monotonic() - since > PATIENCE:
-            yield _columns(part, scores, data)
+                    scores[p].append(_score_pair(part.measures[p], x, y, (i, offset + j)))
+                if _is_transposed(part, p, i, j):
+                    scores[p].append(_score_pair(part.measures[p], y, x, (offset + j, i)))
+        if pairs < MAX_PAIRS_REPORTED_SINGLY or time.monotonic() - since > SECONDS_PER_REPORT:
+            yield _score_batches(part, scores, data)
             scores, since = {p: [] for p in positions}, time.monotonic()
-    yield _columns(part, scores, data)
+    yield _score_batches(part, scores, data)
 
 
-def _pairs(part: TileTask, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _pairs_to_compute(part: PairBlock, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Return the pairs with something to compute, each once."""
     todo = np.any([part.forward[p] for p in positions], axis=0)
     if part.backward is not None:
@@ -68,46 +75,46 @@ def _pairs(part: TileTask, positions: Sequence[int]) -> Iterator[tuple[int, int]
     return zip(rows.tolist(), columns.tolist())
 
 
-def _is_turned(part: TileTask, p: int, i: int, j: int) -> bool:
+def _is_transposed(part: PairBlock, p: int, i: int, j: int) -> bool:
     """Say whether a measure is to be computed of a column with a row."""
     if part.backward is None or (part.is_diagonal and i == j):
         return False
     return bool(part.backward[p][j, i])
 
 
-def _columns(
-    part: TileTask, scores: Mapping[int, list[Score]], data: tuple[str, ...]
-) -> list[Column]:
+def _score_batches(
+    part: PairBlock, scores: Mapping[int, list[PairScore]], data: tuple[str, ...]
+) -> list[ScoreBatch]:
     measures = {p: part.measures[p] for p in scores if scores[p]}
-    return [column_of(m.spec, m.version, data, scores[p]) for p, m in measures.items()]
+    return [score_batch(m.spec, m.version, data, scores[p]) for p, m in measures.items()]
 
 
-def _score(
+def _score_pair(
     measure: Measure, x: Representation, y: Representation, places: tuple[int, int]
-) -> Score:
+) -> PairScore:
     """Return the score of a pair, which is at these places among its data."""
     start = time.perf_counter()
     try:
         value = scalar(measure.evaluate(x, y))
         numbers = {name: float(v) for name, v in measure.diagnostics(x, y).items()}
         _check_diagnostics(measure, numbers)
-        numbers |= _chance(measure, x, y)
-        score = Score(*places, value, None, numbers, measure.caveat(x, y))
+        numbers |= _pair_chance_level(measure, x, y)
+        score = PairScore(*places, value, None, numbers, measure.caveat(x, y))
     except Exception as error:
         # also where only the diagnostics failed
-        reason = reason_of(error, measure, x, y)
+        reason = failure_reason(error, measure, x, y)
         if reason is None:
             raise
-        if reason.startswith(NO_MEMORY):  # make room for the other measures
+        if reason.startswith(NO_MEMORY_REASON):  # make room for the other measures
             for r in (x, y):
                 r.forget()
-        score = Score(*places, None, reason)
+        score = PairScore(*places, None, reason)
     return score._replace(seconds=time.perf_counter() - start)
 
 
 def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
     """Raise ``ValueError`` for a diagnostic that no record can hold."""
-    taken = {*COLUMNS, CAVEAT} | ({CHANCE} if measure.chance else set())
+    taken = {*RECORD_COLUMNS, CAVEAT_KEY} | ({CHANCE_KEY} if measure.chance else set())
     if clashes := sorted(numbers.keys() & taken):
         problem = f"a diagnostic cannot be called {clashes[0]!r}"
         raise ValueError(f"{measure}: {problem}, which is a column of the records")
@@ -115,12 +122,12 @@ def _check_diagnostics(measure: Measure, numbers: Mapping[str, float]) -> None:
         raise ValueError(f"{measure}: the diagnostic {infinite[0]!r} is not a finite number")
 
 
-def _chance(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
+def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -> dict[str, float]:
     """Return the chance of a pair of different representations, where there is a closed form."""
     if measure.chance is None or x is y:
         return {}
     try:
-        return {CHANCE: float(measure.chance(without_gradient(x), without_gradient(y)))}
+        return {CHANCE_KEY: float(measure.chance(without_gradient(x), without_gradient(y)))}
     except Undefined:
         return {}
 
@@ -128,7 +135,7 @@ def _chance(measure: Measure, x: Representation, y: Representation) -> dict[str,
 # --------------------------------------------------------------------------------- pairs together
 
 
-def _together(part: TileTask, p: int) -> Iterator[list[Column]]:
+def _score_batched_measure(part: PairBlock, p: int) -> Iterator[list[ScoreBatch]]:
     """Yield the scores of a measure that computes many pairs together."""
     offset = 0 if part.is_diagonal else len(part.rows)
     data = tuple(map(fingerprint, part.representations))
@@ -137,16 +144,16 @@ def _together(part: TileTask, p: int) -> Iterator[list[Column]]:
     if part.backward is not None and not part.is_diagonal:
         blocks.append((part.columns, part.rows, part.backward[p], places[::-1]))
     for rows, columns, todo, (x, y) in blocks:
-        for column in _block(part.measures[p], rows, columns, todo) if todo.any() else ():
-            yield [column._replace(data=data, x=_int32(x[column.x]), y=_int32(y[column.y]))]
+        for column in _score_rectangle(part.measures[p], rows, columns, todo) if todo.any() else ():
+            yield [column._replace(data=data, x=_as_int32(x[column.x]), y=_as_int32(y[column.y]))]
 
 
-def _block(
+def _score_rectangle(
     measure: Measure,
     rows: Sequence[Representation],
     columns: Sequence[Representation],
     todo: np.ndarray,
-) -> Iterator[Column]:
+) -> Iterator[ScoreBatch]:
     """Yield scores as columns whose positions are those of the rows and of the columns.
 
     Where a pair has no score, all those with a representation that has none with itself are
@@ -156,36 +163,38 @@ def _block(
     xs = [rows[k] for k in i.tolist()]
     ys = xs if columns is rows and np.array_equal(i, j) else [columns[k] for k in j.tolist()]
     start = time.perf_counter()
-    scores = _scores(measure, xs, ys)
+    scores = _batched_scores(measure, xs, ys)
     if scores is None:
         singles = {id(r): r for r in (*xs, *ys)}
-        usable = {key for key, r in singles.items() if _scores(measure, [r], [r])}
+        usable = {key for key, r in singles.items() if _batched_scores(measure, [r], [r])}
         i, j = (np.array([id(r) in usable for r in side]) for side in (rows, columns))
         rest = todo & ~np.outer(i, j)
         if rest.any() and not np.array_equal(rest, todo):
-            yield from _block(measure, rows, columns, todo & ~rest)
+            yield from _score_rectangle(measure, rows, columns, todo & ~rest)
         else:
             rest = todo
-        yield _each(measure, rows, columns, rest)
+        yield _score_each_pair(measure, rows, columns, rest)
         return
     a, b = np.nonzero(todo[np.ix_(i, j)])
     places = list(zip(a.tolist(), b.tolist()))
     numbers = {name: of_pairs[a, b] for name, of_pairs in scores.diagnostics.items()}
     recorded = [measure.diagnostics(xs[k], ys[l]) for k, l in places]
     numbers |= {name: np.array([row[name] for row in recorded]) for name in recorded[0]}
-    if measure.chance and CHANCE not in numbers:
-        chances = [_chance(measure, xs[k], ys[l]).get(CHANCE, math.nan) for k, l in places]
-        numbers[CHANCE] = np.array(chances)
+    if measure.chance and CHANCE_KEY not in numbers:
+        chances = [
+            _pair_chance_level(measure, xs[k], ys[l]).get(CHANCE_KEY, math.nan) for k, l in places
+        ]
+        numbers[CHANCE_KEY] = np.array(chances)
     by_place = scores.caveats
     if by_place is None:
         by_place = {(k, l): measure.caveat(xs[k], ys[l]) for k, l in places}
     caveats = {e: by_place[place] for e, place in enumerate(places) if by_place.get(place)}
     values, seconds = scores.values[a, b], time.perf_counter() - start
-    column = Column(measure.spec, measure.version, (), i[a], j[b], values, seconds)
+    column = ScoreBatch(measure.spec, measure.version, (), i[a], j[b], values, seconds)
     yield column._replace(numbers=numbers, caveats=caveats)
 
 
-def _scores(
+def _batched_scores(
     measure: Measure, xs: Sequence[Representation], ys: Sequence[Representation]
 ) -> Scores | None:
     """Return the scores of all pairs; None where a pair has none."""
@@ -197,37 +206,37 @@ def _scores(
         scores = measure.all_pairs(xs, ys)
         values, (low, high) = np.array(scores.values, dtype=np.float64), measure.range
         for place in map(tuple, np.argwhere(~((values >= low) & (values <= high)))):
-            values[place] = in_range(float(values[place]), measure, xs[0].precision)
+            values[place] = clip_to_range(float(values[place]), measure, xs[0].precision)
     except Exception as error:
-        if reason_of(error, measure, xs[0], ys[0]) is None:
+        if failure_reason(error, measure, xs[0], ys[0]) is None:
             raise
         return None
     return scores._replace(values=values)
 
 
-def _each(
+def _score_each_pair(
     measure: Measure,
     rows: Sequence[Representation],
     columns: Sequence[Representation],
     todo: np.ndarray,
-) -> Column:
+) -> ScoreBatch:
     """Return the scores of pairs computed one by one: each without a score has its own reason."""
     entries = []
     for i, j in np.argwhere(todo).tolist():
         x, y, start = rows[i], columns[j], time.perf_counter()
-        scores = _scores(measure, [x], [y])
+        scores = _batched_scores(measure, [x], [y])
         if scores is None:
-            entries.append(_score(measure, x, y, (i, j)))
+            entries.append(_score_pair(measure, x, y, (i, j)))
             continue
         numbers = {name: float(number[0, 0]) for name, number in scores.diagnostics.items()}
         numbers |= measure.diagnostics(x, y)
         caveats = scores.caveats
         caveat = measure.caveat(x, y) if caveats is None else caveats.get((0, 0), "")
-        numbers |= {} if CHANCE in numbers else _chance(measure, x, y)
+        numbers |= {} if CHANCE_KEY in numbers else _pair_chance_level(measure, x, y)
         value, seconds = float(scores.values[0, 0]), time.perf_counter() - start
-        entries.append(Score(i, j, value, None, numbers, caveat, seconds))
-    return column_of(measure.spec, measure.version, (), entries)
+        entries.append(PairScore(i, j, value, None, numbers, caveat, seconds))
+    return score_batch(measure.spec, measure.version, (), entries)
 
 
-def _int32(positions: np.ndarray) -> np.ndarray:
+def _as_int32(positions: np.ndarray) -> np.ndarray:
     return positions.astype(np.int32)

@@ -1,6 +1,6 @@
 """Views computed once for all workers: in files, in the memory of a cluster, or in that of threads.
 
-What travels in place of a representation is a loan. In a worker :func:`opened` turns it into a
+What travels in place of a representation is a loan. In a worker :func:`load_shared` turns it into a
 representation whose views are read, not computed: the same, to the last bit.
 """
 
@@ -26,58 +26,68 @@ from uuid import uuid4
 
 import numpy as np
 
-from ..base.json_files import replacing
-from ..base.locks import is_alive, locked
+from ..base.json_files import atomic_write
+from ..base.locks import file_lock, is_process_alive
 from ..contracts._measure import Measure
-from ..data.representation import Representation, comparing, fingerprint
+from ..data.representation import Representation, fingerprint, pair_cache
 from .memory import available_memory
 from .reasons import is_out_of_memory
-from .view_sizes import bytes_of_views
-from .work import TileTask
-from .workers import Call, has_processes, is_local_cluster, single_threaded, workers_of
+from .view_sizes import representation_cache_bytes
+from .work import PairBlock
+from .workers import WorkerCall, count_workers, is_local_cluster, is_process_pool, single_threaded
 
-Measures = tuple[Measure, ...]
-Use = tuple[Representation, Measures]  # a representation, and the measures that take views of it
+MeasureTuple = tuple[Measure, ...]
+SharedKey = tuple[
+    Representation, MeasureTuple
+]  # a representation, and the measures that take views of it
 # What travels in place of a representation, the calls to make before, and what ends the loan
-Lent = tuple[Any, list[Call], Callable[[], Any]]
-Span = tuple[int, int, int]  # where an array is: SOURCE or PACKED, from which byte on, how many
+ShareResult = tuple[Any, list[WorkerCall], Callable[[], Any]]
+BufferRange = tuple[
+    int, int, int
+]  # where an array is: SOURCE or PACKED, from which byte on, how many
 
-IN_MEMORY = Path("/dev/shm")
-PREFIX = "resemblance-views"
-SHARE = 2  # one part in so many of what is left in memory is used, and of what is left on a disk
-ALIGNMENT = 64  # bytes, of a line of the processor's cache
-SOURCE, PACKED = 0, 1  # the memory in which an array is: that of the source, or what is packed
+SHARED_MEMORY_FOLDER = Path("/dev/shm")
+SHARED_FOLDER_PREFIX = "resemblance-views"
+# one part in so many of what is left in memory is used, and of what is left on a disk
+MAX_MEMORY_FRACTION = 2
+BUFFER_ALIGNMENT = 64  # bytes, of a line of the processor's cache
+SOURCE_BUFFER, CACHE_BUFFER = (
+    0,
+    1,
+)  # the memory in which an array is: that of the source, or what is packed
 
 
 # ------------------------------------------------------------------------- views as bytes, and back
 
 
-def pack(x: Representation) -> list[Any]:
+def serialize_cache(x: Representation) -> list[Any]:
     """Return the views that a representation remembers as pieces of memory, to be joined: their
     arrays, none twice, then the rest, and where that begins.
 
     Parts of the source are not among them. Left out are views that cannot be pickled, or whose
     functions have no name of their own.
     """
-    names = Counter(map(_name_of, x.views))
-    home = _bytes_of(x.source)
-    blocks = [(home.ctypes.data, len(home), SOURCE, 0)]  # address, size, memory and place in it
-    pieces, contents = list[Any](), dict[Any, tuple[bytes, list[Span]]]()
+    names = Counter(map(_portable_cache_key, x.views))
+    home = _byte_view(x.source)
+    blocks = [
+        (home.ctypes.data, len(home), SOURCE_BUFFER, 0)
+    ]  # address, size, memory and place in it
+    pieces, contents = list[Any](), dict[Any, tuple[bytes, list[BufferRange]]]()
 
-    def span_of(buffer: pickle.PickleBuffer) -> Span:
+    def span_of(buffer: pickle.PickleBuffer) -> BufferRange:
         memory = np.frombuffer(buffer.raw(), np.uint8)
         address, size = memory.ctypes.data, len(memory)
         for begin, length, where, place in blocks:
             if begin <= address and address + size <= begin + length:
                 return where, place + address - begin, size
         end = sum(map(len, pieces))
-        place = end + -end % ALIGNMENT
+        place = end + -end % BUFFER_ALIGNMENT
         pieces.extend((bytes(place - end), memory))  # whose address is not given to another now
-        blocks.append((address, size, PACKED, place))
-        return PACKED, place, size
+        blocks.append((address, size, CACHE_BUFFER, place))
+        return CACHE_BUFFER, place, size
 
     for key, value in x.views.items():
-        name = _name_of(key)
+        name = _portable_cache_key(key)
         if name is not None and names[name] == 1:
             with suppress(Exception):  # whatever its classes raise; it is computed again
                 pickle.dumps(name)
@@ -88,14 +98,14 @@ def pack(x: Representation) -> list[Any]:
     return [*pieces, pickle.dumps(contents, protocol=5), end.to_bytes(8, "little")]
 
 
-def with_views(x: Representation, packed: np.ndarray) -> Representation:
+def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
     """Let a representation, of the same source, find its views in what was packed, as bytes."""
     end = int.from_bytes(packed[-8:].tobytes(), "little")
     contents = pickle.loads(packed[end:-8].data)
-    memory, of_stream = (_bytes_of(x.source), packed), x._carry
+    memory, of_stream = (_byte_view(x.source), packed), x._carry
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
-        if (content := contents.get(_name_of(key))) is None:
+        if (content := contents.get(_portable_cache_key(key))) is None:
             return of_stream and of_stream(key, compute)
         pickled, spans = content
         buffers = [memory[where][place : place + size] for where, place, size in spans]
@@ -105,7 +115,7 @@ def with_views(x: Representation, packed: np.ndarray) -> Representation:
     return x
 
 
-def _name_of(key: Any) -> tuple[Any, ...] | None:
+def _portable_cache_key(key: Any) -> tuple[Any, ...] | None:
     """Return what a view is called in all processes: its function and its parameters; None for one
     whose function is local or has no name."""
     function, parameters = key
@@ -113,7 +123,7 @@ def _name_of(key: Any) -> tuple[Any, ...] | None:
     return None if "<" in name else (function.__module__, name, parameters)
 
 
-def _bytes_of(array: np.ndarray) -> np.ndarray:
+def _byte_view(array: np.ndarray) -> np.ndarray:
     """Return the memory of an array; that of a copy if it has gaps."""
     return np.asarray(array).ravel("K").view(np.uint8)
 
@@ -121,7 +131,7 @@ def _bytes_of(array: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------ in a worker
 
 
-class Loan(NamedTuple):
+class SharedRepresentation(NamedTuple):
     """A representation that travels with its views for some measures.
 
     These are in a file, which the first worker that opens it writes, packed in memory, or, for
@@ -129,11 +139,11 @@ class Loan(NamedTuple):
     """
 
     representation: Representation
-    measures: Measures
+    measures: MeasureTuple
     views: Path | np.ndarray | None
 
 
-def opened(loan: Loan | Representation) -> Representation:
+def load_shared(loan: SharedRepresentation | Representation) -> Representation:
     """Return the representation that a worker computes with.
 
     Its views end with it, but for threads: it is a copy, also of one that was not lent. Where
@@ -146,27 +156,27 @@ def opened(loan: Loan | Representation) -> Representation:
         return x
     x = copy(x)
     if isinstance(views, np.ndarray):
-        return with_views(x, views)
+        return attach_cache(x, views)
     if not views.exists():
-        with locked(views.with_suffix(".lock")):
+        with file_lock(views.with_suffix(".lock")):
             if not views.exists():
-                take_views(x, measures)
+                fill_cache(x, measures)
                 # If the disk is full, the next task computes what it needs itself.
-                with suppress(OSError), replacing(views) as part, part.open("wb") as file:
-                    file.writelines(pack(x))
+                with suppress(OSError), atomic_write(views) as part, part.open("wb") as file:
+                    file.writelines(serialize_cache(x))
                 return x
     # Who changes an array changes neither the file nor what others read.
-    return with_views(x, np.memmap(views, np.uint8, mode="c").view(np.ndarray))
+    return attach_cache(x, np.memmap(views, np.uint8, mode="c").view(np.ndarray))
 
 
-def take_views(x: Representation, measures: Sequence[Measure]) -> None:
+def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
     """Let a representation remember the views that measures take of it, by comparing it with
     itself.
 
     What a measure raises here it raises for each pair, which says so.
     """
     fingerprint(x)
-    with comparing(x, x):
+    with pair_cache(x, x):
         for measure in (m for m in measures if not m.is_in_blocks(x)):
             try:
                 measure.evaluate(x, x)
@@ -178,19 +188,23 @@ def take_views(x: Representation, measures: Sequence[Measure]) -> None:
                     x.forget()
 
 
-def write_views(loan: Loan) -> None:
+def write_cache_file(loan: SharedRepresentation) -> None:
     """Compute the views of a loan, if nobody has."""
     with single_threaded():
-        opened(loan)
+        load_shared(loan)
 
 
-def lent_views(x: Representation, measures: Measures) -> Loan | Representation:
+def with_filled_cache(
+    x: Representation, measures: MeasureTuple
+) -> SharedRepresentation | Representation:
     """Return a representation with its views, or without if there is no memory for them."""
     fresh = copy(x)
     try:
         with single_threaded():
-            take_views(fresh, measures)
-            return Loan(x, measures, np.frombuffer(bytearray().join(pack(fresh)), np.uint8))
+            fill_cache(fresh, measures)
+            return SharedRepresentation(
+                x, measures, np.frombuffer(bytearray().join(serialize_cache(fresh)), np.uint8)
+            )
     except MemoryError:
         return x
 
@@ -198,25 +212,27 @@ def lent_views(x: Representation, measures: Measures) -> Loan | Representation:
 # ---------------------------------------------------------------------------------- in the driver
 
 
-class SharedViews:
+class SharedCache:
     """The representations that tasks have on loan, each for as long as tasks need it.
 
     ``lend`` is one of the functions below. ``room`` are the bytes that may be taken in some places,
     the best first: folders, or a memory.
     """
 
-    def __init__(self, lend: Callable[..., Lent], room: Mapping[Any, float]):
+    def __init__(self, lend: Callable[..., ShareResult], room: Mapping[Any, float]):
         self._lend, self._room = lend, dict(room)
-        self._loans: dict[Use, tuple[Any, Any, float, Callable[[], Any]]] = {}
-        self._users = Counter[Use]()
-        self._current = set[Use]()  # of the tasks that are handed out now
+        self._loans: dict[SharedKey, tuple[Any, Any, float, Callable[[], Any]]] = {}
+        self._users = Counter[SharedKey]()
+        self._current = set[SharedKey]()  # of the tasks that are handed out now
 
-    def has_room(self, representations: Iterable[Representation], measures: Measures) -> bool:
+    def has_room(self, representations: Iterable[Representation], measures: MeasureTuple) -> bool:
         """Say whether the views of all can be lent."""
         sizes = (self._size(x, measures) for x in representations)
         return sum(sizes) <= sum(self._room.values())
 
-    def calls(self, tasks: Iterable[TileTask], call_of: Callable[..., Call]) -> Iterator[Call]:
+    def calls(
+        self, tasks: Iterable[PairBlock], call_of: Callable[..., WorkerCall]
+    ) -> Iterator[WorkerCall]:
         """Yield the calls of tasks on one list of representations, and those to make before.
 
         Nothing is lent for a single task: no other has the same views. Between two lists, or groups
@@ -232,12 +248,12 @@ class SharedViews:
             past, self._current = self._current, set()
             self._end_unused(past)
 
-    def done(self, call: Call) -> None:
+    def done(self, call: WorkerCall) -> None:
         """Take note that a call was carried out, which may be late if its worker is lost."""
         self._users.subtract(call.uses)
         self._end_unused(call.uses)
 
-    def _on_loan(self, task: TileTask, call_of: Callable[..., Call]) -> Iterator[Call]:
+    def _on_loan(self, task: PairBlock, call_of: Callable[..., WorkerCall]) -> Iterator[WorkerCall]:
         uses = tuple((x, task.measures) for x in task.representations)
         loans = []
         for use in uses:
@@ -250,7 +266,7 @@ class SharedViews:
         self._users.update(uses)
         yield call_of(task, loans)._replace(uses=uses)
 
-    def _begin(self, use: Use) -> list[Call]:
+    def _begin(self, use: SharedKey) -> list[WorkerCall]:
         """Lend a representation, where there is room for its views; return the calls to make
         before."""
         size = self._size(*use)
@@ -265,7 +281,7 @@ class SharedViews:
         self._loans[use] = loan, place, size, end
         return before
 
-    def _end_unused(self, uses: Iterable[Use]) -> None:
+    def _end_unused(self, uses: Iterable[SharedKey]) -> None:
         """End loans that no call needs any more; without room for their views, also those that no
         call in progress needs."""
         for use in uses:
@@ -278,29 +294,33 @@ class SharedViews:
                 if place is not None:
                     self._room[place] += size
 
-    def _size(self, x: Representation, measures: Measures) -> float:
+    def _size(self, x: Representation, measures: MeasureTuple) -> float:
         """Return about how many bytes a representation and its views take where they are lent."""
-        if self._lend is by_thread:
-            return bytes_of_views(measures, *x.shape)
+        if self._lend is share_with_threads:
+            return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
             return math.inf
-        return bytes_of_views(measures, *x.shape) + (0 if x.path else 8 * math.prod(x.shape))
+        return representation_cache_bytes(measures, *x.shape) + (
+            0 if x.path else 8 * math.prod(x.shape)
+        )
 
 
-def by_thread(x: Representation, measures: Measures, place: Any) -> Lent:
+def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) -> ShareResult:
     """Lend a representation to threads of this process: itself, with its views."""
-    return Loan(x, measures, None), [], x.forget
+    return SharedRepresentation(x, measures, None), [], x.forget
 
 
-def by_future(executor: Any, x: Representation, measures: Measures, place: Any) -> Lent:
+def share_with_cluster(
+    executor: Any, x: Representation, measures: MeasureTuple, place: Any
+) -> ShareResult:
     """Lend a representation as a future of a Dask cluster, whose workers hand views on."""
     if place is None:
         return x, [], lambda: None
     options = {"pure": False, **executor._kwargs}
-    return executor._client.submit(lent_views, x, measures, **options), [], lambda: None
+    return executor._client.submit(with_filled_cache, x, measures, **options), [], lambda: None
 
 
-def by_file(x: Representation, measures: Measures, folder: Path | None) -> Lent:
+def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | None) -> ShareResult:
     """Lend a representation as two files in a folder, one of the array and one of the views."""
     if folder is None:
         return x, [], lambda: None
@@ -312,17 +332,25 @@ def by_file(x: Representation, measures: Measures, folder: Path | None) -> Lent:
             path.unlink(missing_ok=True)
 
     try:
-        loan = Loan(x if x.path else stored(x, array), measures, file)
+        loan = SharedRepresentation(x if x.path else write_array(x, array), measures, file)
     except OSError:
         end()
         raise
-    return loan, [Call(f"views of {x.name} by {names_of(measures)}", write_views, (loan,))], end
+    return (
+        loan,
+        [
+            WorkerCall(
+                f"views of {x.name} by {format_measure_names(measures)}", write_cache_file, (loan,)
+            )
+        ],
+        end,
+    )
 
 
 @contextmanager
-def lending(
+def shared_cache(
     executor: Executor | None, spill: str | Path | bool | None, memory: int
-) -> Iterator[SharedViews | None]:
+) -> Iterator[SharedCache | None]:
     """Yield what lends views to the workers of an executor; None if they compute their own.
 
     ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
@@ -331,44 +359,46 @@ def lending(
     views, these stay, and else as long as calls in progress need them.
     """
     if isinstance(executor, ThreadPoolExecutor):
-        yield SharedViews(by_thread, {"memory": memory * workers_of(executor)})
+        yield SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
     elif executor is None or spill is False:
         yield None
-    elif isinstance(spill, str | Path) or has_processes(executor) or is_local_cluster(executor):
+    elif isinstance(spill, str | Path) or is_process_pool(executor) or is_local_cluster(executor):
         with ExitStack() as stack:
-            places = folders_for(spill)
-            folders = [stack.enter_context(_private_folder(place)) for place in places]
-            yield SharedViews(by_file, dict(zip(folders, map(_room, places))))
+            places = shared_folders(spill)
+            folders = [stack.enter_context(_private_temporary_folder(place)) for place in places]
+            yield SharedCache(share_by_files, dict(zip(folders, map(_free_bytes, places))))
     elif hasattr(executor, "_client"):  # its workers write to disk what does not fit their memory
-        yield SharedViews(partial(by_future, executor), {"memory": sys.maxsize})
+        yield SharedCache(partial(share_with_cluster, executor), {"memory": sys.maxsize})
     else:
         yield None
 
 
-def folders_for(spill: str | Path | bool | None) -> list[Path]:
+def shared_folders(spill: str | Path | bool | None) -> list[Path]:
     """Return where files may be, the best first: in the folder that is asked for, or in those of
     this machine."""
     if not isinstance(spill, str | Path):
-        return [f for f in (IN_MEMORY, Path(tempfile.gettempdir())) if os.access(f, os.W_OK)]
+        return [
+            f for f in (SHARED_MEMORY_FOLDER, Path(tempfile.gettempdir())) if os.access(f, os.W_OK)
+        ]
     if not Path(spill).is_dir():
         raise ValueError(f"compare: spill={str(spill)!r} is not a folder; make it first")
     return [Path(spill)]
 
 
-def names_of(measures: Measures) -> str:
+def format_measure_names(measures: MeasureTuple) -> str:
     """Return what measures are called in messages."""
     more = f" and {len(measures) - 3} more" if len(measures) > 3 else ""
     return ", ".join(m.name for m in measures[:3]) + more
 
 
-def _room(folder: Path) -> float:
+def _free_bytes(folder: Path) -> float:
     """Return how many bytes may be written into a folder."""
     rest = shutil.disk_usage(folder).free
-    available = available_memory() if folder == IN_MEMORY else None
-    return min(rest, rest if available is None else available) / SHARE
+    available = available_memory() if folder == SHARED_MEMORY_FOLDER else None
+    return min(rest, rest if available is None else available) / MAX_MEMORY_FRACTION
 
 
-def stored(x: Representation, path: Path) -> Representation:
+def write_array(x: Representation, path: Path) -> Representation:
     """Write an array to a file, and return a representation of it that travels as the path."""
     x.source.tofile(path)
     y = copy(x)
@@ -377,10 +407,10 @@ def stored(x: Representation, path: Path) -> Representation:
 
 
 @contextmanager
-def _private_folder(where: Path) -> Iterator[Path]:
+def _private_temporary_folder(where: Path) -> Iterator[Path]:
     """Yield a new folder that only this user can open, and remove it in the end."""
-    _remove_leftovers(where)
-    prefix = f"{PREFIX}-{socket.gethostname()}-{os.getpid()}-"
+    _remove_stale_folders(where)
+    prefix = f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-"
     try:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where)).absolute()
     except OSError as error:
@@ -389,7 +419,7 @@ def _private_folder(where: Path) -> Iterator[Path]:
             "by spill=, or let each task compute its own by spill=False"
         ) from error
     try:
-        with locked(folder / "held"):
+        with file_lock(folder / "held"):
             yield folder
     finally:  # a task that is stopped may be about to write there: it does not find it any more
         with suppress(OSError):
@@ -397,11 +427,11 @@ def _private_folder(where: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_leftovers(where: Path) -> None:
+def _remove_stale_folders(where: Path) -> None:
     """Remove the folders of runs on this machine that were killed."""
-    for folder in where.glob(f"{PREFIX}-{socket.gethostname()}-*-*"):
+    for folder in where.glob(f"{SHARED_FOLDER_PREFIX}-{socket.gethostname()}-*-*"):
         process = folder.name.rsplit("-", 2)[1]
-        if process.isdecimal() and not is_alive(int(process)):
-            with suppress(OSError), locked(folder / "held", wait=False) as is_free:
+        if process.isdecimal() and not is_process_alive(int(process)):
+            with suppress(OSError), file_lock(folder / "held", wait=False) as is_free:
                 if is_free:  # nor do the workers of that run live
                     shutil.rmtree(folder, ignore_errors=True)

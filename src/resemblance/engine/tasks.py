@@ -10,25 +10,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..comparison.scores import Column
-from ..comparison.store import Store
+from ..comparison.scores import ScoreBatch
+from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
-from .scoring import scores_of
-from .shared_views import SharedViews, names_of, opened
-from .work import TileTask
-from .workers import Call, check_travel, results_of, single_threaded
+from .scoring import score_block
+from .shared_views import SharedCache, format_measure_names, load_shared
+from .work import PairBlock
+from .workers import WorkerCall, call_results, check_picklable, single_threaded
 
 
-def run_tasks(
-    streams: Sequence[Iterable[TileTask]],
+def run_pair_blocks(
+    streams: Sequence[Iterable[PairBlock]],
     executor: Executor | None,
-    views: SharedViews | None,
+    views: SharedCache | None,
     save: str | Path | None,
     workers_write: bool,
     called: str = "compare",
     keep: bool = False,
-    first: Sequence[TileTask] = (),
-) -> Generator[list[Column], None, None]:
+    first: Sequence[PairBlock] = (),
+) -> Generator[list[ScoreBatch], None, None]:
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
@@ -37,31 +37,35 @@ def run_tasks(
     """
     if executor is None:
         tasks = chain(first, *streams)
-        yield from chain.from_iterable(map(columns_of, tasks)) if keep else _run_here(tasks)
+        yield from (
+            chain.from_iterable(map(score_batches_of_block, tasks))
+            if keep
+            else _run_in_process(tasks)
+        )
         return
     checked = set[Measure]()
-    call_of = partial(_call_of, file=save if workers_write else None)
-    groups = (_travelling(tasks, executor, checked) for tasks in streams)
+    call_of = partial(_call_for_block, file=save if workers_write else None)
+    groups = (_check_picklable_tasks(tasks, executor, checked) for tasks in streams)
     calls = (views.calls(g, call_of) if views else map(call_of, g) for g in groups)
-    before = map(call_of, _travelling(first, executor, checked))
+    before = map(call_of, _check_picklable_tasks(first, executor, checked))
     all_calls = chain(before, chain.from_iterable(calls))
-    for call, columns in results_of(all_calls, executor, save, called):
+    for call, columns in call_results(all_calls, executor, save, called):
         if views:
             views.done(call)
         if call.function is run_task:
             yield columns
 
 
-def columns_of(task: TileTask) -> Iterator[list[Column]]:
+def score_batches_of_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
     """Yield what a task computes, some of it at a time."""
-    return task.job(task) if task.job else scores_of(task)
+    return task.job(task) if task.job else score_block(task)
 
 
-def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
-    previous: TileTask | None = None
+def _run_in_process(tasks: Iterable[PairBlock]) -> Iterator[list[ScoreBatch]]:
+    previous: PairBlock | None = None
     for task in chain(tasks, [None]):
         if previous is not None:
-            yield from columns_of(previous)
+            yield from score_batches_of_block(previous)
             continues = task is not None and task.measures == previous.measures
             needed = set(map(id, task.representations)) if task and continues else set()
             for representation in previous.representations:
@@ -70,17 +74,19 @@ def _run_here(tasks: Iterable[TileTask]) -> Iterator[list[Column]]:
         previous = task
 
 
-def _travelling(
-    tasks: Iterable[TileTask], executor: Executor, checked: set[Measure]
-) -> Iterator[TileTask]:
+def _check_picklable_tasks(
+    tasks: Iterable[PairBlock], executor: Executor, checked: set[Measure]
+) -> Iterator[PairBlock]:
     """Yield tasks; ``ValueError`` for one with a measure that cannot be sent."""
     for task in tasks:
-        check_travel(set(task.measures) - checked, executor)
+        check_picklable(set(task.measures) - checked, executor)
         checked.update(task.measures)
         yield task
 
 
-def _call_of(task: TileTask, loans: Sequence[Any] = (), *, file: str | Path | None = None) -> Call:
+def _call_for_block(
+    task: PairBlock, loans: Sequence[Any] = (), *, file: str | Path | None = None
+) -> WorkerCall:
     """Return the call of a task, on what was lent in place of its representations or on these.
 
     They are named by their places among the arguments, because a cluster replaces futures only
@@ -90,22 +96,22 @@ def _call_of(task: TileTask, loans: Sequence[Any] = (), *, file: str | Path | No
     rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
     ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
     pairs = dict.fromkeys(" and ".join(r.name for r in pair) for pair in ends)
-    title = f"{' to '.join(pairs)} by {names_of(task.measures)}"
+    title = f"{' to '.join(pairs)} by {format_measure_names(task.measures)}"
     places_only = task.on(rows, columns)  # type: ignore[arg-type]
-    return Call(title, run_task, (places_only, file, *(loans or task.representations)))
+    return WorkerCall(title, run_task, (places_only, file, *(loans or task.representations)))
 
 
-def run_task(task: TileTask, file: str | Path | None, *loans: Any) -> list[Column]:
+def run_task(task: PairBlock, file: str | Path | None, *loans: Any) -> list[ScoreBatch]:
     """Compute one task in a worker, on representations that end with it.
 
     ``loans`` are what was lent in their place. Scores are written to the file, if there is one, as
     soon as they are computed.
     """
-    scores: list[Column] = []
-    with single_threaded(), Store(file) if file else nullcontext() as store:
-        inputs = list(map(opened, loans))
+    scores: list[ScoreBatch] = []
+    with single_threaded(), ScoreFile(file) if file else nullcontext() as store:
+        inputs = list(map(load_shared, loans))
         rows, columns = ([inputs[p] for p in side] for side in (task.rows, task.columns))
-        for batch in columns_of(task.on(rows, columns)):
+        for batch in score_batches_of_block(task.on(rows, columns)):
             scores += batch
             if store:
                 store.put(batch)

@@ -12,12 +12,12 @@ import numpy as np
 
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..data.representation import Representation, comparing
-from ..intermediates.rectangles import ABOVE, taken_as_large
+from ..data.representation import Representation, pair_cache
+from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 
-MeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
-SOURCE = "source"  # what stands for the array among views: the owner of its memory
-Width = Literal["wide", "middle", "narrow"]  # beside the number of samples
+SizedMeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
+SOURCE_KEY = "source"  # what stands for the array among views: the owner of its memory
+ProbeWidth = Literal["wide", "middle", "narrow"]  # beside the number of samples
 
 
 def group_measures(
@@ -26,7 +26,7 @@ def group_measures(
     count: int,
     memory: int,
     available: float = math.inf,
-) -> list[MeasureGroup]:
+) -> list[SizedMeasureGroup]:
     """Return the measures in one group if the views of all representations fit the budget, else in
     several, each with the bytes of the views that one representation has.
 
@@ -35,7 +35,7 @@ def group_measures(
     the ``available`` memory of the machine. ``views``: those that each measure uses of n samples,
     with their bytes.
     """
-    together = _group(list(views), views)
+    together = _group_with_bytes(list(views), views)
     if together[1] * count <= memory:
         return [together]
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
@@ -48,40 +48,48 @@ def group_measures(
             groups.append(home)
         home[0].append(m)
         home[1].update(quadratic)
-    shared = [_group(members, views) for members, _ in groups if members]
+    shared = [_group_with_bytes(members, views) for members, _ in groups if members]
     parts = (
-        [group] if 2 * group[1] <= available else [_group([m], views) for m in group[0]]
+        [group] if 2 * group[1] <= available else [_group_with_bytes([m], views) for m in group[0]]
         for group in shared
     )
     return list(chain.from_iterable(parts))
 
 
-def _group(measures: Sequence[Measure], views: Mapping[Measure, Mapping[Any, int]]) -> MeasureGroup:
+def _group_with_bytes(
+    measures: Sequence[Measure], views: Mapping[Measure, Mapping[Any, int]]
+) -> SizedMeasureGroup:
     used = dict(chain.from_iterable(views[m].items() for m in measures))
     return tuple(measures), sum(used.values())
 
 
 @lru_cache(maxsize=64)
-def bytes_of_views(measures: tuple[Measure, ...], n: int, d: int, copied: bool = True) -> int:
+def representation_cache_bytes(
+    measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
+) -> int:
     """Return the bytes of all views of one representation that measures use at (n, d)."""
-    return _group(measures, {m: views_used(m, n, d, copied) for m in measures})[1]
+    return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
+        1
+    ]
 
 
-def pair_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
+def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
     """Return the bytes of all views that a measure keeps for one pair of widths d and e.
 
     These are the views of both and those of the pair, memory that several share counted once. It is
     a lower bound of what the measure needs: computing a view may take more for a moment.
     """
-    separate = sum(sum(views_used(measure, n, width, copied).values()) for width in (d, e))
-    probe = _probe_at(measure, n, max(d, e)) if n >= measure.min_samples else None
+    separate = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
+    probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
     if probe is None:
         return separate
     scale = probe.scale(n, math.sqrt(d * e))  # d e for a matrix of all columns against all
-    return separate + _bytes([a for a in chain(*probe.shared.values()) if a.owner is None], scale)
+    return separate + _scaled_bytes(
+        [a for a in chain(*probe.shared.values()) if a.owner is None], scale
+    )
 
 
-def views_used(
+def intermediates_used(
     measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
 ) -> dict[Any, int]:
     """Return the views of one representation that a measure uses, each with its bytes at (n, d).
@@ -94,19 +102,19 @@ def views_used(
     """
     if n < measure.min_samples:
         return {}
-    probe = _probe_at(measure, n, d)
+    probe = _probe_shapes_at(measure, n, d)
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
     plain = probe.scale(n, d)
-    scales = {k: plain | _size_of_sample(k, measure, probe.rows, n) for k in probe.views}
-    scales[SOURCE] = plain
+    scales = {k: plain | _subsample_sizes(k, measure, probe.rows, n) for k in probe.views}
+    scales[SOURCE_KEY] = plain
     used: dict[Any, int] = {}
     for key, arrays in probe.views.items():
         # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
         first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
-        used[key] = _bytes([a for a in arrays if apart or a.owner in first], scales[key])
-        if copied and not apart and SOURCE in {a.owner for a in arrays} - first:
-            used[SOURCE] = 8 * n * d
+        used[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
+        if copied and not apart and SOURCE_KEY in {a.owner for a in arrays} - first:
+            used[SOURCE_KEY] = 8 * n * d
     return used
 
 
@@ -133,14 +141,16 @@ class ProbeShapes(NamedTuple):
         return {rows: n, rows - 1: n - 1, self.columns: d, rows * (rows - 1) // 2: n * (n - 1) // 2}
 
 
-def _probe_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
+def _probe_shapes_at(measure: Measure, n: int, d: int) -> ProbeShapes | None:
     """Run a measure on small arrays in the way in which it is computed at (n, d)."""
-    width: Width = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
-    return _probe(measure, width, measure.takes_blocks(n), n > ABOVE)
+    width: ProbeWidth = "wide" if d > n else "middle" if 3 * d >= n else "narrow"
+    return _run_probe(measure, width, measure.takes_blocks(n), n > MAX_STORED_SAMPLES)
 
 
 @lru_cache(maxsize=256)
-def _probe(measure: Measure, width: Width, in_blocks: bool, large: bool) -> ProbeShapes | None:
+def _run_probe(
+    measure: Measure, width: ProbeWidth, in_blocks: bool, large: bool
+) -> ProbeShapes | None:
     """Run a measure on small arrays; ``None`` if it does not run.
 
     ``in_blocks``: by its function of many pairs, not by the plain one. ``large``: as with so many
@@ -151,25 +161,25 @@ def _probe(measure: Measure, width: Width, in_blocks: bool, large: bool) -> Prob
     noise = generator(0, "probe").standard_normal((2, rows, columns))
     x, y = Representation(noise[0]), Representation(noise[1])
     try:
-        with comparing(x, y) as shared, taken_as_large(large):
+        with pair_cache(x, y) as shared, force_blockwise(large):
             if in_blocks and measure.all_pairs:
                 measure.all_pairs([x], [y])
             else:
                 measure.evaluate(x, y)
     except Exception:  # whatever it raises here, the real data decide whether it fails
         return None
-    owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE for z in noise}
-    views, _ = (_shapes_of(r.views, owners) for r in (x, y))
-    return ProbeShapes(rows, columns, views, _shapes_of(shared, owners))
+    owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE_KEY for z in noise}
+    views, _ = (_array_shapes(r.views, owners) for r in (x, y))
+    return ProbeShapes(rows, columns, views, _array_shapes(shared, owners))
 
 
-def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
+def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
     """Return the number of rows, and that of pairs of rows, of a view of a sample of the rows.
 
     The former is a parameter of the measure, which the small probe cut to the number of its rows.
     """
     parameters = {**measure.defaults, **dict(measure.parameters)}
-    capped = [parameters.get(name) for name, value in _named(key[1]) if value == rows]
+    capped = [parameters.get(name) for name, value in _flatten_parameters(key[1]) if value == rows]
     sizes = [size for size in capped if isinstance(size, int)]
     if not sizes:
         return {}
@@ -177,13 +187,13 @@ def _size_of_sample(key: Any, measure: Measure, rows: int, n: int) -> dict[int, 
     return {rows: size, rows * (rows - 1) // 2: size * (size - 1) // 2}
 
 
-def _named(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _flatten_parameters(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yield parameters by name, those of a named tuple one by one."""
     for name, value in parameters:
         yield from value._asdict().items() if hasattr(value, "_asdict") else ((name, value),)
 
 
-def _shapes_of(
+def _array_shapes(
     views: Mapping[Any, Any], owners: dict[Any, Any]
 ) -> dict[Any, tuple[ArrayShape, ...]]:
     """Return the shapes of views, in the order in which they were computed.
@@ -194,23 +204,23 @@ def _shapes_of(
     shapes: dict[Any, tuple[ArrayShape, ...]] = {}
     for key, value in views.items():
         shapes[key] = ()
-        for array in _arrays(value):
+        for array in _arrays_in_value(value):
             place = (array.ctypes.data, array.nbytes)
             owner = owners.get(place)
             shapes[key] += (ArrayShape(array.shape, array.itemsize, owner),)
-            owners[place] = key if owner in (None, SOURCE) else owner
+            owners[place] = key if owner in (None, SOURCE_KEY) else owner
     return shapes
 
 
-def _arrays(value: Any) -> Iterator[np.ndarray]:
+def _arrays_in_value(value: Any) -> Iterator[np.ndarray]:
     if isinstance(value, tuple):
         for part in value:
-            yield from _arrays(part)
+            yield from _arrays_in_value(part)
     elif isinstance(value, np.ndarray):
         yield value
 
 
-def _bytes(shapes: Sequence[ArrayShape], scale: Mapping[int, float]) -> int:
+def _scaled_bytes(shapes: Sequence[ArrayShape], scale: Mapping[int, float]) -> int:
     total = 0
     for lengths, itemsize, _ in shapes:
         total += int(math.prod(scale.get(length, length) for length in lengths) * itemsize)

@@ -13,22 +13,24 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from ..base.extras import NEEDS, install_hint
+from ..base.extras import MISSING_DEPENDENCY, install_hint
 from ..base.progress import Progress
-from ..comparison.comparison import Comparison, MeasureInfo, info_of
-from ..comparison.provenance import provenance_of
-from ..comparison.saved import range_check
-from ..comparison.scores import NO_MEMORY, Column, Matrix, Score, column_of
-from ..comparison.store import Store
+from ..comparison.comparison import Comparison, MeasureInfo, measure_info
+from ..comparison.provenance import comparison_provenance
+from ..comparison.saved import range_checker
+from ..comparison.scores import NO_MEMORY_REASON, PairScore, ScoreBatch, ScoreMatrix, score_batch
+from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
-from ..data.cautions import moved_columns
-from ..data.representation import Representation, Undefined, fingerprint, is_copied
-from .arguments import select_measures, sides_of
-from .memory import in_units
-from .view_sizes import group_measures, pair_bytes, views_used
+from ..data.cautions import reordered_column_caveats
+from ..data.representation import Representation, Undefined, fingerprint, needs_copy
+from .arguments import named_representations, select_measures
+from .memory import format_bytes
+from .view_sizes import group_measures, intermediates_used, pair_cache_bytes
 
-Todo = Mapping[str, np.ndarray]  # (rows, columns) of bool by measure: what is to be computed
-Data = tuple[Representation, ...]
+MissingPairs = Mapping[
+    str, np.ndarray
+]  # (rows, columns) of bool by measure: what is to be computed
+RepresentationTuple = tuple[Representation, ...]
 
 
 class RunOptions(TypedDict, total=False):
@@ -48,10 +50,10 @@ class RunOptions(TypedDict, total=False):
     announce: Callable[[str], None]
 
 
-Job = Callable[[Any], Iterator[list[Column]]]  # of a task
+BlockJob = Callable[[Any], Iterator[list[ScoreBatch]]]  # of a task
 
 
-class TileTask(NamedTuple):
+class PairBlock(NamedTuple):
     """What a worker receives: a block of rows against a block of columns, and what to compute.
 
     ``forward`` says for each measure which rows are compared with which columns, shape (rows,
@@ -61,11 +63,11 @@ class TileTask(NamedTuple):
     """
 
     measures: tuple[Measure, ...]
-    rows: Data
-    columns: Data
+    rows: RepresentationTuple
+    columns: RepresentationTuple
     forward: tuple[np.ndarray, ...]
     backward: tuple[np.ndarray, ...] | None
-    job: Job | None = None
+    job: BlockJob | None = None
 
     @property
     def is_diagonal(self) -> bool:
@@ -73,7 +75,7 @@ class TileTask(NamedTuple):
         return self.columns is self.rows
 
     @property
-    def representations(self) -> Data:
+    def representations(self) -> RepresentationTuple:
         """The representations of the rows, and those of the columns if they are others."""
         return self.rows if self.is_diagonal else self.rows + self.columns
 
@@ -82,12 +84,12 @@ class TileTask(NamedTuple):
         """Whether there is anything to compute."""
         return any(part.any() for part in (*self.forward, *(self.backward or ())))
 
-    def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> TileTask:
+    def on(self, rows: Sequence[Representation], columns: Sequence[Representation]) -> PairBlock:
         """Return the same work on other representations, such as copies of these."""
         first = tuple(rows)
         return self._replace(rows=first, columns=first if self.is_diagonal else tuple(columns))
 
-    def parts(self, size: int) -> Iterator[TileTask]:
+    def parts(self, size: int) -> Iterator[PairBlock]:
         """Yield the work in blocks of at most so many rows and columns."""
         starts = range(0, len(self.rows), size), range(0, len(self.columns), size)
         for i in starts[0]:
@@ -97,7 +99,7 @@ class TileTask(NamedTuple):
                     if part.has_work:
                         yield part
 
-    def _part(self, rows: slice, columns: slice) -> TileTask:
+    def _part(self, rows: slice, columns: slice) -> PairBlock:
         first = self.rows[rows]
         is_same = self.is_diagonal and rows == columns
         return self._replace(
@@ -109,15 +111,15 @@ class TileTask(NamedTuple):
 
 
 @dataclass(eq=False)
-class Work:
+class ComparisonPlan:
     """A comparison to make, of all pairs of ``rows``, or of ``rows`` with ``columns``.
 
     Data that several representations have are here once: a value does not depend on names, which
     are in the ``provenance``. The measures that are not installed have no value.
     """
 
-    rows: Data
-    columns: Data | None
+    rows: RepresentationTuple
+    columns: RepresentationTuple | None
     measures: list[Measure]
     uninstalled: list[Measure]
     provenance: dict[str, Any]
@@ -130,12 +132,12 @@ class Work:
         other: Any = None,
         *,
         about: Mapping[str, Any] = {},
-    ) -> Work:
+    ) -> ComparisonPlan:
         """Return the comparison for these arguments of :func:`compare`, and raise what it does.
 
         ``about``: what else its provenance says.
         """
-        rows, columns = sides_of(representations, other)
+        rows, columns = named_representations(representations, other)
         return cls.of_checked(rows, columns, *select_measures(measures), about=about)
 
     @classmethod
@@ -147,16 +149,17 @@ class Work:
         uninstalled: list[Measure],
         *,
         about: Mapping[str, Any] = {},
-    ) -> Work:
-        """Return the comparison for what :func:`sides_of` and :func:`select_measures` returned."""
+    ) -> ComparisonPlan:
+        """Return the comparison for what :func:`named_representations` and
+        :func:`select_measures` returned."""
         for m in chosen:
             if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
                 with suppress(Undefined):
                     m.evaluate(rows[0], rows[0])
-        provenance = {**provenance_of(rows, columns or rows), **about}
-        moved = moved_columns([*rows, *(columns or [])])
-        second = None if columns is None else _distinct(columns)
-        work = cls(_distinct(rows), second, chosen, uninstalled, provenance)
+        provenance = {**comparison_provenance(rows, columns or rows), **about}
+        moved = reordered_column_caveats([*rows, *(columns or [])])
+        second = None if columns is None else _distinct_data(columns)
+        work = cls(_distinct_data(rows), second, chosen, uninstalled, provenance)
         work.note(moved)
         return work
 
@@ -169,21 +172,21 @@ class Work:
     @cached_property
     def infos(self) -> tuple[MeasureInfo, ...]:
         """The facts about all measures."""
-        return tuple(map(info_of, (*self.measures, *self.uninstalled)))
+        return tuple(map(measure_info, (*self.measures, *self.uninstalled)))
 
     @cached_property
-    def matrices(self) -> dict[str, Matrix]:
+    def matrices(self) -> dict[str, ScoreMatrix]:
         """The scores so far, by measure."""
         data = [[fingerprint(r) for r in side] for side in self.sides]
-        return {m.spec: Matrix(m.spec, m.version, m.symmetric, *data) for m in self.infos}
+        return {m.spec: ScoreMatrix(m.spec, m.version, m.symmetric, *data) for m in self.infos}
 
     @property
-    def sides(self) -> tuple[Data, Data]:
+    def sides(self) -> tuple[RepresentationTuple, RepresentationTuple]:
         """The representations of the rows and those of the columns."""
         return self.rows, self.rows if self.columns is None else self.columns
 
     @property
-    def all(self) -> Data:
+    def all(self) -> RepresentationTuple:
         """The representations of the rows, and those of the columns if they are others."""
         return self.rows + (self.columns or ())
 
@@ -201,21 +204,23 @@ class Work:
     @cached_property
     def is_copied(self) -> bool:
         """Whether an array is copied for the views, which otherwise share its memory."""
-        return any(map(is_copied, self.all))
+        return any(map(needs_copy, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
         """Return the bytes of the views that a measure takes of two as large as the widest."""
         n, widest = self.largest
-        return pair_bytes(measure, n, widest, widest, self.is_copied)
+        return pair_cache_bytes(measure, n, widest, widest, self.is_copied)
 
-    def put(self, column: Column) -> None:
+    def put(self, column: ScoreBatch) -> None:
         """Take in the scores that are about these data and measures."""
         if column.measure in self.matrices:
             self.matrices[column.measure].put(column)
 
     def comparison(self) -> Comparison:
         """Return the comparison that the scores make."""
-        absent = {m.spec: f"{NEEDS}: {install_hint(m.extra or '')}" for m in self.uninstalled}
+        absent = {
+            m.spec: f"{MISSING_DEPENDENCY}: {install_hint(m.extra or '')}" for m in self.uninstalled
+        }
         names = tuple(self.provenance["rows"]), tuple(self.provenance["columns"])
         return Comparison(*names, self.infos, self.matrices, self.provenance, absent)
 
@@ -230,7 +235,9 @@ class Work:
     def _turned(self) -> np.ndarray:
         """Say which pairs of a rectangle are in it before with row and column exchanged."""
         turned = np.zeros(tuple(map(len, self.sides)), dtype=bool)
-        i, j = _places_of_both(*({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides))
+        i, j = _shared_data_positions(
+            *({fingerprint(r): k for k, r in enumerate(s)} for s in self.sides)
+        )
         turned[np.ix_(i, j)] = np.array(i)[None, :] < np.array(i)[:, None]
         return turned
 
@@ -238,21 +245,26 @@ class Work:
         """Say for each measure which pairs are to be computed."""
         return {m.spec: self.wanted(m) & self.matrices[m.spec].missing() for m in self.measures}
 
-    def without_room(self, m: Measure, todo: np.ndarray, available: float) -> Column | None:
+    def without_room(self, m: Measure, todo: np.ndarray, available: float) -> ScoreBatch | None:
         """Take out of ``todo`` the pairs whose views alone exceed the memory that is available;
         return a failure for each."""
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
             x, y = self.sides[0][i], self.sides[1][j]
-            size = pair_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.is_copied)
+            size = pair_cache_bytes(m, x.shape[0], x.shape[1], y.shape[1], self.is_copied)
             if size > available:
                 todo[i, j] = False
-                need = f"it takes at least {in_units(size)} and {in_units(available)} are left"
+                need = (
+                    f"it takes at least {format_bytes(size)} and {format_bytes(available)} are left"
+                )
                 remedy = "use fewer samples or features, or a machine with more memory"
-                reason = f"{NO_MEMORY} for {m} of arrays {x.shape} and {y.shape}: {need}; {remedy}"
-                failures.append(Score(i, offset + j, None, reason))
+                reason = (
+                    f"{NO_MEMORY_REASON} for {m} of arrays {x.shape} and {y.shape}: {need}; "
+                    f"{remedy}"
+                )
+                failures.append(PairScore(i, offset + j, None, reason))
         data = tuple(map(fingerprint, self.all))
-        return column_of(m.spec, m.version, data, failures) if failures else None
+        return score_batch(m.spec, m.version, data, failures) if failures else None
 
     def height_for(self, tasks: float) -> int:
         """Return the largest height of blocks that make at least so many tasks.
@@ -267,39 +279,41 @@ class Work:
 
     def tasks(
         self,
-        todo: Todo,
+        todo: MissingPairs,
         memory: int,
         available: float = math.inf,
         height: int | None = None,
         apart: bool = False,
-    ) -> Iterator[TileTask]:
+    ) -> Iterator[PairBlock]:
         """Yield the tasks in the order in which they reuse views.
 
         ``memory`` is the budget for views, ``available`` what the machine has left, ``height`` the
         largest one of a block. ``apart``: each view has memory of its own.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
-        views = {m: views_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished}
+        views = {
+            m: intermediates_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished
+        }
         groups = group_measures(views, self.largest[0], len(self.all), memory, available)
         columns = None if self.columns is None else len(self.columns)
         for measures, size in groups:
-            for tile in tiles(size, len(self.rows), columns, memory, height):
+            for tile in split_into_blocks(size, len(self.rows), columns, memory, height):
                 task = self._task(measures, *tile, todo)
                 if task.has_work:
                     yield task
 
     def _task(
-        self, measures: tuple[Measure, ...], rows: slice, columns: slice, todo: Todo
-    ) -> TileTask:
+        self, measures: tuple[Measure, ...], rows: slice, columns: slice, todo: MissingPairs
+    ) -> PairBlock:
         first, second = self.sides[0][rows], self.sides[1][columns]
         if self.columns is None and rows == columns:
             second = first
         blocks = [todo[m.spec] for m in measures]
         backward = tuple(b[columns, rows] for b in blocks) if self.columns is None else None
-        return TileTask(measures, first, second, tuple(b[rows, columns] for b in blocks), backward)
+        return PairBlock(measures, first, second, tuple(b[rows, columns] for b in blocks), backward)
 
 
-def tiles(
+def split_into_blocks(
     size: int, rows: int, columns: int | None, memory: int, height: int | None = None
 ) -> Iterator[tuple[slice, slice]]:
     """Yield blocks of rows with blocks of columns; ``columns=None`` means all pairs of the rows.
@@ -321,9 +335,9 @@ def tiles(
             yield block, partner
 
 
-def read_scores(store: Store, works: Sequence[Work]) -> None:
+def load_saved_scores(store: ScoreFile, works: Sequence[ComparisonPlan]) -> None:
     """Take in the scores in a file for these data."""
-    check = range_check((info for work in works for info in work.infos), store.path)
+    check = range_checker((info for work in works for info in work.infos), store.path)
     data = {fingerprint(r) for work in works for r in work.all}
     for column in store.columns(data):
         check(column)
@@ -331,7 +345,7 @@ def read_scores(store: Store, works: Sequence[Work]) -> None:
             work.put(column)
 
 
-def todos_of(works: Sequence[Work]) -> list[dict[str, np.ndarray]]:
+def find_missing_pairs(works: Sequence[ComparisonPlan]) -> list[dict[str, np.ndarray]]:
     """Return what each comparison is to compute, without what an earlier one computes."""
     todos = [work.todo() for work in works]
     places = [[{fingerprint(r): i for i, r in enumerate(s)} for s in work.sides] for work in works]
@@ -340,7 +354,10 @@ def todos_of(works: Sequence[Work]) -> list[dict[str, np.ndarray]]:
             (rows, columns), theirs = places[later], places[earlier]
             for turned in (False, True):
                 first, second = reversed(theirs) if turned else theirs
-                (i, a), (j, b) = _places_of_both(rows, first), _places_of_both(columns, second)
+                (i, a), (j, b) = (
+                    _shared_data_positions(rows, first),
+                    _shared_data_positions(columns, second),
+                )
                 for m in work.measures if i and j else ():
                     if (m.symmetric or not turned) and m in other.measures:
                         planned = todos[earlier][m.spec]
@@ -349,7 +366,7 @@ def todos_of(works: Sequence[Work]) -> list[dict[str, np.ndarray]]:
     return todos
 
 
-def _places_of_both(
+def _shared_data_positions(
     first: Mapping[str, int], second: Mapping[str, int]
 ) -> tuple[list[int], list[int]]:
     """Return where two sides have the data that are in both."""
@@ -357,7 +374,7 @@ def _places_of_both(
     return [first[name] for name in common], [second[name] for name in common]
 
 
-def _distinct(representations: Iterable[Representation]) -> Data:
+def _distinct_data(representations: Iterable[Representation]) -> RepresentationTuple:
     """Return the first representation of each data set."""
     by_data: dict[str, Representation] = {}
     for r in representations:

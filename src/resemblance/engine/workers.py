@@ -26,10 +26,10 @@ from threadpoolctl import threadpool_limits
 from ..base.arrays import full_precision
 from ..base.text import warn
 
-ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
+MAX_CALL_ATTEMPTS = 3  # of a call whose worker is lost; Dask has the same number
 
 
-class Call(NamedTuple):
+class WorkerCall(NamedTuple):
     """A function to call, its arguments, what messages name the call by, and what it has on loan
     until it is carried out."""
 
@@ -72,7 +72,7 @@ class WorkerPool:
     @property
     def _max_workers(self) -> int:
         """The number of processes, by the name that the executors of Python have for it."""
-        return workers_of(self.pool)
+        return count_workers(self.pool)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Let a process call a function, in a new pool if the present one is broken."""
@@ -88,14 +88,14 @@ class WorkerPool:
         self.pool = self._make()
 
 
-def workers_of(executor: object) -> int:
+def count_workers(executor: object) -> int:
     """Return how many calls an executor carries out at a time.
 
     Pools of Python, joblib and mpi4py say it themselves. The executor of a Dask client has the
     threads of all workers that the scheduler knows, or one for each worker that its cluster has
     asked for, if these are more. For any other it is the number of processors here.
     """
-    _check_executor(executor)
+    _check_executor_type(executor)
     client = getattr(executor, "_client", None)
     if client is not None:
         planned = len(getattr(client.cluster, "plan", ()))
@@ -104,7 +104,7 @@ def workers_of(executor: object) -> int:
     return int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
 
 
-def _check_executor(executor: object) -> None:
+def _check_executor_type(executor: object) -> None:
     if isinstance(executor, int | str):
         raise ValueError(
             "executor must be one of concurrent.futures, such as ProcessPoolExecutor(4), or take "
@@ -112,9 +112,9 @@ def _check_executor(executor: object) -> None:
         )
 
 
-def shares_files(executor: object) -> bool:
+def is_on_this_machine(executor: object) -> bool:
     """Say whether the workers of an executor run on this machine, with its memory and its files."""
-    return has_processes(executor) or isinstance(executor, ThreadPoolExecutor)
+    return is_process_pool(executor) or isinstance(executor, ThreadPoolExecutor)
 
 
 def is_local_cluster(executor: object) -> bool:
@@ -123,14 +123,14 @@ def is_local_cluster(executor: object) -> bool:
     return type(cluster).__name__ == "LocalCluster"  # Dask's, which need not be installed
 
 
-def has_processes(executor: object) -> bool:
+def is_process_pool(executor: object) -> bool:
     """Say whether the workers of an executor are processes of a pool of Python's own."""
     return isinstance(executor, ProcessPoolExecutor | WorkerPool)
 
 
-def run(
-    calls: Iterable[Call], executor: Executor | None, say: Callable[[str], None] = warn
-) -> Iterator[tuple[Call, Future[Any]]]:
+def run_calls(
+    calls: Iterable[WorkerCall], executor: Executor | None, say: Callable[[str], None] = warn
+) -> Iterator[tuple[WorkerCall, Future[Any]]]:
     """Yield each call with its future as soon as that is done; without an executor, one by one.
 
     Calls are taken when they are about to be made, and those not begun are cancelled when the
@@ -142,21 +142,21 @@ def run(
     executor of another kind may break: then so do the futures of all its calls.
     """
     if executor is None:
-        yield from ((call, _here(call)) for call in calls)
+        yield from ((call, _call_here(call)) for call in calls)
         return
-    _check_executor(executor)
+    _check_executor_type(executor)
     pool = WorkerPool.like(executor)
     submit: Callable[..., Future[Any]] = (pool or executor).submit
     # Dask takes equal calls for one and the same unless it is told that functions do more than
     # return a value, as by writing a file.
     more = {"pure": False} if hasattr(executor, "_client") else {}
-    new, lost = ((call, 0) for call in calls), list[tuple[Call, int]]()
-    pending: dict[Future[Any], tuple[Call, int]] = {}
+    new, lost = ((call, 0) for call in calls), list[tuple[WorkerCall, int]]()
+    pending: dict[Future[Any], tuple[WorkerCall, int]] = {}
     try:
         while True:
-            for _ in range(_at_a_time(executor) - len(pending)):
+            for _ in range(_max_pending_calls(executor) - len(pending)):
                 entry = next(new, None)
-                if entry is None and lost and (lost[0][1] < ATTEMPTS - 1 or not pending):
+                if entry is None and lost and (lost[0][1] < MAX_CALL_ATTEMPTS - 1 or not pending):
                     entry = lost.pop(0)
                 if entry is None:
                     break
@@ -164,19 +164,19 @@ def run(
             if not pending:
                 return
             ready = wait(pending, return_when=FIRST_COMPLETED).done
-            if pool and any(_is_lost(future, pool) for future in ready):
+            if pool and any(_is_worker_lost(future, pool) for future in ready):
                 ready = wait(pending).done  # of what a broken pool had, nothing goes on
                 pool.renew()
-                names = ", ".join(pending[f][0].name for f in ready if _is_lost(f, pool))
+                names = ", ".join(pending[f][0].name for f in ready if _is_worker_lost(f, pool))
                 say(f"a worker ended before its work was done; to be done again: {names}")
             for future in ready:
                 call, losses = pending.pop(future)
-                if not _is_lost(future, pool):
+                if not _is_worker_lost(future, pool):
                     yield call, future
-                elif pool and losses + 1 < ATTEMPTS:
+                elif pool and losses + 1 < MAX_CALL_ATTEMPTS:
                     lost.append((call, losses + 1))
                 else:
-                    yield call, _lost(call)
+                    yield call, _lost_worker_error(call)
             lost.sort(key=lambda entry: entry[1])
     finally:
         for future in pending:
@@ -185,15 +185,18 @@ def run(
             pool.pool.shutdown(cancel_futures=True)
 
 
-def results_of(
-    calls: Iterable[Call], executor: Executor, save: str | Path | None, called: str = "compare"
-) -> Iterator[tuple[Call, Any]]:
+def call_results(
+    calls: Iterable[WorkerCall],
+    executor: Executor,
+    save: str | Path | None,
+    called: str = "compare",
+) -> Iterator[tuple[WorkerCall, Any]]:
     """Yield calls with what they return as soon as they are done; errors say what is kept in
     ``save``."""
     rest = f"what was computed is kept in {save}; the same call continues"
     rest = "save=FILE keeps results" if save is None else rest
     try:
-        for call, future in run(calls, executor):
+        for call, future in run_calls(calls, executor):
             yield call, future.result()
     except BrokenExecutor as error:
         cause = "a worker ended before its work was done, most often for lack of memory"
@@ -203,14 +206,14 @@ def results_of(
         raise LostWorkerError(f"{called}: {error}; {rest}") from error
 
 
-def check_travel(measures: Iterable[Any], executor: Executor) -> None:
+def check_picklable(measures: Iterable[Any], executor: Executor) -> None:
     """Raise for a measure that cannot be sent to the processes of an executor."""
-    if has_processes(executor):
+    if is_process_pool(executor):
         for measure in measures:
             pickle.dumps(measure)  # it fails here; the pool might never end
 
 
-def _here(call: Call) -> Future[Any]:
+def _call_here(call: WorkerCall) -> Future[Any]:
     future = Future[Any]()
     try:
         future.set_result(call.function(*call.arguments))
@@ -219,28 +222,29 @@ def _here(call: Call) -> Future[Any]:
     return future
 
 
-def _at_a_time(executor: Executor) -> int:
+def _max_pending_calls(executor: Executor) -> int:
     """Return how many calls an executor has at a time: one for each process; for each thread one,
     and one to go on with; more of a cluster, which takes a while to hand them out, or whose workers
     nobody counts."""
-    workers = workers_of(executor)
-    if has_processes(executor):
+    workers = count_workers(executor)
+    if is_process_pool(executor):
         return workers
     return 2 * workers if isinstance(executor, ThreadPoolExecutor) else max(100, 10 * workers)
 
 
-def _is_lost(future: Future[Any], pool: WorkerPool | None) -> bool:
+def _is_worker_lost(future: Future[Any], pool: WorkerPool | None) -> bool:
     error = None if future.cancelled() else future.exception()
     if pool:
         return isinstance(error, BrokenProcessPool)
     return type(error).__name__ == "KilledWorker"  # Dask's, which need not be installed
 
 
-def _lost(call: Call) -> Future[Any]:
+def _lost_worker_error(call: WorkerCall) -> Future[Any]:
     future = Future[Any]()
     future.set_exception(
         LostWorkerError(
-            f"{call.name}: its worker ended before the work was done, {ATTEMPTS} times, most often "
+            f"{call.name}: its worker ended before the work was done, {MAX_CALL_ATTEMPTS} times, "
+            "most often "
             "for lack of memory: take fewer workers, or a machine with more memory"
         )
     )

@@ -13,30 +13,41 @@ from typing import Any, get_args
 import numpy as np
 
 from ..base.arrays import scalar
-from ..base.extras import need
-from ..base.progress import Progress, reporting
-from ..base.rendering import drawn, written
+from ..base.extras import import_optional
+from ..base.progress import Progress, progress_reporter
+from ..base.rendering import export_result, plot_result
 from ..catalogue import get_measure
 from ..contracts._measure import Measure
-from ..contracts.claims import cosine
-from ..data.cautions import cautions_of_chance, check_features, shared_data
-from ..data.inputs import check_labels, holds_named, is_single
-from ..data.representation import Representation, Undefined, title
-from ..engine.arguments import sides_of
-from ..engine.workers import Call, check_travel, run, single_threaded, workers_of
-from ..intermediates.missing_pairs import lacks_pairs
-from ..measures.inner_products import zero
-from ..significance.labels import numbers_of
-from ..significance.multiple_testing import ROUNDING, Adjust, adjusted
+from ..contracts.claims import matrix_cosine
+from ..data.cautions import chance_caveats, refuse_dissimilarities, shared_data_caveats
+from ..data.inputs import check_label_order, holds_named_arrays, is_single_input
+from ..data.representation import Representation, Undefined, representation_title
+from ..engine.arguments import named_representations
+from ..engine.workers import WorkerCall, check_picklable, count_workers, run_calls, single_threaded
+from ..intermediates.missing_pairs import has_missing_pairs
+from ..measures.inner_products import constant_zero
+from ..significance.labels import label_codes
+from ..significance.multiple_testing import MIN_RELATIVE_SPREAD, AdjustMethod, adjust_p_values
 from .answers import Difference
-from .ceilings import ceilings_of_pairs, compared_pairs, compared_ranks
-from .crossed import standard_errors, two_factors
-from .fitting import Fit, Fitting, ceiling_of, fitting_of, folds_of
-from .jackknife import left_out_values, values_without
-from .own_conditions import need_whole, notes_of_pairs, why_no_ceiling, with_all_conditions
+from .ceilings import pairwise_comparison_name, pairwise_noise_ceilings, rank_comparison_name
+from .crossed import crossed_covariances, standard_errors
+from .fitting import (
+    FitMethod,
+    RsaModelFit,
+    build_rsa_model_fit,
+    cosine_noise_ceiling,
+    stimulus_folds,
+)
+from .jackknife import leave_group_out_values, leave_one_out_values
+from .own_conditions import (
+    align_to_all_conditions,
+    check_model_has_all_pairs,
+    missing_pair_notes,
+    no_ceiling_reason,
+)
 
-FEWEST = 6  # stimuli, or blocks of them
-PIECES_PER_WORKER = 4
+MIN_STIMULI = 6  # stimuli, or blocks of them
+CALLS_PER_WORKER = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,7 +100,7 @@ class Across:
         """The places of the models, the most similar one first."""
         return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
 
-    def above_0(self, adjust: Adjust = "holm") -> np.ndarray:
+    def above_0(self, adjust: AdjustMethod = "holm") -> np.ndarray:
         """Return the one-sided p-value that each model scores above 0, (models,).
 
         Raises ``ValueError`` unless an unrelated model has 0 on average, as it has by correlations
@@ -101,9 +112,9 @@ class Across:
                 f"above_0: an unrelated model does not score 0 by {self.measure}; compare models "
                 "with a random one by difference, or take compare=whitened_pearson"
             )
-        return adjusted(self._p(np.eye(len(self.mean)), self.mean), adjust)
+        return adjust_p_values(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
-    def below_ceiling(self, adjust: Adjust = "holm") -> np.ndarray:
+    def below_ceiling(self, adjust: AdjustMethod = "holm") -> np.ndarray:
         """Return the one-sided p-value that each model scores below the lower ceiling, (models,).
 
         Raises ``ValueError`` for a measure without a ceiling.
@@ -111,7 +122,7 @@ class Across:
         if self.ceiling is None:
             raise ValueError(f"below_ceiling: {self.measure} has no ceiling")
         contrasts = np.pad(-np.eye(len(self.mean)), ((0, 0), (0, 1)), constant_values=1.0)
-        return adjusted(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
+        return adjust_p_values(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
 
     def difference(self, a: str, b: str) -> Difference:
         """Return how much higher model ``a`` scores than ``b``, with a two-sided p-value.
@@ -127,7 +138,7 @@ class Across:
         p = float(2 * self._p(contrast, np.array([abs(value)]))[0])
         return Difference(value, value - half, value + half, min(p, 1.0))
 
-    def pairs(self, adjust: Adjust = "holm") -> np.ndarray:
+    def pairs(self, adjust: AdjustMethod = "holm") -> np.ndarray:
         """Return the two-sided p-value of the difference of each pair of models, (models, models),
         NaN on the diagonal."""
         m = len(self.mean)
@@ -135,7 +146,7 @@ class Across:
         names = ((self.models[i], self.models[j]) for i, j in zip(first, second))
         p = np.array([self.difference(*pair).p for pair in names])
         table = np.full((m, m), np.nan)
-        table[first, second] = table[second, first] = adjusted(p, adjust)
+        table[first, second] = table[second, first] = adjust_p_values(p, adjust)
         return table
 
     def records(self) -> list[dict[str, Any]]:
@@ -149,18 +160,18 @@ class Across:
 
     def to_pandas(self) -> Any:
         """Return :meth:`records` as a DataFrame."""
-        return need("pandas").DataFrame(self.records())
+        return import_optional("pandas").DataFrame(self.records())
 
     def save(self, path: str | Path) -> None:
         """Write a file as the command does with ``-o``: .csv, .json, .parquet, .md, .tex or .txt.
 
         Raises ``ValueError`` for another kind of file.
         """
-        written(self, "outputs", "across_output", Path(path))
+        export_result(self, "outputs", "across_output", Path(path))
 
     def plot(self, **options: Any) -> Any:
         """Draw it by :func:`resemblance.plot.across`; return the axes (extra ``plot``)."""
-        return drawn(self, **options)
+        return plot_result(self, **options)
 
     def _place(self, name: str) -> int:
         if name not in self.models:
@@ -170,7 +181,7 @@ class Across:
     def _errors(self, contrasts: np.ndarray) -> np.ndarray:
         missing = self.covariances.shape[1] - contrasts.shape[1]
         errors = standard_errors(np.pad(contrasts, ((0, 0), (0, missing))), self.covariances)
-        return np.where(errors > ROUNDING * np.abs(self.values).max(), errors, 0.0)
+        return np.where(errors > MIN_RELATIVE_SPREAD * np.abs(self.values).max(), errors, 0.0)
 
     def _p(self, contrasts: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return one-sided p-values; 1/2 for values without an error, which says nothing."""
@@ -186,7 +197,7 @@ def across(
     models: Mapping[str, Any],
     *,
     measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
-    fit: Fit = "weights",
+    fit: FitMethod = "weights",
     folds: Any = None,
     blocks: Any = None,
     level: float = 0.95,
@@ -251,54 +262,56 @@ def across(
     """
     if not (isinstance(level, Real) and 0 < level < 1):
         raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
-    if fit not in get_args(Fit):
-        raise ValueError(f"across: fit is {', '.join(get_args(Fit))}; got {fit!r}")
+    if fit not in get_args(FitMethod):
+        raise ValueError(f"across: fit is {', '.join(get_args(FitMethod))}; got {fit!r}")
     if not isinstance(measure, str | Measure):
         raise ValueError(f"across: measure is one measure; got {measure!r}")
-    if is_single(subjects) or is_single(models):
+    if is_single_input(subjects) or is_single_input(models):
         raise ValueError("across: subjects and models are mappings of names to arrays: {'A': x}")
     m = get_measure(measure) if isinstance(measure, str) else measure
-    subjects = with_all_conditions(subjects, models, m)
-    models, owners = _with_parts(models)
-    rows, columns = sides_of(subjects, {} if models is None else models, "across")
+    subjects = align_to_all_conditions(subjects, models, m)
+    models, owners = _split_fitted_models(models)
+    rows, columns = named_representations(subjects, {} if models is None else models, "across")
     columns = columns or []
-    check_features("across", rows + columns)
-    _check_ids(rows, columns)
+    refuse_dissimilarities("across", rows + columns)
+    _check_ids_on_both_sides(rows, columns)
     for x in rows + columns:
-        check_labels("across", title(x), x.order, blocks=blocks, folds=folds)
+        check_label_order("across", representation_title(x), x.order, blocks=blocks, folds=folds)
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
     n = rows[0].n_samples
-    groups = None if blocks is None else numbers_of("across", blocks, n, "blocks")
+    groups = None if blocks is None else label_codes("across", blocks, n, "blocks")
     count = n if groups is None else int(groups.max()) + 1
-    if count < FEWEST:
+    if count < MIN_STIMULI:
         what = "stimuli" if groups is None else "different labels of blocks"
-        raise ValueError(f"across: it takes at least {FEWEST} {what}; got {count}")
+        raise ValueError(f"across: it takes at least {MIN_STIMULI} {what}; got {count}")
     names = {k: len(list(of)) for k, of in groupby(owners.get(c.name, c.name) for c in columns)}
     numbers, parts, upper = None, list[np.ndarray](), None
     if owners or folds is not None:
         units = np.arange(n) if groups is None else groups
         left_out = [np.flatnonzero(units == unit) for unit in range(count)]
-        parts = folds_of(folds, n, groups, left_out, seed)
+        parts = stimulus_folds(folds, n, groups, left_out, seed)
         numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
     with single_threaded():
         for y in columns:
             m.evaluate(y, y)  # a model without a value is nothing that subjects lack
             if parts:
-                need_whole(y)
-        rows, failures = _usable(m, rows)
+                check_model_has_all_pairs(y)
+        rows, failures = _self_comparable_subjects(m, rows)
         if parts:
-            fitting = fitting_of(m, rows, columns, [*names.values()], fit, parts)
+            fitting = build_rsa_model_fit(m, rows, columns, [*names.values()], fit, parts)
             tables, upper = _fitted_tables(fitting, left_out, executor, progress)
         else:
-            rows, tables, upper = _tables(m, rows, columns, groups, failures, executor, progress)
-    result = _result(m, rows, list(names), tables, upper, level, count)
-    cautions = *shared_data(rows, columns), *cautions_of_chance(rows + columns, groups)
-    notes = *notes_of_pairs(rows), *cautions, *result.notes
+            rows, tables, upper = _subject_score_tables(
+                m, rows, columns, groups, failures, executor, progress
+            )
+    result = _summarize_score_tables(m, rows, list(names), tables, upper, level, count)
+    cautions = *shared_data_caveats(rows, columns), *chance_caveats(rows + columns, groups)
+    notes = *missing_pair_notes(rows), *cautions, *result.notes
     return replace(result, folds=numbers, failures=failures, notes=notes)
 
 
-def _result(
+def _summarize_score_tables(
     measure: Measure,
     rows: Sequence[Representation],
     models: Sequence[str],
@@ -311,7 +324,7 @@ def _result(
     ceiling with it as one more model; ``count``: of stimuli."""
     from scipy.special import stdtrit
 
-    values, covariances = tables[0], two_factors(tables[0], tables[1:])
+    values, covariances = tables[0], crossed_covariances(tables[0], tables[1:])
     mean, error = values.mean(axis=0), standard_errors(np.eye(values.shape[1]), covariances)
     k, freedom = len(models), min(count, len(rows)) - 1
     half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
@@ -335,39 +348,39 @@ def _result(
         freedom=freedom,
         level=level,
         larger_is_more_similar=measure.larger_is_more_similar,
-        is_0_by_chance=_is_0_by_chance(measure),
+        is_0_by_chance=_has_zero_chance_level(measure),
         covariances=covariances,
-        notes=tuple([note] * bool(cut) + [why_no_ceiling(rows)] * (upper is None)),
+        notes=tuple([note] * bool(cut) + [no_ceiling_reason(rows)] * (upper is None)),
     )
 
 
-def _is_0_by_chance(measure: Measure) -> bool:
+def _has_zero_chance_level(measure: Measure) -> bool:
     """Say whether unrelated representations score 0 on average, as far as is known."""
-    if getattr(measure.chance, "func", None) is zero:  # the claim, with its parameters
+    if getattr(measure.chance, "func", None) is constant_zero:  # the claim, with its parameters
         return True
     if measure.name == "rsa":
         return "cosine" not in dict(measure.parameters).get("compare", "")
     return ("estimator", "debiased") in measure.parameters
 
 
-def _values(
+def _jackknife_values(
     measure: Measure, x: Representation, y: Representation, groups: np.ndarray | None
 ) -> np.ndarray:
     """Return the value of all stimuli, and those without each, or without each group."""
     value = scalar(measure.evaluate(x, y))
     if groups is None:
-        return np.append(value, left_out_values(measure, x, y))
+        return np.append(value, leave_one_out_values(measure, x, y))
     parts = [np.flatnonzero(groups == g) for g in range(groups.max() + 1)]
-    return np.append(value, values_without(measure, x, y, parts))
+    return np.append(value, leave_group_out_values(measure, x, y, parts))
 
 
-def _with_parts(models: Any) -> tuple[Any, dict[str, str]]:
+def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
     """Return models with the parts of fitted ones by name, and the model that each part is of."""
-    if not isinstance(models, Mapping) and not holds_named(models):
+    if not isinstance(models, Mapping) and not holds_named_arrays(models):
         return models, {}
     named, owners = dict(models), dict[str, str]()
     for name, parts in named.items():
-        if isinstance(parts, list | tuple) and all(map(_is_part, parts)):
+        if isinstance(parts, list | tuple) and all(map(_is_model_part, parts)):
             if not parts:
                 raise ValueError(f"across: the model {name!r} is a list without parts")
             named[name] = {str(number): part for number, part in enumerate(parts)}
@@ -375,11 +388,13 @@ def _with_parts(models: Any) -> tuple[Any, dict[str, str]]:
     return named, owners
 
 
-def _is_part(value: Any) -> bool:
+def _is_model_part(value: Any) -> bool:
     return isinstance(value, Representation | str | Path) or np.ndim(value) == 2
 
 
-def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]) -> None:
+def _check_ids_on_both_sides(
+    rows: Sequence[Representation], columns: Sequence[Representation]
+) -> None:
     """Raise ``ValueError`` where rows are named on one side only: their order need not be that of
     the other, since :func:`dissimilarities` sorts the names of conditions."""
     named = next((x for x in rows if x.ids is not None), None)
@@ -392,7 +407,7 @@ def _check_ids(rows: Sequence[Representation], columns: Sequence[Representation]
         )
 
 
-def _usable(
+def _self_comparable_subjects(
     measure: Measure, rows: list[Representation]
 ) -> tuple[list[Representation], dict[str, str]]:
     """Return the subjects that have a value with themselves, and why others have none."""
@@ -403,17 +418,17 @@ def _usable(
             usable.append(x)
         except Undefined as error:
             failures[x.name] = str(error)
-    _check_left(len(usable), failures)
+    _check_two_subjects_remain(len(usable), failures)
     return usable, failures
 
 
-def _check_left(count: int, failures: Mapping[str, str]) -> None:
+def _check_two_subjects_remain(count: int, failures: Mapping[str, str]) -> None:
     if count < 2:
         reason = next(iter(failures.values()))
         raise Undefined(f"across: fewer than two subjects have values; the first: {reason}")
 
 
-def _tables(
+def _subject_score_tables(
     measure: Measure,
     rows: list[Representation],
     columns: list[Representation],
@@ -425,41 +440,46 @@ def _tables(
     """Return the subjects with values, these (1 + stimuli, subjects, models), with the lower
     ceiling as one more model, and the upper one; add to ``failures`` why others have none."""
     product = measure.product
-    is_cosine = product is not None and product.value is cosine and not product.root
-    is_by_pairs = compared_ranks(measure) or any(map(lacks_pairs, rows))
+    is_cosine = product is not None and product.value is matrix_cosine and not product.root
+    is_by_pairs = rank_comparison_name(measure) or any(map(has_missing_pairs, rows))
     has_ceiling = is_cosine and not is_by_pairs
     if executor is not None:
-        check_travel([measure], executor)
-    with reporting(progress, len(rows) * (1 + has_ceiling), "across") as advance:
-        calls = [Call(x.name, _values_with, (measure, x, columns, groups)) for x in rows]
+        check_picklable([measure], executor)
+    with progress_reporter(progress, len(rows) * (1 + has_ceiling), "across") as advance:
+        calls = [
+            WorkerCall(x.name, _jackknife_values_by_column, (measure, x, columns, groups))
+            for x in rows
+        ]
         tables, usable = [], []
-        for x, future in zip(rows, _done(calls, executor, advance)):
+        for x, future in zip(rows, _wait_for_calls(calls, executor, advance)):
             try:
                 tables.append(future.result())
                 usable.append(x)
             except Undefined as error:
                 failures[x.name] = str(error)
-        _check_left(len(usable), failures)
+        _check_two_subjects_remain(len(usable), failures)
         table = np.moveaxis(np.array(tables), 2, 0)
         bounds = None
-        if is_by_pairs and compared_pairs(measure):
-            bounds = ceilings_of_pairs(measure, usable, groups)
+        if is_by_pairs and pairwise_comparison_name(measure):
+            bounds = pairwise_noise_ceilings(measure, usable, groups)
         if bounds:
-            return usable, *_with_ceiling(table, bounds)
+            return usable, *_append_noise_ceiling(table, bounds)
         if not has_ceiling:
             return usable, table, None
         calls = [
-            Call(x.name, _values_with, (measure, x, usable[i:], groups))
+            WorkerCall(x.name, _jackknife_values_by_column, (measure, x, usable[i:], groups))
             for i, x in enumerate(usable, 1)
         ]
         squares = np.tile(np.eye(len(usable)), (len(table), 1, 1))
-        for i, future in enumerate(_done(calls, executor, advance)):
+        for i, future in enumerate(_wait_for_calls(calls, executor, advance)):
             values = np.transpose(future.result())
             squares[:, i, i + 1 :] = squares[:, i + 1 :, i] = values
-    return usable, *_with_ceiling(table, [ceiling_of(square) for square in squares])
+    return usable, *_append_noise_ceiling(
+        table, [cosine_noise_ceiling(square) for square in squares]
+    )
 
 
-def _with_ceiling(
+def _append_noise_ceiling(
     table: np.ndarray, bounds: Sequence[tuple[np.ndarray, float]]
 ) -> tuple[np.ndarray, float]:
     """Return the table with the lower ceilings as one more model, and the upper ceiling."""
@@ -468,37 +488,44 @@ def _with_ceiling(
 
 
 def _fitted_tables(
-    fitting: Fitting, left_out: Sequence[np.ndarray], executor: Executor | None, progress: Progress
+    fitting: RsaModelFit,
+    left_out: Sequence[np.ndarray],
+    executor: Executor | None,
+    progress: Progress,
 ) -> tuple[np.ndarray, float]:
-    """Return the table of :func:`_tables` by a fitting, and the upper ceiling."""
+    """Return the table of :func:`_subject_score_tables` by a fitting, and the upper ceiling."""
     sets = [np.arange(0), *left_out]
-    count = len(sets) if executor is None else PIECES_PER_WORKER * workers_of(executor)
+    count = len(sets) if executor is None else CALLS_PER_WORKER * count_workers(executor)
     pieces = np.array_split(np.arange(len(sets)), min(count, len(sets)))
     calls = [
-        Call(f"part {i + 1} of {len(pieces)}", _fitted_scores, (fitting, [sets[k] for k in piece]))
+        WorkerCall(
+            f"part {i + 1} of {len(pieces)}", _fitted_scores, (fitting, [sets[k] for k in piece])
+        )
         for i, piece in enumerate(pieces)
     ]
-    with reporting(progress, len(calls), "across") as advance:
-        table = np.concatenate([future.result() for future in _done(calls, executor, advance)])
+    with progress_reporter(progress, len(calls), "across") as advance:
+        table = np.concatenate(
+            [future.result() for future in _wait_for_calls(calls, executor, advance)]
+        )
     return table[..., :-1], float(table[0, 0, -1])
 
 
-def _fitted_scores(fitting: Fitting, sets: Sequence[np.ndarray]) -> np.ndarray:
+def _fitted_scores(fitting: RsaModelFit, sets: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([fitting.scores(left_out) for left_out in sets])
 
 
-def _values_with(
+def _jackknife_values_by_column(
     measure: Measure, x: Representation, others: Sequence[Representation], groups: np.ndarray | None
 ) -> list[np.ndarray]:
-    return [_values(measure, x, y, groups) for y in others]
+    return [_jackknife_values(measure, x, y, groups) for y in others]
 
 
-def _done(
-    calls: Sequence[Call], executor: Executor | None, advance: Callable[[int], None]
+def _wait_for_calls(
+    calls: Sequence[WorkerCall], executor: Executor | None, advance: Callable[[int], None]
 ) -> Iterable[Future[Any]]:
     """Return the futures of calls in their order, when all are done."""
     futures = {}
-    for call, future in run(calls, executor):
+    for call, future in run_calls(calls, executor):
         futures[call.name] = future
         advance(1)
     return [futures[call.name] for call in calls]

@@ -11,30 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from ..base.progress import Progress, announcing, reporting
+from ..base.progress import Progress, progress_announcer, progress_reporter
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..contracts.streamed import need_samples_at_hand
-from ..data.cautions import cautions_of_chance
-from ..data.inputs import check_labels
-from ..data.representation import Representation, title
-from ..engine.arguments import select_measures, sides_of
+from ..contracts.streamed import require_samples
+from ..data.cautions import chance_caveats
+from ..data.inputs import check_label_order
+from ..data.representation import Representation, representation_title
+from ..engine.arguments import named_representations, select_measures
 from ..engine.execution import compare_many
-from ..engine.memory import budget_of, parse_bytes
-from ..engine.view_sizes import bytes_of_views
-from ..engine.work import RunOptions, Work
-from ..intermediates.neighbours import searching_in_parts
-from ..significance.orders import DRAWS, Design, design_of
-from .bench import Bench
-from .evidence_file import only
-from .intervals import VIEWS, intervals_of, kind_of, steps_of
-from .layout import Layout, layout_of
-from .nulls import nulls_of
-from .permuted import chunks_of
+from ..engine.memory import memory_budget, parse_bytes
+from ..engine.view_sizes import representation_cache_bytes
+from ..engine.work import ComparisonPlan, RunOptions
+from ..intermediates.neighbours import reuse_neighbors_in_subsets
+from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
+from .bench import InferenceRun
+from .evidence_file import restrict_to_measures
+from .intervals import (
+    JACKKNIFE_MEMORY_FACTOR,
+    compute_resampled_scores,
+    interval_kind,
+    interval_step_count,
+)
+from .layout import InferencePairs, make_inference_pairs
+from .nulls import compute_null_cells
+from .permuted import draw_chunks
 from .result import Evidence, EvidenceOrigin
 
 # Three views of similarity, all with exact moments: linear, of distances, of neighbours.
-DEFAULT = ("cka[estimator=debiased]", "rsa", "mutual_knn")
+DEFAULT_EVIDENCE_MEASURES = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
 def check_level(function: str, level: float) -> None:
@@ -50,7 +55,7 @@ def evidence(
     within: Any = None,
     blocks: Any = None,
     series: bool | int = False,
-    draws: int = DRAWS,
+    draws: int = DESIGN_PERMUTATIONS,
     level: float = 0.95,
     seed: int = 0,
     exact: bool = True,
@@ -110,22 +115,24 @@ def evidence(
     check_level("evidence: level", level)
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
-    rows, columns = sides_of(representations, other, "evidence")
-    chosen, uninstalled = select_measures(DEFAULT if measures is None else measures)
-    layout = _layout(rows, columns, within, blocks)
+    rows, columns = named_representations(representations, other, "evidence")
+    chosen, uninstalled = select_measures(
+        DEFAULT_EVIDENCE_MEASURES if measures is None else measures
+    )
+    layout = _pairs_for_evidence(rows, columns, within, blocks)
     design = design_of(
         layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
     )
-    options: RunOptions = {"executor": executor, "memory": budget_of(memory, executor)}
+    options: RunOptions = {"executor": executor, "memory": memory_budget(memory, executor)}
     options |= {"save": save, "spill": spill, "progress": False}
 
     def compared() -> Comparison:
         (comparison,) = compare_many(
-            [Work.of_checked(rows, columns, chosen, uninstalled)], **options
+            [ComparisonPlan.of_checked(rows, columns, chosen, uninstalled)], **options
         )
         return comparison
 
-    result = _evidence(layout, chosen, design, options, progress, level, exact, compared)
+    result = _compute_evidence(layout, chosen, design, options, progress, level, exact, compared)
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
     result = replace(
         result, origin=EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
@@ -135,7 +142,7 @@ def evidence(
     return result
 
 
-def evidence_of(
+def evidence_from_comparison(
     comparison: Comparison,
     representations: Any,
     measures: Sequence[Measure],
@@ -149,38 +156,42 @@ def evidence_of(
     ``design``: labels, draws and seed, as of :func:`evidence`. The file ``save`` of the options
     keeps draws and parts; the caller saves the comparison with the result.
     """
-    rows, _ = sides_of(representations, None, "evidence")
-    layout = _layout(rows, None, design["within"], design["blocks"])
+    rows, _ = named_representations(representations, None, "evidence")
+    layout = _pairs_for_evidence(rows, None, design["within"], design["blocks"])
     of_orders = design_of(layout.n, **design)
-    values = only(comparison, (m.spec for m in measures))
-    options = {**options, "memory": budget_of(options["memory"], options.get("executor"))}
+    values = restrict_to_measures(comparison, (m.spec for m in measures))
+    options = {**options, "memory": memory_budget(options["memory"], options.get("executor"))}
     options |= {"progress": False}
-    result = _evidence(layout, measures, of_orders, options, progress, level, True, lambda: values)
-    return replace(result, origin=_origin(rows, rows, measures))
+    result = _compute_evidence(
+        layout, measures, of_orders, options, progress, level, True, lambda: values
+    )
+    return replace(result, origin=_evidence_origin(rows, rows, measures))
 
 
-def _origin(
+def _evidence_origin(
     rows: Sequence[Representation], columns: Sequence[Representation], measures: Iterable[Measure]
 ) -> EvidenceOrigin:
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns))
     return EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in measures})
 
 
-def _layout(
+def _pairs_for_evidence(
     rows: Sequence[Representation],
     columns: Sequence[Representation] | None,
     within: Any,
     blocks: Any,
-) -> Layout:
+) -> InferencePairs:
     everything = [*rows, *(columns or [])]
-    need_samples_at_hand("evidence", *everything)
+    require_samples("evidence", *everything)
     for r in everything:
-        check_labels("evidence", title(r), r.order, within=within, blocks=blocks)
-    return layout_of(rows, columns)
+        check_label_order(
+            "evidence", representation_title(r), r.order, within=within, blocks=blocks
+        )
+    return make_inference_pairs(rows, columns)
 
 
-def _evidence(
-    layout: Layout,
+def _compute_evidence(
+    layout: InferencePairs,
     chosen: Sequence[Measure],
     design: Design,
     options: RunOptions,
@@ -190,23 +201,23 @@ def _evidence(
     compared: Callable[[], Comparison],
 ) -> Evidence:
     """Compute chance and intervals around the values that ``compared`` returns."""
-    views = bytes_of_views(tuple(chosen), layout.n, layout.widest) * len(layout.all)
-    options = {**options, "keep": VIEWS * views <= parse_bytes(options["memory"])}
+    views = representation_cache_bytes(tuple(chosen), layout.n, layout.widest) * len(layout.all)
+    options = {**options, "keep": JACKKNIFE_MEMORY_FACTOR * views <= parse_bytes(options["memory"])}
     pairs = {m: len(layout.pairs(m)) for m in chosen}
-    of_null = 1 + len(chunks_of(design))
-    kinds = {m: kind_of(m, design, layout.widest) for m in chosen}
-    steps = sum(pairs[m] * (of_null + steps_of(kinds[m], design)) for m in chosen)
+    of_null = 1 + len(draw_chunks(design))
+    kinds = {m: interval_kind(m, design, layout.widest) for m in chosen}
+    steps = sum(pairs[m] * (of_null + interval_step_count(kinds[m], design)) for m in chosen)
     are_kept = options["keep"] and options.get("executor") is None
-    with reporting(progress, steps, "evidence") as advance:
-        bench = Bench(layout, options, advance, announcing(progress, "evidence"))
-        with searching_in_parts(are_kept and "halves" in kinds.values()):
+    with progress_reporter(progress, steps, "evidence") as advance:
+        bench = InferenceRun(layout, options, advance, progress_announcer(progress, "evidence"))
+        with reuse_neighbors_in_subsets(are_kept and "halves" in kinds.values()):
             comparison = compared()
         advance(sum(pairs.values()))
         bench.remember()
-        nulls = nulls_of(bench, comparison, chosen, design, exact)
-        parts = intervals_of(bench, comparison, chosen, design)
+        nulls = compute_null_cells(bench, comparison, chosen, design, exact)
+        parts = compute_resampled_scores(bench, comparison, chosen, design)
     for r in layout.all:
         r.forget()
     tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
-    cautions = cautions_of_chance(layout.all, design.blocks, tested)
+    cautions = chance_caveats(layout.all, design.blocks, tested)
     return Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions)

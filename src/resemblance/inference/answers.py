@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .nulls import p_words
+from .nulls import format_labeled_p_value
 
 
 class PairEvidence(NamedTuple):
@@ -48,7 +48,7 @@ class Difference(NamedTuple):
 
     def __repr__(self) -> str:
         numbers = (f"{name} = {getattr(self, name):.3g}" for name in ("value", "low", "high"))
-        return f"Difference({', '.join(numbers)}, {p_words(self.p)})"
+        return f"Difference({', '.join(numbers)}, {format_labeled_p_value(self.p)})"
 
 
 class Influence(NamedTuple):

@@ -11,24 +11,24 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..comparison.scores import Column
-from ..comparison.store import Store
+from ..comparison.scores import ScoreBatch
+from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..engine.memory import parse_bytes
-from ..engine.shared_views import lending
-from ..engine.tasks import run_tasks
-from ..engine.work import Job, RunOptions, TileTask, Work
-from ..engine.workers import shares_files, single_threaded, workers_of
-from .layout import Layout, Pair
+from ..engine.shared_views import shared_cache
+from ..engine.tasks import run_pair_blocks
+from ..engine.work import BlockJob, ComparisonPlan, PairBlock, RunOptions
+from ..engine.workers import count_workers, is_on_this_machine, single_threaded
+from .layout import IndexPair, InferencePairs
 
-PIECES_PER_WORKER = 2
-Wanted = Mapping[Measure, list[Pair]]
+TILE_TASKS_PER_WORKER = 2
+RequiredPairs = Mapping[Measure, list[IndexPair]]
 Chunk = TypeVar("Chunk")
 VectorKey = tuple[str, int, str, str, str]  # measure, version, data of both sides, kind
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
+class InferenceRun:
     """Carries out tasks of a layout, and keeps their vectors, also in the file of the options.
 
     ``vectors`` are those computed so far, in this run or an earlier one with the same file;
@@ -37,7 +37,7 @@ class Bench:
     ``announce`` says what begins.
     """
 
-    layout: Layout
+    layout: InferencePairs
     options: RunOptions
     advance: Callable[[int], None]
     announce: Callable[[str], None]
@@ -53,33 +53,37 @@ class Bench:
     def pieces(self) -> int:
         """Into how many tasks work is cut."""
         executor = self.options.get("executor")
-        return PIECES_PER_WORKER * workers_of(executor) if executor else 1
+        return TILE_TASKS_PER_WORKER * count_workers(executor) if executor else 1
 
     def remember(self) -> None:
         """Read the vectors of these representations from the file, if there is one."""
         save = self.options.get("save")
         if save is not None:
-            with Store(save) as store:
+            with ScoreFile(save) as store:
                 self._take(store.columns(self.layout.tokens, by_inference=True))
 
-    def missing(self, wanted: Wanted, kind: str, size: int = 0) -> dict[Measure, list[Pair]]:
+    def missing(
+        self, wanted: RequiredPairs, kind: str, size: int = 0
+    ) -> dict[Measure, list[IndexPair]]:
         """Return the pairs that have no vector of at least so many numbers."""
-        missing = dict[Measure, list[Pair]]()
+        missing = dict[Measure, list[IndexPair]]()
         for m, pairs in wanted.items():
             known = [self.vectors.get(self._key(m, pair, kind)) for pair in pairs]
             lacks = [numbers is None or len(numbers) < size for numbers in known]
             missing[m] = list(compress(pairs, lacks))
         return missing
 
-    def vector(self, m: Measure, pair: Pair, kind: str) -> np.ndarray:
+    def vector(self, m: Measure, pair: IndexPair, kind: str) -> np.ndarray:
         """Return a vector that was computed."""
         return self.vectors[self._key(m, pair, kind)]
 
-    def note(self, m: Measure, pair: Pair, kind: str) -> str:
+    def note(self, m: Measure, pair: IndexPair, kind: str) -> str:
         """Return why a vector lacks numbers, empty where it does not."""
         return self.notes.get(self._key(m, pair, kind), "")
 
-    def pieces_of(self, missing: Mapping[Chunk, Wanted]) -> Iterator[tuple[Wanted, list[Chunk]]]:
+    def pieces_of(
+        self, missing: Mapping[Chunk, RequiredPairs]
+    ) -> Iterator[tuple[RequiredPairs, list[Chunk]]]:
         """Yield chunks that lack the same pairs, those of a task together, with these pairs."""
         for wanted, group in groupby(missing, key=missing.__getitem__):
             chunks = list(group)
@@ -89,17 +93,17 @@ class Bench:
 
     def tasks(
         self,
-        wanted: Wanted,
-        job_of: Callable[[tuple[str, ...]], Job],
+        wanted: RequiredPairs,
+        job_of: Callable[[tuple[str, ...]], BlockJob],
         memory: int | None = None,
         blocks: int = 1,
-    ) -> Iterator[TileTask]:
+    ) -> Iterator[PairBlock]:
         """Yield the tasks of some pairs, by at least so many blocks of representations.
 
         ``job_of`` returns the job of a task from what identifies its representations.
         """
         everything, tokens = self.layout.all, self.layout.tokens
-        work = Work(everything, None, [m for m in wanted if wanted[m]], [], {})
+        work = ComparisonPlan(everything, None, [m for m in wanted if wanted[m]], [], {})
         todo = {m.spec: np.zeros((len(everything), len(everything)), bool) for m in work.measures}
         for m in work.measures:
             todo[m.spec][tuple(np.transpose(wanted[m]))] = True
@@ -109,7 +113,7 @@ class Bench:
         for task in work.tasks(todo, memory or self.memory, height=height, apart=True):
             yield task._replace(job=job_of(tuple(token_of[id(r)] for r in task.representations)))
 
-    def run(self, tasks: Iterable[TileTask], *, counted: bool = False, lent: bool = False) -> None:
+    def run(self, tasks: Iterable[PairBlock], *, counted: bool = False, lent: bool = False) -> None:
         """Carry out tasks, which count in the progress if they are ``counted``.
 
         ``lent``: workers find the views of representations that another task has computed.
@@ -118,16 +122,16 @@ class Bench:
         if (first := next(tasks, None)) is None:
             return
         with ExitStack() as file, ExitStack() as stack:
-            store = file.enter_context(Store(save)) if save is not None else None
-            workers_write = store is not None and store.is_shared and shares_files(executor)
+            store = file.enter_context(ScoreFile(save)) if save is not None else None
+            workers_write = store is not None and store.is_shared and is_on_this_machine(executor)
             stack.enter_context(single_threaded())
             spill = self.options.get("spill") if lent else False
-            views = stack.enter_context(lending(executor, spill, self.memory))
+            views = stack.enter_context(shared_cache(executor, spill, self.memory))
             if workers_write:  # a process that is forked with the file open would keep it
                 file.close()
                 store = None
             keep = self.options.get("keep", False)
-            batches = run_tasks(
+            batches = run_pair_blocks(
                 [chain([first], tasks)], executor, views, save, workers_write, "evidence", keep
             )
             for batch in stack.enter_context(closing(batches)):
@@ -137,7 +141,7 @@ class Bench:
                 if counted:
                     self.advance(sum(column.size for column in batch))
 
-    def _take(self, columns: Iterable[Column]) -> None:
+    def _take(self, columns: Iterable[ScoreBatch]) -> None:
         for c in columns:
             for entry, (x, y, numbers) in enumerate(zip(c.x.tolist(), c.y.tolist(), c.values)):
                 key = c.measure, c.version, c.data[x], c.data[y], c.kind
@@ -147,6 +151,6 @@ class Bench:
                     if entry in c.reasons:
                         self.notes[key] = c.reasons[entry]
 
-    def _key(self, m: Measure, pair: Pair, kind: str) -> VectorKey:
+    def _key(self, m: Measure, pair: IndexPair, kind: str) -> VectorKey:
         tokens = self.layout.tokens
         return m.spec, m.version, tokens[pair[0]], tokens[pair[1]], kind

@@ -11,7 +11,7 @@ class BiasedDifferenceWarning(UserWarning):
     """A difference between values of a biased estimator, whose bias depends on the widths."""
 
 
-def warn_of_bias(spec: str) -> None:
+def warn_biased_cka(spec: str) -> None:
     """Warn of the estimator of CKA whose bias depends on the widths."""
     if spec.partition("[")[0] != "cka":
         return

@@ -9,29 +9,29 @@ import numpy as np
 
 from ..contracts._measure import Measure
 from ..data.representation import Representation
-from ..intermediates.distances import FEWEST_PAIRS, ranks_within
+from ..intermediates.distances import MIN_SHARED_PAIRS, average_ranks_in_range
 from ..measures._dissimilarities import rdm
-from ..measures.similarity_analysis import kendall
+from ..measures.similarity_analysis import kendall_tau_from_ranks
 
-OF_RANKS = ("spearman", "kendall", "kendall_a", "rho_a")
-OF_PAIRS = (*OF_RANKS, "pearson", "cosine")
+RANK_COMPARISONS = ("spearman", "kendall", "kendall_a", "rho_a")
+PAIRWISE_COMPARISONS = (*RANK_COMPARISONS, "pearson", "cosine")
 
 
-def compared_ranks(measure: Measure) -> str:
+def rank_comparison_name(measure: Measure) -> str:
     """Return how a measure compares the ranks of dissimilarities; empty for any other."""
-    compare = compared_pairs(measure)
-    return compare if compare in OF_RANKS else ""
+    compare = pairwise_comparison_name(measure)
+    return compare if compare in RANK_COMPARISONS else ""
 
 
-def compared_pairs(measure: Measure) -> str:
+def pairwise_comparison_name(measure: Measure) -> str:
     """Return how a measure compares dissimilarities pair by pair, of which some may be missing;
     empty for any other."""
     options = {**measure.defaults, **dict(measure.parameters)}
-    is_of_pairs = measure.name == "rsa" and options["compare"] in OF_PAIRS
+    is_of_pairs = measure.name == "rsa" and options["compare"] in PAIRWISE_COMPARISONS
     return str(options["compare"]) if is_of_pairs else ""
 
 
-def ceilings_of_pairs(
+def pairwise_noise_ceilings(
     measure: Measure, subjects: Sequence[Representation], groups: np.ndarray | None
 ) -> list[tuple[np.ndarray, float]] | None:
     """Return what each subject scores with the mean of the others, (subjects,), and the mean score
@@ -48,55 +48,57 @@ def ceilings_of_pairs(
     sets = [np.arange(n), *(np.flatnonzero(units != unit) for unit in np.unique(units))]
     above = (np.triu_indices(len(rows), 1) for rows in sets)
     vectors = (matrices[:, rows[:, None], rows][:, *at] for rows, at in zip(sets, above))
-    bounds = [ceiling_of_pairs(part, options["compare"]) for part in vectors]
+    bounds = [noise_ceiling_from_vectors(part, options["compare"]) for part in vectors]
     known = [bound for bound in bounds if bound is not None]
     return known if len(known) == len(bounds) else None
 
 
-def ceiling_of_pairs(vectors: np.ndarray, compare: str) -> tuple[np.ndarray, float] | None:
-    """Return the ceilings of :func:`ceilings_of_pairs` of the dissimilarities of subjects,
+def noise_ceiling_from_vectors(
+    vectors: np.ndarray, compare: str
+) -> tuple[np.ndarray, float] | None:
+    """Return the ceilings of :func:`pairwise_noise_ceilings` of the dissimilarities of subjects,
     (subjects, pairs), NaN where a subject lacks a pair; None where a subject shares too few."""
     has = ~np.isnan(vectors)
     parts = np.zeros(vectors.shape)
     for part, vector, mine in zip(parts, vectors, has):
-        if np.count_nonzero(mine) < FEWEST_PAIRS:
+        if np.count_nonzero(mine) < MIN_SHARED_PAIRS:
             return None
-        part[mine] = _made_ready(vector[mine], compare, len(vector))
+        part[mine] = _prepare_for_averaging(vector[mine], compare, len(vector))
     total, counts = parts.sum(axis=0), has.sum(axis=0)
     pooled = total / np.maximum(counts, 1)
     lower, upper = [], []
     for part, mine in zip(parts, has):
         shared = mine & (counts > 1)
-        if np.count_nonzero(shared) < FEWEST_PAIRS:
+        if np.count_nonzero(shared) < MIN_SHARED_PAIRS:
             return None
         others = (total - part)[shared] / (counts[shared] - 1)
-        lower.append(_score(part[shared], others, compare))
-        upper.append(_score(part[mine], pooled[mine], compare))
+        lower.append(_compare_dissimilarity_vectors(part[shared], others, compare))
+        upper.append(_compare_dissimilarity_vectors(part[mine], pooled[mine], compare))
     return np.array(lower), float(np.mean(upper))
 
 
-def _made_ready(vector: np.ndarray, compare: str, count: int) -> np.ndarray:
+def _prepare_for_averaging(vector: np.ndarray, compare: str, count: int) -> np.ndarray:
     """Return what is averaged over subjects; ranks of fewer than ``count`` pairs reach as far as
     those of all."""
-    if compare in OF_RANKS:
-        return _ranks(vector) * ((count + 1) / (len(vector) + 1))
+    if compare in RANK_COMPARISONS:
+        return _ranks_of_present_pairs(vector) * ((count + 1) / (len(vector) + 1))
     vector = vector - vector.mean() if compare == "pearson" else vector
     length = np.sqrt(np.mean(vector**2))
     return np.asarray(vector / (length if length > 0 else 1.0))
 
 
-def _ranks(vector: np.ndarray) -> np.ndarray:
-    return np.asarray(ranks_within(vector, float(vector.min()), float(vector.max())))
+def _ranks_of_present_pairs(vector: np.ndarray) -> np.ndarray:
+    return np.asarray(average_ranks_in_range(vector, float(vector.min()), float(vector.max())))
 
 
-def _score(a: np.ndarray, b: np.ndarray, compare: str) -> float:
+def _compare_dissimilarity_vectors(a: np.ndarray, b: np.ndarray, compare: str) -> float:
     """Return the comparison of two vectors of pairs; 0 with one that orders nothing."""
-    if compare in OF_RANKS:
-        a, b = _ranks(a), _ranks(b)
+    if compare in RANK_COMPARISONS:
+        a, b = _ranks_of_present_pairs(a), _ranks_of_present_pairs(b)
     if compare != "cosine" and (np.ptp(a) == 0 or np.ptp(b) == 0):
         return 0.0
     if compare.startswith("kendall"):
-        return kendall(a, b, compare)
+        return kendall_tau_from_ranks(a, b, compare)
     if compare != "cosine":
         a, b = a - a.mean(), b - b.mean()
     if compare == "rho_a":

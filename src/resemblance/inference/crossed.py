@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def two_factors(values: np.ndarray, without: np.ndarray) -> np.ndarray:
+def crossed_covariances(values: np.ndarray, without: np.ndarray) -> np.ndarray:
     """Return the covariances of the means over subjects that come from subjects, from stimuli, and
     from both, (3, m, m).
 

@@ -12,22 +12,22 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from ..comparison.comparison import Comparison, Failure, MeasureInfo
-from ..comparison.saved import load
-from ..comparison.scores import Column
-from ..comparison.store import EVIDENCE, NOTHING, Store, reading
+from ..comparison.saved import load_comparison
+from ..comparison.scores import ScoreBatch
+from ..comparison.store import EVIDENCE_KEY, GLOBAL_KEY, ScoreFile, name_damaged_score_file
 from ..significance.orders import Design
-from ..significance.resampling import Kind
+from ..significance.resampling import ResamplingKind
 from .intervals import PartCells
-from .nulls import EXACT, FIXED, NullCells
-from .tasks import vector
+from .nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, NullCells
+from .tasks import vector_batch
 
-TABLES = ("chance", "spread", "p", "drawn", "observed")
-HOW, PARTS, REASONS = "how", "parts", "reasons"
-NAMES = (*TABLES, HOW, PARTS, REASONS)
-SLACK = 1e-6  # of numbers that rounding has put beside their range
+NULL_TABLES = ("chance", "spread", "p", "drawn", "observed")
+METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY = "how", "parts", "reasons"
+STORED_ENTRIES = (*NULL_TABLES, METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY)
+STORED_RANGE_TOLERANCE = 1e-6  # of numbers that rounding has put beside their range
 
 
-class Fields(NamedTuple):
+class EvidenceFields(NamedTuple):
     """What a file keeps of evidence beside the values; names as those of :class:`.Evidence`."""
 
     design: Design
@@ -38,9 +38,9 @@ class Fields(NamedTuple):
     cautions: tuple[str, ...]
 
 
-def stored(
-    measures: Iterable[MeasureInfo], fields: Fields
-) -> tuple[dict[str, Any], Iterator[Column]]:
+def serialize_evidence(
+    measures: Iterable[MeasureInfo], fields: EvidenceFields
+) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
     """Return what the description of a file says of evidence for these measures, and the
     matrices."""
     settings = asdict(fields.design)
@@ -48,46 +48,55 @@ def stored(
     of_all = {"level": fields.level, "is_square": fields.is_square, "cautions": fields.cautions}
     chosen = [m for m in measures if m.spec in fields.nulls]
     entry = settings | labels | of_all | {"measures": [m.spec for m in chosen]}
-    results = (_results(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in chosen)
-    return {EVIDENCE: entry}, chain.from_iterable(results)
+    results = (_result_vectors(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in chosen)
+    return {EVIDENCE_KEY: entry}, chain.from_iterable(results)
 
 
-def _results(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[Column]:
-    entries: list[tuple[str, Any, str | None]] = [(k, getattr(null, k), None) for k in TABLES]
-    entries += [(HOW, [], json.dumps(null.how)), (REASONS, [], json.dumps(parts.reasons))]
-    for name, table, note in [*entries, (PARTS, parts.values, parts.kind)]:
-        yield vector(m, (NOTHING, NOTHING), name, np.asarray(table, float), note)
+def _result_vectors(m: MeasureInfo, null: NullCells, parts: PartCells) -> Iterator[ScoreBatch]:
+    entries: list[tuple[str, Any, str | None]] = [(k, getattr(null, k), None) for k in NULL_TABLES]
+    entries += [
+        (METHOD_ENTRY, [], json.dumps(null.how)),
+        (REASONS_ENTRY, [], json.dumps(parts.reasons)),
+    ]
+    for name, table, note in [*entries, (PARTS_ENTRY, parts.values, parts.kind)]:
+        yield vector_batch(m, (GLOBAL_KEY, GLOBAL_KEY), name, np.asarray(table, float), note)
 
 
-def read(path: str | Path) -> tuple[Comparison, Fields | None]:
+def read_evidence_file(path: str | Path) -> tuple[Comparison, EvidenceFields | None]:
     """Return the comparison in a file, and the fields of its evidence, if the file has some.
 
     Raises ``ValueError`` for a file that does not exist or is damaged.
     """
     path = Path(path)
-    comparison = load(path)
-    with Store(path, read_only=True) as store, reading(path):
-        entry = store.description().get(EVIDENCE)
-        return comparison, None if entry is None else _fields(entry, comparison, store)
+    comparison = load_comparison(path)
+    with ScoreFile(path, read_only=True) as store, name_damaged_score_file(path):
+        entry = store.description().get(EVIDENCE_KEY)
+        return comparison, None if entry is None else _parse_evidence_fields(
+            entry, comparison, store
+        )
 
 
-def _fields(entry: Mapping[str, Any], comparison: Comparison, store: Store) -> Fields:
-    design, level, cautions = _design(entry, comparison), entry["level"], entry["cautions"]
+def _parse_evidence_fields(
+    entry: Mapping[str, Any], comparison: Comparison, store: ScoreFile
+) -> EvidenceFields:
+    design, level, cautions = _parse_design(entry, comparison), entry["level"], entry["cautions"]
     if not 0 < level < 1:
         raise ValueError(f"its level is {level}")
     if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
         raise ValueError(f"its cautions are no list of texts: {cautions!r}")
-    results = store.columns([NOTHING], by_inference=True)
+    results = store.columns([GLOBAL_KEY], by_inference=True)
     columns = {(c.measure, c.version, c.kind): c for c in results}
     nulls, parts = {}, {}
     for m in map(comparison.info, entry["measures"]):
-        of_measure = {name: columns[m.spec, m.version, name] for name in NAMES}
-        nulls[m.spec] = _null(of_measure, m, comparison[m].shape, design)
-        parts[m.spec] = _parts(of_measure, m, comparison[m].shape)
-    return Fields(design, float(level), nulls, parts, bool(entry["is_square"]), tuple(cautions))
+        of_measure = {name: columns[m.spec, m.version, name] for name in STORED_ENTRIES}
+        nulls[m.spec] = _parse_null_cells(of_measure, m, comparison[m].shape, design)
+        parts[m.spec] = _parse_part_cells(of_measure, m, comparison[m].shape)
+    return EvidenceFields(
+        design, float(level), nulls, parts, bool(entry["is_square"]), tuple(cautions)
+    )
 
 
-def only(comparison: Comparison, specs: Iterable[str]) -> Comparison:
+def restrict_to_measures(comparison: Comparison, specs: Iterable[str]) -> Comparison:
     """Return a comparison by some of its measures."""
     chosen = set(specs)
     measures = tuple(m for m in comparison.measures if m.spec in chosen)
@@ -95,7 +104,7 @@ def only(comparison: Comparison, specs: Iterable[str]) -> Comparison:
     return replace(comparison, measures=measures, matrices=matrices, absent={}, evidence=None)
 
 
-def _design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
+def _parse_design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
     names = "groups", "blocks"
     labels: dict[str, Any] = {k: None if entry[k] is None else np.asarray(entry[k]) for k in names}
     n, shifts, draws, seed = (int(entry[k]) for k in ("n", "shifts", "draws", "seed"))
@@ -106,19 +115,21 @@ def _design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
     return Design(n, shifts=shifts, draws=draws, seed=seed, **labels)
 
 
-def _null(
-    columns: Mapping[str, Column], m: MeasureInfo, shape: tuple[int, ...], design: Design
+def _parse_null_cells(
+    columns: Mapping[str, ScoreBatch], m: MeasureInfo, shape: tuple[int, ...], design: Design
 ) -> NullCells:
-    drawn = _table(columns["drawn"], shape)
-    flat = {name: columns[name].values.reshape(shape) for name in TABLES if name != "drawn"}
+    drawn = _reshape_to_pairs(columns["drawn"], shape)
+    flat = {name: columns[name].values.reshape(shape) for name in NULL_TABLES if name != "drawn"}
     ends = {"p": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
     for name, (low, high) in ends.items():
-        if (flat[name] < low - SLACK).any() or (flat[name] > high + SLACK).any():
+        if (flat[name] < low - STORED_RANGE_TOLERANCE).any() or (
+            flat[name] > high + STORED_RANGE_TOLERANCE
+        ).any():
             raise ValueError(f"{m.spec} has a {name} outside {low:g} to {high:g}")
-    how = json.loads(columns[HOW].reasons[0])
+    how = json.loads(columns[METHOD_ENTRY].reasons[0])
     if [len(row) for row in how] != [shape[1]] * shape[0]:
         raise ValueError(f"{m.spec} has {how!r} for a map of {shape}")
-    ways = {way for row in how for way in row} - {EXACT, FIXED, ""}
+    ways = {way for row in how for way in row} - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
     is_of_design = all(way.startswith(design.words) for way in ways)
     if not is_of_design or drawn.shape[-1] not in (0, design.total):
         words = "; ".join([*sorted(ways), f"{drawn.shape[-1]} draws"])
@@ -126,13 +137,15 @@ def _null(
     return NullCells(**flat, drawn=drawn, how=tuple(map(tuple, how)))
 
 
-def _parts(columns: Mapping[str, Column], m: MeasureInfo, shape: tuple[int, ...]) -> PartCells:
-    kind: Any = columns[PARTS].reasons[0]
-    if kind not in get_args(Kind):
+def _parse_part_cells(
+    columns: Mapping[str, ScoreBatch], m: MeasureInfo, shape: tuple[int, ...]
+) -> PartCells:
+    kind: Any = columns[PARTS_ENTRY].reasons[0]
+    if kind not in get_args(ResamplingKind):
         raise ValueError(f"{m.spec} has intervals of an unknown kind, {kind!r}")
-    reasons = [Failure(*map(str, entry)) for entry in json.loads(columns[REASONS].reasons[0])]
-    return PartCells(kind, _table(columns[PARTS], shape), tuple(reasons))
+    reasons = [Failure(*map(str, entry)) for entry in json.loads(columns[REASONS_ENTRY].reasons[0])]
+    return PartCells(kind, _reshape_to_pairs(columns[PARTS_ENTRY], shape), tuple(reasons))
 
 
-def _table(column: Column, shape: tuple[int, ...]) -> np.ndarray:
+def _reshape_to_pairs(column: ScoreBatch, shape: tuple[int, ...]) -> np.ndarray:
     return column.values.reshape(*shape, -1 if column.values.size else 0)

@@ -11,22 +11,26 @@ import numpy as np
 
 from ..contracts._measure import Measure
 from ..data.representation import Representation, Undefined
-from ..intermediates.distances import FEWEST_PAIRS, weights_of, whitened
+from ..intermediates.distances import (
+    MIN_SHARED_PAIRS,
+    sample_weights_in_mean,
+    whiten_dissimilarities,
+)
 from ..measures._dissimilarities import rdm
-from ..significance.labels import numbers_of
-from ..significance.resampling import check_whole, groups_of
-from .ceilings import ceiling_of_pairs
+from ..significance.labels import label_codes
+from ..significance.resampling import check_positive_integers, sample_groups
+from .ceilings import noise_ceiling_from_vectors
 
-Fit = Literal["weights", "one", "neighbours"]
-COMPARISONS = ("cosine", "pearson", "whitened_cosine", "whitened_pearson")
-FEWEST = 3  # stimuli of a fold: two have one dissimilarity, whose cosine is 1
-ROUNDING = 1e-12  # of a length
-STEPS = ((12, 2), (24, 3), (40, 4))  # below so many stimuli so many folds
-MOST = 5
+FitMethod = Literal["weights", "one", "neighbours"]
+FIT_COMPARISONS = ("cosine", "pearson", "whitened_cosine", "whitened_pearson")
+MIN_FOLD_STIMULI = 3  # stimuli of a fold: two have one dissimilarity, whose cosine is 1
+MIN_RELATIVE_LENGTH = 1e-12  # of a length
+FOLDS_BY_STIMULI = ((12, 2), (24, 3), (40, 4))  # below so many stimuli so many folds
+MAX_DEFAULT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting:
+class RsaModelFit:
     """The dissimilarities of subjects and models, and how the models are fitted and scored.
 
     Subjects may lack pairs, NaN, where the comparison takes pairs one by one.
@@ -37,7 +41,7 @@ class Fitting:
     sizes: tuple[int, ...]  # how many parts each model has
     compare: str
     weights: np.ndarray  # (n,): of the stimuli, where the comparison is whitened
-    fit: Fit
+    fit: FitMethod
     folds: list[np.ndarray]
 
     def scores(self, left_out: np.ndarray) -> np.ndarray:
@@ -54,20 +58,25 @@ class Fitting:
             return self._on_pairs(seen, shown)
         fitted_to, tested = self._prepared(seen), self._prepared(shown)
         count = len(self.names) - sum(self.sizes)
-        subjects, others = unit(tested[:count]), unit(fitted_to[:count])
+        subjects, others = (
+            normalize_nonzero_rows(tested[:count]),
+            normalize_nonzero_rows(fitted_to[:count]),
+        )
         columns, start = [], count
         for size in self.sizes:
             parts = slice(start, start + size)
             weights = np.ones((1, 1))
             if size > 1:
-                weights = fitted(fitted_to[parts], others.sum(axis=0) - others, self.fit)
+                weights = nonnegative_cosine_weights(
+                    fitted_to[parts], others.sum(axis=0) - others, self.fit
+                )
             else:
                 self._check(tested, start)
-            columns.append((subjects * unit(weights @ tested[parts])).sum(axis=1))
+            columns.append((subjects * normalize_nonzero_rows(weights @ tested[parts])).sum(axis=1))
             start += size
         for subject in range(count):
             self._check(tested, subject)
-        lower, upper = ceiling_of(subjects @ subjects.T)
+        lower, upper = cosine_noise_ceiling(subjects @ subjects.T)
         return np.column_stack([*columns, lower, np.full(count, upper)])
 
     def _on_pairs(self, seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
@@ -86,15 +95,19 @@ class Fitting:
                     known = ~np.isnan(target)
                     self._check_pairs(known, subject)
                     basis = self._ready(fitted_to[parts][:, known])
-                    weights = fitted(basis, self._ready(target[None, known]), self.fit)
+                    weights = nonnegative_cosine_weights(
+                        basis, self._ready(target[None, known]), self.fit
+                    )
                 self._check_pairs(mine, subject)
                 both = self._ready(tested[subject][None, mine]), self._ready(tested[parts][:, mine])
                 self._check(both[0], 0, subject)
                 if size == 1:
                     self._check(both[1], 0, start)
-                table[subject, column] = (unit(both[0]) * unit(weights @ both[1])).sum()
+                table[subject, column] = (
+                    normalize_nonzero_rows(both[0]) * normalize_nonzero_rows(weights @ both[1])
+                ).sum()
             start += size
-        bounds = ceiling_of_pairs(tested[:count], self.compare)
+        bounds = noise_ceiling_from_vectors(tested[:count], self.compare)
         if bounds is None:
             raise Undefined(
                 "across: a subject shares fewer than three pairs of stimuli with others in a fold; "
@@ -126,10 +139,10 @@ class Fitting:
         if self.compare != "pearson":
             return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return _without_rounding(vectors - vectors.mean(axis=1, keepdims=True), lengths)
+        return _zero_rounding_rows(vectors - vectors.mean(axis=1, keepdims=True), lengths)
 
     def _check_pairs(self, has: np.ndarray, subject: int) -> None:
-        if np.count_nonzero(has) < FEWEST_PAIRS:
+        if np.count_nonzero(has) < MIN_SHARED_PAIRS:
             raise Undefined(
                 f"across: {self.names[subject]!r} has fewer than three pairs of stimuli, or others "
                 "have, in a fold; take fewer folds, or leave the subject out"
@@ -149,47 +162,49 @@ class Fitting:
         matrices = [*self.matrices[:, rows[:, None], rows], 1 - np.eye(len(rows))]
         if self.compare.startswith("whitened"):
             weights = self.weights[rows] / self.weights[rows].sum()
-            vectors = np.array([whitened(matrix, weights).ravel() for matrix in matrices])
+            vectors = np.array(
+                [whiten_dissimilarities(matrix, weights).ravel() for matrix in matrices]
+            )
         else:
             vectors = np.array([matrix[np.triu_indices(len(rows), 1)] for matrix in matrices])
         vectors, equal = vectors[:-1], vectors[-1]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if self.compare.endswith("pearson"):  # without what equal dissimilarities explain
             vectors = vectors - np.outer(vectors @ equal / (equal @ equal), equal)
-        return _without_rounding(vectors, lengths)
+        return _zero_rounding_rows(vectors, lengths)
 
 
-def _without_rounding(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _zero_rounding_rows(vectors: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return rows, and zeros for rows of which only the rounding of these lengths is left."""
-    is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > ROUNDING * lengths
+    is_left = np.linalg.norm(vectors, axis=1, keepdims=True) > MIN_RELATIVE_LENGTH * lengths
     return np.where(is_left, vectors, 0.0)
 
 
-def fitting_of(
+def build_rsa_model_fit(
     measure: Measure,
     subjects: Sequence[Representation],
     parts: Sequence[Representation],
     sizes: Sequence[int],
-    fit: Fit,
+    fit: FitMethod,
     folds: list[np.ndarray],
-) -> Fitting:
+) -> RsaModelFit:
     """Return what is fitted. Raises ``ValueError`` for a measure that is not RSA by a cosine."""
     options = {**measure.defaults, **dict(measure.parameters)}
-    if measure.name != "rsa" or options["compare"] not in COMPARISONS:
+    if measure.name != "rsa" or options["compare"] not in FIT_COMPARISONS:
         raise ValueError(
-            f"across: weights and folds are for rsa with compare={', '.join(COMPARISONS)}; got "
+            f"across: weights and folds are for rsa with compare={', '.join(FIT_COMPARISONS)}; got "
             f"{measure}"
         )
     everything = [*subjects, *parts]
     matrices = np.array([rdm(x, options["rdm"]) for x in everything])
     largest = np.nanmax(np.abs(matrices), axis=(1, 2), keepdims=True)
     matrices = matrices / np.where(largest > 0, largest, 1.0)
-    weights = weights_of(everything[0], options["variances"])
+    weights = sample_weights_in_mean(everything[0], options["variances"])
     names = tuple(x.name for x in everything)
-    return Fitting(names, matrices, tuple(sizes), options["compare"], weights, fit, folds)
+    return RsaModelFit(names, matrices, tuple(sizes), options["compare"], weights, fit, folds)
 
 
-def folds_of(
+def stimulus_folds(
     folds: Any, n: int, groups: np.ndarray | None, left_out: Sequence[np.ndarray], seed: int
 ) -> list[np.ndarray]:
     """Return the stimuli of each fold: by labels, or so many drawn folds of stimuli or blocks.
@@ -198,25 +213,29 @@ def folds_of(
     is left out.
     """
     if folds is None:
-        folds = next((count for below, count in STEPS if len(left_out) < below), MOST)
+        folds = next(
+            (count for below, count in FOLDS_BY_STIMULI if len(left_out) < below), MAX_DEFAULT_FOLDS
+        )
     if np.ndim(folds):
-        numbers = numbers_of("across", folds, n, "folds")
+        numbers = label_codes("across", folds, n, "folds")
         parts = [np.flatnonzero(numbers == fold) for fold in range(numbers.max() + 1)]
     else:
-        check_whole("across", folds=folds)
+        check_positive_integers("across", folds=folds)
         parts = [np.arange(n)]
         if folds > 1:
-            parts = groups_of(n, count=folds, blocks=groups, seed=seed)
+            parts = sample_groups(n, count=folds, blocks=groups, seed=seed)
     fewest = min(len(np.setdiff1d(fold, part)) for fold in parts for part in left_out)
-    if fewest < FEWEST:
+    if fewest < MIN_FOLD_STIMULI:
         raise ValueError(
             f"across: a fold has {fewest} stimuli without those that are left out at a time; it "
-            f"needs {FEWEST}: take fewer folds; folds=1 fits to other subjects only"
+            f"needs {MIN_FOLD_STIMULI}: take fewer folds; folds=1 fits to other subjects only"
         )
     return parts
 
 
-def fitted(parts: np.ndarray, targets: np.ndarray, fit: Fit) -> np.ndarray:
+def nonnegative_cosine_weights(
+    parts: np.ndarray, targets: np.ndarray, fit: FitMethod
+) -> np.ndarray:
     """Return weights of at least 0, (targets, parts), whose sum of parts has the largest cosine
     with each target; zeros where no sum has one above 0.
 
@@ -242,13 +261,13 @@ def fitted(parts: np.ndarray, targets: np.ndarray, fit: Fit) -> np.ndarray:
     return weights / lengths
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
+def normalize_nonzero_rows(vectors: np.ndarray) -> np.ndarray:
     """Return rows of length 1, and zeros for rows of zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
 
 
-def ceiling_of(square: np.ndarray) -> tuple[np.ndarray, float]:
+def cosine_noise_ceiling(square: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the cosine of each subject with the sum of the others, (subjects,), and the highest
     mean that there can be, from the cosines of the subjects with each other."""
     with_others = square.sum(axis=1) - np.diagonal(square)

@@ -23,14 +23,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import inner, row_blocks
+from ..base.arrays import frobenius_inner, row_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-POWERS = (1, 2, 3)
-HEIGHT = 64  # rows whose powers stay in the processor's cache
-SMALL = 256  # samples of a symmetric matrix, below which its square takes less than its quarters
+ENTRY_POWERS = (1, 2, 3)
+CACHED_BLOCK_ROWS = 64  # rows whose powers stay in the processor's cache
+# samples of a symmetric matrix, below which its square takes less than its quarters
+MAX_FULL_SQUARE_SAMPLES = 256
 
 Edge = tuple[int, int]
 Graph = tuple[Edge, ...]  # connected, its vertices numbered in one way
@@ -38,7 +39,7 @@ Multigraph = tuple[Graph, ...]  # its components, in order
 # What hangs from a vertex: loops, and parallel edges ("out" or "in" each) to a vertex with branches
 Branches = tuple[tuple[tuple[str, ...], Any], ...]
 LOOP: tuple[tuple[str, ...], Any] = (("loop",), ())
-SQUARES, SQUARES_OF_COLUMNS = ((("out",) * 2, ()), (("in",) * 2, ()))
+SQUARED_ROW_BRANCH, SQUARED_COLUMN_BRANCH = ((("out",) * 2, ()), (("in",) * 2, ()))
 
 
 class Expansion(NamedTuple):
@@ -59,7 +60,7 @@ class Expansion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Offset:
+class SparsePlusConstant:
     """S + c J: a sparse matrix and a constant in all its places, (n, n)."""
 
     sparse: csr_array
@@ -98,7 +99,7 @@ class Offset:
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class FactoredMatrix:
     """A symmetric (n, n) matrix that is F W F' off its diagonal.
 
     ``points`` F, (n, r): points, then ones, then other columns. W is the identity but for ``last``
@@ -139,24 +140,26 @@ class Factors:
         return self.points @ self.weighted(weights @ self.points) + self.rest * weights
 
 
-Matrix = np.ndarray | Offset | Factors
+SummableMatrix = np.ndarray | SparsePlusConstant | FactoredMatrix
 
 
-def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float) -> Matrix:
+def subtract_means(
+    matrix: SummableMatrix, factor: float, mean: float, of_diagonal: float
+) -> SummableMatrix:
     """Return a matrix times a factor, minus a number off its diagonal and another one on it;
     arrays are overwritten."""
     n = len(matrix)
-    if isinstance(matrix, Offset):
+    if isinstance(matrix, SparsePlusConstant):
         from scipy.sparse import eye_array
 
         sparse = matrix.sparse * factor + eye_array(n) * (mean - of_diagonal)
-        return Offset(sparse.tocsr(), matrix.constant * factor - mean)
+        return SparsePlusConstant(sparse.tocsr(), matrix.constant * factor - mean)
     diagonal = matrix.diagonal() * factor - of_diagonal
-    if isinstance(matrix, Factors):
+    if isinstance(matrix, FactoredMatrix):
         last = matrix.last * factor
         last[0, 0] -= mean
         matrix.points[:, : -len(last)] *= math.sqrt(factor)
-        return Factors(matrix.points, last, diagonal)
+        return FactoredMatrix(matrix.points, last, diagonal)
     for start, stop in row_blocks(n):
         matrix[start:stop] *= factor
         matrix[start:stop] -= mean
@@ -164,12 +167,12 @@ def without_means(matrix: Matrix, factor: float, mean: float, of_diagonal: float
     return matrix
 
 
-def self_product(matrix: Matrix) -> float:
+def self_product(matrix: SummableMatrix) -> float:
     """Return <A, A>."""
-    if isinstance(matrix, Offset):
+    if isinstance(matrix, SparsePlusConstant):
         entries, constant = matrix.sparse.data, matrix.constant
         return float(entries @ (entries + 2 * constant) + (len(matrix) * constant) ** 2)
-    if isinstance(matrix, Factors):
+    if isinstance(matrix, FactoredMatrix):
         gram = matrix.weighted(matrix.points.T @ matrix.points)
         within = matrix.on_diagonal**2 - (matrix.on_diagonal - matrix.rest) ** 2
         return float(np.vdot(gram, gram.T) + within.sum())
@@ -179,12 +182,14 @@ def self_product(matrix: Matrix) -> float:
 # ------------------------------------------------------------------------------- of two matrices
 
 
-def distinct_sums(matrix: Matrix, power: int, symmetric: bool, memo: dict[Any, Any]) -> np.ndarray:
-    """Return inj of every multigraph with ``power`` edges, in the order of :func:`expansion`.
+def distinct_sums(
+    matrix: SummableMatrix, power: int, symmetric: bool, memo: dict[Any, Any]
+) -> np.ndarray:
+    """Return inj of every multigraph with ``power`` edges, in the order of :func:`graph_expansion`.
 
     ``memo`` has what is known of the matrix, and is filled in.
     """
-    terms = expansion(power, symmetric).terms
+    terms = graph_expansion(power, symmetric).terms
     parts = {part for combination in terms for graph, _ in combination for part in graph}
     sums = {part: _graph_sum(part, matrix, symmetric, memo) for part in parts}
 
@@ -196,13 +201,15 @@ def distinct_sums(matrix: Matrix, power: int, symmetric: bool, memo: dict[Any, A
     return np.array([combined(combination) for combination in terms])
 
 
-def mean_power(left: np.ndarray, right: np.ndarray, n: int, power: int, symmetric: bool) -> float:
+def mean_inner_product_power(
+    left: np.ndarray, right: np.ndarray, n: int, power: int, symmetric: bool
+) -> float:
     """Return the mean of <A, P B P'>^power over all orders P of n samples, from the sums of A and
     of B.
 
     Multigraphs with more vertices than there are samples have no sum over distinct ones.
     """
-    parts = expansion(power, symmetric)
+    parts = graph_expansion(power, symmetric)
     orders = np.array([math.perm(n, int(v)) for v in parts.vertices], dtype=float)
     possible = orders > 0
     products = (parts.multiplicity * left * right)[possible]
@@ -210,15 +217,15 @@ def mean_power(left: np.ndarray, right: np.ndarray, n: int, power: int, symmetri
 
 
 @cache
-def expansion(edges: int, symmetric: bool) -> Expansion:
+def graph_expansion(edges: int, symmetric: bool) -> Expansion:
     """Return the multigraphs with so many edges; these are undirected for symmetric matrices."""
-    drawn = (_drawn(partition, symmetric) for partition in set_partitions(2 * edges))
+    drawn = (_partition_multigraph(partition, symmetric) for partition in set_partitions(2 * edges))
     counts = Counter(drawn)
     graphs = tuple(counts)
     return Expansion(
         graphs,
         np.array([counts[graph] for graph in graphs], dtype=float),
-        np.array([sum(_order(part) for part in graph) for graph in graphs]),
+        np.array([sum(_vertex_count(part) for part in graph) for graph in graphs]),
         tuple(_distinct_terms(graph, symmetric) for graph in graphs),
     )
 
@@ -239,9 +246,9 @@ def set_partitions(count: int) -> Iterator[tuple[int, ...]]:
     return extended(())
 
 
-def _drawn(partition: Sequence[int], symmetric: bool) -> Multigraph:
+def _partition_multigraph(partition: Sequence[int], symmetric: bool) -> Multigraph:
     """Return the multigraph of a partition of places, of which each two are an edge."""
-    return _in_one_way(tuple(zip(partition[::2], partition[1::2])), symmetric)
+    return _canonical_multigraph(tuple(zip(partition[::2], partition[1::2])), symmetric)
 
 
 def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigraph, int], ...]:
@@ -251,36 +258,40 @@ def _distinct_terms(graph: Multigraph, symmetric: bool) -> tuple[tuple[Multigrap
     inj(g) = sum over partitions t of  mu(t) hom(g / t), with mu(t) the product over the blocks b of
     (-1)^(|b| - 1) (|b| - 1)!, and g / t the multigraph with the vertices of each block merged.
     """
-    edges, terms = _side_by_side(graph), Counter[Multigraph]()
+    edges, terms = _disjoint_union_edges(graph), Counter[Multigraph]()
     for merged in set_partitions(1 + max(max(edge) for edge in edges)):
         sizes = Counter(merged).values()
         sign = math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
-        terms[_in_one_way(tuple((merged[u], merged[v]) for u, v in edges), symmetric)] += sign
+        terms[
+            _canonical_multigraph(tuple((merged[u], merged[v]) for u, v in edges), symmetric)
+        ] += sign
     return tuple((g, weight) for g, weight in terms.items() if weight)
 
 
-def _side_by_side(graph: Multigraph) -> Graph:
+def _disjoint_union_edges(graph: Multigraph) -> Graph:
     """Return the edges of all components, their vertices numbered one after another."""
     edges: list[Edge] = []
     first = 0
     for part in graph:
         edges += [(u + first, v + first) for u, v in part]
-        first += _order(part)
+        first += _vertex_count(part)
     return tuple(edges)
 
 
-def _order(part: Graph) -> int:
+def _vertex_count(part: Graph) -> int:
     """Return the number of vertices of a component."""
     return 1 + max(max(edge) for edge in part)
 
 
 @cache
-def _in_one_way(edges: Graph, symmetric: bool) -> Multigraph:
+def _canonical_multigraph(edges: Graph, symmetric: bool) -> Multigraph:
     """Return the same for all numberings of the vertices of a multigraph."""
-    return tuple(sorted(_numbered(part, symmetric) for part in _components(edges)))
+    return tuple(
+        sorted(_canonical_component(part, symmetric) for part in _connected_components(edges))
+    )
 
 
-def _components(edges: Graph) -> list[Graph]:
+def _connected_components(edges: Graph) -> list[Graph]:
     parts: list[Graph] = []
     for edge in edges:
         touched = [part for part in parts if _vertices(part) & set(edge)]
@@ -294,14 +305,14 @@ def _vertices(edges: Iterable[Edge]) -> set[int]:
 
 
 @cache
-def _numbered(part: Graph, symmetric: bool) -> Graph:
+def _canonical_component(part: Graph, symmetric: bool) -> Graph:
     """Return the smallest of all numberings of the vertices of a component."""
     vertices = sorted(_vertices(part))
     numberings = (dict(zip(vertices, p)) for p in permutations(range(len(vertices))))
-    return min(_renamed(part, numbers, symmetric) for numbers in numberings)
+    return min(_relabel_vertices(part, numbers, symmetric) for numbers in numberings)
 
 
-def _renamed(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
+def _relabel_vertices(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
     renamed = ((numbers[u], numbers[v]) for u, v in part)
     return tuple(sorted((min(e), max(e)) if symmetric else e for e in renamed))
 
@@ -309,7 +320,7 @@ def _renamed(part: Graph, numbers: dict[int, int], symmetric: bool) -> Graph:
 # ------------------------------------------------------------- sums over all values of vertices
 
 
-def _graph_sum(part: Graph, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -> float:
+def _graph_sum(part: Graph, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]) -> float:
     """Return the sum over all values of the vertices of a component of the product of its edges.
 
     It is O(n^2) matrix-vector products, folded from the leaves; only a triangle needs the square of
@@ -317,38 +328,44 @@ def _graph_sum(part: Graph, matrix: Matrix, symmetric: bool, memo: dict[Any, Any
     """
     if _is_triangle(part):
         if "triangles" not in memo:
-            memo["triangles"] = _triangles(matrix, symmetric, memo)
-        value: float = memo["triangles"][_is_cyclic(part)]
+            memo["triangles"] = _triangle_sums(matrix, symmetric, memo)
+        value: float = memo["triangles"][_is_directed_cycle(part)]
         return value
-    return float(_weights(_rooted(part, symmetric), matrix, symmetric, memo).sum())
+    return float(_branch_products(_branches_at_hub(part, symmetric), matrix, symmetric, memo).sum())
 
 
 def _is_triangle(part: Graph) -> bool:
-    return len({frozenset(edge) for edge in part if edge[0] != edge[1]}) == 3 == _order(part)
+    return len({frozenset(edge) for edge in part if edge[0] != edge[1]}) == 3 == _vertex_count(part)
 
 
-def _is_cyclic(part: Graph) -> bool:
+def _is_directed_cycle(part: Graph) -> bool:
     """Say whether every vertex of a directed triangle has one edge out."""
     return len({u for u, _ in part}) == 3
 
 
-def _triangles(matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -> tuple[float, float]:
+def _triangle_sums(
+    matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
+) -> tuple[float, float]:
     """Return sum A_ij A_jk A_ik and sum A_ij A_jk A_ki."""
-    if isinstance(matrix, Offset):
+    if isinstance(matrix, SparsePlusConstant):
         return _sparse_triangles(matrix)
-    if isinstance(matrix, Factors):
-        return (_cube_of_factors(matrix, folded(SQUARES, matrix, symmetric, memo)),) * 2
+    if isinstance(matrix, FactoredMatrix):
+        return (
+            _trace_of_factored_cube(
+                matrix, contract_branch(SQUARED_ROW_BRANCH, matrix, symmetric, memo)
+            ),
+        ) * 2
     if symmetric:
-        return (_cube(matrix),) * 2
+        return (_trace_of_cube(matrix),) * 2
     passed = cycled = 0.0
     for start, stop in row_blocks(len(matrix)):
         paths = matrix[start:stop] @ matrix
-        passed += float(inner(paths, matrix[start:stop]))
-        cycled += float(inner(paths, matrix[:, start:stop].T))
+        passed += float(frobenius_inner(paths, matrix[start:stop]))
+        cycled += float(frobenius_inner(paths, matrix[:, start:stop].T))
     return passed, cycled
 
 
-def _cube(matrix: np.ndarray) -> float:
+def _trace_of_cube(matrix: np.ndarray) -> float:
     r"""Return the trace of the cube of a symmetric matrix: a third of the products of the square.
 
     .. math:: \operatorname{tr} \begin{pmatrix} P & Q \\ Q^\top & R \end{pmatrix}^3 =
@@ -356,16 +373,16 @@ def _cube(matrix: np.ndarray) -> float:
         3 \langle Q^\top Q, R \rangle
     """
     n = len(matrix)
-    if n <= SMALL:
+    if n <= MAX_FULL_SQUARE_SAMPLES:
         return float(np.vecdot(matrix @ matrix.T, matrix).sum())
     first, between = np.split(matrix[: n // 2], [n // 2], axis=1)
     last = matrix[n // 2 :, n // 2 :]
     across = np.vecdot(between @ between.T, first).sum()
     across += np.vecdot(between.T @ between, last).sum()
-    return _cube(first) + _cube(last) + 3 * float(across)
+    return _trace_of_cube(first) + _trace_of_cube(last) + 3 * float(across)
 
 
-def _cube_of_factors(matrix: Factors, squares: np.ndarray) -> float:
+def _trace_of_factored_cube(matrix: FactoredMatrix, squares: np.ndarray) -> float:
     r"""Return the trace of the cube of :math:`B + D = F W F^\top + D` in O(n r^2) time, from the
     sums of the squares in its rows.
 
@@ -379,8 +396,8 @@ def _cube_of_factors(matrix: Factors, squares: np.ndarray) -> float:
     return cube + float(rest @ (3 * twice + rest * (3 * once + rest)))
 
 
-def _sparse_triangles(matrix: Offset) -> tuple[float, float]:
-    """Return :func:`_triangles` of S + c J."""
+def _sparse_triangles(matrix: SparsePlusConstant) -> tuple[float, float]:
+    """Return :func:`_triangle_sums` of S + c J."""
     n, sparse, constant = len(matrix), matrix.sparse, matrix.constant
     rows: np.ndarray = sparse.sum(axis=1)
     columns: np.ndarray = sparse.sum(axis=0)
@@ -392,13 +409,13 @@ def _sparse_triangles(matrix: Offset) -> tuple[float, float]:
 
 
 @cache
-def _rooted(part: Graph, symmetric: bool) -> Branches:
+def _branches_at_hub(part: Graph, symmetric: bool) -> Branches:
     """Return what hangs from the vertex of a component that has the most edges."""
     degree = Counter(v for edge in part for v in edge)
-    return _branches(max(degree, key=lambda v: degree[v]), part, symmetric)
+    return _branches_at_vertex(max(degree, key=lambda v: degree[v]), part, symmetric)
 
 
-def _branches(vertex: int, edges: Graph, symmetric: bool) -> Branches:
+def _branches_at_vertex(vertex: int, edges: Graph, symmetric: bool) -> Branches:
     """Return what hangs from a vertex of a multigraph without cycles but parallel edges and
     loops."""
     here = [edge for edge in edges if vertex in edge]
@@ -407,36 +424,40 @@ def _branches(vertex: int, edges: Graph, symmetric: bool) -> Branches:
     for other in _vertices(here) - {vertex}:
         between = [edge for edge in here if other in edge]
         ways = tuple(sorted("out" if symmetric or u == vertex else "in" for u, _ in between))
-        branches.append((ways, _branches(other, rest, symmetric)))
+        branches.append((ways, _branches_at_vertex(other, rest, symmetric)))
     return tuple(sorted(branches))
 
 
-def _weights(
-    branches: Branches, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]
+def _branch_products(
+    branches: Branches, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
 ) -> np.ndarray:
     """Return for each value of a vertex the product of what hangs from it, shape (n,)."""
     if branches not in memo:
-        parts = [folded(branch, matrix, symmetric, memo) for branch in branches]
+        parts = [contract_branch(branch, matrix, symmetric, memo) for branch in branches]
         memo[branches] = math.prod(parts, start=np.ones(len(matrix)))
     weights: np.ndarray = memo[branches]
     return weights
 
 
-def folded(branch: Any, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -> np.ndarray:
+def contract_branch(
+    branch: Any, matrix: SummableMatrix, symmetric: bool, memo: dict[Any, Any]
+) -> np.ndarray:
     """Return for each value of a vertex the sum over those of the one at the end of a branch."""
     if branch == LOOP:
         return matrix.diagonal()
     if branch not in memo:
         ways, further = branch
-        weights = _weights(further, matrix, symmetric, memo)
+        weights = _branch_products(further, matrix, symmetric, memo)
         if not weights.any():
             memo[branch] = weights
         elif ways == ("out",):
             memo[branch] = matrix @ weights
-        elif isinstance(matrix, Factors) or (symmetric and not isinstance(matrix, Offset)):
-            for count, sums in zip(POWERS[1:], _sums_of_powers(matrix, weights)):
+        elif isinstance(matrix, FactoredMatrix) or (
+            symmetric and not isinstance(matrix, SparsePlusConstant)
+        ):
+            for count, sums in zip(ENTRY_POWERS[1:], _products_with_entry_powers(matrix, weights)):
                 memo[("out",) * count, further] = sums
-        elif isinstance(matrix, Offset):
+        elif isinstance(matrix, SparsePlusConstant):
             memo[branch] = matrix.along(ways, weights)
         else:
             sides = [matrix if way == "out" else matrix.T for way in ways]
@@ -446,11 +467,13 @@ def folded(branch: Any, matrix: Matrix, symmetric: bool, memo: dict[Any, Any]) -
     return vector
 
 
-def _sums_of_powers(matrix: np.ndarray | Factors, weights: np.ndarray) -> np.ndarray:
+def _products_with_entry_powers(
+    matrix: np.ndarray | FactoredMatrix, weights: np.ndarray
+) -> np.ndarray:
     """Return the products of a vector with the squares and with the cubes of the entries of a
     symmetric matrix, from those above its diagonal, shape (2, n)."""
     powers = np.zeros((2, len(matrix)))
-    for start, stop in row_blocks(len(matrix), HEIGHT):
+    for start, stop in row_blocks(len(matrix), CACHED_BLOCK_ROWS):
         power = block = matrix[start:stop, start:]
         for sums in powers:
             power = power * block

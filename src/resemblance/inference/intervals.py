@@ -12,22 +12,23 @@ import numpy as np
 
 from ..comparison.comparison import Comparison, Failure
 from ..contracts._measure import Measure
-from ..data.representation import title
+from ..data.representation import representation_title
 from ..significance.orders import Design
-from ..significance.resampling import HALVES, Kind, groups_of, halves_of
-from .bench import Bench, Wanted
-from .jackknife import is_closed
-from .layout import Pair
-from .tasks import LEFT_OUT, LeftOut, Parts
+from ..significance.resampling import N_HALVES, ResamplingKind, random_halves, sample_groups
+from .bench import InferenceRun, RequiredPairs
+from .jackknife import has_closed_form_jackknife
+from .layout import IndexPair
+from .tasks import LEAVE_ONE_OUT_KIND, JackknifeJob, SubsampleJob
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
 # of a value that jumps is too wide or too narrow; random halves are not.
 HALVED_FAMILIES = ("neighbours", "topology")
-HALVED = ("mka", "kcka")
-VIEWS = 4  # times the memory of the views of a value that all values without a sample take
-CHUNK = 5  # parts whose values are stored together
-FEWEST = 3  # samples that have to be left
-SLACK = 1e-9  # of values that are equal but for rounding
+HALVED_MEASURES = ("mka", "kcka")
+# times the memory of the views of a value that all values without a sample take
+JACKKNIFE_MEMORY_FACTOR = 4
+PARTS_PER_CHUNK = 5  # parts whose values are stored together
+MIN_REMAINING_SAMPLES = 3  # samples that have to be left
+EQUAL_VALUES_TOLERANCE = 1e-9  # of values that are equal but for rounding
 SAMPLES_PER_DIMENSION = 4  # from which halves are used for canonical correlations
 
 
@@ -37,12 +38,12 @@ class PartCells(NamedTuple):
     ``reasons``: why pairs lack one, and so have no interval.
     """
 
-    kind: Kind
+    kind: ResamplingKind
     values: np.ndarray
     reasons: tuple[Failure, ...] = ()
 
 
-def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
+def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKind:
     """Return how the interval of a measure is made.
 
     By halves for neighbours, topology and kernels of neighbours, and for canonical correlations
@@ -51,45 +52,47 @@ def kind_of(measure: Measure, design: Design, widest: int) -> Kind:
     together; halves of few blocks, and of few samples for so many neighbours, are too alike, so
     groups are left out, too.
     """
-    are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED
+    are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED_MEASURES
     is_whole = design.blocks is None and not design.shifts
-    if not are_halved and is_whole and is_closed(measure, design.n):
+    if not are_halved and is_whole and has_closed_form_jackknife(measure, design.n):
         return "left_out"
     are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
-    is_few = design.blocks is not None and len(np.unique(design.blocks)) < HALVES
+    is_few = design.blocks is not None and len(np.unique(design.blocks)) < N_HALVES
     # In halves of few samples nearly all are neighbours, and their values vary too little.
     k = {"k": 0, **measure.defaults, **dict(measure.parameters)}["k"]
     is_few |= measure.family == "neighbours" and 4 * k > design.n
     return "halves" if are_halved and not design.shifts and not is_few else "groups"
 
 
-def parts_of(kind: Kind, design: Design) -> list[np.ndarray]:
+def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
     """Return the rows that are used, for each half or without each group or sample."""
     if kind == "halves":
-        return halves_of(design.n, blocks=design.blocks, seed=design.seed)
-    groups = groups_of(design.n, blocks=design.blocks, series=bool(design.shifts), seed=design.seed)
+        return random_halves(design.n, blocks=design.blocks, seed=design.seed)
+    groups = sample_groups(
+        design.n, blocks=design.blocks, series=bool(design.shifts), seed=design.seed
+    )
     rows = np.arange(design.n)
     return [np.delete(rows, group) for group in groups]
 
 
-def steps_of(kind: Kind, design: Design) -> int:
+def interval_step_count(kind: ResamplingKind, design: Design) -> int:
     """Return how many steps the interval of a pair takes: chunks of parts, or one for all values
     without a sample."""
-    return 1 if kind == "left_out" else len(_chunks(kind, design))
+    return 1 if kind == "left_out" else len(_part_chunks(kind, design))
 
 
-def intervals_of(
-    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design
+def compute_resampled_scores(
+    bench: InferenceRun, comparison: Comparison, measures: Sequence[Measure], design: Design
 ) -> dict[str, PartCells]:
     """Compute the values without parts of the samples, and return them by measure."""
     layout = bench.layout
-    whole = min(map(len, parts_of("groups", design)))
-    kinds = {m: kind_of(m, design, layout.widest) for m in measures}
+    whole = min(map(len, interval_parts("groups", design)))
+    kinds = {m: interval_kind(m, design, layout.widest) for m in measures}
     fewest = {m: design.n // 2 if kind == "halves" else whole for m, kind in kinds.items()}
-    few = [m for m in measures if fewest[m] < FEWEST]
-    cells = {m.spec: _too_few(bench, m, comparison, design, fewest[m]) for m in few}
-    bench.advance(sum(len(layout.pairs(m)) * steps_of(kinds[m], design) for m in few))
-    closed = _left_out(
+    few = [m for m in measures if fewest[m] < MIN_REMAINING_SAMPLES]
+    cells = {m.spec: _too_few_samples_cells(bench, m, comparison, design, fewest[m]) for m in few}
+    bench.advance(sum(len(layout.pairs(m)) * interval_step_count(kinds[m], design) for m in few))
+    closed = _jackknife_tables(
         bench,
         {
             m: layout.with_values(m, comparison[m.spec])
@@ -97,23 +100,23 @@ def intervals_of(
             if kinds[m] == "left_out" and m not in few
         },
     )
-    rest: dict[Measure, Kind] = {
+    rest: dict[Measure, ResamplingKind] = {
         m: "groups" if kinds[m] == "left_out" else kinds[m]
         for m in measures
         if m not in few and m not in closed
     }
     cells |= {m.spec: PartCells("left_out", closed[m]) for m in closed}
-    cells |= dict(_on_parts(bench, rest, comparison, design))
-    return {spec: _varying(comparison, spec, of) for spec, of in cells.items()}
+    cells |= dict(_scores_on_parts(bench, rest, comparison, design))
+    return {spec: _drop_constant_pairs(comparison, spec, of) for spec, of in cells.items()}
 
 
-def _varying(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
+def _drop_constant_pairs(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
     """Return no interval for pairs whose values on parts are all equal, but not to the value.
 
     Such parts are too small to show how the value varies; where they equal it, it is exact.
     """
     values, table = comparison[spec], cells.values
-    size = SLACK * np.maximum(np.abs(values), np.abs(table).max(axis=-1))
+    size = EQUAL_VALUES_TOLERANCE * np.maximum(np.abs(values), np.abs(table).max(axis=-1))
     is_flat = (np.ptp(table, axis=-1) <= size) & (np.abs(table[..., 0] - values) > size)
     reason = f"no interval by {cells.kind}: all parts have one value, not this; use more samples"
     table = np.where(is_flat[..., None], np.nan, table)
@@ -122,8 +125,8 @@ def _varying(comparison: Comparison, spec: str, cells: PartCells) -> PartCells:
     return PartCells(cells.kind, table, (*cells.reasons, *flat))
 
 
-def _too_few(
-    bench: Bench, m: Measure, comparison: Comparison, design: Design, fewest: int
+def _too_few_samples_cells(
+    bench: InferenceRun, m: Measure, comparison: Comparison, design: Design, fewest: int
 ) -> PartCells:
     """Return no interval for any pair, with the reason: two samples say nothing of how a value
     varies, because many measures have the same value for any two."""
@@ -139,25 +142,31 @@ def _too_few(
 # ------------------------------------------------------------------------------ without each sample
 
 
-def _left_out(bench: Bench, pairs: Mapping[Measure, list[Pair]]) -> dict[Measure, np.ndarray]:
+def _jackknife_tables(
+    bench: InferenceRun, pairs: Mapping[Measure, list[IndexPair]]
+) -> dict[Measure, np.ndarray]:
     """Return the (rows, columns, n) values of the measures that have all of them."""
-    missing = bench.missing(pairs, LEFT_OUT)
+    missing = bench.missing(pairs, LEAVE_ONE_OUT_KIND)
     bench.advance(sum(len(bench.layout.pairs(m)) - len(missing[m]) for m in pairs))
     blocks = math.ceil(math.sqrt(2 * bench.pieces))
     rows, columns = bench.layout.shape
     partners = rows - 1 if bench.layout.is_square else 2 * rows * columns / (rows + columns)
-    tasks = bench.tasks(missing, partial(LeftOut, partners), bench.memory // VIEWS, blocks)
+    tasks = bench.tasks(
+        missing, partial(JackknifeJob, partners), bench.memory // JACKKNIFE_MEMORY_FACTOR, blocks
+    )
     bench.run(tasks, counted=True)
-    tables = {m: _table(bench, m, pairs[m]) for m in pairs}
+    tables = {m: _jackknife_table(bench, m, pairs[m]) for m in pairs}
     return {m: table for m, table in tables.items() if table is not None}
 
 
-def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None:
+def _jackknife_table(
+    bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair]
+) -> np.ndarray | None:
     """Return the values of all pairs; None if one has none, so all are made in another way."""
     layout = bench.layout
     table = np.full((*layout.shape, layout.n), np.nan)
     for pair in pairs:
-        numbers = bench.vector(m, pair, LEFT_OUT)
+        numbers = bench.vector(m, pair, LEAVE_ONE_OUT_KIND)
         if len(numbers) != layout.n:
             return None
         for place in layout.cells(m, pair):
@@ -169,33 +178,41 @@ def _table(bench: Bench, m: Measure, pairs: Sequence[Pair]) -> np.ndarray | None
 
 
 @lru_cache(maxsize=4)
-def _chunks(kind: Kind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
+def _part_chunks(kind: ResamplingKind, design: Design) -> Mapping[str, Sequence[np.ndarray]]:
     """Return the parts whose values are stored together, by the kind of these."""
-    parts, chunks = parts_of(kind, design), dict[str, Sequence[np.ndarray]]()
-    for start in range(0, len(parts), CHUNK):
-        rows = parts[start : start + CHUNK]
+    parts, chunks = interval_parts(kind, design), dict[str, Sequence[np.ndarray]]()
+    for start in range(0, len(parts), PARTS_PER_CHUNK):
+        rows = parts[start : start + PARTS_PER_CHUNK]
         digest = hashlib.blake2b(b"".join(r.tobytes() for r in rows), digest_size=8).hexdigest()
         chunks[f"{kind} {digest}"] = rows
     return chunks
 
 
-def _on_parts(
-    bench: Bench, kinds: Mapping[Measure, Kind], comparison: Comparison, design: Design
+def _scores_on_parts(
+    bench: InferenceRun,
+    kinds: Mapping[Measure, ResamplingKind],
+    comparison: Comparison,
+    design: Design,
 ) -> Iterator[tuple[str, PartCells]]:
     """Yield the values on parts of the samples."""
     layout = bench.layout
     for kind in dict.fromkeys(kinds.values()):
-        chunks, measures = _chunks(kind, design), [m for m in kinds if kinds[m] == kind]
+        chunks, measures = _part_chunks(kind, design), [m for m in kinds if kinds[m] == kind]
         # Values without each sample that were tried before count already.
-        tried = [m for m in measures if kind_of(m, design, layout.widest) == "left_out"]
+        tried = [m for m in measures if interval_kind(m, design, layout.widest) == "left_out"]
         for some in (tried, [m for m in measures if m not in tried]):
-            _compute(bench, {m: layout.pairs(m) for m in some}, chunks, counted=some is not tried)
+            _compute_missing_parts(
+                bench, {m: layout.pairs(m) for m in some}, chunks, counted=some is not tried
+            )
         for m in measures:
-            yield m.spec, _cells_on(bench, m, kind, chunks, comparison)
+            yield m.spec, _collect_part_cells(bench, m, kind, chunks, comparison)
 
 
-def _compute(
-    bench: Bench, wanted: Wanted, chunks: Mapping[str, Sequence[np.ndarray]], counted: bool
+def _compute_missing_parts(
+    bench: InferenceRun,
+    wanted: RequiredPairs,
+    chunks: Mapping[str, Sequence[np.ndarray]],
+    counted: bool,
 ) -> None:
     """Compute what is missing of the values on parts."""
     missing = {name: bench.missing(wanted, name, len(chunks[name])) for name in chunks}
@@ -208,7 +225,7 @@ def _compute(
         for lacking, names in bench.pieces_of(missing)
         for task in bench.tasks(
             lacking,
-            partial(Parts, {name: chunks[name] for name in names}),
+            partial(SubsampleJob, {name: chunks[name] for name in names}),
             bench.memory // 2,  # of all samples, and of a part
             blocks,
         )
@@ -216,10 +233,10 @@ def _compute(
     bench.run(tasks, counted=counted)
 
 
-def _cells_on(
-    bench: Bench,
+def _collect_part_cells(
+    bench: InferenceRun,
     m: Measure,
-    kind: Kind,
+    kind: ResamplingKind,
     chunks: Mapping[str, Sequence[np.ndarray]],
     comparison: Comparison,
 ) -> PartCells:
@@ -230,7 +247,7 @@ def _cells_on(
         numbers = np.concatenate([bench.vector(m, pair, name) for name in chunks])
         why = next(filter(None, (bench.note(m, pair, name) for name in chunks)), "")
         for end in pair:
-            why = why.replace(f"{{{layout.tokens[end]}}}", title(layout.all[end]))
+            why = why.replace(f"{{{layout.tokens[end]}}}", representation_title(layout.all[end]))
         for i, j in layout.cells(m, pair):
             if len(numbers) == table.shape[-1]:
                 table[i, j] = numbers

@@ -10,14 +10,16 @@ from functools import cached_property
 import numpy as np
 
 from ..contracts._measure import Measure
-from ..data.inputs import stimuli_of
+from ..data.inputs import stimulus_of_each_row
 from ..data.representation import Representation, fingerprint
 
-Pair = tuple[int, int]  # positions among all representations: of x, and of y, whose samples move
+IndexPair = tuple[
+    int, int
+]  # positions among all representations: of x, and of y, whose samples move
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class InferencePairs:
     """Representations whose pairs are tested, without sample ids, which orders would contradict;
     those that say which rows are repeats stay in their places."""
 
@@ -73,7 +75,7 @@ class Layout:
         """The positions of the representations whose samples are reordered."""
         return range(self.first_column, len(self.all))
 
-    def pairs(self, measure: Measure) -> list[Pair]:
+    def pairs(self, measure: Measure) -> list[IndexPair]:
         """Return the pairs that are computed: of a symmetric measure in a square, half of them."""
         return [
             (i, j)
@@ -82,30 +84,32 @@ class Layout:
             if not self.is_square or i < j or (i > j and not measure.symmetric)
         ]
 
-    def with_values(self, measure: Measure, values: np.ndarray) -> list[Pair]:
+    def with_values(self, measure: Measure, values: np.ndarray) -> list[IndexPair]:
         """Return the pairs that are computed, without those that have no value."""
         pairs = self.pairs(measure)
         return [pair for pair in pairs if not np.isnan(values[self.cells(measure, pair)[0]])]
 
-    def cells(self, measure: Measure, pair: Pair) -> list[Pair]:
+    def cells(self, measure: Measure, pair: IndexPair) -> list[IndexPair]:
         """Return the places in a matrix that have the value of a pair."""
         i, j = pair[0], pair[1] - self.first_column
         return [(i, j), (j, i)] if self.is_square and measure.symmetric else [(i, j)]
 
 
-def layout_of(rows: Sequence[Representation], columns: Sequence[Representation] | None) -> Layout:
+def make_inference_pairs(
+    rows: Sequence[Representation], columns: Sequence[Representation] | None
+) -> InferencePairs:
     """Return the pairs of these representations."""
     if columns is None and len(rows) < 2:
         raise ValueError(
             "evidence: two representations are needed, as nothing is tested with itself; give a "
             "dictionary of several, or the other one as second argument"
         )
-    first = tuple(map(_without_ids, rows))
-    return Layout(first, None if columns is None else tuple(map(_without_ids, columns)))
+    first = tuple(map(_drop_sample_ids, rows))
+    return InferencePairs(first, None if columns is None else tuple(map(_drop_sample_ids, columns)))
 
 
-def _without_ids(x: Representation) -> Representation:
-    if x.order is None or stimuli_of(x.ids):
+def _drop_sample_ids(x: Representation) -> Representation:
+    if x.order is None or stimulus_of_each_row(x.ids):
         return x
     plain = copy(x)
     plain.order = None

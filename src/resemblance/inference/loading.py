@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..comparison.comparison import Comparison
-from .evidence_file import only, read
+from .evidence_file import read_evidence_file, restrict_to_measures
 from .result import Evidence
 
 
@@ -16,10 +16,10 @@ def load(path: str | Path) -> Comparison:
     Its ``evidence`` is the one that the file holds, or None. Raises ``ValueError`` for a file that
     does not exist, is damaged or is not a comparison.
     """
-    comparison, fields = read(path)
+    comparison, fields = read_evidence_file(path)
     if fields is None:
         return comparison
-    evidence = Evidence(only(comparison, fields.nulls), **fields._asdict())
+    evidence = Evidence(restrict_to_measures(comparison, fields.nulls), **fields._asdict())
     return replace(comparison, evidence=evidence)
 
 

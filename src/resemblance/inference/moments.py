@@ -9,46 +9,54 @@ import numpy as np
 
 from ..contracts._measure import Measure
 from ..contracts.claims import Product
-from ..contracts.streamed import need_samples_at_hand
+from ..contracts.streamed import require_samples
 from ..data.representation import (
     Representation,
     Undefined,
     as_representation,
-    title,
+    representation_title,
     view,
     without_gradient,
 )
-from ..intermediates.matrices import PairMatrix, Sparse
+from ..intermediates.matrices import PairMatrix, SparsePairMatrix
 from .graph_sums import (
-    POWERS,
-    SQUARES,
-    SQUARES_OF_COLUMNS,
-    Factors,
-    Matrix,
-    Offset,
+    ENTRY_POWERS,
+    SQUARED_COLUMN_BRANCH,
+    SQUARED_ROW_BRANCH,
+    FactoredMatrix,
+    SparsePlusConstant,
+    SummableMatrix,
+    contract_branch,
     distinct_sums,
-    expansion,
-    folded,
-    mean_power,
+    graph_expansion,
+    mean_inner_product_power,
     self_product,
-    without_means,
+    subtract_means,
 )
 
-Side = Literal["left", "right"]
+MatrixSide = Literal["left", "right"]
 
-QUANTILES = 1000  # of the distribution of an inner product, to average its root over
-NOTHING = 1e-12  # of the norms of both matrices: a spread as small as this is rounding
-SPARSE = 20  # times as many entries as differ from the most common one: sparse sums are faster
-CLUMPED = 0.1  # of the mean distance between sorted entries: half of them are closer in clumps
-SAMPLED = 200  # samples whose entries say whether they lie in clumps
-PROBES = 60  # orders drawn to see whether a value is one of few
-INTERVALS, FEWEST = 24, 15  # of equal probability; 60 continuous values reach 22 of them
-MOST_TAKEN = 1e4  # times the squares that are left on a diagonal: where it is more, digits cancel
-NARROW = 3  # times fewer dimensions than samples: from there on, sums over factors are faster
-NORMAL = 1e-5  # skewness below which Pearson III is the normal distribution, to as many digits
+NULL_QUANTILE_COUNT = 1000  # of the distribution of an inner product, to average its root over
+MIN_NULL_SPREAD = 1e-12  # of the norms of both matrices: a spread as small as this is rounding
+# times as many entries as differ from the most common one: sparse sums are faster
+MIN_SPARSITY = 20
+# of the mean distance between sorted entries: half of them are closer in clumps
+CLUMP_DISTANCE_RATIO = 0.1
+CLUMP_SAMPLE_SIZE = 200  # samples whose entries say whether they lie in clumps
+PROBE_PERMUTATIONS = 60  # orders drawn to see whether a value is one of few
+LEVEL_INTERVALS, MIN_OCCUPIED_INTERVALS = (
+    24,
+    15,
+)  # of equal probability; 60 continuous values reach 22 of them
+# times the squares that are left on a diagonal: where it is more, digits cancel
+MAX_DIAGONAL_CANCELLATION = 1e4
+# times fewer dimensions than samples: from there on, sums over factors are faster
+MIN_SAMPLES_PER_FACTOR = 3
+# skewness below which Pearson III is the normal distribution, to as many digits
+MAX_NORMAL_SKEWNESS = 1e-5
 
 
-class Profile(NamedTuple):
+class MomentProfile(NamedTuple):
     """What the moments need of one matrix A.
 
     ``sums``: over distinct samples, for each multigraph of one to three edges
@@ -69,7 +77,7 @@ class Profile(NamedTuple):
     sample: int = 0
 
 
-class Moments(NamedTuple):
+class PermutationMoments(NamedTuple):
     """Mean, variance and skewness over all orders of the samples."""
 
     mean: float
@@ -88,7 +96,7 @@ class ExactNull(NamedTuple):
 # ------------------------------------------------------------------------------------ of one side
 
 
-def profile(x: Representation, measure: Measure, side: Side) -> Profile:
+def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
     """Return the profile of the matrix that a measure has of a representation.
 
     It is numbers only and remembered; the matrix is dropped. O(n^3) time for one product of the
@@ -98,48 +106,53 @@ def profile(x: Representation, measure: Measure, side: Side) -> Profile:
     Raises ``ValueError`` for a measure without the claim ``product``, and ``Undefined`` where the
     squares of the entries are too large or too small for a float.
     """
-    both = product_of(measure, "profile").right is None
-    return _profile(without_gradient(x), measure=measure, side="left" if both else side)
+    both = require_inner_product(measure, "profile").right is None
+    return _compute_moment_profile(
+        without_gradient(x), measure=measure, side="left" if both else side
+    )
 
 
 @view
-def _profile(x: Representation, measure: Measure, side: Side) -> Profile:
-    product = product_of(measure, "profile")
+def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
+    product = require_inner_product(measure, "profile")
     compared = product.of(x, side)
-    matrix = _form_of(compared, product.symmetric)
-    profiled = profile_of(matrix, product.symmetric)
+    matrix = _cheapest_matrix_form(compared, product.symmetric)
+    profiled = profile_from_matrix(matrix, product.symmetric)
     is_lost = profiled.square == 0 and isinstance(matrix, np.ndarray) and matrix.any()
     if is_lost or not math.isfinite(profiled.square):
         raise Undefined(
-            f"{measure}: the entries of {title(x)} are too large or too small to be squared; "
+            f"{measure}: the entries of {representation_title(x)} are too large or too small to "
+            "be squared; "
             "rescale them"
         )
     return profiled._replace(scale=product.square(x, compared)) if product.scale else profiled
 
 
-def _form_of(compared: np.ndarray | PairMatrix, symmetric: bool) -> Matrix:
+def _cheapest_matrix_form(compared: np.ndarray | PairMatrix, symmetric: bool) -> SummableMatrix:
     """Return a matrix in the form whose sums take least, which may be overwritten."""
-    if isinstance(compared, Sparse) and compared.centred == "no":
-        return Offset(compared.kernel * compared.factor, 0.0)
+    if isinstance(compared, SparsePairMatrix) and compared.centred == "no":
+        return SparsePlusConstant(compared.kernel * compared.factor, 0.0)
     if isinstance(compared, PairMatrix):
-        factors = compared.factors(compared.samples // NARROW) if symmetric else None
+        factors = (
+            compared.factors(compared.samples // MIN_SAMPLES_PER_FACTOR) if symmetric else None
+        )
         if factors:
-            form = Factors(*factors)
+            form = FactoredMatrix(*factors)
             taken = form.on_diagonal - form.rest
-            if taken @ taken < MOST_TAKEN * self_product(form):
+            if taken @ taken < MAX_DIAGONAL_CANCELLATION * self_product(form):
                 return form
         matrix = compared.dense()
     else:
         matrix = np.array(compared, dtype=np.float64)
-    constant, few = float(np.median(matrix[0])), matrix[:: -(-len(matrix) // SAMPLED)]
-    if np.count_nonzero(few != constant) * SPARSE >= few.size:
+    constant, few = float(np.median(matrix[0])), matrix[:: -(-len(matrix) // CLUMP_SAMPLE_SIZE)]
+    if np.count_nonzero(few != constant) * MIN_SPARSITY >= few.size:
         return matrix
     from scipy.sparse import csr_array
 
-    return Offset(csr_array(matrix - constant), constant)
+    return SparsePlusConstant(csr_array(matrix - constant), constant)
 
 
-def product_of(measure: Measure, called: str) -> Product:
+def require_inner_product(measure: Measure, called: str) -> Product:
     """Return the claim ``product``; ``ValueError`` for a measure without it."""
     if measure.product is None:
         raise ValueError(
@@ -148,43 +161,45 @@ def product_of(measure: Measure, called: str) -> Product:
     return measure.product
 
 
-def profile_of(matrix: Matrix, symmetric: bool) -> Profile:
+def profile_from_matrix(matrix: SummableMatrix, symmetric: bool) -> MomentProfile:
     """Return the profile of an (n, n) matrix; an array is overwritten, if it has a norm."""
     square, n, known = self_product(matrix), len(matrix), dict[Any, Any]()
-    lengths = [len(expansion(power, symmetric).graphs) for power in POWERS]
+    lengths = [len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS]
     if not 0 < square < math.inf:
-        return Profile(np.zeros(sum(lengths)), square, 0.0, square, True)
+        return MomentProfile(np.zeros(sum(lengths)), square, 0.0, square, True)
     size = 1 / math.sqrt(square)
     first = distinct_sums(matrix, 1, symmetric, {}) * size  # of the diagonal, and off it
-    unit = without_means(matrix, size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
-    rows = folded(SQUARES, unit, symmetric, known)
-    columns = rows if symmetric else folded(SQUARES_OF_COLUMNS, unit, symmetric, known)
+    unit = subtract_means(matrix, size, float(first[1]) / (n * (n - 1)), float(first[0]) / n)
+    rows = contract_branch(SQUARED_ROW_BRANCH, unit, symmetric, known)
+    columns = rows if symmetric else contract_branch(SQUARED_COLUMN_BRANCH, unit, symmetric, known)
     total = float(rows.sum())
-    if total <= NOTHING**2:
+    if total <= MIN_NULL_SPREAD**2:
         rest = np.zeros(sum(lengths[1:]))
-        return Profile(np.concatenate([first, rest]), square, 0.0, square, True)
-    sums = [first, *(distinct_sums(unit, power, symmetric, known) for power in POWERS[1:])]
+        return MomentProfile(np.concatenate([first, rest]), square, 0.0, square, True)
+    sums = [first, *(distinct_sums(unit, power, symmetric, known) for power in ENTRY_POWERS[1:])]
     both = rows + columns
     sample = int(both.argmax())
     share = float(both[sample]) / (2 * total)
-    return Profile(np.concatenate(sums), square, share, square, _is_clumped(unit), sample)
+    return MomentProfile(
+        np.concatenate(sums), square, share, square, _has_clumped_entries(unit), sample
+    )
 
 
-def _is_clumped(matrix: Matrix) -> bool:
+def _has_clumped_entries(matrix: SummableMatrix) -> bool:
     """Say whether half of the distances between sorted entries are far below their mean.
 
     Of the entries between evenly spaced samples, above the diagonal; the mean leaves out the
     largest and the smallest twentieth.
     """
-    some = slice(None, None, -(-len(matrix) // SAMPLED))
+    some = slice(None, None, -(-len(matrix) // CLUMP_SAMPLE_SIZE))
     few = matrix[some, some]
     entries = np.sort(few[np.triu_indices(len(few), 1)])
     low, high = np.quantile(entries, [0.05, 0.95])
-    close = np.diff(entries) <= CLUMPED * (high - low) / (0.9 * len(entries))
+    close = np.diff(entries) <= CLUMP_DISTANCE_RATIO * (high - low) / (0.9 * len(entries))
     return bool(2 * close.sum() >= len(close))
 
 
-def is_trusted(left: Profile, right: Profile, n: int) -> bool:
+def has_continuous_tail(left: MomentProfile, right: MomentProfile, n: int) -> bool:
     """Say whether three moments describe a continuous tail: no sample dominates both matrices.
 
     That is n share_x share_y <= 1. Over 312 pairs (8 measures, 50 to 200 samples, one of them up to
@@ -196,45 +211,51 @@ def is_trusted(left: Profile, right: Profile, n: int) -> bool:
 
 
 def takes_few_values(
-    measure: Measure, drawn: np.ndarray, left: Profile, right: Profile, n: int
+    measure: Measure, drawn: np.ndarray, left: MomentProfile, right: MomentProfile, n: int
 ) -> bool:
     """Say whether a value has too few levels for the tail of a continuous distribution.
 
     P(T >= t) of such a value holds all of the probability of t, and the tail about half of it.
-    ``drawn``: the values in :data:`PROBES` orders. If they fall into fewer than 15 of 24 intervals
+    ``drawn``: the values in :data:`PROBE_PERMUTATIONS` orders. If they fall into fewer than 15 of
+    24 intervals
     of equal probability, they are few. Of 1,393 pairs of labellings with two classes (n = 14 to
     200), at 5 % of which moments reject up to 19 %, all do; of continuous values none did.
     """
-    product = product_of(measure, "takes_few_values")
-    constant, slope = _line(product, left, right)
-    mean, variance, skewness = product_moments(left, right, n, product.symmetric)
+    product = require_inner_product(measure, "takes_few_values")
+    constant, slope = _linear_coefficients(product, left, right)
+    mean, variance, skewness = permutation_moments(left, right, n, product.symmetric)
     if variance == 0 or slope == 0:
         return False
     products = (drawn**2 if product.root else drawn) - constant
     z = (products / slope - mean) / math.sqrt(variance)
-    levels = [upper_tail(float(value), skewness) for value in z[~np.isnan(z)]]
-    return len({math.ceil(level * INTERVALS) for level in levels}) < FEWEST
+    levels = [pearson3_upper_tail(float(value), skewness) for value in z[~np.isnan(z)]]
+    return len({math.ceil(level * LEVEL_INTERVALS) for level in levels}) < MIN_OCCUPIED_INTERVALS
 
 
 # ------------------------------------------------------------------------------------ of two sides
 
 
-def product_moments(left: Profile, right: Profile, n: int, symmetric: bool) -> Moments:
+def permutation_moments(
+    left: MomentProfile, right: MomentProfile, n: int, symmetric: bool
+) -> PermutationMoments:
     """Return the moments of <A, P B P'> / (|A| |B|) over all n! permutation matrices P, exactly.
 
     ``symmetric``: both matrices are. The variance is 0 where it is nothing but rounding.
     """
-    ends = np.cumsum([len(expansion(power, symmetric).graphs) for power in POWERS])
+    ends = np.cumsum([len(graph_expansion(power, symmetric).graphs) for power in ENTRY_POWERS])
     a, b = (np.split(side.sums, ends[:-1]) for side in (left, right))
     mean, second, third = (
-        mean_power(a[i], b[i], n, power, symmetric) for i, power in enumerate(POWERS)
+        mean_inner_product_power(a[i], b[i], n, power, symmetric)
+        for i, power in enumerate(ENTRY_POWERS)
     )
-    if second <= NOTHING**2:
-        return Moments(mean, 0.0, 0.0)
-    return Moments(mean, second, third / second**1.5)
+    if second <= MIN_NULL_SPREAD**2:
+        return PermutationMoments(mean, 0.0, 0.0)
+    return PermutationMoments(mean, second, third / second**1.5)
 
 
-def exact_null(measure: Measure, value: float, left: Profile, right: Profile, n: int) -> ExactNull:
+def exact_null(
+    measure: Measure, value: float, left: MomentProfile, right: MomentProfile, n: int
+) -> ExactNull:
     """Return chance, spread and p-value of a value of a measure with a product.
 
     The value, or its square, is c + s T with T = <A, B> / (|A| |B|), so T follows from the value.
@@ -250,23 +271,25 @@ def exact_null(measure: Measure, value: float, left: Profile, right: Profile, n:
     Reference: Kazi-Aoual et al. 1995, three moments of inner products of centred matrices; here
     the matrices are any.
     """
-    product = product_of(measure, "exact_null")
-    constant, slope = _line(product, left, right)
-    mean, variance, skewness = product_moments(left, right, n, product.symmetric)
+    product = require_inner_product(measure, "exact_null")
+    constant, slope = _linear_coefficients(product, left, right)
+    mean, variance, skewness = permutation_moments(left, right, n, product.symmetric)
     if variance == 0 or slope == 0:
         return ExactNull(value, 0.0, 1.0)
     spread = math.sqrt(variance)
     product_value = (value**2 if product.root else value) - constant
-    p = upper_tail((product_value / slope - mean) / spread, skewness)
+    p = pearson3_upper_tail((product_value / slope - mean) / spread, skewness)
     chance, deviation = constant + slope * mean, abs(slope) * spread
     if product.root:
-        squares = chance + slope * spread * _quantiles(skewness)
+        squares = chance + slope * spread * _pearson3_quantiles(skewness)
         roots = np.sqrt(np.maximum(squares, 0))
         chance, deviation = float(roots.mean()), float(roots.std())
     return ExactNull(chance, deviation, p)
 
 
-def _line(product: Product, left: Profile, right: Profile) -> tuple[float, float]:
+def _linear_coefficients(
+    product: Product, left: MomentProfile, right: MomentProfile
+) -> tuple[float, float]:
     """Return c and s: the value, or its square, is c + s <A, B> / (|A| |B|)."""
     size = math.sqrt(left.square) * math.sqrt(right.square)
     if size == 0:
@@ -275,26 +298,26 @@ def _line(product: Product, left: Profile, right: Profile) -> tuple[float, float
     return constant, one - constant
 
 
-def upper_tail(z: float, skewness: float) -> float:
+def pearson3_upper_tail(z: float, skewness: float) -> float:
     """Return P(Z >= z) of the Pearson type III distribution with mean 0, variance 1 and a skewness.
 
     Z = (G - a) g / 2 with g the skewness, a = 4 / g^2 and G from the gamma distribution of shape a.
     """
     from scipy.special import gammainc, gammaincc, ndtr
 
-    if abs(skewness) < NORMAL:
+    if abs(skewness) < MAX_NORMAL_SKEWNESS:
         return float(ndtr(-z))
     shape = 4 / skewness**2
     reached = max(shape + 2 * z / skewness, 0.0)
     return float((gammaincc if skewness > 0 else gammainc)(shape, reached))
 
 
-def _quantiles(skewness: float) -> np.ndarray:
+def _pearson3_quantiles(skewness: float) -> np.ndarray:
     """Return equally likely values from this distribution, with mean 0 and variance 1 exactly."""
     from scipy.special import gammaincinv, ndtri
 
-    levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-    if abs(skewness) < NORMAL:
+    levels = (np.arange(NULL_QUANTILE_COUNT) + 0.5) / NULL_QUANTILE_COUNT
+    if abs(skewness) < MAX_NORMAL_SKEWNESS:
         values = ndtri(levels)
     else:
         values = gammaincinv(4 / skewness**2, levels) * skewness / 2
@@ -305,7 +328,7 @@ def _quantiles(skewness: float) -> np.ndarray:
 # ------------------------------------------------------------------------------------ of classes
 
 
-def contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
+def class_pair_contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
     """Return what each pair of classes contributes to the value of a measure, shape (classes,
     classes).
 
@@ -317,14 +340,14 @@ def contributions(measure: Measure, x: Any, y: Any, labels: Any) -> np.ndarray:
     matrices, for labels that do not fit, and what the measure raises.
     """
     x, y = (without_gradient(as_representation(data)) for data in (x, y))
-    need_samples_at_hand("contributions", x, y)
+    require_samples("contributions", x, y)
     classes = np.asarray(labels)
     if classes.shape != (x.shape[0],):
         raise ValueError(
             f"contributions: labels must be one for each of the {x.shape[0]} samples; got shape "
             f"{classes.shape}"
         )
-    product = product_of(measure, "contributions")
+    product = require_inner_product(measure, "contributions")
     measure.evaluate(x, y)  # raises where there is no value
     left, right = product.matrix(x, "left"), product.matrix(y, "right")
     squares = [product.square(r, m) for r, m in ((x, left), (y, right))]

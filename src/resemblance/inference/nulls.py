@@ -12,29 +12,31 @@ import numpy as np
 
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..significance.multiple_testing import ROUNDING
+from ..significance.multiple_testing import MIN_RELATIVE_SPREAD
 from ..significance.orders import Design
-from .bench import Bench
-from .exact_pairs import ProfilesOfPairs, exact_pairs, permutations_in_words
-from .layout import Pair
-from .moments import Profile, exact_null
+from .bench import InferenceRun
+from .exact_pairs import ProfilesByPair, exact_pairs, format_permutation_notice
+from .layout import IndexPair
+from .moments import MomentProfile, exact_null
 from .permuted import (
-    Guards,
+    CacheCheckResult,
+    check_permuted_caches,
     draw_tasks,
-    draws_of,
-    guards_of,
+    format_estimated_time,
     missing_draws,
-    moves_both,
-    time_in_words,
+    permutes_both_sides,
+    values_in_draws,
 )
 
-EXACT = "exact moments"
-FIXED = "does not depend on the pairing"
-UNPAIRED = "no permutation of the samples changes the value, which says nothing about their pairing"
-SMALLEST = 1e-4  # p-values of exact moments are not trusted below
+EXACT_MOMENTS = "exact moments"
+PAIRING_INDEPENDENT = "does not depend on the pairing"
+PAIRING_INDEPENDENT_REASON = (
+    "no permutation of the samples changes the value, which says nothing about their pairing"
+)
+MIN_TRUSTED_EXACT_P = 1e-4  # p-values of exact moments are not trusted below
 
 # Chance, spread, p, the values drawn, how, and the value that they are for
-Entry = tuple[float, float, float, np.ndarray | float, str, float]
+NullEntry = tuple[float, float, float, np.ndarray | float, str, float]
 
 
 class NullCells(NamedTuple):
@@ -59,7 +61,7 @@ class NullCells(NamedTuple):
     @property
     def is_exact(self) -> np.ndarray:
         """Which pairs have exact moments, (rows, columns)."""
-        return np.array(self.how) == EXACT
+        return np.array(self.how) == EXACT_MOMENTS
 
     def scale(self, design: Design) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean and the spread in whose units the pairs of a map are compared.
@@ -80,25 +82,29 @@ class NullCells(NamedTuple):
             centre = np.where(self.is_exact, self.chance, centre)
             spread = np.where(self.is_exact, self.spread, spread)
         sizes = np.fmax(np.abs(centre), np.abs(self.observed))
-        return centre, np.fmax(spread, ROUNDING * np.fmax(sizes, ROUNDING))
+        return centre, np.fmax(spread, MIN_RELATIVE_SPREAD * np.fmax(sizes, MIN_RELATIVE_SPREAD))
 
 
-def p_text(p: float, how: str = "") -> str:
+def format_p_value(p: float, how: str = "") -> str:
     """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
     if math.isnan(p):
         return "–"
-    is_small = p < SMALLEST or (p == SMALLEST and how == EXACT)
+    is_small = p < MIN_TRUSTED_EXACT_P or (p == MIN_TRUSTED_EXACT_P and how == EXACT_MOMENTS)
     return "< 1e-4" if is_small else f"{p:.2g}"
 
 
-def p_words(p: float, how: str = "") -> str:
+def format_labeled_p_value(p: float, how: str = "") -> str:
     """Write a p-value with its letter."""
-    text = p_text(p, how)
+    text = format_p_value(p, how)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
-def nulls_of(
-    bench: Bench, comparison: Comparison, measures: Sequence[Measure], design: Design, exact: bool
+def compute_null_cells(
+    bench: InferenceRun,
+    comparison: Comparison,
+    measures: Sequence[Measure],
+    design: Design,
+    exact: bool,
 ) -> dict[str, NullCells]:
     """Compute chance, spread and p-values of all pairs, and return them by measure."""
     layout = bench.layout
@@ -106,17 +112,17 @@ def nulls_of(
     choices = exact_pairs(bench, pairs, design, exact)
     profiles = {m: choices[m].profiles if m in choices else {} for m in measures}
     permuted = {m: list(filterfalse(profiles[m].__contains__, pairs[m])) for m in measures}
-    guards = guards_of(bench, permuted, design)
+    guards = check_permuted_caches(bench, permuted, design)
     drawn = {m: guards.varying(m, permuted[m]) for m in measures}
     for m in (m for m in measures if drawn[m]):
-        if words := permutations_in_words(layout, m, choices.get(m), len(drawn[m]), design):
-            bench.announce(words + time_in_words(bench, m, drawn[m], design))
+        if words := format_permutation_notice(layout, m, choices.get(m), len(drawn[m]), design):
+            bench.announce(words + format_estimated_time(bench, m, drawn[m], design))
     missing = missing_draws(bench, drawn, design)
     left = sum(len(wanted[m]) for wanted in missing.values() for m in wanted)
     bench.advance(len(missing) * sum(len(layout.pairs(m)) for m in measures) - left)
     bench.run(draw_tasks(bench, missing, design, guards), counted=True, lent=True)
     return {
-        m.spec: _cells_of(bench, comparison, m, profiles[m], drawn[m], design, guards)
+        m.spec: _collect_null_cells(bench, comparison, m, profiles[m], drawn[m], design, guards)
         for m in measures
     }
 
@@ -124,14 +130,14 @@ def nulls_of(
 # ------------------------------------------------------------------------------------------ results
 
 
-def _cells_of(
-    bench: Bench,
+def _collect_null_cells(
+    bench: InferenceRun,
     comparison: Comparison,
     m: Measure,
-    profiles: ProfilesOfPairs,
-    permuted: Sequence[Pair],
+    profiles: ProfilesByPair,
+    permuted: Sequence[IndexPair],
     design: Design,
-    guards: Guards,
+    guards: CacheCheckResult,
 ) -> NullCells:
     """Put chance, spread, p-values and draws of a measure into matrices."""
     layout, values = bench.layout, comparison[m.spec]
@@ -144,7 +150,7 @@ def _cells_of(
         if pair in profiles:
             entry = _exact_entry(m, value, profiles[pair], design)
         elif (m, pair[1]) in guards.fixed:
-            entry = _fixed_entry(value)
+            entry = _constant_null_entry(value)
         else:
             entry = _permuted_entry(bench, m, pair, value, design, guards)
         for place in layout.cells(m, pair):
@@ -153,40 +159,52 @@ def _cells_of(
     return NullCells(chance, spread, p, drawn, tuple(map(tuple, how)), tables[-1])
 
 
-def _exact_entry(m: Measure, value: float, sides: tuple[Profile, Profile], design: Design) -> Entry:
+def _exact_entry(
+    m: Measure, value: float, sides: tuple[MomentProfile, MomentProfile], design: Design
+) -> NullEntry:
     exact = exact_null(m, value, *sides, design.n)
     if exact.spread == 0:
-        return _fixed_entry(value)
-    return exact.chance, exact.spread, max(exact.p, 1 / design.count), np.nan, EXACT, value
+        return _constant_null_entry(value)
+    return exact.chance, exact.spread, max(exact.p, 1 / design.count), np.nan, EXACT_MOMENTS, value
 
 
-def _fixed_entry(value: float) -> Entry:
+def _constant_null_entry(value: float) -> NullEntry:
     """Return no chance level: a null distribution that cannot move says nothing."""
-    return np.nan, np.nan, np.nan, np.nan, FIXED, value
+    return np.nan, np.nan, np.nan, np.nan, PAIRING_INDEPENDENT, value
 
 
 def _permuted_entry(
-    bench: Bench, m: Measure, pair: Pair, value: float, design: Design, guards: Guards
-) -> Entry:
+    bench: InferenceRun,
+    m: Measure,
+    pair: IndexPair,
+    value: float,
+    design: Design,
+    guards: CacheCheckResult,
+) -> NullEntry:
     """Return what :class:`NullCells` has of a pair, from the values in orders or shifts."""
-    drawn = draws_of(bench, m, pair, design)
+    drawn = values_in_draws(bench, m, pair, design)
     if design.shifts:
         value, drawn = float(drawn[0]), drawn[1:]
     known, sign = drawn[~np.isnan(drawn)], 1 if m.larger_is_more_similar else -1
-    if design.is_exhaustive and np.ptp(drawn) <= ROUNDING * np.abs(drawn).max():
-        return _fixed_entry(value)
+    if design.is_exhaustive and np.ptp(drawn) <= MIN_RELATIVE_SPREAD * np.abs(drawn).max():
+        return _constant_null_entry(value)
     chance, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
     p = design.p_value(sign * value, sign * drawn)
-    how = _words(bench, m, pair, design, guards, len(drawn) - len(known))
+    how = _null_method_text(bench, m, pair, design, guards, len(drawn) - len(known))
     drawn = drawn[:0] if design.shifts else drawn
     return float(chance), float(spread), p, drawn, how, value
 
 
-def _words(
-    bench: Bench, m: Measure, pair: Pair, design: Design, guards: Guards, missing: int
+def _null_method_text(
+    bench: InferenceRun,
+    m: Measure,
+    pair: IndexPair,
+    design: Design,
+    guards: CacheCheckResult,
+    missing: int,
 ) -> str:
     """Say how the null of a pair was computed."""
-    moved = pair if moves_both(bench.layout, design) else pair[1:]
+    moved = pair if permutes_both_sides(bench.layout, design) else pair[1:]
     is_anew = any((m, side) in guards.anew for side in moved)
     anew = ", views anew" if is_anew else ""
     without = f", {missing} without a value" if missing else ""

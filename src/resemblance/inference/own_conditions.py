@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from ..contracts._measure import Measure
-from ..data.representation import Representation, Undefined, as_representation, with_rows
-from ..intermediates.missing_pairs import lacks_pairs, missing_pairs
+from ..data.representation import Representation, Undefined, as_representation, replace_rows
+from ..intermediates.missing_pairs import has_missing_pairs, missing_pairs
 from ..measures._dissimilarities import from_dissimilarities, rdm
-from .ceilings import compared_pairs
+from .ceilings import pairwise_comparison_name
 
-NO_CEILING = "no noise ceiling: the measure is neither a cosine nor of ranks"
-TOO_FEW = (
+NO_CEILING_FOR_MEASURE = "no noise ceiling: the measure is neither a cosine nor of ranks"
+NO_CEILING_FOR_PAIRS = (
     "no noise ceiling: a subject shares fewer than three pairs of stimuli with others, of all "
     "stimuli or without some"
 )
 
 
-def with_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
+def align_to_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
     """Return the subjects, as dissimilarities with missing pairs where they lack some of the
     conditions of the models, or have no number for them.
 
@@ -29,17 +29,22 @@ def with_all_conditions(subjects: Any, models: Any, measure: Measure) -> Any:
     """
     options = {**measure.defaults, **dict(measure.parameters)}
     if not (
-        compared_pairs(measure) and isinstance(subjects, Mapping) and isinstance(models, Mapping)
+        pairwise_comparison_name(measure)
+        and isinstance(subjects, Mapping)
+        and isinstance(models, Mapping)
     ):
         return subjects
-    ids = next((ids for ids in map(_ids_of, models.values()) if ids), None)
-    return {name: _placed(x, str(name), ids, options["rdm"]) for name, x in subjects.items()}
+    ids = next((ids for ids in map(_condition_ids, models.values()) if ids), None)
+    return {
+        name: _expand_to_conditions(x, str(name), ids, options["rdm"])
+        for name, x in subjects.items()
+    }
 
 
-def _ids_of(model: Any) -> tuple[Hashable, ...] | None:
+def _condition_ids(model: Any) -> tuple[Hashable, ...] | None:
     if isinstance(model, Mapping | list | tuple):
         parts = model.values() if isinstance(model, Mapping) else model
-        return next((ids for ids in map(_ids_of, parts) if ids), None)
+        return next((ids for ids in map(_condition_ids, parts) if ids), None)
     return as_representation(model).ids if _is_array(model) else None
 
 
@@ -49,18 +54,18 @@ def _is_array(value: Any) -> bool:
     )
 
 
-def _placed(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
+def _expand_to_conditions(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) -> Any:
     """Return a subject with the rows of all conditions; as it is where it has them all."""
     if not _is_array(value):
         return value
     x = as_representation(value, name)
     if not isinstance(x.source, np.ndarray) or x.origin:
         return value
-    rows = np.arange(x.n_samples) if x.signed else _rows_with_numbers(x.source)
+    rows = np.arange(x.n_samples) if x.signed else _nonmissing_rows(x.source)
     lacks_some = bool(ids and x.ids and set(x.ids) < set(ids) and len({*x.ids}) == len(x.ids))
     if len(rows) < 2 or (len(rows) == x.n_samples and not lacks_some):
         return value
-    part = x if len(rows) == x.n_samples else with_rows(x, x.source[rows])
+    part = x if len(rows) == x.n_samples else replace_rows(x, x.source[rows])
     order = ids if lacks_some and ids else x.ids
     n = x.n_samples if order is None else len(order)
     places = rows
@@ -72,34 +77,34 @@ def _placed(value: Any, name: str, ids: Sequence[Hashable] | None, kind: str) ->
     return from_dissimilarities(matrix, name, ids=order)
 
 
-def _rows_with_numbers(source: np.ndarray) -> np.ndarray:
+def _nonmissing_rows(source: np.ndarray) -> np.ndarray:
     """Return the rows that are not NaN throughout."""
     is_nan = np.isnan(source) if source.dtype.kind == "f" else np.zeros(source.shape, dtype=bool)
     return np.flatnonzero(~is_nan.all(axis=1))
 
 
-def need_whole(x: Representation) -> None:
+def check_model_has_all_pairs(x: Representation) -> None:
     """Raise ``Undefined`` for a model, or a part of a model, that lacks pairs, where models are
     fitted."""
-    if lacks_pairs(x):
+    if has_missing_pairs(x):
         raise Undefined(
             f"{x.name!r} lacks dissimilarities, and fitted models and folds take all of models; "
             "give the model all pairs, or keep the stimuli that all have, rs.join_samples"
         )
 
 
-def notes_of_pairs(subjects: Sequence[Representation]) -> tuple[str, ...]:
+def missing_pair_notes(subjects: Sequence[Representation]) -> tuple[str, ...]:
     """Return a note that says how many stimuli and pairs the subjects have that lack some."""
-    few = [_counts(x) for x in subjects if lacks_pairs(x)]
+    few = [_format_present_pairs(x) for x in subjects if has_missing_pairs(x)]
     return (f"compared on the pairs of stimuli that they have: {', '.join(few)}",) if few else ()
 
 
-def why_no_ceiling(subjects: Sequence[Representation]) -> str:
+def no_ceiling_reason(subjects: Sequence[Representation]) -> str:
     """Return why there is no noise ceiling."""
-    return TOO_FEW if any(map(lacks_pairs, subjects)) else NO_CEILING
+    return NO_CEILING_FOR_PAIRS if any(map(has_missing_pairs, subjects)) else NO_CEILING_FOR_MEASURE
 
 
-def _counts(x: Representation) -> str:
+def _format_present_pairs(x: Representation) -> str:
     missing, n = missing_pairs(x), x.n_samples
     first, second = (side[~missing] for side in np.triu_indices(n, 1))
     stimuli = len(np.union1d(first, second))

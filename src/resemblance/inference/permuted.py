@@ -12,24 +12,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.progress import duration
+from ..base.progress import format_duration
 from ..contracts._measure import Measure
 from ..data.representation import Undefined
-from ..engine.estimate import LONG
-from ..engine.work import TileTask
-from ..engine.workers import single_threaded, workers_of
+from ..engine.estimate import LONG_COMPARISON_SECONDS
+from ..engine.work import PairBlock
+from ..engine.workers import count_workers, single_threaded
 from ..significance.orders import Design
-from .bench import Bench, Wanted
-from .layout import Layout, Pair
+from .bench import InferenceRun, RequiredPairs
+from .layout import IndexPair, InferencePairs
 from .reorder import Permutation
-from .reordered_views import moves_of, reordered
-from .tasks import CHUNK, Agreement, Draws
+from .reordered_views import find_axis_rules, permute_representation
+from .tasks import DRAWS_PER_CHUNK, CacheCheckJob, PermutationJob
 
-WORTH_TIMING = 5000  # permuted values, from where one is timed before the work begins
-NULL, PROBE, GUARD = "null", "probe", "guard"  # what a design is used for
+MIN_TIMED_VALUES = 5000  # permuted values, from where one is timed before the work begins
+NULL_USE, PROBE_USE, CACHE_CHECK_USE = "null", "probe", "guard"  # what a design is used for
 
 
-class Guards(NamedTuple):
+class CacheCheckResult(NamedTuple):
     """How far each measure can be trusted with carried views of each representation.
 
     ``anew``: pairs of a measure and a position whose views have to be computed again; ``fixed``:
@@ -39,18 +39,20 @@ class Guards(NamedTuple):
     anew: frozenset[tuple[Measure, int]]
     fixed: frozenset[tuple[Measure, int]]
 
-    def varying(self, m: Measure, pairs: Iterable[Pair]) -> list[Pair]:
+    def varying(self, m: Measure, pairs: Iterable[IndexPair]) -> list[IndexPair]:
         """Return the pairs whose value some order may change."""
         return [pair for pair in pairs if (m, pair[1]) not in self.fixed]
 
 
-NO_GUARDS = Guards(frozenset(), frozenset())
+EMPTY_CACHE_CHECK = CacheCheckResult(frozenset(), frozenset())
 
 
 # ------------------------------------------------------------------------------------- the guard
 
 
-def guards_of(bench: Bench, permuted: Wanted, design: Design) -> Guards:
+def check_permuted_caches(
+    bench: InferenceRun, permuted: RequiredPairs, design: Design
+) -> CacheCheckResult:
     """Compute two orders of each column that moves both ways, and see whether the values agree.
 
     Windows of a series are computed anew; of them only measures that claim that no order changes
@@ -58,39 +60,41 @@ def guards_of(bench: Bench, permuted: Wanted, design: Design) -> Guards:
     """
     layout, is_series = bench.layout, bool(design.shifts)
     tried = replace(design, shifts=0) if is_series else design
-    kind = kind_of(tried, layout, GUARD)
-    wanted = {m: _tries(layout, pairs, tried) for m, pairs in permuted.items()}
+    kind = draw_vector_kind(tried, layout, CACHE_CHECK_USE)
+    wanted = {m: _pairs_to_check(layout, pairs, tried) for m, pairs in permuted.items()}
     if is_series:
-        wanted = {m: pairs for m, pairs in wanted.items() if moves_of(m).is_fixed}
+        wanted = {m: pairs for m, pairs in wanted.items() if find_axis_rules(m).is_fixed}
     missing = bench.missing(wanted, kind)
-    job = partial(Agreement, tried, layout.is_square, kind)
-    memory = bench.memory // _copies(wanted, bench, tried)
+    job = partial(CacheCheckJob, tried, layout.is_square, kind)
+    memory = bench.memory // _cache_memory_factor(wanted, bench, tried)
     bench.run(bench.tasks(missing, job, memory, blocks=bench.pieces))
     anew, fixed = set(), set()
     for m, pairs in wanted.items():
-        moves = moves_of(m)
+        moves = find_axis_rules(m)
         for pair in pairs:
             holds = bool(bench.vector(m, pair, kind)[0])
             if moves.of_view is None or not holds:
                 anew.add((m, pair[1]))
             if moves.is_fixed and holds:
                 fixed.add((m, pair[1]))
-    return Guards(frozenset() if is_series else frozenset(anew), frozenset(fixed))
+    return CacheCheckResult(frozenset() if is_series else frozenset(anew), frozenset(fixed))
 
 
-def _tries(layout: Layout, pairs: Iterable[Pair], design: Design) -> list[Pair]:
+def _pairs_to_check(
+    layout: InferencePairs, pairs: Iterable[IndexPair], design: Design
+) -> list[IndexPair]:
     """Return each representation that moves in some pair, with a row to try it against."""
-    is_both = moves_both(layout, design)
+    is_both = permutes_both_sides(layout, design)
     moved = {end for pair in pairs for end in (pair if is_both else pair[1:])}
-    return [(_witness(layout, j), j) for j in sorted(moved)]
+    return [(_partner_row(layout, j), j) for j in sorted(moved)]
 
 
-def moves_both(layout: Layout, design: Design) -> bool:
+def permutes_both_sides(layout: InferencePairs, design: Design) -> bool:
     """Say whether both sides of a pair move, independently."""
     return layout.is_square and not design.is_exhaustive
 
 
-def _witness(layout: Layout, column: int) -> int:
+def _partner_row(layout: InferencePairs, column: int) -> int:
     """Return the row that a column is tried against: the first that is another one."""
     return 1 if layout.is_square and column == 0 else 0
 
@@ -99,76 +103,89 @@ def _witness(layout: Layout, column: int) -> int:
 
 
 def missing_draws(
-    bench: Bench, pairs: Wanted, design: Design, what: str = NULL
-) -> dict[range, Wanted]:
+    bench: InferenceRun, pairs: RequiredPairs, design: Design, what: str = NULL_USE
+) -> dict[range, RequiredPairs]:
     """Return the pairs that lack each chunk of draws."""
-    kind = kind_of(design, bench.layout, what)
-    return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in chunks_of(design)}
+    kind = draw_vector_kind(design, bench.layout, what)
+    return {c: bench.missing(pairs, f"{kind} from {c.start}", len(c)) for c in draw_chunks(design)}
 
 
-def chunks_of(design: Design) -> list[range]:
+def draw_chunks(design: Design) -> list[range]:
     """Return the draws that are stored together; shifts begin with the unshifted windows."""
     total = design.total + bool(design.shifts)
-    return [range(start, min(start + CHUNK, total)) for start in range(0, total, CHUNK)]
+    return [
+        range(start, min(start + DRAWS_PER_CHUNK, total))
+        for start in range(0, total, DRAWS_PER_CHUNK)
+    ]
 
 
-def time_in_words(bench: Bench, m: Measure, pairs: Sequence[Pair], design: Design) -> str:
+def format_estimated_time(
+    bench: InferenceRun, m: Measure, pairs: Sequence[IndexPair], design: Design
+) -> str:
     """Return how long the draws of pairs take, from one permuted value of the first pair; empty
     for work that is not long."""
     values = len(pairs) * design.total
-    if values < WORTH_TIMING or design.shifts:
+    if values < MIN_TIMED_VALUES or design.shifts:
         return ""
     x, y = (bench.layout.all[place] for place in pairs[0])
-    moves, seconds = moves_of(m), 0.0
+    moves, seconds = find_axis_rules(m), 0.0
     with single_threaded():
         for draw in (0, 1):  # the first draw also computes the intermediates of both
             start = time.perf_counter()
             try:
-                m.evaluate(x, reordered(y, Permutation(design.order(draw, m.spec)), moves))
+                m.evaluate(
+                    x, permute_representation(y, Permutation(design.order(draw, m.spec)), moves)
+                )
             except (Undefined, ValueError):
                 return ""
             seconds = time.perf_counter() - start
-    workers = workers_of(executor) if (executor := bench.options.get("executor")) else 1
+    workers = count_workers(executor) if (executor := bench.options.get("executor")) else 1
     total = values * seconds / workers
-    return f", about {duration(total)}" if total > LONG else ""
+    return f", about {format_duration(total)}" if total > LONG_COMPARISON_SECONDS else ""
 
 
 def draw_tasks(
-    bench: Bench, missing: dict[range, Wanted], design: Design, guards: Guards, what: str = NULL
-) -> Iterable[TileTask]:
+    bench: InferenceRun,
+    missing: dict[range, RequiredPairs],
+    design: Design,
+    guards: CacheCheckResult,
+    what: str = NULL_USE,
+) -> Iterable[PairBlock]:
     """Return the draws that are missing, in tiles whose views fit the memory; those of the same
     measures follow one another."""
-    layout, kind = bench.layout, kind_of(design, bench.layout, what)
+    layout, kind = bench.layout, draw_vector_kind(design, bench.layout, what)
     anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
-    by_measures = dict[tuple[Measure, ...], list[TileTask]]()
+    by_measures = dict[tuple[Measure, ...], list[PairBlock]]()
     for wanted, chunks in bench.pieces_of(missing):
         ends = chunks[0].start, chunks[-1].stop
-        job = partial(Draws, design, layout.is_square, kind, anew, *ends)
-        memory = bench.memory // _copies(wanted, bench, design)
+        job = partial(PermutationJob, design, layout.is_square, kind, anew, *ends)
+        memory = bench.memory // _cache_memory_factor(wanted, bench, design)
         for task in bench.tasks(wanted, job, memory):
             by_measures.setdefault(task.measures, []).append(task)
     return chain.from_iterable(by_measures.values())
 
 
-def _copies(measures: Iterable[Measure], bench: Bench, design: Design) -> int:
+def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, design: Design) -> int:
     """Return how many times the memory of the views of all representations a draw takes.
 
     In a square the views of all are moved, else those of one column. Those of pairs of samples are
     moved from square matrices, which take twice their memory.
     """
     moved = 2 if bench.layout.is_square else 1
-    moves = [a.of_view or {} for m in measures for a in [moves_of(m)]]
+    moves = [a.of_view or {} for m in measures for a in [find_axis_rules(m)]]
     has_pairs = any(move.kind == "pairs" for views in moves for move in views.values())
     return 2 * moved if has_pairs and not design.shifts else moved
 
 
-def kind_of(design: Design, layout: Layout, what: str) -> str:
+def draw_vector_kind(design: Design, layout: InferencePairs, what: str) -> str:
     """Return the kind of the vectors that a design has for a use."""
     return f"{what} {'square ' if layout.is_square else ''}{design.key}"
 
 
-def draws_of(bench: Bench, m: Measure, pair: Pair, design: Design, what: str = NULL) -> np.ndarray:
+def values_in_draws(
+    bench: InferenceRun, m: Measure, pair: IndexPair, design: Design, what: str = NULL_USE
+) -> np.ndarray:
     """Return the values of a pair in all draws."""
-    kind, chunks = kind_of(design, bench.layout, what), chunks_of(design)
+    kind, chunks = draw_vector_kind(design, bench.layout, what), draw_chunks(design)
     parts = [bench.vector(m, pair, f"{kind} from {c.start}")[: len(c)] for c in chunks]
     return np.concatenate(parts)

@@ -17,12 +17,12 @@ from ..base.arrays import Array, device, namespace
 from ..data.representation import Representation
 from ..intermediates.ties import Nearest, Ties
 
-Kind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
-ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache
+AxisRuleKind = Literal["fixed", "axes", "labels", "pairs", "graph", "nearest", "parts"]
+GATHERED_ROWS = 64  # rows gathered at a time, so that they stay in the processor's cache
 FIXED_TYPES = (bool, int, float, str, np.generic, type(None))
 
 
-class Move(NamedTuple):
+class AxisRule(NamedTuple):
     """How a value moves with the samples.
 
     ``"axes"``: these run over the samples. ``"labels"``: and the entries are samples. ``"pairs"``,
@@ -30,12 +30,12 @@ class Move(NamedTuple):
     ``"fixed"``: the value stays. ``"parts"``: those of a tuple move each in its way.
     """
 
-    kind: Kind
+    kind: AxisRuleKind
     axes: tuple[int, ...] = ()
-    parts: tuple[Move, ...] = ()
+    parts: tuple[AxisRule, ...] = ()
 
 
-FIXED = Move("fixed")
+FIXED_RULE = AxisRule("fixed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,9 @@ class Permutation:
 # ------------------------------------------------------------------------------------- read
 
 
-def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) -> Move | None:
+def read_axis_rule(
+    value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True
+) -> AxisRule | None:
     """Return how a value of n samples moves, by its type and shape; None if that is not known.
 
     ``is_wide``: the data have more columns than samples, so that n also counts dimensions; only the
@@ -85,25 +87,25 @@ def read(value: Any, n: int, *, is_wide: bool = False, has_labels: bool = True) 
     length n are samples.
     """
     if isinstance(value, Nearest):
-        return Move("nearest")
+        return AxisRule("nearest")
     if isinstance(value, tuple):
-        parts = [read(part, n, is_wide=is_wide, has_labels=has_labels) for part in value]
+        parts = [read_axis_rule(part, n, is_wide=is_wide, has_labels=has_labels) for part in value]
         known = tuple(part for part in parts if part is not None)
-        return Move("parts", parts=known) if len(known) == len(parts) else None
+        return AxisRule("parts", parts=known) if len(known) == len(parts) else None
     if isinstance(value, FIXED_TYPES):
-        return FIXED
+        return FIXED_RULE
     shape = tuple(getattr(value, "shape", (0,)))
     if 0 in shape:  # of data that have nothing of this kind; others may
         return None
     axes = tuple(axis for axis, length in enumerate(shape) if length == n)
     if hasattr(value, "tocsr"):
-        return Move("graph") if shape == (n, n) else None if axes else FIXED
+        return AxisRule("graph") if shape == (n, n) else None if axes else FIXED_RULE
     if shape == (n * (n - 1) // 2,):
-        return Move("pairs")
+        return AxisRule("pairs")
     if not axes:
-        return FIXED
-    kind: Kind = "labels" if has_labels and _are_samples(value, n) else "axes"
-    return Move(kind, axes[:1] if is_wide else axes)
+        return FIXED_RULE
+    kind: AxisRuleKind = "labels" if has_labels and _are_samples(value, n) else "axes"
+    return AxisRule(kind, axes[:1] if is_wide else axes)
 
 
 def _are_samples(value: Array, n: int) -> bool:
@@ -115,27 +117,31 @@ def _are_samples(value: Array, n: int) -> bool:
 # ------------------------------------------------------------------------------------ carried out
 
 
-def reorder(move: Move, value: Any, to: Permutation) -> Any:
+def permute_intermediate(move: AxisRule, value: Any, to: Permutation) -> Any:
     """Return a value of the samples in another order; None if it has not the shape that was read.
 
     A value that stays is returned itself, not a copy.
     """
     if move.kind == "parts":
-        return _parts(move, value, to)
+        return _permute_parts(move, value, to)
     if move.kind == "nearest":
-        return _nearest(value, to)
+        return _permute_neighbors(value, to)
     if move.kind == "graph":
-        return _graph(value, to)
+        return _permute_sparse(value, to)
     if move.kind == "pairs":
-        return _pairs(value, to)
+        return _permute_pairs(value, to)
     shape, n = getattr(value, "shape", ()), len(to.rows)
     if any(len(shape) <= axis or shape[axis] != n for axis in move.axes):
         return None
-    moved = _along(move.axes, value, to.rows)
-    return _take(_cast(to.inverse, value), moved) if move.kind == "labels" else moved
+    moved = _permute_axes(move.axes, value, to.rows)
+    return (
+        _take_along_axis(_inverse_like(to.inverse, value), moved)
+        if move.kind == "labels"
+        else moved
+    )
 
 
-def reorder_pairs(
+def permute_pair_vector(
     x: Representation, key: Any, vector: np.ndarray, to: Permutation
 ) -> np.ndarray | None:
     """Return a view of all pairs of samples in another order, from its square matrix; None if it
@@ -147,10 +153,10 @@ def reorder_pairs(
     rows, n = to.rows, len(to.rows)
     if vector.shape != (n * (n - 1) // 2,):
         return None
-    matrix = square(x, key, vector)
+    matrix = square_from_pair_vector(x, key, vector)
     moved, at = np.empty_like(vector), 0
-    for start in range(0, n, ROWS):
-        block = np.take(matrix[rows[start : start + ROWS]], rows[start:], axis=1)
+    for start in range(0, n, GATHERED_ROWS):
+        block = np.take(matrix[rows[start : start + GATHERED_ROWS]], rows[start:], axis=1)
         for row, entries in enumerate(block, 1):
             stop = at + len(entries) - row
             moved[at:stop] = entries[row:]
@@ -158,34 +164,34 @@ def reorder_pairs(
     return moved
 
 
-def square(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
+def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
     """Return the symmetric matrix, with a diagonal of zeros, of a view of all pairs of samples.
 
     ``x`` remembers it like a view.
     """
     from scipy.spatial.distance import squareform
 
-    name = square, (("of", key),)
+    name = square_from_pair_vector, (("of", key),)
     with x._lock:
         if name not in x._views:
             x._views[name] = squareform(vector, checks=False)
         return np.asarray(x._views[name])
 
 
-def _parts(move: Move, value: Any, to: Permutation) -> Any:
+def _permute_parts(move: AxisRule, value: Any, to: Permutation) -> Any:
     if not isinstance(value, tuple) or len(value) != len(move.parts):
         return None
-    parts = [reorder(part, entry, to) for part, entry in zip(move.parts, value)]
+    parts = [permute_intermediate(part, entry, to) for part, entry in zip(move.parts, value)]
     if any(part is None and entry is not None for part, entry in zip(parts, value)):
         return None
     return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
 
 
-def _pairs(value: Array, to: Permutation) -> Array | None:
-    return _take(value, to.pairs) if tuple(value.shape) == to.pairs.shape else None
+def _permute_pairs(value: Array, to: Permutation) -> Array | None:
+    return _take_along_axis(value, to.pairs) if tuple(value.shape) == to.pairs.shape else None
 
 
-def _graph(value: Any, to: Permutation) -> Any:
+def _permute_sparse(value: Any, to: Permutation) -> Any:
     """Both sides of a sparse array; its indices come out sorted without sorting them."""
     rows = to.rows
     if value.shape != (len(rows), len(rows)):
@@ -193,25 +199,25 @@ def _graph(value: Any, to: Permutation) -> Any:
     return value.tocsc()[:, rows].tocsr()[rows].asformat(value.format)
 
 
-def _along(axes: tuple[int, ...], value: Array, rows: np.ndarray) -> Array:
+def _permute_axes(axes: tuple[int, ...], value: Array, rows: np.ndarray) -> Array:
     if axes == (0, 1) and isinstance(value, np.ndarray) and value.ndim == 2:
-        return _both(value, rows)
+        return _permute_both_axes(value, rows)
     for axis in axes:
-        value = _take(value, rows, axis)
+        value = _take_along_axis(value, rows, axis)
     return value
 
 
-def _both(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _permute_both_axes(value: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Both sides of a matrix, by blocks of rows."""
     moved = np.empty_like(value, order="C")
-    for start in range(0, len(rows), ROWS):
-        block = slice(start, start + ROWS)
+    for start in range(0, len(rows), GATHERED_ROWS):
+        block = slice(start, start + GATHERED_ROWS)
         # With this mode NumPy writes to the output; it would not need to, as the rows are in range.
         np.take(value[rows[block]], rows, axis=1, out=moved[block], mode="clip")
     return moved
 
 
-def _take(value: Array, index: Any, axis: int = 0) -> Array:
+def _take_along_axis(value: Array, index: Any, axis: int = 0) -> Array:
     """Entries of an array of any library along an axis; ``index`` may have several axes."""
     if isinstance(value, np.ndarray):
         return np.take(value, np.asarray(index), axis=axis)
@@ -221,7 +227,7 @@ def _take(value: Array, index: Any, axis: int = 0) -> Array:
     return moved if index.ndim == 1 else xp.reshape(moved, index.shape)
 
 
-def _cast(inverse: np.ndarray, value: Array) -> Array:
+def _inverse_like(inverse: np.ndarray, value: Array) -> Array:
     """The new places in the library and the dtype of what holds samples."""
     if isinstance(value, np.ndarray):
         return inverse.astype(value.dtype)
@@ -231,12 +237,14 @@ def _cast(inverse: np.ndarray, value: Array) -> Array:
 # --------------------------------------------------------------------------- neighbours with ties
 
 
-def _nearest(near: Nearest, to: Permutation) -> Nearest:
+def _permute_neighbors(near: Nearest, to: Permutation) -> Nearest:
     """The nearest neighbours, those equally near by their new indices."""
-    listed = _take(_cast(to.inverse, near.listed), np.take(near.listed, to.rows, axis=0))
+    listed = _take_along_axis(
+        _inverse_like(to.inverse, near.listed), np.take(near.listed, to.rows, axis=0)
+    )
     if not len(near.ties.rows):
         return Nearest(listed, near.ties)
-    ties = _ties(near.ties, to)
+    ties = _permute_ties(near.ties, to)
     n, k = listed.shape
     block = listed[ties.rows]
     by_group = np.argsort(ties.begins.astype(np.int64) * n + block, axis=1)
@@ -248,7 +256,7 @@ def _nearest(near: Nearest, to: Permutation) -> Nearest:
     return Nearest(listed, ties)
 
 
-def _ties(ties: Ties, to: Permutation) -> Ties:
+def _permute_ties(ties: Ties, to: Permutation) -> Ties:
     by_row = np.argsort(to.inverse[ties.rows])
     sizes = ties.sizes[by_row]
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -16,49 +16,58 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..base.arrays import Array, carries_gradient, device, scalar
+from ..base.arrays import Array, device, records_gradient, scalar
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..data.representation import Representation, fingerprint, values, with_rows
+from ..data.representation import Representation, fingerprint, replace_rows, working_values
 from ..intermediates.exact_differences import shifted_gram
-from ..intermediates.grams import by_columns
+from ..intermediates.grams import gram_by_feature_blocks
 from ..intermediates.points import is_rotated, preshape
 from ..intermediates.similarities import take_rows
-from .reorder import Move, Permutation, read, reorder, reorder_pairs, square
+from .reorder import (
+    AxisRule,
+    Permutation,
+    permute_intermediate,
+    permute_pair_vector,
+    read_axis_rule,
+    square_from_pair_vector,
+)
 
-COLUMNS = 7  # of a probe with fewer columns than samples
-ORDERS = 3  # in which a probe is compared
-COMPARED = 2  # orders in which the real data are
-TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
+NARROW_PROBE_COLUMNS = 7  # of a probe with fewer columns than samples
+CACHE_PROBE_PERMUTATIONS = 3  # in which a probe is compared
+DATA_CHECK_PERMUTATIONS = 2  # orders in which the real data are
+ROUNDING_TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
 # the views that read the source
-OF_SOURCE = (unwrap(values), unwrap(fingerprint), unwrap(by_columns))
+SOURCE_INTERMEDIATES = (unwrap(working_values), unwrap(fingerprint), unwrap(gram_by_feature_blocks))
 # Views of the points whose shape does not say how they move: (n, n) each where d > n.
-ROWS, BOTH = Move("axes", (0,)), Move("axes", (0, 1))
-OF_POINTS = {unwrap(preshape): ROWS, unwrap(shifted_gram): BOTH}
-NOT_READ = (*OF_SOURCE, unwrap(shifted_gram), square)
+ROWS_RULE, BOTH_AXES_RULE = AxisRule("axes", (0,)), AxisRule("axes", (0, 1))
+POINT_AXIS_RULES = {unwrap(preshape): ROWS_RULE, unwrap(shifted_gram): BOTH_AXES_RULE}
+UNPROBED_INTERMEDIATES = (*SOURCE_INTERMEDIATES, unwrap(shifted_gram), square_from_pair_vector)
 
-Pair = tuple[Representation, Representation]
+ProbePair = tuple[Representation, Representation]
 
 
-class Moves(NamedTuple):
+class AxisRules(NamedTuple):
     """How the views that a measure takes of one representation move with its samples.
 
-    ``of_view``: the :class:`~.reorder.Move` on each view, by its key with the number of samples
+    ``of_view``: the :class:`~.reorder.AxisRule` on each view, by its key with the number of samples
     replaced by ``"n"``; None if the measure needs views of the moved array. ``is_fixed``: no order
     changes the value.
     """
 
-    of_view: Mapping[Any, Move] | None
+    of_view: Mapping[Any, AxisRule] | None
     is_fixed: bool
 
 
-RECOMPUTE = Moves(None, False)  # carries nothing
+NO_RULES = AxisRules(None, False)  # carries nothing
 
 
 # ------------------------------------------------------------------------------------- moving
 
 
-def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) -> Representation:
+def permute_representation(
+    y: Representation, order: np.ndarray | Permutation, moves: AxisRules
+) -> Representation:
     """Return ``y`` with its samples in another order; its views are carried over from ``y``.
 
     Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids are the same,
@@ -74,58 +83,62 @@ def reordered(y: Representation, order: np.ndarray | Permutation, moves: Moves) 
         raise ValueError(
             f"reordered: an order of {len(to.rows)} samples for data of shape {y.shape}"
         )
-    if moves.of_view is None or carries_gradient(y.source):
-        return _moved_array(y, to)
-    z = with_rows(y, _blank(y), y.ids)
+    if moves.of_view is None or records_gradient(y.source):
+        return _permuted_array(y, to)
+    z = replace_rows(y, _empty_like_source(y), y.ids)
     of_view = moves.of_view
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # This does not refer to z, which is freed as soon as it is out of use.
         function, _ = key
-        if function in OF_SOURCE:
-            return compute(_moved_array(y, to))
-        move = of_view.get(key) or of_view.get(_general(key, y.shape[0]))
-        move = BOTH if function is unwrap(shifted_gram) else move
+        if function in SOURCE_INTERMEDIATES:
+            return compute(_permuted_array(y, to))
+        move = of_view.get(key) or of_view.get(_size_independent_key(key, y.shape[0]))
+        move = BOTH_AXES_RULE if function is unwrap(shifted_gram) else move
         if move is None:
             return None
         value = compute(y)
         in_square = move.kind == "pairs" and isinstance(value, np.ndarray)
-        return reorder_pairs(y, key, value, to) if in_square else reorder(move, value, to)
+        return (
+            permute_pair_vector(y, key, value, to)
+            if in_square
+            else permute_intermediate(move, value, to)
+        )
 
     z._carry = carry
     return z
 
 
-def _moved_array(y: Representation, to: Permutation) -> Representation:
+def _permuted_array(y: Representation, to: Permutation) -> Representation:
     # The source of a representation that was moved itself is blank.
     source = y.array if y._carry else y.source
-    z = with_rows(y, take_rows(source, to.rows), y.ids)
+    z = replace_rows(y, take_rows(source, to.rows), y.ids)
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # Any rotation will do: that of the first order saves a decomposition.
-        move = OF_POINTS.get(key[0])
-        return None if move is None else reorder(move, compute(y), to)
+        move = POINT_AXIS_RULES.get(key[0])
+        return None if move is None else permute_intermediate(move, compute(y), to)
 
     z._carry = carry if is_rotated(y) else None
     return z
 
 
-def _blank(y: Representation) -> Array:
+def _empty_like_source(y: Representation) -> Array:
     """An array with the shape, dtype and device of the source, but without its numbers."""
     xp, kind = y.xp, y.source.dtype
     number = math.nan if xp.isdtype(kind, "real floating") else 0
     return xp.broadcast_to(xp.full((1, 1), number, dtype=kind, device=device(y.source)), y.shape)
 
 
-def _general(key: Any, n: int) -> Any:
+def _size_independent_key(key: Any, n: int) -> Any:
     """Return the key of a view with "n" for parameters that are the number of samples."""
     function, parameters = key
-    return function, tuple((name, _named(value, n)) for name, value in parameters)
+    return function, tuple((name, _replace_sample_count(value, n)) for name, value in parameters)
 
 
-def _named(value: Any, n: int) -> Any:
+def _replace_sample_count(value: Any, n: int) -> Any:
     if hasattr(value, "_fields"):
-        return type(value)(*(_named(part, n) for part in value))
+        return type(value)(*(_replace_sample_count(part, n) for part in value))
     return "n" if type(value) is int and value == n else value
 
 
@@ -133,19 +146,19 @@ def _named(value: Any, n: int) -> Any:
 
 
 @lru_cache(maxsize=512)
-def moves_of(measure: Measure) -> Moves:
+def find_axis_rules(measure: Measure) -> AxisRules:
     """Return how the views of a measure move, read off a probe and proved on it.
 
     Nothing is carried for a measure that does not run on the probe: one that needs labels, or that
     lacks an optional dependency.
     """
     try:
-        return _proved(measure)
+        return _proven_axis_rules(measure)
     except Exception:  # whatever it raises here, the real data decide whether it fails
-        return RECOMPUTE
+        return NO_RULES
 
 
-def merged(moves: Iterable[Moves]) -> Moves:
+def combine_axis_rules(moves: Iterable[AxisRules]) -> AxisRules:
     """Return the moves for measures that share moved representations.
 
     A view on whose move two measures disagree is computed anew. Raises ``ValueError`` for a
@@ -153,7 +166,7 @@ def merged(moves: Iterable[Moves]) -> Moves:
     representations of its own.
     """
     members = tuple(moves)
-    union: dict[Any, Move] = {}
+    union: dict[Any, AxisRule] = {}
     disputed = set()
     for of_view, _ in members:
         if of_view is None:
@@ -163,15 +176,15 @@ def merged(moves: Iterable[Moves]) -> Moves:
         disputed |= {key for key in of_view.keys() & union.keys() if of_view[key] != union[key]}
         union |= of_view
     is_fixed = all(member.is_fixed for member in members)
-    return Moves({k: union[k] for k in union.keys() - disputed}, is_fixed)
+    return AxisRules({k: union[k] for k in union.keys() - disputed}, is_fixed)
 
 
-def agrees(
+def permuted_cache_agrees(
     measure: Measure,
     x: Representation,
     y: Representation,
     orders: Sequence[np.ndarray | Permutation],
-    moves: Moves,
+    moves: AxisRules,
 ) -> bool:
     """Say whether the moves hold for this pair, as they do for the probe.
 
@@ -180,35 +193,37 @@ def agrees(
     value, they must also be the value of the pair itself. It is False if nothing is claimed: no
     view is carried, and orders may change the value.
     """
-    if moves == RECOMPUTE:
+    if moves == NO_RULES:
         return False
-    unmoved = [_value(measure, x, y)] if moves.is_fixed else []
-    for order in orders[:COMPARED]:
+    unmoved = [_value_if_defined(measure, x, y)] if moves.is_fixed else []
+    for order in orders[:DATA_CHECK_PERMUTATIONS]:
         to = order if isinstance(order, Permutation) else Permutation(order)
-        anew = _value(measure, x, reordered(y, to, RECOMPUTE))
-        same = [_value(measure, x, reordered(y, to, moves)), *unmoved]
-        if not all(_is_same(measure, anew, value, x.precision) for value in same):
+        anew = _value_if_defined(measure, x, permute_representation(y, to, NO_RULES))
+        same = [_value_if_defined(measure, x, permute_representation(y, to, moves)), *unmoved]
+        if not all(_agrees_within_rounding(measure, anew, value, x.precision) for value in same):
             return False
     return True
 
 
-def _proved(measure: Measure) -> Moves:
-    tall, *wide = _noise(measure)
-    pairs, coarse = list(_with_value(measure, wide)), np.maximum(np.round(tall), 0)
+def _proven_axis_rules(measure: Measure) -> AxisRules:
+    tall, *wide = _probe_arrays(measure)
+    pairs, coarse = list(_comparable_probes(measure, wide)), np.maximum(np.round(tall), 0)
     shares = np.exp(tall) / np.exp(tall).sum(axis=-1, keepdims=True)
-    first = next(_with_value(measure, [tall, shares]))  # without any, nothing is carried
-    probes = chain([first], pairs, _with_value(measure, [coarse]))
-    is_fixed = all(_is_fixed(measure, pair) for pair in probes)
+    first = next(_comparable_probes(measure, [tall, shares]))  # without any, nothing is carried
+    probes = chain([first], pairs, _comparable_probes(measure, [coarse]))
+    is_fixed = all(_is_permutation_invariant(measure, pair) for pair in probes)
     for has_labels in (True, False):  # some integers below n are not samples
-        if _is_carried(measure, first, Moves(_read([first], has_labels), False)):
-            moves = Moves(_read([first, *pairs], has_labels), is_fixed)
-            if all(_is_carried(measure, pair, moves) for pair in pairs):
+        if _is_permuted_cache_right(
+            measure, first, AxisRules(_infer_axis_rules([first], has_labels), False)
+        ):
+            moves = AxisRules(_infer_axis_rules([first, *pairs], has_labels), is_fixed)
+            if all(_is_permuted_cache_right(measure, pair, moves) for pair in pairs):
                 return moves
             break
-    return Moves(None, is_fixed)
+    return AxisRules(None, is_fixed)
 
 
-def _noise(measure: Measure) -> tuple[Any, ...]:
+def _probe_arrays(measure: Measure) -> tuple[Any, ...]:
     """Return pairs of arrays with fewer columns than samples, with more, and with both.
 
     Their number of samples is no parameter of the measure.
@@ -217,56 +232,66 @@ def _noise(measure: Measure) -> tuple[Any, ...]:
     rows = max(23, measure.min_samples + 6)
     rows += next(more for more in count() if rows + more not in parameters)
     x, y = noise = generator(0, "probe").standard_normal((2, rows, rows + 8))
-    return noise[:, :, :COLUMNS], noise, (x[:, :COLUMNS], y)
+    return noise[:, :, :NARROW_PROBE_COLUMNS], noise, (x[:, :NARROW_PROBE_COLUMNS], y)
 
 
-def _with_value(measure: Measure, arrays: Iterable[Any]) -> Iterator[Pair]:
+def _comparable_probes(measure: Measure, arrays: Iterable[Any]) -> Iterator[ProbePair]:
     """Yield pairs of representations that the measure has a value for."""
     pairs = ((Representation(x), Representation(y)) for x, y in arrays)
-    return (pair for pair in pairs if not math.isnan(_value(measure, *pair)))
+    return (pair for pair in pairs if not math.isnan(_value_if_defined(measure, *pair)))
 
 
-def _read(probes: Iterable[Pair], has_labels: bool) -> dict[Any, Move]:
+def _infer_axis_rules(probes: Iterable[ProbePair], has_labels: bool) -> dict[Any, AxisRule]:
     """Return the moves on the views that were taken of these pairs; those first met decide."""
-    of_view: dict[Any, Move] = {}
+    of_view: dict[Any, AxisRule] = {}
     for x in (x for pair in probes for x in pair):
         (n, d), views = x.shape, cast(dict[Any, Any], x.views)
         for key, value in views.items():
-            move = read(value, n, is_wide=d > n, has_labels=has_labels)
-            if move is not None and key[0] not in NOT_READ:
-                of_view.setdefault(_general(key, n), move)
+            move = read_axis_rule(value, n, is_wide=d > n, has_labels=has_labels)
+            if move is not None and key[0] not in UNPROBED_INTERMEDIATES:
+                of_view.setdefault(_size_independent_key(key, n), move)
     return of_view
 
 
-def _is_carried(measure: Measure, pair: Pair, moves: Moves) -> bool:
+def _is_permuted_cache_right(measure: Measure, pair: ProbePair, moves: AxisRules) -> bool:
     """Say whether carried views give the values of views of the moved array, with one side moved
     and with both."""
     x, y = pair
-    for first, second in zip(_orders(x, "x"), _orders(y, "y")):
-        a, b = (_value(measure, x, reordered(y, second, how)) for how in (moves, RECOMPUTE))
-        c, d = (
-            _value(measure, reordered(x, first, how), reordered(y, second, how))
-            for how in (moves, RECOMPUTE)
+    for first, second in zip(_draw_probe_permutations(x, "x"), _draw_probe_permutations(y, "y")):
+        a, b = (
+            _value_if_defined(measure, x, permute_representation(y, second, how))
+            for how in (moves, NO_RULES)
         )
-        if not (_is_same(measure, a, b) and _is_same(measure, c, d)):
+        c, d = (
+            _value_if_defined(
+                measure,
+                permute_representation(x, first, how),
+                permute_representation(y, second, how),
+            )
+            for how in (moves, NO_RULES)
+        )
+        if not (_agrees_within_rounding(measure, a, b) and _agrees_within_rounding(measure, c, d)):
             return False
     return True
 
 
-def _is_fixed(measure: Measure, pair: Pair) -> bool:
+def _is_permutation_invariant(measure: Measure, pair: ProbePair) -> bool:
     x, y = pair
-    value = _value(measure, x, y)
-    others = (_value(measure, x, reordered(y, order, RECOMPUTE)) for order in _orders(y, "y"))
-    return all(_is_same(measure, value, other) for other in others)
+    value = _value_if_defined(measure, x, y)
+    others = (
+        _value_if_defined(measure, x, permute_representation(y, order, NO_RULES))
+        for order in _draw_probe_permutations(y, "y")
+    )
+    return all(_agrees_within_rounding(measure, value, other) for other in others)
 
 
-def _orders(x: Representation, side: str) -> list[Permutation]:
+def _draw_probe_permutations(x: Representation, side: str) -> list[Permutation]:
     n = x.shape[0]
-    draws = (generator(0, "probe order", n, draw, side) for draw in range(ORDERS))
+    draws = (generator(0, "probe order", n, draw, side) for draw in range(CACHE_PROBE_PERMUTATIONS))
     return [Permutation(draw.permutation(n)) for draw in draws]
 
 
-def _value(measure: Measure, x: Representation, y: Representation) -> float:
+def _value_if_defined(measure: Measure, x: Representation, y: Representation) -> float:
     """Return the value; NaN where the data leave the measure without one."""
     try:
         return scalar(measure.evaluate(x, y))
@@ -274,10 +299,12 @@ def _value(measure: Measure, x: Representation, y: Representation) -> float:
         return math.nan
 
 
-def _is_same(measure: Measure, a: float, b: float, precision: str = "float64") -> bool:
+def _agrees_within_rounding(
+    measure: Measure, a: float, b: float, precision: str = "float64"
+) -> bool:
     """Say whether two values differ by no more than rounding, or both do not exist."""
     low, high = measure.range
-    tolerance = TOLERANCE[precision]
+    tolerance = ROUNDING_TOLERANCE[precision]
     span = high - low if math.isfinite(high - low) else 0.0
     near = math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-3 * tolerance * span)
     return near or (math.isnan(a) and math.isnan(b))

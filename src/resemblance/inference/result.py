@@ -11,38 +11,43 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.rendering import drawn, shown, tabled, worded
+from ..base.rendering import plot_result, save_table, to_html, to_text
 from ..base.rng import generator
-from ..base.text import did_you_mean, frame_of
+from ..base.text import did_you_mean, records_to_frame
 from ..comparison.comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
-from ..comparison.scores import Column
+from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure
-from ..contracts._statistic import classes
+from ..contracts._statistic import class_indices
 from ..data.representation import Representation
 from ..engine.execution import compare_many
-from ..engine.work import Work
+from ..engine.work import ComparisonPlan
 from ..significance.multiple_testing import (
-    ROUNDING,
-    holm,
-    share_level,
-    share_of_permuted,
-    step_down,
+    MIN_RELATIVE_SPREAD,
+    holm_adjust,
+    permuted_level_share,
+    split_significance_level,
+    step_down_max_t,
 )
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
-from .bias import warn_of_bias
-from .evidence_file import Fields, stored
+from .bias import warn_biased_cka
+from .evidence_file import EvidenceFields, serialize_evidence
 from .intervals import PartCells
-from .jackknife import left_out_values, on_rows, rows_of, values_without
-from .moments import contributions
-from .nulls import FIXED, SMALLEST, UNPAIRED, NullCells
+from .jackknife import (
+    leave_group_out_values,
+    leave_one_out_values,
+    subsample_measure,
+    subsample_representation,
+)
+from .moments import class_pair_contributions
+from .nulls import MIN_TRUSTED_EXACT_P, PAIRING_INDEPENDENT, PAIRING_INDEPENDENT_REASON, NullCells
 from .sample_size import samples_for, samples_for_width
 
 Adjustment = Literal["Holm", "step-down maxT", "step-down maxT and Holm"]
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
 # be detected holds.
-STUDIED = ("cka[estimator=debiased]", "rsa", "rsa[compare=pearson]")
+STUDIED_MEASURES = ("cka[estimator=debiased]", "rsa", "rsa[compare=pearson]")
 
 
 class EvidenceOrigin(NamedTuple):
@@ -109,10 +114,10 @@ class Evidence:
         return self.comparison[key]
 
     def __repr__(self) -> str:
-        return worded(self)
+        return to_text(self)
 
     def _repr_html_(self) -> str:
-        return shown(self)
+        return to_html(self)
 
     def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
         """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
@@ -120,7 +125,7 @@ class Evidence:
 
         ``kind``: "heatmap", "layers", "mds", "tree" or "intervals"; ``options``: of that function.
         """
-        return drawn(self, measure, kind=kind, **options)
+        return plot_result(self, measure, kind=kind, **options)
 
     def chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""
@@ -163,17 +168,19 @@ class Evidence:
         by_steps = tested & ~null.is_exact if self._is_joint(measure) else tested & False
         by_holm = tested & ~by_steps
         adjusted = np.full(tested.shape, np.nan)
-        adjusted[by_holm] = holm(null.p[by_holm])
+        adjusted[by_holm] = holm_adjust(null.p[by_holm])
         if by_steps.any():
             observed, drawn = (
                 self._standardised(measure, values)[by_steps]
                 for values in (null.observed, null.drawn)
             )
-            adjusted[by_steps] = step_down(observed, drawn.T, self.design)
+            adjusted[by_steps] = step_down_max_t(observed, drawn.T, self.design)
         if by_steps.any() and by_holm.any():
-            share = share_of_permuted(by_steps.sum(), tested.sum(), self.attainable)
+            share = permuted_level_share(by_steps.sum(), tested.sum(), self.attainable)
             groups = adjusted[by_steps], adjusted[by_holm]
-            adjusted[by_steps], adjusted[by_holm] = share_level(groups, (share, 1 - share))
+            adjusted[by_steps], adjusted[by_holm] = split_significance_level(
+                groups, (share, 1 - share)
+            )
         return self._whole(measure, adjusted)
 
     def adjustment(self, measure: AnyMeasure) -> Adjustment:
@@ -250,7 +257,7 @@ class Evidence:
         from scipy.special import stdtr, stdtrit
 
         spec, values, parts, kinds = self.comparison.info(measure).spec, [], [], []
-        warn_of_bias(spec)
+        warn_biased_cka(spec)
         for evidence, pair in ((self, one), (of or self, other)):
             if isinstance(pair, str) or len(pair) != 2:
                 raise ValueError(f'difference: a pair is two names, ("a", "b"); got {pair!r}')
@@ -265,7 +272,10 @@ class Evidence:
             error = float(standard_error(parts[0] - parts[1], kinds[0]))
         else:
             error = math.hypot(*(float(standard_error(v, k)) for v, k in zip(parts, kinds)))
-        value, rounding = values[0] - values[1], ROUNDING * max(ROUNDING, *map(abs, values))
+        value, rounding = (
+            values[0] - values[1],
+            MIN_RELATIVE_SPREAD * max(MIN_RELATIVE_SPREAD, *map(abs, values)),
+        )
         if error <= rounding:
             if abs(value) > rounding:
                 raise ValueError(
@@ -289,9 +299,11 @@ class Evidence:
         m, x, y = self._inputs(measure, row, column)
         value = float(self[measure][self.place(row, column)])
         if by is None:
-            return Influence(x.ids or tuple(range(x.shape[0])), value - left_out_values(m, x, y))
-        groups = _groups(classes("influence", x, by, "by"), by)
-        without = values_without(m, x, y, groups.values())
+            return Influence(
+                x.ids or tuple(range(x.shape[0])), value - leave_one_out_values(m, x, y)
+            )
+        groups = _rows_by_label(class_indices("influence", x, by, "by"), by)
+        without = leave_group_out_values(m, x, y, groups.values())
         return Influence(tuple(groups), value - without)
 
     def contributions(
@@ -303,8 +315,10 @@ class Evidence:
         matrices, and for evidence from a file.
         """
         m, x, y = self._inputs(measure, row, column)
-        numbers = classes("contributions", x, labels)
-        return Contributions(tuple(_groups(numbers, labels)), contributions(m, x, y, numbers))
+        numbers = class_indices("contributions", x, labels)
+        return Contributions(
+            tuple(_rows_by_label(numbers, labels)), class_pair_contributions(m, x, y, numbers)
+        )
 
     def curve(
         self,
@@ -331,8 +345,8 @@ class Evidence:
             for draw in range(draws if size < n else 1):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
-                x, y = (rows_of(r, rows) for r in sides)
-                works.append(Work.of([x], [on_rows(m, rows, n)], [y]))
+                x, y = (subsample_representation(r, rows) for r in sides)
+                works.append(ComparisonPlan.of([x], [subsample_measure(m, rows, n)], [y]))
             comparisons = compare_many(works, progress=False)
             values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
             spread = float(values.std(ddof=1)) if size < n else 0.0
@@ -359,10 +373,10 @@ class Evidence:
             needed[is_known] = [samples_for_width(self.n_samples, w, width) for w in widths]
             return needed
         spec = self.comparison.info(measure).spec
-        if spec not in STUDIED:
+        if spec not in STUDIED_MEASURES:
             raise ValueError(
                 f"samples_for: what {spec} detects was not studied; known for "
-                f"{', '.join(STUDIED)}; else try parts of a pilot, as Evidence.curve does"
+                f"{', '.join(STUDIED_MEASURES)}; else try parts of a pilot, as Evidence.curve does"
             )
         needed[is_known] = samples_for(detect=detect)
         return needed
@@ -381,20 +395,20 @@ class Evidence:
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return frame_of(self.records())
+        return records_to_frame(self.records())
 
     def save(self, path: str | Path) -> None:
         """Write one file that :func:`resemblance.load_evidence` reads; with the suffix .csv, .json,
         .md, .parquet, .tex or .txt, a table."""
-        if not tabled(self, path):
+        if not save_table(self, path):
             replace(self.comparison, evidence=self).save(path)
 
-    def stored(self) -> tuple[dict[str, Any], Iterator[Column]]:
+    def stored(self) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
         """Return what a file of scores keeps of this evidence, beside the values."""
-        fields = Fields(
+        fields = EvidenceFields(
             self.design, self.level, self.nulls, self.parts, self.is_square, self.cautions
         )
-        return stored(self.measures, fields)
+        return serialize_evidence(self.measures, fields)
 
     def pair(self, measure: AnyMeasure, row: str, column: str) -> PairEvidence:
         """Return all about one measure of one pair: value, low, high, chance, above_chance, p,
@@ -425,8 +439,13 @@ class Evidence:
     def _without_chance(self) -> Iterator[Failure]:
         """Yield why pairs have a value and an interval, but no chance level."""
         for spec, null in self.nulls.items():
-            for i, j in np.argwhere(np.array(null.how) == FIXED).tolist():
-                yield Failure(spec, self.rows[i], self.columns[j], f"no chance level: {UNPAIRED}")
+            for i, j in np.argwhere(np.array(null.how) == PAIRING_INDEPENDENT).tolist():
+                yield Failure(
+                    spec,
+                    self.rows[i],
+                    self.columns[j],
+                    f"no chance level: {PAIRING_INDEPENDENT_REASON}",
+                )
 
     def _null(self, measure: AnyMeasure) -> NullCells:
         return self.nulls[self.comparison.info(measure).spec]
@@ -458,7 +477,7 @@ class Evidence:
         are not trusted to say."""
         if self._is_mirrored(measure):
             p = np.where(np.isnan(p), p.T, p)
-        return np.where(self._null(measure).is_exact, np.fmax(p, SMALLEST), p)
+        return np.where(self._null(measure).is_exact, np.fmax(p, MIN_TRUSTED_EXACT_P), p)
 
     def _inputs(
         self, measure: AnyMeasure, row: str, column: str
@@ -477,17 +496,17 @@ class Evidence:
         """Return the matrices that records have."""
         ends = {"low": self.low(info), "high": self.high(info), "chance": self.chance(info)}
         p = {"p": self.p(info), "adjusted": self.adjusted(info), "fdr": self.fdr(info)}
-        return ends | {"above_chance": above_chance(self, info)} | p
+        return ends | {"above_chance": scores_above_chance(self, info)} | p
 
 
-def above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
+def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:
     """Return the values above chance, all NaN for a measure without a most similar value."""
     if not math.isfinite(most_similar(info)):
         return np.full(evidence[info].shape, np.nan)
     return evidence.above_chance(info)
 
 
-def _groups(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
+def _rows_by_label(numbers: np.ndarray, labels: Any) -> dict[Hashable, np.ndarray]:
     """Return the rows of each label."""
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     groups = (np.flatnonzero(numbers == group) for group in range(numbers.max() + 1))

@@ -9,9 +9,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-CENTRE, SLOPE = 2.7, 2.14  # of samples times similarity, for a power of 50 %, and by its quantile
-POWERS = (0.5, 0.95)
-FEWEST = 10  # with fewer samples some orders of them are often as good
+POWER_INTERCEPT, POWER_SLOPE = (
+    2.7,
+    2.14,
+)  # of samples times similarity, for a power of 50 %, and by its quantile
+POWER_RANGE = (0.5, 0.95)
+MIN_RECOMMENDED_SAMPLES = 10  # with fewer samples some orders of them are often as good
 
 
 def samples_for(
@@ -46,13 +49,16 @@ def samples_for(
     Raises ``ValueError`` without ``detect`` and ``chance``, for ``chance`` without ``dimensions``
     or the other way round, and for numbers out of their ranges.
     """
-    _check(detect, chance, dimensions, power)
+    _check_sample_size_options(detect, chance, dimensions, power)
     needs = [2]
     if detect is not None:
         quantile = NormalDist().inv_cdf(power)
-        needs += [FEWEST, _rounded_up((CENTRE + SLOPE * quantile) / detect)]
+        needs += [
+            MIN_RECOMMENDED_SAMPLES,
+            _ceil_with_rounding((POWER_INTERCEPT + POWER_SLOPE * quantile) / detect),
+        ]
     if chance is not None and dimensions is not None:
-        needs.append(_rounded_up(1 + math.sqrt(dimensions[0] * dimensions[1]) / chance))
+        needs.append(_ceil_with_rounding(1 + math.sqrt(dimensions[0] * dimensions[1]) / chance))
     return max(needs)
 
 
@@ -73,10 +79,10 @@ def samples_for_width(n: int, width_now: float, width: float) -> int:
             "samples_for_width: n must be at least 2 and both widths positive; got "
             f"n={n}, width_now={width_now}, width={width}"
         )
-    return max(2, _rounded_up(n * (width_now / width) ** 2))
+    return max(2, _ceil_with_rounding(n * (width_now / width) ** 2))
 
 
-def _check(
+def _check_sample_size_options(
     detect: float | None, chance: float | None, dimensions: Sequence[float] | None, power: float
 ) -> None:
     if detect is None and chance is None:
@@ -89,7 +95,7 @@ def _check(
     for name, value in (("detect", detect), ("chance", chance)):
         if value is not None and not (isinstance(value, Real) and 0 < value < 1):
             raise ValueError(f"samples_for: {name} must be between 0 and 1; got {value!r}")
-    low, high = POWERS
+    low, high = POWER_RANGE
     if not (isinstance(power, Real) and low <= power <= high):
         raise ValueError(f"samples_for: power must be from {low} to {high}; got {power!r}")
     both = dimensions if np.ndim(dimensions) == 1 else ()
@@ -101,6 +107,6 @@ def _check(
         )
 
 
-def _rounded_up(number: float) -> int:
+def _ceil_with_rounding(number: float) -> int:
     """Return the next whole number, without one more for rounding errors."""
     return math.ceil(number * (1 - 1e-12))

@@ -54,30 +54,30 @@ import numpy as np
 from numba import config, types
 from numba.extending import intrinsic
 
-from ..base.compiled import compiled
+from ..base.compiled import compile_on_first_call
 
-Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
-Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
-Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+IntegerArray: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+FloatArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+BitWords: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
+BooleanArray: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 
-NOTHING = np.uint64(0)
-ONE = np.uint64(1)
+ZERO_WORD = np.uint64(0)
+ONE_WORD = np.uint64(1)
 
 
 class Edges(NamedTuple):
     """Pairs of points in the order in which they enter, first < second."""
 
-    first: Ints
-    second: Ints
+    first: IntegerArray
+    second: IntegerArray
 
 
 class Links(NamedTuple):
     """One point of each component of the link of each edge: ``points[starts[e]:starts[e + 1]]`` for
     the e-th edge."""
 
-    starts: Ints
-    points: Ints
+    starts: IntegerArray
+    points: IntegerArray
 
 
 # --------------------------------------------------------------------------------------------- bits
@@ -103,23 +103,23 @@ if config.DISABLE_JIT:  # for debuggers and coverage, which see Python only
     trailing_zeros = lowest_bit
 
 
-@compiled
-def first_bit(words: Words, row: int) -> int:
+@compile_on_first_call
+def first_bit(words: BitWords, row: int) -> int:
     """Position of the lowest bit of a row, -1 if there is none."""
     for k in range(words.shape[1]):
-        if words[row, k] != NOTHING:
+        if words[row, k] != ZERO_WORD:
             return 64 * k + int(trailing_zeros(words[row, k]))
     return -1
 
 
-@compiled
-def flip(words: Words, row: int, bit: int) -> None:
+@compile_on_first_call
+def flip_bit(words: BitWords, row: int, bit: int) -> None:
     """Change one bit of a row."""
-    words[row, bit >> 6] ^= ONE << np.uint64(bit & 63)
+    words[row, bit >> 6] ^= ONE_WORD << np.uint64(bit & 63)
 
 
-@compiled
-def add(words: Words, a: int, b: int, out: int) -> None:
+@compile_on_first_call
+def add_rows_modulo_two(words: BitWords, a: int, b: int, out: int) -> None:
     """Sum over F2 of two rows, into a third."""
     for k in range(words.shape[1]):
         words[out, k] = words[a, k] ^ words[b, k]
@@ -128,57 +128,59 @@ def add(words: Words, a: int, b: int, out: int) -> None:
 # -------------------------------------------------------------------------------------------- links
 
 # Rows of a search: points not reached yet; points reached whose neighbours were not.
-UNSEEN, SEEN = 0, 1
+UNSEEN_POINTS_ROW, SEEN_POINTS_ROW = 0, 1
 # Words per row for up to 512 points. Where ``wide``, the number of words, is None, it is this one,
 # which the compiler knows: it makes of each loop over words a few operations on whole rows.
-FEW = 8
+FIXED_WORD_COUNT = 8
 
 
-@compiled
-def common_neighbours(adjacency: Words, i: int, j: int, search: Words, wide: int | None) -> bool:
+@compile_on_first_call
+def common_neighbours(
+    adjacency: BitWords, i: int, j: int, search: BitWords, wide: int | None
+) -> bool:
     """Make the common neighbours of i and j the unseen points; say whether there are any."""
-    some = NOTHING
-    for k in range(FEW if wide is None else wide):
+    some = ZERO_WORD
+    for k in range(FIXED_WORD_COUNT if wide is None else wide):
         common = adjacency[i, k] & adjacency[j, k]
-        search[UNSEEN, k] = common
+        search[UNSEEN_POINTS_ROW, k] = common
         some |= common
-    return bool(some != NOTHING)
+    return bool(some != ZERO_WORD)
 
 
-@compiled
-def see_neighbours(adjacency: Words, point: int, search: Words, wide: int | None) -> bool:
+@compile_on_first_call
+def see_neighbours(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
     """Move the unseen neighbours of a point to the seen points; say whether unseen points are
     left."""
-    left = NOTHING
-    for k in range(FEW if wide is None else wide):
-        new = adjacency[point, k] & search[UNSEEN, k]
-        rest = search[UNSEEN, k] & ~new
-        search[SEEN, k] |= new
-        search[UNSEEN, k] = rest
+    left = ZERO_WORD
+    for k in range(FIXED_WORD_COUNT if wide is None else wide):
+        new = adjacency[point, k] & search[UNSEEN_POINTS_ROW, k]
+        rest = search[UNSEEN_POINTS_ROW, k] & ~new
+        search[SEEN_POINTS_ROW, k] |= new
+        search[UNSEEN_POINTS_ROW, k] = rest
         left |= rest
-    return bool(left != NOTHING)
+    return bool(left != ZERO_WORD)
 
 
-@compiled
-def see_component(adjacency: Words, point: int, search: Words, wide: int | None) -> bool:
+@compile_on_first_call
+def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
     """Remove from the unseen points the component of one of them; say whether unseen points are
     left.
 
     In a connected link a few points have all others as neighbours, and the search ends long before
     it visits them all.
     """
-    flip(search, UNSEEN, point)
-    for k in range(FEW if wide is None else wide):
-        search[SEEN, k] = NOTHING
+    flip_bit(search, UNSEEN_POINTS_ROW, point)
+    for k in range(FIXED_WORD_COUNT if wide is None else wide):
+        search[SEEN_POINTS_ROW, k] = ZERO_WORD
     while see_neighbours(adjacency, point, search, wide):
-        point = first_bit(search, SEEN)
+        point = first_bit(search, SEEN_POINTS_ROW)
         if point < 0:
             return True
-        flip(search, SEEN, point)
+        flip_bit(search, SEEN_POINTS_ROW, point)
     return False
 
 
-def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
+def link_components(n: int, edges: Edges, starts: IntegerArray) -> IntegerArray:
     """One point of each component of the link of each edge, at the moment the edge enters; fills
     ``starts``.
 
@@ -186,13 +188,15 @@ def link_components(n: int, edges: Edges, starts: Ints) -> Ints:
     a tuple crashes Python when it is interrupted.
     """
     words = (n + 63) // 64
-    return components(n, edges, starts, None if words <= FEW else words)
+    return link_components_by_words(n, edges, starts, None if words <= FIXED_WORD_COUNT else words)
 
 
-@compiled
-def components(n: int, edges: Edges, starts: Ints, wide: int | None) -> Ints:
+@compile_on_first_call
+def link_components_by_words(
+    n: int, edges: Edges, starts: IntegerArray, wide: int | None
+) -> IntegerArray:
     """:func:`link_components`, with rows of ``wide`` words."""
-    adjacency = np.zeros((n, FEW if wide is None else wide), np.uint64)
+    adjacency = np.zeros((n, FIXED_WORD_COUNT if wide is None else wide), np.uint64)
     search = np.empty((2, adjacency.shape[1]), np.uint64)
     points = np.empty(2 * len(edges.first) + n, np.int32)
     size = starts[0] = 0
@@ -202,12 +206,12 @@ def components(n: int, edges: Edges, starts: Ints, wide: int | None) -> Ints:
             points = np.concatenate((points, np.empty_like(points)))
         unseen = common_neighbours(adjacency, i, j, search, wide)
         while unseen:
-            points[size] = first_bit(search, UNSEEN)
+            points[size] = first_bit(search, UNSEEN_POINTS_ROW)
             unseen = see_component(adjacency, points[size], search, wide)
             size += 1
         starts[e + 1] = size
-        flip(adjacency, i, j)
-        flip(adjacency, j, i)
+        flip_bit(adjacency, i, j)
+        flip_bit(adjacency, j, i)
     return points[:size].copy()
 
 
@@ -219,87 +223,87 @@ def components(n: int, edges: Edges, starts: Ints, wide: int | None) -> Ints:
 # written, not what it is.
 
 # Rows: always zero; for sums; the set of dead classes; relation of class 0.
-ZERO, WORK, DEAD, RELATIONS = 0, 1, 2, 3
+ZERO_ROW, WORK_ROW, DEAD_CLASSES_ROW, FIRST_RELATION_ROW = 0, 1, 2, 3
 
 
-@compiled
-def reduce(vectors: Words, row: int) -> None:
+@compile_on_first_call
+def reduce_to_living_classes(vectors: BitWords, row: int) -> None:
     """Express a row in living classes. A relation begins with the class it removes, so one pass
     upwards is enough."""
     for k in range(vectors.shape[1]):
-        due = vectors[row, k] & vectors[DEAD, k]
-        while due != NOTHING:
-            relation = RELATIONS + 64 * k + trailing_zeros(due)
+        due = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
+        while due != ZERO_WORD:
+            relation = FIRST_RELATION_ROW + 64 * k + trailing_zeros(due)
             for later in range(k, vectors.shape[1]):
                 vectors[row, later] ^= vectors[relation, later]
-            due = vectors[row, k] & vectors[DEAD, k]
+            due = vectors[row, k] & vectors[DEAD_CLASSES_ROW, k]
 
 
-@compiled
-def annihilate(row: int, now: float, vectors: Words, bars: Floats) -> int:
+@compile_on_first_call
+def kill_youngest_class(row: int, now: float, vectors: BitWords, bars: FloatArray) -> int:
     """Make a row zero: unless it is zero already, its youngest class dies. Number of deaths."""
-    reduce(vectors, row)
+    reduce_to_living_classes(vectors, row)
     youngest = first_bit(vectors, row)
     if youngest < 0:
         return 0
-    add(vectors, row, ZERO, RELATIONS + youngest)
-    flip(vectors, DEAD, youngest)
+    add_rows_modulo_two(vectors, row, ZERO_ROW, FIRST_RELATION_ROW + youngest)
+    flip_bit(vectors, DEAD_CLASSES_ROW, youngest)
     bars[youngest, 1] = now
     return 1
 
 
-@compiled
+@compile_on_first_call
 def fill_triangle(
-    i: int, j: int, point: int, now: float, value: Ints, vectors: Words, bars: Floats
+    i: int, j: int, point: int, now: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
 ) -> int:
     """Make the sum over the edges of a triangle zero. Number of deaths."""
     a, b, c = value[i, j], value[i, point], value[j, point]
-    if a == ZERO and b == c:
+    if a == ZERO_ROW and b == c:
         return 0
-    add(vectors, a, b, WORK)
-    add(vectors, WORK, c, WORK)
-    return annihilate(WORK, now, vectors, bars)
+    add_rows_modulo_two(vectors, a, b, WORK_ROW)
+    add_rows_modulo_two(vectors, WORK_ROW, c, WORK_ROW)
+    return kill_youngest_class(WORK_ROW, now, vectors, bars)
 
 
-@compiled
+@compile_on_first_call
 def fill_cone_triangle(
-    i: int, j: int, now: float, value: Ints, vectors: Words, bars: Floats
+    i: int, j: int, now: float, value: IntegerArray, vectors: BitWords, bars: FloatArray
 ) -> int:
     """Make the value of an edge zero. Number of deaths."""
     row = value[i, j]
-    if row == ZERO:
+    if row == ZERO_ROW:
         return 0
-    value[i, j] = value[j, i] = ZERO
-    return annihilate(row, now, vectors, bars)
+    value[i, j] = value[j, i] = ZERO_ROW
+    return kill_youngest_class(row, now, vectors, bars)
 
 
-@compiled
-def give_birth(now: float, born: int, row: int, vectors: Words, bars: Floats) -> int:
+@compile_on_first_call
+def add_homology_class(now: float, born: int, row: int, vectors: BitWords, bars: FloatArray) -> int:
     """Write a new class, born after ``born`` others, into a row. That row."""
     youngest = len(bars) - 1 - born
     bars[youngest, 0] = now
-    add(vectors, ZERO, ZERO, row)
-    flip(vectors, row, youngest)
+    add_rows_modulo_two(vectors, ZERO_ROW, ZERO_ROW, row)
+    flip_bit(vectors, row, youngest)
     return row
 
 
-@compiled
-def inherit(a: int, b: int, row: int, vectors: Words) -> int:
+@compile_on_first_call
+def row_of_sum(a: int, b: int, row: int, vectors: BitWords) -> int:
     """The row of the sum of two values: the third row, written now, unless a row of this value is
     known."""
-    if a == ZERO or b == ZERO:
+    if a == ZERO_ROW or b == ZERO_ROW:
         return a + b  # the one that is not row 0
     if a == b:
-        return ZERO
-    add(vectors, a, b, row)
+        return ZERO_ROW
+    add_rows_modulo_two(vectors, a, b, row)
     return row
 
 
 # --------------------------------------------------------------------------------------------- bars
 
 
-@compiled
-def count_births(links: Links, filled: Flags) -> int:
+@compile_on_first_call
+def count_births(links: Links, filled: BooleanArray) -> int:
     """Number of edges that give birth to a class."""
     births = 0
     for e in range(len(filled)):
@@ -307,17 +311,19 @@ def count_births(links: Links, filled: Flags) -> int:
     return births
 
 
-@compiled
-def no_vectors(births: int, values: int) -> Words:
+@compile_on_first_call
+def allocate_vectors(births: int, values: int) -> BitWords:
     """Room for the relations of all classes and for a number of values. Rows never written take no
     memory."""
-    vectors = np.empty((RELATIONS + births + values, (births + 63) // 64), np.uint64)
-    vectors[ZERO] = vectors[DEAD] = NOTHING
+    vectors = np.empty((FIRST_RELATION_ROW + births + values, (births + 63) // 64), np.uint64)
+    vectors[ZERO_ROW] = vectors[DEAD_CLASSES_ROW] = ZERO_WORD
     return vectors
 
 
-@compiled
-def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints) -> Floats:
+@compile_on_first_call
+def barcode(
+    n: int, edges: Edges, links: Links, m: FloatArray, w: FloatArray, by_w: IntegerArray
+) -> FloatArray:
     """Birth and death of all classes, zero-length bars included, shape (classes, 2).
 
     Args:
@@ -331,9 +337,14 @@ def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints
     """
     filled = w == m  # the cone triangle comes with the edge, whose value is zero from the start
     births = count_births(links, filled)
-    value, vectors = np.zeros((n, n), np.int32), no_vectors(births, len(m) - filled.sum())
+    value, vectors = np.zeros((n, n), np.int32), allocate_vectors(births, len(m) - filled.sum())
     bars = np.full((births, 2), np.inf)
-    row, born, dead, cone = RELATIONS + births, 0, 0, 0  # the next free row; the next of by_w
+    row, born, dead, cone = (
+        FIRST_RELATION_ROW + births,
+        0,
+        0,
+        0,
+    )  # the next free row; the next of by_w
     for e in range(len(m) + 1):
         now = m[e] if e < len(m) else np.inf
         while cone < len(by_w) and w[by_w[cone]] < now:
@@ -346,11 +357,11 @@ def barcode(n: int, edges: Edges, links: Links, m: Floats, w: Floats, by_w: Ints
         start, stop = links.starts[e], links.starts[e + 1]
         if not filled[e]:
             if start == stop:
-                here = give_birth(now, born, row, vectors, bars)
+                here = add_homology_class(now, born, row, vectors, bars)
                 born += 1
             else:
                 v = links.points[start]
-                here = inherit(value[i, v], value[j, v], row, vectors)
+                here = row_of_sum(value[i, v], value[j, v], row, vectors)
                 start += 1
             value[i, j] = value[j, i] = here
             row += here == row

@@ -6,17 +6,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..base.compiled import compiled
-from ..significance._radix import by_steps
+from ..base.compiled import compile_on_first_call
+from ..significance._radix import radix_sort_keys
 
-Ints: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
-Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+PositionArray: TypeAlias = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+ValueArray: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def ascending(values: Floats) -> Ints:
+def ascending_positions(values: ValueArray) -> PositionArray:
     """Positions of values, none of them negative, in ascending order; that of equal values is
     free."""
-    keys = by_steps(values, 0.0, float(values.max(initial=0)) or 1.0)
+    keys = radix_sort_keys(values, 0.0, float(values.max(initial=0)) or 1.0)
     order = keys.astype(np.uint32).view(np.int32)  # the lower half is the position
     due = values.take(order)
     if (due[1:] < due[:-1]).any():  # a few are less than a step apart, or crowds
@@ -24,9 +24,14 @@ def ascending(values: Floats) -> Ints:
     return order
 
 
-@compiled
-def smaller(
-    ours: Floats, theirs: Floats, order: Ints, ties: bool, places: Ints, values: Floats
+@compile_on_first_call
+def smaller_positions(
+    ours: ValueArray,
+    theirs: ValueArray,
+    order: PositionArray,
+    ties: bool,
+    places: PositionArray,
+    values: ValueArray,
 ) -> None:
     """Positions where our value is the smaller one, or as small with ``ties``, and these values, in
     the order of ours; infinity follows the last."""
@@ -38,14 +43,16 @@ def smaller(
     values[size] = np.inf
 
 
-@compiled
-def merge(first: Floats, second: Floats, by_first: Ints, by_second: Ints) -> Ints:
+@compile_on_first_call
+def merge_orders(
+    first: ValueArray, second: ValueArray, by_first: PositionArray, by_second: PositionArray
+) -> PositionArray:
     """Positions in ascending order of the smaller of two values, from the order of either."""
     n = len(first)
     order, places = np.empty(n, np.int32), np.empty((2, n + 1), np.int32)
     values = np.empty((2, n + 1))
-    smaller(first, second, by_first, True, places[0], values[0])
-    smaller(second, first, by_second, False, places[1], values[1])
+    smaller_positions(first, second, by_first, True, places[0], values[0])
+    smaller_positions(second, first, by_second, False, places[1], values[1])
     i = j = 0
     for e in range(n):  # without a branch, as no processor foresees which of both it is
         is_first = values[0, i] <= values[1, j]
@@ -56,8 +63,10 @@ def merge(first: Floats, second: Floats, by_first: Ints, by_second: Ints) -> Int
     return order
 
 
-@compiled
-def later(m: Floats, w: Floats, by_w: Ints, radius: float, place: Ints) -> Ints:
+@compile_on_first_call
+def edges_entering_later(
+    m: ValueArray, w: ValueArray, by_w: PositionArray, radius: float, place: PositionArray
+) -> PositionArray:
     """Places of the edges with m < w <= radius, in order of w."""
     places = np.empty(len(by_w), np.int32)
     size = 0

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.extras import need
+from ..base.extras import import_optional
 
-LARGE = 2**18  # unknowns; with fewer, the import of POT takes about as long as a linear program
+MIN_UNKNOWNS_FOR_POT = (
+    2**18
+)  # unknowns; with fewer, the import of POT takes about as long as a linear program
 
 
 def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -28,22 +30,26 @@ def transport_plan(cost: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     if d == e:
         rows, columns = linear_sum_assignment(cost)
         return rows, columns, np.full(d, 1 / d)
-    solve = _simplex if cost.size >= LARGE and find_spec("ot") else _program
+    solve = (
+        _network_simplex_flow
+        if cost.size >= MIN_UNKNOWNS_FOR_POT and find_spec("ot")
+        else _linear_program_flow
+    )
     flow = np.rint(solve(cost / (cost.max() or 1.0)))
     rows, columns = np.nonzero(flow)
     return rows, columns, flow[rows, columns] / (d * e)
 
 
-def _simplex(cost: np.ndarray) -> np.ndarray:
+def _network_simplex_flow(cost: np.ndarray) -> np.ndarray:
     """Cheapest flow that leaves every row with e and reaches every column with d, shape (d, e), by
     the network simplex of POT: 25 to 55 times as fast as the linear program."""
     d, e = cost.shape
     masses = np.full(d, 1 / d), np.full(e, 1 / e)
-    flow: np.ndarray = need("ot").emd(*masses, cost, numItermax=2**31 - 1)
+    flow: np.ndarray = import_optional("ot").emd(*masses, cost, numItermax=2**31 - 1)
     return d * e * flow
 
 
-def _program(cost: np.ndarray) -> np.ndarray:
+def _linear_program_flow(cost: np.ndarray) -> np.ndarray:
     """The same by SciPy's linear program."""
     from scipy.optimize import linprog
     from scipy.sparse import eye_array, kron, vstack

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
-from ..base.extras import check
+from ..base.extras import require_package
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,12 @@ class SortedEdges:
     @cached_property
     def order(self) -> np.ndarray:
         # The order among equal lengths is free, as it changes bars of length zero only.
-        from ._order import ascending
+        from ._order import ascending_positions
 
-        return ascending(self.lengths)
+        return ascending_positions(self.lengths)
 
 
-def totals_of_edges(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
+def bar_length_totals(n: int, first: SortedEdges, second: SortedEdges) -> tuple[float, float]:
     """Total lengths of the bars of :func:`cross_barcodes`, for both directions.
 
     The sums are correctly rounded, so they depend neither on the order of the points nor on ties.
@@ -70,45 +70,45 @@ def cross_barcodes(
     sorted. Time grows about as n^3; memory is a few matrices of shape (n, n) and at most n^2 / 2
     times the number of bars in bits. Needs the extra ``topology``.
     """
-    cone = _kernels()
-    from ._order import later, merge
+    cone = _import_compiled_kernels()
+    from ._order import edges_entering_later, merge_orders
 
     lengths = np.minimum(first.lengths, second.lengths)
-    order = merge(first.lengths, second.lengths, first.order, second.order)
+    order = merge_orders(first.lengths, second.lengths, first.order, second.order)
     m = lengths.take(order)
     size = np.searchsorted(m, max(first.radius, second.radius), side="right")
     order, m = order[:size], m[:size]
-    edges = cone.Edges(*(points.take(order) for points in _endpoints(n)))
+    edges = cone.Edges(*(points.take(order) for points in _edge_endpoints(n)))
     starts = np.empty(size + 1, dtype=np.int64)
     links = cone.Links(starts, cone.link_components(n, edges, starts))
     place = np.empty(len(lengths), dtype=np.int32)
     place[order] = np.arange(size)
     bars = []
     for w in (first, second):
-        by_w = later(lengths, w.lengths, w.order, w.radius, place)
+        by_w = edges_entering_later(lengths, w.lengths, w.order, w.radius, place)
         below = np.searchsorted(m, w.radius, side="right")
         ours = w.lengths.take(order[:below])
-        bars.append(_sorted(cone.barcode(n, edges, links, m[:below], ours, by_w)))
+        bars.append(_sort_nonzero_bars(cone.barcode(n, edges, links, m[:below], ours, by_w)))
     return bars[0], bars[1]
 
 
-def _sorted(bars: np.ndarray) -> np.ndarray:
+def _sort_nonzero_bars(bars: np.ndarray) -> np.ndarray:
     """Bars that are longer than zero, by birth and death."""
     bars = bars[bars[:, 0] < bars[:, 1]]
     return bars[np.lexsort((bars[:, 1], bars[:, 0]))]
 
 
 @lru_cache(maxsize=1)
-def _endpoints(n: int) -> tuple[np.ndarray, np.ndarray]:
+def _edge_endpoints(n: int) -> tuple[np.ndarray, np.ndarray]:
     """First and second point of the edges above the diagonal, row by row."""
     first, second = (points.astype(np.int32) for points in np.triu_indices(n, k=1))
     first.flags.writeable = second.flags.writeable = False
     return first, second
 
 
-def _kernels() -> ModuleType:
+def _import_compiled_kernels() -> ModuleType:
     """The compiled kernels, imported when needed."""
-    check("numba")
+    require_package("numba")
     from . import _cone
 
     return _cone

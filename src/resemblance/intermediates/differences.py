@@ -8,27 +8,29 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    carries_gradient,
+    as_array_like,
     epsilon,
     is_torch,
-    like,
     namespace,
+    records_gradient,
     scalar,
     to_numpy,
 )
 from ..base.rng import generator
 
-CLOSE = 2.0**12  # times the rounding of a squared distance: what is less has lost digits
-EQUAL = 16  # times the rounding of rows, which are equal if they differ by less
-VALUES = 2**20  # differences that are in memory at a time
+MIN_DISTANCE_ROUNDINGS = (
+    2.0**12
+)  # times the rounding of a squared distance: what is less has lost digits
+EQUAL_ROW_ROUNDINGS = 16  # times the rounding of rows, which are equal if they differ by less
+MAX_DIFFERENCES_IN_MEMORY = 2**20  # differences that are in memory at a time
 
 
-def can_be_mended(points: Array) -> bool:
+def can_correct_in_place(points: Array) -> bool:
     """Say whether the library can write into arrays, and no gradient forbids it."""
-    return isinstance(points, np.ndarray) or (is_torch(points) and not carries_gradient(points))
+    return isinstance(points, np.ndarray) or (is_torch(points) and not records_gradient(points))
 
 
-def from_differences(
+def cancellation_corrector(
     points: Array, targets: Array
 ) -> Callable[[Array, Array, tuple[slice, slice], float], None]:
     """Return a function that replaces what lost its digits in a block of squared distances, of
@@ -46,22 +48,26 @@ def from_differences(
         if not scalar(xp.any(are_close)):
             return
         if not ends:
-            direction = like(generator(0, "direction").standard_normal(points.shape[1]), points)
+            direction = as_array_like(
+                generator(0, "direction").standard_normal(points.shape[1]), points
+            )
             ends.extend(xp.sum(a * direction[None, :], axis=1) for a in (points, targets))
         is_near = to_numpy(are_close)
         row, column = np.divmod(np.flatnonzero(is_near), is_near.shape[1])
         rows, columns = row + (at[0].start or 0), column + (at[1].start or 0)
         scale = (to_numpy(both)[row, column] / near) ** 0.5
         gaps = np.abs(to_numpy(ends[0])[rows] - to_numpy(ends[1])[columns])
-        differs = gaps > EQUAL * eps * scale
+        differs = gaps > EQUAL_ROW_ROUNDINGS * eps * scale
         values = np.zeros(len(row), dtype=gaps.dtype)
-        values[differs] = _direct(points, targets, rows[differs], columns[differs])
-        block[row, column] = like(values, block)
+        values[differs] = _squared_distances_of_pairs(
+            points, targets, rows[differs], columns[differs]
+        )
+        block[row, column] = as_array_like(values, block)
 
     return mend
 
 
-def on_diagonal(block: Array, at: tuple[slice, slice]) -> Array:
+def diagonal_view(block: Array, at: tuple[slice, slice]) -> Array:
     """Return what of a block is on the diagonal of the whole matrix, to be read and written.
 
     ``block``: contiguous; its columns begin at or before its rows.
@@ -70,12 +76,14 @@ def on_diagonal(block: Array, at: tuple[slice, slice]) -> Array:
     return block.reshape(-1)[offset : offset + height * width : width + 1]
 
 
-def _direct(points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _squared_distances_of_pairs(
+    points: Array, targets: Array, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
     """Squared distances between pairs of rows, from their differences."""
     xp, parts = namespace(points), [np.zeros(0)]
-    pairs = max(1, VALUES // points.shape[1])
+    pairs = max(1, MAX_DIFFERENCES_IN_MEMORY // points.shape[1])
     for start in range(0, len(rows), pairs):
-        a = xp.take(points, like(rows[start : start + pairs], points), axis=0)
-        b = xp.take(targets, like(columns[start : start + pairs], points), axis=0)
+        a = xp.take(points, as_array_like(rows[start : start + pairs], points), axis=0)
+        b = xp.take(targets, as_array_like(columns[start : start + pairs], points), axis=0)
         parts.append(to_numpy(xp.sum((a - b) ** 2, axis=1)))
     return np.concatenate(parts)

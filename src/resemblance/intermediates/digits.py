@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..base.arrays import Array, detach, epsilon, has_float64, has_no_values, norm, scalar
-from ..data.representation import Representation, Undefined, title, view
+from ..base.arrays import Array, detach, epsilon, euclidean_norm, has_float64, has_no_values, scalar
+from ..data.representation import Representation, Undefined, representation_title, view
 
-EPSILON = float(np.finfo(float).eps)
-COPIED = 2**18  # numbers that are copied at a time
-SAFE = 1e-250  # sum of squares that has not lost digits to underflow
-SHARE = 0.5  # error of the stored numbers, relative to their spread: with more, nothing is compared
+DOUBLE_EPSILON = float(np.finfo(float).eps)
+MAX_NUMBERS_PER_COPY = 2**18  # numbers that are copied at a time
+MIN_SAFE_SQUARE_SUM = 1e-250  # sum of squares that has not lost digits to underflow
+# error of the stored numbers, relative to their spread: with more, nothing is compared
+MAX_ROUNDING_SHARE = 0.5
 
 
 @view
@@ -29,9 +30,9 @@ def resolution(x: Representation) -> float:
 
 
 @view
-def norm_of(x: Representation) -> Array:
+def uncentered_norm(x: Representation) -> Array:
     """Frobenius norm of the points as they are."""
-    return norm(x.array)
+    return euclidean_norm(x.array)
 
 
 def check_digits(x: Representation) -> None:
@@ -42,29 +43,32 @@ def check_digits(x: Representation) -> None:
     """
     if x.signed or has_no_values(x.source):
         return
-    if SHARE < rounding_share(x) < float("inf"):  # infinite for values that are not finite
-        raise Undefined(below_rounding(x))
+    if (
+        MAX_ROUNDING_SHARE < rounding_share(x) < float("inf")
+    ):  # infinite for values that are not finite
+        raise Undefined(below_rounding_message(x))
 
 
-def in_double_precision(x: Representation) -> Representation:
+def to_double_precision(x: Representation) -> Representation:
     """The same data computed in double precision, where there is any."""
     if x.precision == "float64" or x.origin or not has_float64(x.source):
         return x
     return Representation(detach(x.source), x.name, dtype="float64")
 
 
-def below_rounding(x: Representation) -> str:
+def below_rounding_message(x: Representation) -> str:
     """The sentence that says that differences lie below rounding, and what to do."""
     is_stored = resolution(x) >= float(np.finfo(x.precision).eps)
-    dtype = stored_as(x) if is_stored else x.precision
+    dtype = input_precision(x) if is_stored else x.precision
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
     return (
-        f"the samples of {title(x)} differ by less than the rounding of {dtype}: centre first "
+        f"the samples of {representation_title(x)} differ by less than the rounding of {dtype}: "
+        "centre first "
         f"(subtract the mean of each feature, {remedy})"
     )
 
 
-def stored_as(x: Representation) -> str:
+def input_precision(x: Representation) -> str:
     """The precision that the numbers came in."""
     return str(x.origin.dtype if x.origin else x.source.dtype).rpartition(".")[2]
 
@@ -77,25 +81,25 @@ def rounding_share(x: Representation) -> float:
     One pass over the data, of which a few rows at a time are copied.
     """
     eps = max(resolution(x), float(np.finfo(x.precision).eps))
-    if eps * (bound := _bound(x)) <= SHARE:
+    if eps * (bound := _norm_ratio_bound(x)) <= MAX_ROUNDING_SHARE:
         return float(eps * bound)
-    lengths, total, spread = _sums(x, 1.0)
-    if not (SAFE < total < np.inf and np.isfinite(spread)):
-        largest = float(max(abs(end) for end in _ends(x))) or 1.0
-        lengths, total, spread = _sums(x, largest)
-    if spread == 0 or (share := eps * (total / spread) ** 0.5) <= SHARE:
+    lengths, total, spread = _column_square_sums(x, 1.0)
+    if not (MIN_SAFE_SQUARE_SUM < total < np.inf and np.isfinite(spread)):
+        largest = float(max(abs(end) for end in _least_and_largest(x))) or 1.0
+        lengths, total, spread = _column_square_sums(x, largest)
+    if spread == 0 or (share := eps * (total / spread) ** 0.5) <= MAX_ROUNDING_SHARE:
         return 0.0 if spread == 0 else float(share)
-    exact = _is_saturated(x, 4 * eps)
+    exact = _saturated_columns(x, 4 * eps)
     return float(
         eps
         * (scalar(x.xp.sum(x.xp.where(exact, x.xp.zeros_like(lengths), lengths))) / spread) ** 0.5
     )
 
 
-def _bound(x: Representation) -> float:
+def _norm_ratio_bound(x: Representation) -> float:
     """A number that the norm of the data over that of the centred points does not exceed, from the
     differences of a few rows; infinity where it takes more to say."""
-    source, count = x.source, min(8, x.shape[0] // 2, max(1, COPIED // x.shape[1]))
+    source, count = x.source, min(8, x.shape[0] // 2, max(1, MAX_NUMBERS_PER_COPY // x.shape[1]))
     is_plain = isinstance(source, np.ndarray) and source.flags.forc
     if not is_plain or source.dtype not in (np.float32, np.float64) or not count:
         return float("inf")
@@ -103,17 +107,17 @@ def _bound(x: Representation) -> float:
         gaps = source[:count].astype(float) - source[count : 2 * count]
         entries = source.ravel(order="K")
         least, most = float(np.vdot(gaps, gaps)) / 2, float(np.vdot(entries, entries))
-    is_safe = np.isfinite(most) and least > float(np.finfo(source.dtype).tiny) / EPSILON
+    is_safe = np.isfinite(most) and least > float(np.finfo(source.dtype).tiny) / DOUBLE_EPSILON
     return (most / least) ** 0.5 if is_safe else float("inf")
 
 
-def _sums(x: Representation, unit: float) -> tuple[Array, float, float]:
+def _column_square_sums(x: Representation, unit: float) -> tuple[Array, float, float]:
     """Sums of squares of the columns that vary, 0 for the others, their total, and that of all
     centred numbers, of numbers divided by ``unit``; the arrays stay where the data are."""
     xp, first = x.xp, None
     totals: list[Array] = []
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for block in _blocks(x):
+        for block in _double_precision_blocks(x):
             block = block / unit
             first = block[:1, :] if first is None else first
             parts = [xp.sum(block * block, axis=0)]
@@ -127,24 +131,26 @@ def _sums(x: Representation, unit: float) -> tuple[Array, float, float]:
         return lengths, scalar(xp.sum(lengths)), spread
 
 
-def _blocks(x: Representation) -> Iterator[Array]:
+def _double_precision_blocks(x: Representation) -> Iterator[Array]:
     """Yield the values in blocks of rows, where they are, in double precision if there is any."""
-    height, source = max(1, COPIED // x.shape[1]), detach(x.source)
+    height, source = max(1, MAX_NUMBERS_PER_COPY // x.shape[1]), detach(x.source)
     dtype = x.xp.float64 if has_float64(source) else x.xp.float32
     for start in range(0, x.shape[0], height):
         yield x.xp.astype(source[start : min(start + height, x.shape[0]), :], dtype)
 
 
-def _ends(x: Representation) -> tuple[float, float]:
+def _least_and_largest(x: Representation) -> tuple[float, float]:
     """The least and the largest number."""
-    parts = [(scalar(x.xp.min(block)), scalar(x.xp.max(block))) for block in _blocks(x)]
+    parts = [
+        (scalar(x.xp.min(block)), scalar(x.xp.max(block))) for block in _double_precision_blocks(x)
+    ]
     return min(low for low, _ in parts), max(high for _, high in parts)
 
 
-def _is_saturated(x: Representation, slack: float) -> Array:
+def _saturated_columns(x: Representation, slack: float) -> Array:
     """Say of each column whether all its numbers are 1 or -1 but for rounding."""
     are_saturated = None
-    for block in _blocks(x):
+    for block in _double_precision_blocks(x):
         part = x.xp.all(x.xp.abs(x.xp.abs(block) - 1) <= slack, axis=0)
         are_saturated = part if are_saturated is None else are_saturated & part
     return are_saturated

@@ -15,68 +15,74 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
+    apply_in_place,
     as_float64,
+    concatenate_blocks,
     device,
     epsilon,
-    inner,
+    frobenius_inner,
     namespace,
-    reuse,
-    root,
     row_blocks,
+    safe_sqrt,
     scalar,
-    stacked,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, title, view
+from ..data.representation import Representation, Undefined, representation_title, view
 from ..significance import average_ranks
-from ..significance.ranks import COMPILED
-from .exact_differences import distances_within, squared_distances_within
-from .far_rows import near_points
-from .missing_pairs import lacks_pairs, missing_pairs, need_all_pairs
+from ..significance.ranks import MIN_COMPILED_LENGTH
+from .exact_differences import exact_squared_distances, unit_size_distances
+from .far_rows import inlier_centered_points
+from .missing_pairs import has_missing_pairs, missing_pairs, require_no_missing_pairs
 from .points import unit
 from .rectangles import (
-    Deviations,
-    Entries,
-    Margins,
-    Rectangle,
-    diagonal_of,
+    BlockFunction,
+    CenteringTerms,
+    MatrixBlock,
+    RunningMoments,
+    centering_terms,
+    diagonal_mask,
     dissimilar_points,
-    dissimilarities_of,
-    distances_of,
-    double_centred,
-    margins_of,
-    rectangles,
-    rounding_of_squares,
-    rows_from,
-    squared_distances_of,
-    squared_lengths,
+    dissimilarity_function,
+    distance_function,
+    double_centered_entries,
+    row_blocks_from_column,
+    squared_distance_function,
+    squared_distance_rounding,
+    squared_row_norms,
+    upper_blocks,
 )
 
-SKEW = 8.0  # times the mean: the digits of dissimilarities that are larger are not those of all
-FEWEST_PAIRS = 3  # that both sides have: two always correlate by 1 or -1
-GATHERED = 2**17  # numbers gathered at a time, so that they stay in the processor's cache
+# times the mean: the digits of dissimilarities that are larger are not those of all
+MAX_MEAN_MULTIPLE = 8.0
+MIN_SHARED_PAIRS = 3  # that both sides have: two always correlate by 1 or -1
+MAX_GATHERED_NUMBERS = (
+    2**17
+)  # numbers gathered at a time, so that they stay in the processor's cache
 
 
-def gathered_blocks(n: int, width: int) -> Iterator[tuple[int, int]]:
+def gathering_row_ranges(n: int, width: int) -> Iterator[tuple[int, int]]:
     """Yield (start, stop) of consecutive blocks of rows, where each row gathers ``width``
     numbers."""
-    return row_blocks(n, max(1, GATHERED // width))
+    return row_blocks(n, max(1, MAX_GATHERED_NUMBERS // width))
 
 
 def squared_distance_blocks(points: Array, height: int | None = None) -> Iterator[Array]:
     """Yield the squared Euclidean distances of each of the :func:`row_blocks` to all rows."""
-    entries = squared_distances_of(points)
-    return (entries(rows_from(i, j)) for i, j in row_blocks(points.shape[0], height))
+    entries = squared_distance_function(points)
+    return (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(points.shape[0], height))
 
 
-def squared_distances_above(points: Array) -> Iterator[Array]:
+def condensed_squared_distances(points: Array) -> Iterator[Array]:
     """Yield the squared distances of each block of rows to all later rows, row by row, one vector
     a block: half the work of :func:`squared_distance_blocks`."""
-    entries = squared_distances_of(points)
-    return (above(entries(rows_from(i, j, i))) for i, j in row_blocks(points.shape[0]))
+    entries = squared_distance_function(points)
+    return (
+        upper_triangle(entries(row_blocks_from_column(i, j, i)))
+        for i, j in row_blocks(points.shape[0])
+    )
 
 
-def above(block: Array) -> Array:
+def upper_triangle(block: Array) -> Array:
     """Entries above the diagonal, row by row, of rows of a matrix from the first one's diagonal
     on."""
     if isinstance(block, np.ndarray):
@@ -87,30 +93,30 @@ def above(block: Array) -> Array:
 
 def distance_matrix(points: Array) -> Array:
     """Euclidean distances between all rows, shape (n, n)."""
-    return _all_entries(distances_of(points), points)
+    return _full_matrix(distance_function(points), points)
 
 
-def _all_entries(entries: Entries, points: Array) -> Array:
+def _full_matrix(entries: BlockFunction, points: Array) -> Array:
     """Return a matrix of all rows of these points from its entries."""
     xp, n = namespace(points), points.shape[0]
-    blocks = (entries(rows_from(i, j)) for i, j in row_blocks(n))
-    return stacked(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
+    blocks = (entries(row_blocks_from_column(i, j)) for i, j in row_blocks(n))
+    return concatenate_blocks(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
 
 @view
 def distances(x: Representation) -> Array:
     """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
-    return _all_entries(distances_within(x), x.array)
+    return _full_matrix(unit_size_distances(x), x.array)
 
 
 @view
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
-        return double_centered(distance_matrix(near_points(x)))
+        return double_centered(distance_matrix(inlier_centered_points(x)))
     from scipy.spatial.distance import squareform
 
-    deviations, sums, mean = centred_distances(x)  # which the value needs, too
+    deviations, sums, mean = centered_condensed_distances(x)  # which the value needs, too
     n = x.shape[0]
     shift = (mean / 2 - sums) / n
     matrix: np.ndarray = squareform(deviations, checks=False)
@@ -127,13 +133,15 @@ def double_centered(a: Array) -> Array:
     xp = namespace(a)
     means = xp.mean(a, axis=0)
     rest = (means - xp.mean(means))[None, :]
-    return stacked((a[i:j, :] - means[i:j, None] - rest for i, j in row_blocks(a.shape[0])), a)
+    return concatenate_blocks(
+        (a[i:j, :] - means[i:j, None] - rest for i, j in row_blocks(a.shape[0])), a
+    )
 
 
 # ------------------------------------------------------------------------ distances of all pairs
 
 
-class CentredPairs(NamedTuple):
+class CenteredDistances(NamedTuple):
     """Distances between n samples, of each pair once, and their mean."""
 
     deviations: Array  # (n (n - 1) / 2,): minus the mean, row by row above the diagonal
@@ -141,48 +149,52 @@ class CentredPairs(NamedTuple):
     mean: Array  # 0-d
 
 
-def centred_distances(x: Representation) -> CentredPairs:
+def centered_condensed_distances(x: Representation) -> CenteredDistances:
     """The Euclidean distances between the samples of the pre-shape."""
-    return CentredPairs(distance_deviations(x), deviation_sums(x), mean_distance(x))
+    return CenteredDistances(distance_deviations(x), deviation_sums(x), mean_distance(x))
 
 
 @view
 def distance_deviations(x: Representation) -> Array:
     """The distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
-    return _distances_of_pairs(x).deviations
+    return _condensed_distance_parts(x).deviations
 
 
 @view
 def deviation_sums(x: Representation) -> Array:
     """Sums of :func:`distance_deviations` over the pairs of each sample, shape (n,)."""
-    return _distances_of_pairs(x).sums
+    return _condensed_distance_parts(x).sums
 
 
 @view
 def mean_distance(x: Representation) -> Array:
     """Mean distance between two samples of the pre-shape, a 0-d array."""
-    return _distances_of_pairs(x).mean
+    return _condensed_distance_parts(x).mean
 
 
 @view
-def _distances_of_pairs(x: Representation) -> CentredPairs:
+def _condensed_distance_parts(x: Representation) -> CenteredDistances:
     """What the three views above are parts of: each can be carried to another order of samples."""
     points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
-    n, entries, totals = x.shape[0], distances_within(x), [sums]
+    n, entries, totals = x.shape[0], unit_size_distances(x), [sums]
 
     def pieces() -> Iterator[Array]:
         for start, stop in row_blocks(n):
-            block = entries(rows_from(start, stop, start))
-            totals[0] = totals[0] + _sums_of_pairs(block, sums[:start])
-            yield above(block)
+            block = entries(row_blocks_from_column(start, stop, start))
+            totals[0] = totals[0] + _pair_sums_by_sample(block, sums[:start])
+            yield upper_triangle(block)
 
     length = n * (n - 1) // 2
-    vector = stacked(pieces(), x.xp.empty(length, dtype=points.dtype, device=device(points)))
+    vector = concatenate_blocks(
+        pieces(), x.xp.empty(length, dtype=points.dtype, device=device(points))
+    )
     mean = x.xp.sum(totals[0]) / (2 * length)
-    return CentredPairs(reuse(x.xp.subtract, vector, mean), totals[0] - (n - 1) * mean, mean)
+    return CenteredDistances(
+        apply_in_place(x.xp.subtract, vector, mean), totals[0] - (n - 1) * mean, mean
+    )
 
 
-def _sums_of_pairs(block: Array, before: Array) -> Array:
+def _pair_sums_by_sample(block: Array, before: Array) -> Array:
     """Sums, over both samples of a pair, of entries above the diagonal; ``before``: zeros for the
     samples before the block."""
     xp, height = namespace(block), block.shape[0]
@@ -191,7 +203,7 @@ def _sums_of_pairs(block: Array, before: Array) -> Array:
     return xp.concat([before, rows, xp.sum(rest, axis=0)])
 
 
-def double_centred_inner(x: Representation, y: Representation) -> Array:
+def double_centered_inner(x: Representation, y: Representation) -> Array:
     r"""Inner product of the double-centred distances of two representations, without these.
 
     .. math:: 2 \sum_{i<j} a_{ij} b_{ij} - \tfrac{2}{n} \sum_i a_i b_i + (n - 1) \bar{d} \bar{e}
@@ -199,28 +211,31 @@ def double_centred_inner(x: Representation, y: Representation) -> Array:
     for distances d, e with mean :math:`\bar{d}`, :math:`\bar{e}`, deviations a, b from it and
     their sums :math:`a_i`, :math:`b_i`: H (d + a) H with d off a zero diagonal is H a H - d H.
     """
-    (a, a_sums, d), (b, b_sums, e) = centred_distances(x), centred_distances(y)
+    (a, a_sums, d), (b, b_sums, e) = (
+        centered_condensed_distances(x),
+        centered_condensed_distances(y),
+    )
     n = x.shape[0]
-    return 2 * inner(a, b) - 2 / n * inner(a_sums, b_sums) + (n - 1) * d * e
+    return 2 * frobenius_inner(a, b) - 2 / n * frobenius_inner(a_sums, b_sums) + (n - 1) * d * e
 
 
 @view
 def distance_deviation(x: Representation) -> Array:
     """Frobenius norm of the double-centred distances (n times the distance standard deviation)."""
-    return double_centred_inner(x, x) ** 0.5
+    return double_centered_inner(x, x) ** 0.5
 
 
 @view
 def deviation_norm(x: Representation) -> Array:
     """Norm of the vector of :func:`distance_deviations`."""
     a = distance_deviations(x)
-    return inner(a, a) ** 0.5
+    return frobenius_inner(a, a) ** 0.5
 
 
 # ---------------------------------------------------------- representational dissimilarity matrices
 
 
-def rdm(x: Representation, kind: str) -> Array:
+def condensed_rdm(x: Representation, kind: str) -> Array:
     """Upper triangle of the dissimilarities between samples, shape (n (n - 1) / 2,).
 
     ``kind``: "correlation" (1 - Pearson correlation over features), "cosine" (1 - cosine),
@@ -228,9 +243,9 @@ def rdm(x: Representation, kind: str) -> Array:
     dissimilarity 1 to all others. A pair that lacks a given dissimilarity has NaN.
     """
     entries, n = dissimilarity_entries(x, kind), x.shape[0]
-    pieces = (above(entries(rows_from(i, j, i))) for i, j in row_blocks(n))
+    pieces = (upper_triangle(entries(row_blocks_from_column(i, j, i))) for i, j in row_blocks(n))
     into = x.xp.empty(n * (n - 1) // 2, dtype=x.array.dtype, device=device(x.array))
-    vector, missing = stacked(pieces, into), missing_pairs(x)
+    vector, missing = concatenate_blocks(pieces, into), missing_pairs(x)
     if missing.size:
         vector[missing] = np.nan
     return vector
@@ -245,22 +260,25 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     "kendall_a" (average ranks). Raises ``Undefined`` when all dissimilarities are equal, and for
     given ones of which some are missing.
     """
-    need_all_pairs(x)
-    return _made_ready(x, rdm(x, kind), kind, compare)
+    require_no_missing_pairs(x)
+    return _prepare_dissimilarities(x, condensed_rdm(x, kind), kind, compare)
 
 
 def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -> list[Array]:
     """The vectors of :func:`rdm_vector` of two representations; where one of them lacks pairs, of
     the pairs that both have. Raises ``Undefined`` for fewer than three pairs."""
-    if not (lacks_pairs(x) or lacks_pairs(y)):
+    if not (has_missing_pairs(x) or has_missing_pairs(y)):
         return [rdm_vector(r, kind=kind, compare=compare) for r in (x, y)]
     shared = shared_pairs(x, y)
-    if (count := int(shared.sum())) < FEWEST_PAIRS:
+    if (count := int(shared.sum())) < MIN_SHARED_PAIRS:
         raise Undefined(
-            f"rsa: {title(x)} and {title(y)} both have {count} of {len(shared)} dissimilarities, "
-            f"and a comparison takes at least {FEWEST_PAIRS}; measure more pairs in common"
+            f"rsa: {representation_title(x)} and {representation_title(y)} both have {count} of "
+            f"{len(shared)} dissimilarities, "
+            f"and a comparison takes at least {MIN_SHARED_PAIRS}; measure more pairs in common"
         )
-    return [_made_ready(r, rdm(r, kind)[shared], kind, compare) for r in (x, y)]
+    return [
+        _prepare_dissimilarities(r, condensed_rdm(r, kind)[shared], kind, compare) for r in (x, y)
+    ]
 
 
 def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
@@ -272,36 +290,42 @@ def shared_pairs(x: Representation, y: Representation) -> np.ndarray:
     return shared
 
 
-def _made_ready(x: Representation, vector: Array, kind: str, compare: str) -> Array:
+def _prepare_dissimilarities(x: Representation, vector: Array, kind: str, compare: str) -> Array:
     """Return these dissimilarities of x as :func:`rdm_vector` has all of them."""
     low, high = scalar(x.xp.min(vector)), scalar(x.xp.max(vector))
-    need_different(x, kind, low, high, epsilon(vector))
+    require_distinct_values(x, kind, low, high, epsilon(vector))
     if compare not in ("pearson", "cosine"):
-        vector = ranks_within(vector, low, high)
+        vector = average_ranks_in_range(vector, low, high)
     if compare.startswith("kendall"):
         return vector
     if compare != "cosine":
-        vector = reuse(x.xp.subtract, vector, x.xp.mean(vector))
+        vector = apply_in_place(x.xp.subtract, vector, x.xp.mean(vector))
     if compare == "rho_a":
         p = vector.shape[0]
         return vector * (12 / (p**3 - p)) ** 0.5
-    return reuse(x.xp.divide, vector, inner(vector, vector) ** 0.5)
+    return apply_in_place(x.xp.divide, vector, frobenius_inner(vector, vector) ** 0.5)
 
 
-def ranks_within(vector: Array, low: float, high: float, compiled: int = COMPILED) -> Array:
+def average_ranks_in_range(
+    vector: Array, low: float, high: float, compiled: int = MIN_COMPILED_LENGTH
+) -> Array:
     """Return average ranks of dissimilarities from ``low`` to ``high``.
 
     Rounding must not order equal dissimilarities, nor (in single precision) tie all that are close
     together.
     """
     reach = max(high, -low)
-    if reach > SKEW * abs(scalar(namespace(vector).mean(vector))):  # a few are far larger
-        reach = min(reach, SKEW * float(np.median(np.abs(to_numpy(vector)))) or reach)
+    if reach > MAX_MEAN_MULTIPLE * abs(
+        scalar(namespace(vector).mean(vector))
+    ):  # a few are far larger
+        reach = min(reach, MAX_MEAN_MULTIPLE * float(np.median(np.abs(to_numpy(vector)))) or reach)
     largest = 16 * epsilon(vector) * reach
     return average_ranks(vector, min(largest, 1e-3 * (high - low) / vector.shape[0]), compiled)
 
 
-def need_different(x: Representation, kind: str, low: float, high: float, eps: float) -> None:
+def require_distinct_values(
+    x: Representation, kind: str, low: float, high: float, eps: float
+) -> None:
     """Raise ``Undefined`` when the least and the largest dissimilarity differ by rounding only.
 
     Unit rows are rounded relative to 1, so cosines and correlations relative to the distance
@@ -314,43 +338,47 @@ def need_different(x: Representation, kind: str, low: float, high: float, eps: f
     kind = x.signed.kind if x.signed else kind
     if high - low <= 16 * eps * of:
         raise Undefined(
-            f"all {kind} dissimilarities between samples of {title(x)} are equal: nothing to "
+            f"all {kind} dissimilarities between samples of {representation_title(x)} are equal: "
+            "nothing to "
             "correlate"
         )
 
 
-def dissimilarity_entries(x: Representation, kind: str) -> Entries:
+def dissimilarity_entries(x: Representation, kind: str) -> BlockFunction:
     """Return the entries of the dissimilarity matrix, not meaningful on the diagonal; of given
     dissimilarities these, whatever the kind."""
     if x.signed:
         count = int(np.count_nonzero(x.signed.signs))  # the others say which pairs are missing
         return _signed_entries(unit(x)[:, :count], x.xp.asarray(x.signed.signs[:count]))
     if kind in ("euclidean", "sqeuclidean"):
-        squares = squared_distances_within(x)
-        return squares if kind == "sqeuclidean" else lambda at: root(squares(at))
-    return dissimilarities_of(dissimilar_points(x, kind))
+        squares = exact_squared_distances(x)
+        return squares if kind == "sqeuclidean" else lambda at: safe_sqrt(squares(at))
+    return dissimilarity_function(dissimilar_points(x, kind))
 
 
-def _signed_entries(points: Array, signs: Array) -> Entries:
+def _signed_entries(points: Array, signs: Array) -> BlockFunction:
     """Return the dissimilarities of points whose squared differences count with signs."""
     xp, signed = namespace(points), points * signs
-    squares, lengths = xp.sum(signed * points, axis=1), squared_lengths(points)
+    squares, lengths = xp.sum(signed * points, axis=1), squared_row_norms(points)
 
-    def entries(at: Rectangle) -> Array:
+    def entries(at: MatrixBlock) -> Array:
         products = signed[at.rows, :] @ xp.matrix_transpose(points[at.columns, :])
         block = squares[at.rows, None] + squares[None, at.columns] - 2 * products
-        slack = rounding_of_squares(points) * (lengths[at.rows, None] + lengths[None, at.columns])
+        slack = squared_distance_rounding(points) * (
+            lengths[at.rows, None] + lengths[None, at.columns]
+        )
         return xp.where(xp.abs(block) <= slack, xp.zeros_like(block), block)
 
     return entries
 
 
 def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
-    """The dissimilarities between samples, of which :func:`rdm` has those above the diagonal,
+    """The dissimilarities between samples, of which :func:`condensed_rdm` has those above the
+    diagonal,
     shape (n, n)."""
     from scipy.spatial.distance import squareform
 
-    return squareform(as_float64(rdm(x, kind)), checks=False)
+    return squareform(as_float64(condensed_rdm(x, kind)), checks=False)
 
 
 @view
@@ -368,19 +396,19 @@ def whitened_gram(
     contrasts of all pairs. Raises ``Undefined`` when all dissimilarities are equal, and for given
     ones of which some are missing.
     """
-    need_all_pairs(x)
+    require_no_missing_pairs(x)
     matrix = dissimilarity_matrix(x, kind)
     above = matrix[np.triu_indices(len(matrix), 1)]
-    need_different(x, kind, float(above.min()), float(above.max()), epsilon(matrix))
-    weights = weights_of(x, variances)
-    gram = whitened(matrix, weights)
+    require_distinct_values(x, kind, float(above.min()), float(above.max()), epsilon(matrix))
+    weights = sample_weights_in_mean(x, variances)
+    gram = whiten_dissimilarities(matrix, weights)
     if compare == "whitened_pearson":
-        equal = whitened(1 - np.eye(len(matrix)), weights)
+        equal = whiten_dissimilarities(1 - np.eye(len(matrix)), weights)
         gram = gram - equal * (np.vdot(gram, equal) / np.vdot(equal, equal))
     return gram / np.linalg.norm(gram)
 
 
-def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
+def sample_weights_in_mean(x: Representation, variances: tuple[float, ...] | None) -> np.ndarray:
     """The weights of the samples in their mean, which sum to 1, from the variances of their
     errors."""
     n = x.shape[0]
@@ -390,7 +418,7 @@ def weights_of(x: Representation, variances: tuple[float, ...] | None) -> np.nda
     return 1 / spread / (1 / spread).sum()
 
 
-def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The matrix of :func:`whitened_gram` of a matrix of dissimilarities, up to a factor."""
     means = weights @ matrix
     centred = matrix - means - means[:, None] + weights @ means
@@ -401,17 +429,17 @@ def whitened(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 @view
-def distance_margins(x: Representation) -> Margins:
+def distance_centering_terms(x: Representation) -> CenteringTerms:
     """Margins of the distances between the samples of the pre-shape."""
-    return margins_of(distances_within(x), x.shape[0])
+    return centering_terms(unit_size_distances(x), x.shape[0])
 
 
-def centred_distance_entries(x: Representation) -> Entries:
+def centered_distance_entries(x: Representation) -> BlockFunction:
     """Entries of the double-centred distances between the samples of the pre-shape."""
-    return double_centred(distances_within(x), distance_margins(x), x.array)
+    return double_centered_entries(unit_size_distances(x), distance_centering_terms(x), x.array)
 
 
-class Spread(NamedTuple):
+class DissimilaritySummary(NamedTuple):
     """Ends, mean, and summed squared deviations from it, of the dissimilarities of all ordered
     pairs of different samples."""
 
@@ -422,14 +450,16 @@ class Spread(NamedTuple):
 
 
 @view
-def dissimilarity_spread(x: Representation, kind: str) -> Spread:
+def dissimilarity_summary(x: Representation, kind: str) -> DissimilaritySummary:
     """Spread of the dissimilarities of a kind; ``Undefined`` when all of them are equal."""
-    entries, deviations = dissimilarity_entries(x, kind), Deviations()
-    for at in rectangles(x.shape[0]):
+    entries, deviations = dissimilarity_entries(x, kind), RunningMoments()
+    for at in upper_blocks(x.shape[0]):
         block = entries(at)
         if not at.is_square:
             deviations.add(block, 2)
         elif block.shape[0] > 1:
-            deviations.add(block[~diagonal_of(block)], 1)
-    need_different(x, kind, deviations.low, deviations.high, epsilon(x.array))
-    return Spread(deviations.low, deviations.high, deviations.mean, deviations.squares)
+            deviations.add(block[~diagonal_mask(block)], 1)
+    require_distinct_values(x, kind, deviations.low, deviations.high, epsilon(x.array))
+    return DissimilaritySummary(
+        deviations.low, deviations.high, deviations.mean, deviations.squares
+    )

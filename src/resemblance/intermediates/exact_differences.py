@@ -14,17 +14,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, detach, like, namespace, norm, reuse, scalar
-from ..data.representation import Representation, lasting, view
-from .differences import CLOSE, from_differences, on_diagonal
-from .far_rows import far_rows, near_points, rows_that_are_near
+from ..base.arrays import (
+    Array,
+    apply_in_place,
+    as_array_like,
+    detach,
+    euclidean_norm,
+    namespace,
+    scalar,
+)
+from ..data.representation import Representation, keep_while_small, view
+from .differences import MIN_DISTANCE_ROUNDINGS, cancellation_corrector, diagonal_view
+from .far_rows import inlier_centered_points, inlier_row_mask, outlier_row_mask
 from .points import is_rotated, size
-from .rectangles import Entries, Rectangle, distances_of, rounding_of_sums, squared_distances_of
+from .rectangles import (
+    BlockFunction,
+    MatrixBlock,
+    distance_function,
+    product_sum_rounding,
+    squared_distance_function,
+)
 
-COLUMNS = 2**12  # features at a time of those that are more than the samples, or 2 n
+SHIFTED_FEATURES_PER_BLOCK = (
+    2**12
+)  # features at a time of those that are more than the samples, or 2 n
 
 
-class Shifted(NamedTuple):
+class ShiftedPoints(NamedTuple):
     """Points minus a round number in each column, over a power of two; and the size of the centred
     points in this unit."""
 
@@ -33,91 +49,100 @@ class Shifted(NamedTuple):
 
 
 @view
-def shifted(x: Representation) -> Shifted:
+def round_shifted_points(x: Representation) -> ShiftedPoints:
     """The points of which distances are compared for equality."""
-    unit = power_of_two(x)
-    return Shifted(_minus_round_means(x.array / unit, rows_that_are_near(x)), size(x) / unit)
+    unit = power_of_two_below_norm(x)
+    return ShiftedPoints(_subtract_round_means(x.array / unit, inlier_row_mask(x)), size(x) / unit)
 
 
 @view
-@lasting(1)
+@keep_while_small(1)
 def shifted_gram(x: Representation) -> np.ndarray:
-    """Inner products of the :func:`shifted` points of more features than samples, shape (n, n),
+    """Inner products of the :func:`round_shifted_points` points of more features than samples,
+    shape (n, n),
     added up over blocks of features: without a copy of all."""
-    gram = _products_of_blocks(x, None)
+    gram = _shifted_gram_by_blocks(x, None)
     means = gram.mean(axis=0)
-    is_far = far_rows(np.diagonal(gram) - 2 * means + means.mean())  # of lengths around the mean
-    return gram if is_far is None else _products_of_blocks(x, ~is_far)
+    is_far = outlier_row_mask(
+        np.diagonal(gram) - 2 * means + means.mean()
+    )  # of lengths around the mean
+    return gram if is_far is None else _shifted_gram_by_blocks(x, ~is_far)
 
 
-def _products_of_blocks(x: Representation, is_near: np.ndarray | None) -> np.ndarray:
-    (n, d), unit = x.shape, power_of_two(x)
-    gram, width = np.zeros((n, n), dtype=x.precision), max(COLUMNS, 2 * n)
+def _shifted_gram_by_blocks(x: Representation, is_near: np.ndarray | None) -> np.ndarray:
+    (n, d), unit = x.shape, power_of_two_below_norm(x)
+    gram, width = np.zeros((n, n), dtype=x.precision), max(SHIFTED_FEATURES_PER_BLOCK, 2 * n)
     for start in range(0, d, width):
-        block = _minus_round_means(x.array[:, start : start + width] / unit, is_near)
+        block = _subtract_round_means(x.array[:, start : start + width] / unit, is_near)
         gram += block @ block.T  # of which NumPy computes one triangle
     return gram
 
 
-def has_gram(x: Representation) -> bool:
+def supports_shifted_gram(x: Representation) -> bool:
     """Say whether distances come from :func:`shifted_gram`: by the shape, and the library."""
     return is_rotated(x) and not x.origin and isinstance(x.source, np.ndarray)
 
 
-def squared_distances_within(x: Representation) -> Entries:
+def exact_squared_distances(x: Representation) -> BlockFunction:
     """Squared Euclidean distances between the samples in unit size; 0 on the diagonal and between
     samples that differ by rounding only."""
-    factor = (power_of_two(x) / size(x)) ** 2 if scalar(size(x)) > 0 else 1.0
-    entries = _from_gram(x) if has_gram(x) else squared_distances_of(shifted(x).points)
-    return lambda at: reuse(namespace(x.array).multiply, entries(at), factor)
+    factor = (power_of_two_below_norm(x) / size(x)) ** 2 if scalar(size(x)) > 0 else 1.0
+    entries = (
+        _squared_distances_from_gram(x)
+        if supports_shifted_gram(x)
+        else squared_distance_function(round_shifted_points(x).points)
+    )
+    return lambda at: apply_in_place(namespace(x.array).multiply, entries(at), factor)
 
 
-def distances_within(x: Representation) -> Entries:
+def unit_size_distances(x: Representation) -> BlockFunction:
     """Euclidean distances between the samples in unit size, which are not compared for equality: of
     more features than samples without a rotation, whose rounding would part equal samples."""
-    if not has_gram(x):
-        return distances_of(near_points(x))
-    squares = squared_distances_within(x)
+    if not supports_shifted_gram(x):
+        return distance_function(inlier_centered_points(x))
+    squares = exact_squared_distances(x)
     return lambda at: np.sqrt(squares(at))
 
 
-def _from_gram(x: Representation) -> Entries:
+def _squared_distances_from_gram(x: Representation) -> BlockFunction:
     """Squared distances from products; those that lost their digits come from differences."""
     gram = shifted_gram(x)
-    lengths, rounding = np.diagonal(gram), rounding_of_sums(x.shape[1], x.array)
-    near = CLOSE * rounding
+    lengths, rounding = np.diagonal(gram), product_sum_rounding(x.shape[1], x.array)
+    near = MIN_DISTANCE_ROUNDINGS * rounding
     largest = 2 * lengths.max()
 
-    def entries(at: Rectangle) -> Array:
+    def entries(at: MatrixBlock) -> Array:
         both = lengths[at.rows, None] + lengths[None, at.columns]
         block = -2 * gram[at.rows, at.columns]
         block += both
         if at.has_diagonal:
-            on_diagonal(block, at[:2])[:] = np.inf
+            diagonal_view(block, at[:2])[:] = np.inf
         if not block.min() > near * largest and (block <= near * both).any():
-            points = x.array / power_of_two(x)
-            from_differences(points, points)(block, both, at[:2], near)
+            points = x.array / power_of_two_below_norm(x)
+            cancellation_corrector(points, points)(block, both, at[:2], near)
         if at.has_diagonal:
-            on_diagonal(block, at[:2])[:] = 0
+            diagonal_view(block, at[:2])[:] = 0
         return block
 
     return entries
 
 
-def power_of_two(x: Representation) -> float:
+def power_of_two_below_norm(x: Representation) -> float:
     """The largest power of two up to the size of the centred points; 1 for a size of 0."""
     length = scalar(size(x))
     return math.ldexp(1.0, math.frexp(length)[1] - 1) if length > 0 else 1.0
 
 
-def _minus_round_means(columns: Array, is_near: np.ndarray | None) -> Array:
+def _subtract_round_means(columns: Array, is_near: np.ndarray | None) -> Array:
     """Columns minus a number near their mean that is a multiple of a power of two, which is at most
     their standard deviation; of the rows that are near, if others are far from them."""
-    near = detach(columns) if is_near is None else detach(columns)[like(is_near, columns), :]
+    near = (
+        detach(columns) if is_near is None else detach(columns)[as_array_like(is_near, columns), :]
+    )
     xp, first = namespace(columns), near[:1, :]
     moved = near - first
     mean = xp.mean(moved, axis=0, keepdims=True)
-    spread = norm(moved - mean, axis=0)[None, :] / near.shape[0] ** 0.5
+    spread = euclidean_norm(moved - mean, axis=0)[None, :] / near.shape[0] ** 0.5
     varies = spread > 0
     step = 2 ** xp.floor(xp.log2(xp.where(varies, spread, xp.ones_like(spread))))
     return columns - xp.where(varies, xp.round((mean + first) / step) * step, first)

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, carries_gradient, detach, like, namespace, scalar
+from ..base.arrays import (
+    Array,
+    as_array_like,
+    as_float64,
+    detach,
+    namespace,
+    records_gradient,
+    scalar,
+)
 from ..data.representation import Representation, view
 from .points import preshape, size
 
-FAR = 100.0  # times the median squared length: a row that is so long moves the mean of the others
+# times the median squared length: a row that is so long moves the mean of the others
+OUTLIER_LENGTH_RATIO = 100.0
 
 
-def far_rows(squares: Array) -> np.ndarray | None:
+def outlier_row_mask(squares: Array) -> np.ndarray | None:
     """Say which rows are far from the others, by squared lengths of centred rows; None if none
     is."""
     lengths = detach(squares)
@@ -24,30 +33,30 @@ def far_rows(squares: Array) -> np.ndarray | None:
     if not count:
         return None
     median = (scalar(ordered[(count - 1) // 2]) + scalar(ordered[count // 2])) / 2
-    if not scalar(ordered[count - 1]) > FAR * median:
+    if not scalar(ordered[count - 1]) > OUTLIER_LENGTH_RATIO * median:
         return None
-    return np.asarray(as_float64(lengths) > FAR * median)
+    return np.asarray(as_float64(lengths) > OUTLIER_LENGTH_RATIO * median)
 
 
 @view
-def rows_that_are_near(x: Representation) -> np.ndarray | None:
+def inlier_row_mask(x: Representation) -> np.ndarray | None:
     """Say which rows are not far from the others; None if all are near."""
     if x.origin or x.signed:
         return None
     points = detach(preshape(x))
-    is_far = far_rows(x.xp.vecdot(points, points))
+    is_far = outlier_row_mask(x.xp.vecdot(points, points))
     return None if is_far is None else ~is_far
 
 
 @view
-def near_points(x: Representation) -> Array:
+def inlier_centered_points(x: Representation) -> Array:
     """:func:`~.points.preshape`, or the same points around the mean of the rows that are not far
     from the others: their distances are the same, and keep their digits."""
     points = preshape(x)
-    is_near = None if carries_gradient(x.source) else rows_that_are_near(x)
+    is_near = None if records_gradient(x.source) else inlier_row_mask(x)
     if is_near is None:
         return points
     first = int(np.flatnonzero(is_near)[0])
-    weights = like(is_near / np.count_nonzero(is_near), points)
+    weights = as_array_like(is_near / np.count_nonzero(is_near), points)
     shifted = x.array - x.array[first : first + 1, :]
     return (shifted - weights[None, :] @ shifted) / size(x)

@@ -8,18 +8,18 @@ import numpy as np
 
 from ..base.rng import generator
 from ..data.representation import Representation, view
-from .neighbour_kernels import graph
+from .neighbour_kernels import neighbor_graph
 from .neighbours import NeighbourSearch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 TEMPERATURES = np.logspace(-1, 1, 256)
-DEGREE = (
-    24  # Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
-)
-COLUMNS = 64  # columns of the identity propagated at a time
-PROBES = 256  # random vectors drawn at a time: changing it changes which vectors these are
+# Chebyshev degree: the weighted truncation error is below 1e-15 for temperatures up to 10
+CHEBYSHEV_DEGREE = 24
+IDENTITY_COLUMNS_PER_BLOCK = 64  # columns of the identity propagated at a time
+# random vectors drawn at a time: changing it changes which vectors these are
+PROBES_PER_BLOCK = 256
 
 
 def neighbour_operator(x: Representation, k: int) -> csr_array:
@@ -30,7 +30,7 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
     """
     from scipy.sparse import csr_array
 
-    directed = graph(x, NeighbourSearch(k, "euclidean"))
+    directed = neighbor_graph(x, NeighbourSearch(k, "euclidean"))
     directed.sort_indices()
     edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
     weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
@@ -53,18 +53,18 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     # Only samples that tie make so many edges.
     crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
     moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
-    degrees = np.arange(DEGREE + 1)
+    degrees = np.arange(CHEBYSHEV_DEGREE + 1)
     coefficients = np.where(degrees == 0, 1, 2) * ive(degrees, TEMPERATURES[:, None])
     return coefficients @ moments / x.shape[0]
 
 
 def chebyshev_traces(a: csr_array) -> np.ndarray:
     """Traces of T_0(A) ... T_DEGREE(A), from T_{i+j} + T_{|i-j|} = 2 T_i T_j."""
-    n, half = a.shape[0], DEGREE // 2
+    n, half = a.shape[0], CHEBYSHEV_DEGREE // 2
     # Sums over columns of <T_i, T_j>, i + j = index, i = j or j - 1.
-    products = np.zeros(DEGREE + 1)
-    for start in range(0, n, COLUMNS):
-        before = np.zeros((n, min(COLUMNS, n - start)))
+    products = np.zeros(CHEBYSHEV_DEGREE + 1)
+    for start in range(0, n, IDENTITY_COLUMNS_PER_BLOCK):
+        before = np.zeros((n, min(IDENTITY_COLUMNS_PER_BLOCK, n - start)))
         before[np.arange(start, start + before.shape[1]), np.arange(before.shape[1])] = 1
         current = a @ before
         products[0] += np.vdot(before, before)
@@ -83,7 +83,7 @@ def chebyshev_traces(a: csr_array) -> np.ndarray:
 def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
     """The traces of a matrix so dense that computing all eigenvalues takes less time."""
     angles = np.arccos(np.clip(np.linalg.eigvalsh(a.toarray()), -1, 1))
-    return np.array([np.cos(degree * angles).sum() for degree in range(DEGREE + 1)])
+    return np.array([np.cos(degree * angles).sum() for degree in range(CHEBYSHEV_DEGREE + 1)])
 
 
 @view
@@ -105,8 +105,8 @@ def _lanczos_trace(a: csr_array, steps: int, probes: int, seed: int, repeat: int
     rng = generator(seed, "imd", repeat)
     steps = min(steps, n)
     nodes, weights = [], []
-    for start in range(0, probes, PROBES):
-        vectors = rng.standard_normal((n, min(PROBES, probes - start)))
+    for start in range(0, probes, PROBES_PER_BLOCK):
+        vectors = rng.standard_normal((n, min(PROBES_PER_BLOCK, probes - start)))
         alpha, beta = _lanczos(a, vectors / np.linalg.norm(vectors, axis=0), steps)
         tridiagonal = np.zeros((vectors.shape[1], steps, steps))
         diagonal = np.arange(steps)

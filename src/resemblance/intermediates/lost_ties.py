@@ -6,48 +6,50 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import Array, detach, epsilon, namespace, to_numpy
-from ..data.representation import Representation, Undefined, title
-from .chords import EQUAL, TIE
+from ..data.representation import Representation, Undefined, representation_title
+from .chords import EQUAL_ROW_EPSILONS, TIE_EPSILONS
 from .digits import resolution
-from .exact_differences import power_of_two
+from .exact_differences import power_of_two_below_norm
 from .similarities import Similarity, take_rows
 from .ties import Nearest
 
-MOST = 0.5  # share of the samples
-LOST = 0.05  # rounding of a squared distance, relative to it, from which on it has no digits
+MAX_UNDECIDED_SHARE = 0.5  # share of the samples
+# rounding of a squared distance, relative to it, from which on it has no digits
+LOST_DISTANCE_ROUNDING = 0.05
 
 
-def need_separated(x: Representation, similarity: Similarity, near: Nearest) -> None:
+def require_separated_neighbors(x: Representation, similarity: Similarity, near: Nearest) -> None:
     """Raise ``Undefined`` where rounding decides on the neighbours of most samples.
 
     The neighbours of a sample are left to rounding when two of them tie which are not equal, and
     both are so near to the sample that their distances to it have lost their digits.
     """
     n, rows = len(near.listed), near.ties.rows
-    if len(rows) <= MOST * n:
+    if len(rows) <= MAX_UNDECIDED_SHARE * n:
         return
-    first, second = _tied_pairs(near)
+    first, second = _tied_neighbors_by_row(near)
     points = similarity.points
     if similarity.gram is not None:  # whose unit the points below have
-        points = detach(x.array) / power_of_two(x)
+        points = detach(x.array) / power_of_two_below_norm(x)
     eps = epsilon(points)
     to_first, to_second, apart = (
-        _squared_distances(points, *pair)
+        _exact_squared_distances_to(points, *pair)
         for pair in ((rows, first), (rows, second), (first, second))
     )
-    lost_below = TIE * eps / LOST * similarity.terms[rows]
-    equal_below = (EQUAL * max(resolution(x), eps)) ** 2
+    lost_below = TIE_EPSILONS * eps / LOST_DISTANCE_ROUNDING * similarity.terms[rows]
+    equal_below = (EQUAL_ROW_EPSILONS * max(resolution(x), eps)) ** 2
     is_lost = np.maximum(to_first, to_second) < lost_below
     is_lost &= np.minimum(np.minimum(to_first, to_second), apart) > equal_below
-    if np.count_nonzero(is_lost) > MOST * n:
+    if np.count_nonzero(is_lost) > MAX_UNDECIDED_SHARE * n:
         raise Undefined(
-            f"rounding decides which samples of {title(x)} are nearest: the samples lie in groups "
+            f"rounding decides which samples of {representation_title(x)} are nearest: the "
+            "samples lie in groups "
             "that are too far apart for the distances inside a group; compare the samples of one "
             "group at a time, and centre these first"
         )
 
 
-def _tied_pairs(near: Nearest) -> tuple[np.ndarray, np.ndarray]:
+def _tied_neighbors_by_row(near: Nearest) -> tuple[np.ndarray, np.ndarray]:
     """Two samples that tie as neighbours, for each row that has such."""
     listed, ties = near.listed[near.ties.rows], near.ties
     places = np.arange(listed.shape[1])
@@ -60,6 +62,6 @@ def _tied_pairs(near: Nearest) -> tuple[np.ndarray, np.ndarray]:
     return first, np.where(is_tied.any(axis=1), listed[each, place], others)
 
 
-def _squared_distances(points: Array, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _exact_squared_distances_to(points: Array, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     difference = take_rows(points, rows) - take_rows(points, others)
     return np.asarray(to_numpy(namespace(points).vecdot(difference, difference)), dtype=np.float64)

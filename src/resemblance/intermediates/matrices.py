@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, namespace, norm, scalar, to_numpy
+from ..base.arrays import Array, as_float64, euclidean_norm, namespace, scalar, to_numpy
 from ..data.representation import Representation, view
 from .distances import (
-    centred_distance_entries,
+    centered_distance_entries,
     dissimilarity_entries,
-    dissimilarity_spread,
+    dissimilarity_summary,
+    distance_centering_terms,
     distance_deviation,
-    distance_margins,
     distances,
     double_centered_distances,
     mean_distance,
@@ -32,36 +32,42 @@ from .distances import (
 from .grams import (
     Estimator,
     GramKernel,
-    Pairs,
+    MedianPairs,
     centered_directions,
-    centred_kernel,
+    centered_kernel_entries,
+    compares_gram_entries,
     distance_gram,
     gram_diagonal,
-    gram_energy,
     gram_entries,
     gram_trace,
     hsic_norm,
-    is_by_pairs,
+    squared_gram_norm,
 )
-from .missing_pairs import need_all_pairs
+from .missing_pairs import require_no_missing_pairs
 from .neighbour_kernels import double_centered_product, row_centered_product
 from .points import preshape, size, unit
 from .rank_bins import rank_bins, rank_entries
-from .rectangles import Entries, Rectangle, is_large, pieces_of, without_diagonal
+from .rectangles import (
+    BlockFunction,
+    MatrixBlock,
+    block_function_of_matrix,
+    is_blockwise,
+    set_diagonal,
+)
 from .spectra import (
     Decomposition,
+    component_count_with_ties,
     decomposition,
-    direction_lost,
     has_accurate_inverse,
+    numerical_rank,
     orthonormal_basis,
-    rank,
-    with_tied,
+    unspanned_direction,
 )
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-LINEAR = GramKernel("linear")
+LINEAR_KERNEL = GramKernel("linear")
 FactorArrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -110,7 +116,7 @@ def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Factored(PairMatrix):
+class FactoredPairMatrix(PairMatrix):
     """The products P Pᵀ of points P, (n, d), with views of them: the points, the entries where
     these are less work, and the diagonal where it is needed."""
 
@@ -142,10 +148,10 @@ class Factored(PairMatrix):
         points = as_float64(self.points())
         return np.vecdot(points, points)
 
-    def pieces(self) -> Entries:
+    def pieces(self) -> BlockFunction:
         """Return the function that has the entries of a rectangle in float64."""
         if self.entries:
-            return pieces_of(self.entries())
+            return block_function_of_matrix(self.entries())
         points = as_float64(self.points())
         return lambda at: points[at.rows] @ points[at.columns].T
 
@@ -166,15 +172,15 @@ class Factored(PairMatrix):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored(PairMatrix):
+class StoredPairMatrix(PairMatrix):
     """Entries in memory, (n, n), or for many samples computed again in ``blocks``.
 
     ``by_piece`` has them in float64, where not all have to be made for that.
     """
 
     entries: Callable[[], Array]
-    blocks: Callable[[], Entries] | None = None
-    by_piece: Callable[[], Entries] | None = None
+    blocks: Callable[[], BlockFunction] | None = None
+    by_piece: Callable[[], BlockFunction] | None = None
     factored: Callable[[int], FactorArrays | None] = lambda most: None
 
     def factors(self, most: int, column: np.ndarray | None = None) -> FactorArrays | None:
@@ -189,9 +195,13 @@ class Stored(PairMatrix):
         """Return the diagonal, shape (n,)."""
         return np.diagonal(as_float64(self.entries()))
 
-    def pieces(self) -> Entries:
+    def pieces(self) -> BlockFunction:
         """Return the function that has the entries of a rectangle in float64."""
-        return self.by_piece() if self.by_piece else pieces_of(as_float64(self.entries()))
+        return (
+            self.by_piece()
+            if self.by_piece
+            else block_function_of_matrix(as_float64(self.entries()))
+        )
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """Return the product with a vector, shape (n,)."""
@@ -203,7 +213,7 @@ class Stored(PairMatrix):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sparse(PairMatrix):
+class SparsePairMatrix(PairMatrix):
     """A sparse matrix, times ``factor``; with its rows, or its rows and columns, centred."""
 
     kernel: csr_array
@@ -219,7 +229,7 @@ class Sparse(PairMatrix):
             matrix -= matrix.mean(axis=0)
         return matrix * self.factor
 
-    def cosine(self, other: Sparse) -> float:
+    def cosine(self, other: SparsePairMatrix) -> float:
         """Return the cosine of two centred matrices."""
         product = double_centered_product if self.centred == "both" else row_centered_product
         value = product(self.kernel, other.kernel) / math.sqrt(self.square * other.square)
@@ -229,52 +239,52 @@ class Sparse(PairMatrix):
 # ------------------------------------------------------------------------ matrices of all samples
 
 
-def kernel_gram(x: Representation, kernel: GramKernel) -> Factored | Stored:
+def kernel_gram(x: Representation, kernel: GramKernel) -> FactoredPairMatrix | StoredPairMatrix:
     """Return the centred Gram matrix of a kernel."""
     numbers: dict[str, Any] = {"samples": x.n_samples, "trace": scalar(gram_trace(x, kernel))}
-    numbers["square"] = scalar(gram_energy(x, kernel))
+    numbers["square"] = scalar(squared_gram_norm(x, kernel))
     diagonal = partial(gram_diagonal, x, kernel)
-    if kernel.name == "linear" and is_by_pairs(x, x) and not is_large(x):
+    if kernel.name == "linear" and compares_gram_entries(x, x) and not is_blockwise(x):
         entries = partial(gram_entries, x)
-        return Factored(**numbers, points=partial(unit, x), entries=entries, on_diagonal=diagonal)
+        return FactoredPairMatrix(
+            **numbers, points=partial(unit, x), entries=entries, on_diagonal=diagonal
+        )
     if kernel.name in ("linear", "cosine"):
         points = preshape if kernel.name == "linear" else centered_directions
-        return Factored(**numbers, points=partial(points, x), on_diagonal=diagonal)
-    pieces = partial(centred_kernel, x, kernel)
-    return Stored(**numbers, entries=partial(distance_gram, x, kernel), blocks=pieces)
+        return FactoredPairMatrix(**numbers, points=partial(points, x), on_diagonal=diagonal)
+    pieces = partial(centered_kernel_entries, x, kernel)
+    return StoredPairMatrix(**numbers, entries=partial(distance_gram, x, kernel), blocks=pieces)
 
 
-def centred_gram(
-    x: Representation, kernel: str, estimator: Estimator, bandwidth: float, pairs: Pairs
-) -> Factored | Stored:
+def centered_gram(
+    x: Representation, kernel: str, estimator: Estimator, bandwidth: float, pairs: MedianPairs
+) -> FactoredPairMatrix | StoredPairMatrix:
     """Return :func:`kernel_gram`; U-centred for the debiased estimator, without its diagonal for
     that of Lange et al."""
     of = GramKernel(kernel, bandwidth, pairs)
     whole = kernel_gram(x, of)
     if estimator == "biased":
         return whole
-    return Stored(
+    return StoredPairMatrix(
         samples=x.n_samples,
         trace=0.0,
         total=0.0 if estimator == "debiased" else -whole.trace,
         square=scalar(hsic_norm(x, of, estimator)) ** 2,
-        entries=lambda: _without_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
-        factored=lambda most: _factors_without_diagonal(
-            whole, gram_diagonal(x, of), estimator, most
+        entries=lambda: _remove_diagonal(whole.dense(), gram_diagonal(x, of), estimator),
+        factored=lambda most: _off_diagonal_factors(whole, gram_diagonal(x, of), estimator, most),
+        blocks=lambda: _off_diagonal_blocks(
+            centered_kernel_entries(x, of), gram_diagonal(x, of), estimator
         ),
-        blocks=lambda: _blocks_without_diagonal(
-            centred_kernel(x, of), gram_diagonal(x, of), estimator
-        ),
-        by_piece=lambda: _blocks_without_diagonal(
+        by_piece=lambda: _off_diagonal_blocks(
             whole.pieces(), as_float64(gram_diagonal(x, of)), estimator
         ),
     )
 
 
-def _factors_without_diagonal(
-    gram: Factored | Stored, diagonal: Array, estimator: Estimator, most: int
+def _off_diagonal_factors(
+    gram: FactoredPairMatrix | StoredPairMatrix, diagonal: Array, estimator: Estimator, most: int
 ) -> FactorArrays | None:
-    """Return the factors of :func:`_without_diagonal`."""
+    """Return the factors of :func:`_remove_diagonal`."""
     k, n, last = as_float64(diagonal), gram.samples, np.zeros((2, 2))
     if estimator == "debiased":
         last = np.array([[-k.sum() / (n - 1), 1], [1, 0]]) / (n - 2)
@@ -282,7 +292,7 @@ def _factors_without_diagonal(
     return factors and (factors[0], last, np.zeros(n))
 
 
-def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
+def _remove_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator) -> np.ndarray:
     """Return a centred matrix without its diagonal, which is overwritten; U-centred if debiased.
 
     The rows of K sum to zero: without the diagonal k they sum to -k, and all of it to -sum k.
@@ -296,55 +306,55 @@ def _without_diagonal(matrix: np.ndarray, diagonal: Array, estimator: Estimator)
     return matrix
 
 
-def _blocks_without_diagonal(entries: Entries, k: Array, estimator: Estimator) -> Entries:
-    """Return the blocks of :func:`_without_diagonal`."""
+def _off_diagonal_blocks(entries: BlockFunction, k: Array, estimator: Estimator) -> BlockFunction:
+    """Return the blocks of :func:`_remove_diagonal`."""
     n, total = k.shape[0], scalar(namespace(k).sum(k))
     part = k / (n - 2) - total / (2 * (n - 1) * (n - 2))
 
-    def without(at: Rectangle) -> Array:
+    def without(at: MatrixBlock) -> Array:
         block = entries(at)
         if estimator == "debiased":
             block += part[at.rows, None]
             block += part[None, at.columns]
-        return without_diagonal(block) if at.is_square else block
+        return set_diagonal(block) if at.is_square else block
 
     return without
 
 
-def linear_gram(x: Representation) -> Factored | Stored:
+def linear_gram(x: Representation) -> FactoredPairMatrix | StoredPairMatrix:
     """Return the Gram matrix of the centred points in unit size."""
-    return kernel_gram(x, LINEAR)
+    return kernel_gram(x, LINEAR_KERNEL)
 
 
-def _projection(
+def _projection_on_basis(
     x: Representation, dimensions: int, basis: Callable[[], Array], total: float = 0.0
-) -> Factored:
+) -> FactoredPairMatrix:
     numbers: dict[str, Any] = {"trace": dimensions, "total": total, "square": dimensions}
-    return Factored(samples=x.n_samples, **numbers, points=basis)
+    return FactoredPairMatrix(samples=x.n_samples, **numbers, points=basis)
 
 
-def projection(x: Representation) -> Factored:
+def projection(x: Representation) -> FactoredPairMatrix:
     """Return the projection on the span of the centred columns."""
-    return _projection(x, rank(x), partial(orthonormal_basis, x))
+    return _projection_on_basis(x, numerical_rank(x), partial(orthonormal_basis, x))
 
 
-def uncentred_projection(x: Representation) -> Factored:
+def uncentred_projection(x: Representation) -> FactoredPairMatrix:
     """Return the projection on the span of the columns as they are."""
     basis = partial(orthonormal_basis, x, centered=False)
-    return _projection(x, rank(x, centered=False), basis, basis_sum(x))
+    return _projection_on_basis(x, numerical_rank(x, centered=False), basis, basis_sum(x))
 
 
-def leading_projection(x: Representation, k: int) -> Factored:
+def leading_projection(x: Representation, k: int) -> FactoredPairMatrix:
     """Return the projection on the k leading principal components and those tied with the last."""
-    count = with_tied(x, count=k)
-    return _projection(x, count, lambda: decomposition(x).basis[:, :count])
+    count = component_count_with_ties(x, count=k)
+    return _projection_on_basis(x, count, lambda: decomposition(x).basis[:, :count])
 
 
 @view
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
     if has_accurate_inverse(x, full=True):
-        return x.n_samples * scalar(norm(direction_lost(x)[0])) ** 2
+        return x.n_samples * scalar(euclidean_norm(unspanned_direction(x)[0])) ** 2
     basis = orthonormal_basis(x, centered=False)
     sums = x.xp.sum(basis, axis=0)
     # Points that stand for the samples of a stream are fewer, and each counts for several
@@ -352,22 +362,26 @@ def basis_sum(x: Representation) -> float:
     return scalar(x.xp.sum(sums**2)) * each
 
 
-def smoother(x: Representation, ridge: float) -> Factored:
+def ridge_smoother(x: Representation, ridge: float) -> FactoredPairMatrix:
     """Return the matrix that takes a target to what ridge regression predicts of it."""
     parts = decomposition(x)
     variance = as_float64(parts.singular) ** 2
-    return _weighted(x, parts, variance / (variance + ridge))
+    return _matrix_of_eigenvalues(x, parts, variance / (variance + ridge))
 
 
-def leading_gram(x: Representation, k: int) -> Factored:
+def leading_gram(x: Representation, k: int) -> FactoredPairMatrix:
     """Return the Gram matrix of the k leading principal components and those tied with the last."""
     parts = decomposition(x)
-    return _weighted(x, parts, as_float64(parts.singular[: with_tied(x, count=k)]) ** 2)
+    return _matrix_of_eigenvalues(
+        x, parts, as_float64(parts.singular[: component_count_with_ties(x, count=k)]) ** 2
+    )
 
 
-def _weighted(x: Representation, parts: Decomposition, weights: np.ndarray) -> Factored:
+def _matrix_of_eigenvalues(
+    x: Representation, parts: Decomposition, weights: np.ndarray
+) -> FactoredPairMatrix:
     """Return the matrix with these eigenvalues for the leading singular vectors."""
-    return Factored(
+    return FactoredPairMatrix(
         samples=x.n_samples,
         trace=float(weights.sum()),
         square=float(weights @ weights),
@@ -375,37 +389,39 @@ def _weighted(x: Representation, parts: Decomposition, weights: np.ndarray) -> F
     )
 
 
-def centred_distances(x: Representation) -> Stored:
+def distance_pair_matrix(x: Representation) -> StoredPairMatrix:
     """Return the double-centred Euclidean distances."""
     n = x.n_samples
-    if is_large(x):
-        margins = distance_margins(x)
+    if is_blockwise(x):
+        margins = distance_centering_terms(x)
         trace, square = -n * margins.mean, margins.energy
     else:
         trace, square = -(n - 1) * scalar(mean_distance(x)), scalar(distance_deviation(x)) ** 2
-    entries, pieces = partial(double_centered_distances, x), partial(centred_distance_entries, x)
-    return Stored(samples=n, trace=trace, square=square, entries=entries, blocks=pieces)
+    entries, pieces = partial(double_centered_distances, x), partial(centered_distance_entries, x)
+    return StoredPairMatrix(samples=n, trace=trace, square=square, entries=entries, blocks=pieces)
 
 
-def actual_distances(x: Representation) -> np.ndarray:
+def unscaled_distance_matrix(x: Representation) -> np.ndarray:
     """Return the Euclidean distances in the units of the activations."""
     length, n = scalar(size(x)), x.shape[0]
     return length * as_float64(distances(x)) if length else np.zeros((n, n))
 
 
-def dissimilarities(
+def dissimilarity_pair_matrix(
     x: Representation, rdm: str, compare: str, variances: tuple[float, ...] | None = None
-) -> Stored:
+) -> StoredPairMatrix:
     """Return the dissimilarities, ready to be compared, on both sides of a zero diagonal; whitened
     ones as a centred matrix."""
     if compare.startswith("whitened"):
         gram = whitened_gram(x, rdm, compare, variances)
         trace, whole = float(np.trace(gram)), float(gram.sum())
-        return Stored(samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy)
-    need_all_pairs(x)
+        return StoredPairMatrix(
+            samples=len(gram), trace=trace, total=whole, square=1.0, entries=gram.copy
+        )
+    require_no_missing_pairs(x)
     n, total, square = x.shape[0], 0.0, 2.0
-    if is_large(x):
-        spread = dissimilarity_spread(x, kind=rdm)
+    if is_blockwise(x):
+        spread = dissimilarity_summary(x, kind=rdm)
         total = n * (n - 1) * spread.mean if compare == "cosine" else 0.0
         square = spread.squares + total * spread.mean
         square = rank_bins(x, kind=rdm).energy if compare == "spearman" else square
@@ -418,8 +434,10 @@ def dissimilarities(
         vector = as_float64(rdm_vector(x, kind=rdm, compare=compare))
         return squareform(vector * math.sqrt(square / 2), checks=False)
 
-    pieces = partial(compared_entries, x, rdm, compare)
-    return Stored(samples=n, trace=0.0, total=total, square=square, entries=entries, blocks=pieces)
+    pieces = partial(comparable_entries, x, rdm, compare)
+    return StoredPairMatrix(
+        samples=n, trace=0.0, total=total, square=square, entries=entries, blocks=pieces
+    )
 
 
 @view
@@ -428,17 +446,17 @@ def dissimilarity_sum(x: Representation, kind: str) -> float:
     return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))
 
 
-def compared_entries(x: Representation, kind: str, compare: str) -> Entries:
+def comparable_entries(x: Representation, kind: str, compare: str) -> BlockFunction:
     """What is compared of the dissimilarities: their mean ranks, or they without their mean; 0 on
     the diagonal."""
     if compare == "spearman":
         return rank_entries(x, kind)
-    mean = dissimilarity_spread(x, kind=kind).mean if compare == "pearson" else 0.0
+    mean = dissimilarity_summary(x, kind=kind).mean if compare == "pearson" else 0.0
     entries = dissimilarity_entries(x, kind)
 
-    def centred(at: Rectangle) -> Array:
+    def centred(at: MatrixBlock) -> Array:
         block = entries(at)
         block -= mean
-        return without_diagonal(block) if at.is_square else block
+        return set_diagonal(block) if at.is_square else block
 
     return centred

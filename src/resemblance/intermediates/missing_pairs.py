@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, to_numpy
-from ..data.representation import Representation, Undefined, title, view
+from ..data.representation import Representation, Undefined, representation_title, view
 
-REMEDY = (
+MISSING_PAIRS_REMEDY = (
     "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a takes the pairs that "
     "both sides have; for anything else leave the conditions out that lack pairs"
 )
 
 
-def columns_of_gaps(gaps: np.ndarray, scale: float) -> np.ndarray:
+def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
     """Return columns (n, k) that say which pairs of rows are gaps, and go with the rows.
 
     ``gaps``: (n, n), symmetric. Each column is positive in one row and negative in those with which
@@ -41,15 +41,16 @@ def missing_pairs(x: Representation) -> np.ndarray:
     return missing if missing.any() else missing[:0]
 
 
-def lacks_pairs(x: Representation) -> bool:
+def has_missing_pairs(x: Representation) -> bool:
     """Whether some pair of rows has no dissimilarity."""
     return missing_pairs(x).size > 0
 
 
-def need_all_pairs(x: Representation) -> None:
+def require_no_missing_pairs(x: Representation) -> None:
     """Raise ``Undefined`` where some pair of rows has no dissimilarity."""
     missing = missing_pairs(x)
     if missing.size:
         raise Undefined(
-            f"{title(x)} lacks {int(missing.sum())} of {missing.size} dissimilarities; {REMEDY}"
+            f"{representation_title(x)} lacks {int(missing.sum())} of {missing.size} "
+            f"dissimilarities; {MISSING_PAIRS_REMEDY}"
         )

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import detach, epsilon, norm, row_blocks, to_numpy
-from ..data.representation import Representation, Undefined, title, view
+from ..base.arrays import detach, epsilon, euclidean_norm, row_blocks, to_numpy
+from ..data.representation import Representation, Undefined, representation_title, view
 from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import unit, unit_rows
 from .similarities import (
     Affinity,
     distances_to_listed,
     precise_unit_rows,
-    products,
-    squared_distances,
+    products_with_listed,
+    squared_distances_to_listed,
 )
 from .ties import Nearest
 
@@ -32,21 +32,22 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Kernel = Literal["cosine", "linear"]
-Product = Callable[["csr_array", "csr_array"], float]
+SparseProduct = Callable[["csr_array", "csr_array"], float]
 
 
 # ------------------------------------------------------------------------------- neighbour graphs
 
 
-def graph(x: Representation, search: NeighbourSearch) -> Any:
+def neighbor_graph(x: Representation, search: NeighbourSearch) -> Any:
     """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
-    return spread(nearest(x, *search), np.ones((x.shape[0], search.k)))
+    return neighbor_matrix(nearest(x, *search), np.ones((x.shape[0], search.k)))
 
 
 def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool) -> Any:
-    """Neighbour graph of a kernel: its values times the weights of :func:`graph`, a sparse array of
+    """Neighbour graph of a kernel: its values times the weights of :func:`neighbor_graph`, a sparse
+    array of
     shape (n, n)."""
-    return spread(nearest(x, *search), kernel_values(x, search, kernel, centered))
+    return neighbor_matrix(nearest(x, *search), kernel_values(x, search, kernel, centered))
 
 
 @view
@@ -60,7 +61,7 @@ def kernel_values(
     itself included.
     """
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
-    values = products(rows, np.arange(x.shape[0]), neighbours(x, *search))
+    values = products_with_listed(rows, np.arange(x.shape[0]), neighbours(x, *search))
     means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
     return values - means[:, None]
 
@@ -70,7 +71,7 @@ def affinity(kernel: Kernel) -> Affinity:
     return "cosine" if kernel == "cosine" else "inner"
 
 
-def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
+def neighbor_matrix(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
     """Sparse array of these values at the nearest neighbours; samples that tie share those of their
     places equally.
 
@@ -96,7 +97,7 @@ def spread(near: Nearest, values: np.ndarray, samples: int = 0) -> Any:
     return csr_array((entries, (at, columns)), shape=shape)
 
 
-def selected(graph: Any, which: np.ndarray) -> Any:
+def indicator_of_entries(graph: Any, which: np.ndarray) -> Any:
     """The same sparse array with 1 at these entries and nothing elsewhere."""
     array = type(graph)((which.astype(float), graph.indices, graph.indptr), graph.shape, copy=True)
     array.eliminate_zeros()
@@ -119,20 +120,22 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
     near = nearest(x, *search)
     if search.metric == "cosine":
         rows = precise_unit_rows(x)
-        squares = np.asarray(squared_distances(rows, near.listed), dtype=np.float64)
-        missing = (to_numpy(norm(rows, axis=1)) == 0) / 2  # a zero row has cosine 0 with all
+        squares = np.asarray(squared_distances_to_listed(rows, near.listed), dtype=np.float64)
+        missing = (
+            to_numpy(euclidean_norm(rows, axis=1)) == 0
+        ) / 2  # a zero row has cosine 0 with all
         distances = squares / 2 + missing[:, None] + missing[near.listed]
         lengths, eps = np.ones(x.shape[0]), epsilon(rows)
     else:
         distances, lengths = distances_to_listed(x, near.listed)
         eps = epsilon(x.array)
     rounding = 16 * eps * (lengths[:, None] + distances)
-    distances = _level(np.where(distances <= rounding, 0, distances), near)
+    distances = _average_tied_values(np.where(distances <= rounding, 0, distances), near)
     smallest = distances.min(axis=1, keepdims=True)
     return np.where(distances - smallest <= rounding, smallest, distances)
 
 
-def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
+def _average_tied_values(values: np.ndarray, near: Nearest) -> np.ndarray:
     """Give the places for which more samples tie than there are the mean of their values."""
     crowded = near.ties.crowded
     rows, certain = near.ties.rows[crowded], near.ties.certain[crowded]
@@ -143,34 +146,34 @@ def _level(values: np.ndarray, near: Nearest) -> np.ndarray:
 
 
 @view
-def fuzzy_kernel(
+def umap_weight_matrix(
     x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
-    rho is the distance to the nearest neighbour, sigma as in :func:`bandwidths`. ``diagonal``:
+    rho is the distance to the nearest neighbour, sigma as in :func:`umap_bandwidths`. ``diagonal``:
     every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
     least one of two edges exists.
     """
     distances = neighbour_distances(x, search)
     weights = np.empty_like(distances)
     for start, stop in row_blocks(len(distances)):
-        weights[start:stop] = fuzzy_weights(distances[start:stop])
-    kernel = _sparse(nearest(x, *search), weights, diagonal)
+        weights[start:stop] = umap_weights(distances[start:stop])
+    kernel = _neighbor_weight_matrix(nearest(x, *search), weights, diagonal)
     return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
 
 
-def fuzzy_weights(distances: np.ndarray) -> np.ndarray:
+def umap_weights(distances: np.ndarray) -> np.ndarray:
     """Weights of the neighbours at these distances, shape (n, k): 1 for the nearest, log2 k in
     every row."""
     excess = distances - distances.min(axis=1, keepdims=True)
-    sigma = bandwidths(excess)[:, None]
+    sigma = umap_bandwidths(excess)[:, None]
     # A row without a bandwidth is at the limit: the nearest have weight 1, all others 0.
     scaled = np.divide(excess, sigma, out=np.where(excess > 0, np.inf, 0.0), where=sigma > 0)
     return np.exp(-scaled)
 
 
-def bandwidths(excess: np.ndarray) -> np.ndarray:
+def umap_bandwidths(excess: np.ndarray) -> np.ndarray:
     """The sigma of every row for which the sum of exp(-excess / sigma) is log2 k, shape (n,), to
     the last digit.
 
@@ -191,19 +194,19 @@ def _bisection(excess: np.ndarray, target: float) -> np.ndarray:
     largest = excess.max(axis=1)
     relative = -excess / largest[:, None]
     high = np.ones(len(excess))
-    while (short := _total(relative, high) < target).any():
+    while (short := _umap_weight_sum(relative, high) < target).any():
         high[short] *= 2
     low = high / 2
-    while (over := _total(relative, low) > target).any():
+    while (over := _umap_weight_sum(relative, low) > target).any():
         low[over] /= 2
     high = np.minimum(high, 2 * low)
     while (((middle := (low + high) / 2) > low) & (middle < high)).any():
-        over = _total(relative, middle) > target
+        over = _umap_weight_sum(relative, middle) > target
         high[over], low[~over] = middle[over], middle[~over]
     return low * largest
 
 
-def _total(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+def _umap_weight_sum(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     scaled = exponents / sigma[:, None]
     return np.exp(scaled, out=scaled).sum(axis=1)
 
@@ -222,21 +225,22 @@ def local_rbf_kernel(
     sigma = np.median(distances)
     if sigma == 0:
         raise Undefined(
-            f"the median distance to {search.k} nearest neighbours in {title(x)} is zero: the "
+            f"the median distance to {search.k} nearest neighbours in {representation_title(x)} "
+            "is zero: the "
             "kernel has no width"
         )
     near = nearest(x, *search)
-    return _sparse(near, np.exp(distances / (-2 * sigma)), diagonal)
+    return _neighbor_weight_matrix(near, np.exp(distances / (-2 * sigma)), diagonal)
 
 
-def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
+def _neighbor_weight_matrix(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
     """The matrix with these weights at the neighbours, and 1 on the diagonal or not; columns in
     order."""
     from scipy.sparse import csr_array, eye_array
 
     indices, n = near.listed, len(near.listed)
     if near.ties.crowded.any():
-        kernel: csr_array = spread(near, weights)
+        kernel: csr_array = neighbor_matrix(near, weights)
         return (kernel + eye_array(n, format="csr")).tocsr() if diagonal else kernel
     if diagonal:
         indices = np.concatenate([np.arange(n)[:, None], indices], axis=1)
@@ -255,14 +259,16 @@ def _sparse(near: Nearest, weights: np.ndarray, diagonal: bool) -> csr_array:
 
 def row_centered_product(k: csr_array, l: csr_array) -> float:
     """Inner product of K H and L H, kernels whose rows are centred, without forming either."""
-    return overlap(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
+    return sparse_inner_product(k, l) - float(k.sum(axis=1) @ l.sum(axis=1)) / k.shape[0]
 
 
 def double_centered_product(k: csr_array, l: csr_array) -> float:
     """Inner product of H K H and H L H for symmetric kernels."""
     n, rows_k, rows_l = k.shape[0], k.sum(axis=1), l.sum(axis=1)
     return (
-        overlap(k, l) - 2 * float(rows_k @ rows_l) / n + float(rows_k.sum() * rows_l.sum()) / n**2
+        sparse_inner_product(k, l)
+        - 2 * float(rows_k @ rows_l) / n
+        + float(rows_k.sum() * rows_l.sum()) / n**2
     )
 
 
@@ -271,15 +277,15 @@ def centered_trace(k: csr_array, l: csr_array) -> float:
     directions share."""
     n = k.shape[0]
     both = float(k.sum(axis=0) @ l.sum(axis=1) + k.sum(axis=1) @ l.sum(axis=0))
-    return overlap(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
+    return sparse_inner_product(k, l.T.tocsr()) - both / n + float(k.sum() * l.sum()) / n**2
 
 
-def overlap(k: csr_array, l: csr_array) -> float:
+def sparse_inner_product(k: csr_array, l: csr_array) -> float:
     """Sum of the products of all entries, from the intersection of sorted columns in O(n k)."""
     return float(k.data @ k.data) if k is l else float(k.multiply(l).sum())
 
 
-class KernelSize(NamedTuple):
+class CenteredKernelSize(NamedTuple):
     """Trace and squared norm of a centred kernel, however it is centred."""
 
     trace: float
@@ -287,24 +293,30 @@ class KernelSize(NamedTuple):
 
 
 @view
-def fuzzy_size(
+def umap_kernel_size(
     x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
-) -> KernelSize:
-    """Size of the centred :func:`fuzzy_kernel`."""
-    kernel = fuzzy_kernel(x, search, symmetrize=symmetrize, diagonal=diagonal)
-    return _size(kernel, double_centered_product if symmetrize else row_centered_product, "mka")
+) -> CenteredKernelSize:
+    """Size of the centred :func:`umap_weight_matrix`."""
+    kernel = umap_weight_matrix(x, search, symmetrize=symmetrize, diagonal=diagonal)
+    return _centered_kernel_size(
+        kernel, double_centered_product if symmetrize else row_centered_product, "mka"
+    )
 
 
 @view
 def local_rbf_size(
     x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
-) -> KernelSize:
+) -> CenteredKernelSize:
     """Size of the centred :func:`local_rbf_kernel`; with ``squared`` by :func:`centered_trace`."""
     kernel = local_rbf_kernel(x, search, squared=squared, diagonal=diagonal)
-    return _size(kernel, centered_trace if squared else row_centered_product, "kcka")
+    return _centered_kernel_size(
+        kernel, centered_trace if squared else row_centered_product, "kcka"
+    )
 
 
-def _size(kernel: csr_array, product: Product, name: str) -> KernelSize:
+def _centered_kernel_size(
+    kernel: csr_array, product: SparseProduct, name: str
+) -> CenteredKernelSize:
     squared = product(kernel, kernel)
     if squared / float(kernel.data @ kernel.data) < 1e-12:  # nothing but rounding is left
         raise Undefined(
@@ -312,4 +324,4 @@ def _size(kernel: csr_array, product: Product, name: str) -> KernelSize:
             "large a k)"
         )
     trace = float(kernel.trace()) - float(kernel.sum()) / kernel.shape[0]
-    return KernelSize(trace, squared)
+    return CenteredKernelSize(trace, squared)

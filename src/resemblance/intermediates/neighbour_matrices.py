@@ -9,47 +9,49 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.representation import Representation
-from .matrices import Sparse
+from .matrices import SparsePairMatrix
 from .neighbour_kernels import (
     Kernel,
     affinity,
-    fuzzy_kernel,
-    fuzzy_size,
-    graph,
     kernel_graph,
     local_rbf_kernel,
     local_rbf_size,
+    neighbor_graph,
+    umap_kernel_size,
+    umap_weight_matrix,
 )
 from .neighbours import Index, NeighbourSearch
-from .shared_neighbours import attainable, mean_share, rank_matrix
-from .similarities import Affinity, Metric
+from .shared_neighbours import mean_common_share, rank_matrix, self_overlap
+from .similarities import Affinity, NeighborMetric
 
 
 def neighbour_weights(
     x: Representation, k: int, metric: Affinity, index: Index = "exact"
-) -> Sparse:
+) -> SparsePairMatrix:
     """Return the weight of every sample as a neighbour of every other one."""
     search, n = NeighbourSearch(k, metric, index), x.shape[0]
-    square = n * k * attainable(mean_share, x, x, search)
-    return Sparse(samples=n, trace=0.0, total=n * k, square=square, kernel=graph(x, search))
+    square = n * k * self_overlap(mean_common_share, x, x, search)
+    return SparsePairMatrix(
+        samples=n, trace=0.0, total=n * k, square=square, kernel=neighbor_graph(x, search)
+    )
 
 
-def neighbour_weights_in_chance(
-    x: Representation, k: int, metric: Affinity, index: Index
-) -> np.ndarray:
+def chance_scaled_weights(x: Representation, k: int, metric: Affinity, index: Index) -> np.ndarray:
     """Return :func:`neighbour_weights` with the square of its part of chance, k / (n - 1) over s(X,
     X)."""
     weights = neighbour_weights(x, k, metric, index)
-    return in_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
+    return scale_by_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
 
 
-def in_chance(matrix: np.ndarray, part: float) -> np.ndarray:
+def scale_by_chance(matrix: np.ndarray, part: float) -> np.ndarray:
     """Return a matrix of which the square is a part of chance over what it was."""
     square = float(np.vdot(matrix, matrix))
     return matrix * (math.sqrt(part) / square)
 
 
-def neighbour_shares(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
+def neighbour_shares(
+    x: Representation, k: int, metric: NeighborMetric, corrected: bool
+) -> np.ndarray:
     """Return :func:`neighbour_weights` times what a rank counts in
     :func:`information_imbalance`."""
     n = x.shape[0]
@@ -57,7 +59,9 @@ def neighbour_shares(x: Representation, k: int, metric: Metric, corrected: bool)
     return weights * (2 / ((n - k - 1 if corrected else n) * n * k))
 
 
-def nearness(x: Representation, k: int, metric: Metric, corrected: bool) -> np.ndarray:
+def negative_ranks(
+    x: Representation, k: int, metric: NeighborMetric, corrected: bool
+) -> np.ndarray:
     """Return minus the rank of every sample for every other one, if corrected beyond the smallest
     mean rank, (k + 1) / 2."""
     matrix = (k + 1) / 2 * corrected - rank_matrix(x, metric)
@@ -65,42 +69,55 @@ def nearness(x: Representation, k: int, metric: Metric, corrected: bool) -> np.n
     return np.asarray(matrix)
 
 
-def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index) -> Sparse:
+def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index) -> SparsePairMatrix:
     """Return the row-centred kernel values at the nearest neighbours times their weights."""
     search = NeighbourSearch(k, affinity(kernel), index)
     values = kernel_graph(x, search, kernel=kernel, centered=True)
     total, square = float(values.sum()), float(values.data @ values.data)
-    return Sparse(samples=x.shape[0], trace=0.0, total=total, square=square, kernel=values)
+    return SparsePairMatrix(
+        samples=x.shape[0], trace=0.0, total=total, square=square, kernel=values
+    )
 
 
-def fuzzy(
-    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index
-) -> Sparse:
+def umap_kernel(
+    x: Representation,
+    k: int,
+    metric: NeighborMetric,
+    symmetrize: bool,
+    diagonal: bool,
+    index: Index,
+) -> SparsePairMatrix:
     """Return the centred kernel of :func:`mka`."""
     search = NeighbourSearch(k, metric, index)
-    return Sparse(
+    return SparsePairMatrix(
         samples=x.shape[0],
-        **fuzzy_size(x, search, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
-        kernel=fuzzy_kernel(x, search, symmetrize=symmetrize, diagonal=diagonal),
+        **umap_kernel_size(x, search, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
+        kernel=umap_weight_matrix(x, search, symmetrize=symmetrize, diagonal=diagonal),
         centred="both" if symmetrize else "rows",
     )
 
 
-def fuzzy_in_chance(
-    x: Representation, k: int, metric: Metric, symmetrize: bool, diagonal: bool, index: Index
+def chance_scaled_umap_kernel(
+    x: Representation,
+    k: int,
+    metric: NeighborMetric,
+    symmetrize: bool,
+    diagonal: bool,
+    index: Index,
 ) -> np.ndarray:
-    """Return :func:`fuzzy` with the square of its part of chance, (tr K H)^2 / (n - 1) over |K
+    """Return :func:`umap_kernel` with the square of its part of chance, (tr K H)^2 / (n - 1) over
+    |K
     H|^2."""
-    kernel = fuzzy(x, k, metric, symmetrize, diagonal, index)
-    return in_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
+    kernel = umap_kernel(x, k, metric, symmetrize, diagonal, index)
+    return scale_by_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
 
 
-def cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
+def truncated_kernel(x: Representation, k: int, index: Index, variant: str) -> SparsePairMatrix:
     """Return the row-centred kernel of :func:`kcka`; for the code H K H over the root of tr K H K
     H."""
     search, code = NeighbourSearch(k, "euclidean", index), variant == "code"
     trace, square = local_rbf_size(x, search, squared=code, diagonal=code)
-    return Sparse(
+    return SparsePairMatrix(
         samples=x.shape[0],
         trace=trace / math.sqrt(square) if code else trace,
         square=1.0 if code else square,
@@ -110,7 +127,9 @@ def cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
     )
 
 
-def transposed_cut_kernel(x: Representation, k: int, index: Index, variant: str) -> Sparse:
-    """Return the transpose of :func:`cut_kernel`: tr KHLH is <HKH, (HLH)'>."""
-    matrix = cut_kernel(x, k, index, variant)
+def transposed_truncated_kernel(
+    x: Representation, k: int, index: Index, variant: str
+) -> SparsePairMatrix:
+    """Return the transpose of :func:`truncated_kernel`: tr KHLH is <HKH, (HLH)'>."""
+    matrix = truncated_kernel(x, k, index, variant)
     return replace(matrix, kernel=matrix.kernel.T.tocsr())

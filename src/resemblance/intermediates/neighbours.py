@@ -11,18 +11,26 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..data.representation import Representation, Undefined, title, view, with_rows
-from .approximate import proposed
-from .lost_ties import need_separated
+from ..data.representation import (
+    Representation,
+    Undefined,
+    replace_rows,
+    representation_title,
+    view,
+)
+from .approximate import hnsw_candidates
+from .lost_ties import require_separated_neighbors
 from .points import preshape
-from .search import certainly_nearest, completed, search
-from .similarities import Affinity, Similarity, cosines_to, similarity_of, take_rows
-from .ties import Nearest, largest_of, no_ties
+from .search import fill_missing_neighbors, search_nearest, stable_neighbors
+from .similarities import Affinity, Similarity, cosines_to_listed, neighbor_similarity, take_rows
+from .ties import Nearest, empty_ties, largest_listed_with_ties
 
 Index = Literal["exact", "hnsw"]
-MORE_OF_ALL = 6  # times as many neighbours among all samples as are needed in a half of them
-FEW = 8  # samples for each that is listed, below which searching the part is faster
-_IN_PARTS: ContextVar[bool] = ContextVar("in_parts", default=False)
+# times as many neighbours among all samples as are needed in a half of them
+SUBSET_NEIGHBOR_FACTOR = 6
+# samples for each that is listed, below which searching the part is faster
+MIN_SAMPLES_PER_NEIGHBOR = 8
+_SEARCHES_SUBSETS: ContextVar[bool] = ContextVar("in_parts", default=False)
 
 
 class NeighbourSearch(NamedTuple):
@@ -49,18 +57,21 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
     n = x.shape[0]
     if not 1 <= k < n:
         raise Undefined(
-            f"neighbours of {title(x)}: k must be from 1 to {n - 1} for its {n} samples; got k={k}"
+            f"neighbours of {representation_title(x)}: k must be from 1 to {n - 1} for its {n} "
+            f"samples; got k={k}"
         )
-    similarity = similarity_of(x, metric)
+    similarity = neighbor_similarity(x, metric)
     if index != "exact":
-        return _best_proposed(x, similarity, k)
-    if _IN_PARTS.get() and _has_more(x, k, metric, index):
-        listed = _certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)[:, :k].copy()
-        near = completed(similarity, listed, listed[:, -1] < n)
+        return _best_candidates(x, similarity, k)
+    if _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, index):
+        listed = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)[
+            :, :k
+        ].copy()
+        near = fill_missing_neighbors(similarity, listed, listed[:, -1] < n)
     else:
-        near = search(similarity, k)
+        near = search_nearest(similarity, k)
     if metric != "inner":
-        need_separated(x, similarity, near)
+        require_separated_neighbors(x, similarity, near)
     return near
 
 
@@ -73,7 +84,7 @@ def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exac
     return nearest(x, k=k, metric=metric, index=index).listed
 
 
-def nearest_in_part(
+def nearest_in_subset(
     x: Representation, rows: np.ndarray, k: int, metric: Affinity, index: Index
 ) -> Nearest | None:
     """:func:`nearest` of a representation of some rows, from the neighbours among all rows; None
@@ -83,11 +94,11 @@ def nearest_in_part(
     no rounding can change their order. Other rows are searched in full. Euclidean distances are
     rounded by the mean of the part.
     """
-    if not _has_more(x, k, metric, index):
+    if not _has_enough_neighbors(x, k, metric, index):
         return None
     places = np.full(x.shape[0] + 1, -1)
     places[rows] = np.arange(len(rows))
-    of_all = _certainly_nearest(x, k=MORE_OF_ALL * k, metric=metric)
+    of_all = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)
     listed = places.take(of_all.take(rows, axis=0))
     inside = np.flatnonzero(listed >= 0)
     begins = np.searchsorted(inside, np.arange(0, listed.size + 1, listed.shape[1]))
@@ -97,42 +108,42 @@ def nearest_in_part(
     first = np.zeros((len(rows), k), dtype=np.int64)
     first[is_full] = listed.take(inside[begins[:-1][is_full, None] + np.arange(k)])
     if is_full.all():
-        return Nearest(first, no_ties(k))
-    part = with_rows(x, take_rows(x.source, rows))
-    return completed(similarity_of(part, metric), first, is_full)
+        return Nearest(first, empty_ties(k))
+    part = replace_rows(x, take_rows(x.source, rows))
+    return fill_missing_neighbors(neighbor_similarity(part, metric), first, is_full)
 
 
 @contextmanager
-def searching_in_parts(is_needed: bool) -> Iterator[None]:
+def reuse_neighbors_in_subsets(is_needed: bool) -> Iterator[None]:
     """Search inside this block as parts of the samples need it, which then costs no other search,
     or as usual."""
-    token = _IN_PARTS.set(is_needed)
+    token = _SEARCHES_SUBSETS.set(is_needed)
     try:
         yield
     finally:
-        _IN_PARTS.reset(token)
+        _SEARCHES_SUBSETS.reset(token)
 
 
-def _has_more(x: Representation, k: int, metric: Affinity, index: Index) -> bool:
+def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, index: Index) -> bool:
     """Say whether there are neighbours enough to find those in a part among them."""
     is_exact = metric != "euclidean" and index == "exact" and x.precision == "float64"
-    return is_exact and FEW * MORE_OF_ALL * k <= x.shape[0]
+    return is_exact and MIN_SAMPLES_PER_NEIGHBOR * SUBSET_NEIGHBOR_FACTOR * k <= x.shape[0]
 
 
 @view
-def _certainly_nearest(x: Representation, k: int, metric: Affinity) -> np.ndarray:
+def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.ndarray:
     """The first of the k nearest other samples, which no rounding can reorder, and n for the
     others, (n, k)."""
-    listed, certain = certainly_nearest(similarity_of(x, metric), k)
+    listed, certain = stable_neighbors(neighbor_similarity(x, metric), k)
     return np.where(np.arange(k) < certain[:, None], listed, len(listed))
 
 
-def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest:
+def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Nearest:
     """The k nearest among somewhat more than k that an approximate search proposes."""
     n, more = x.shape[0], max(10, k // 10)  # what single precision cannot tell apart from the k-th
     inner = similarity.squares is None
     points = to_numpy(similarity.points if similarity.gram is None else preshape(x))
-    listed = np.sort(proposed(points, min(n, k + 1 + more), inner=inner), axis=1)
+    listed = np.sort(hnsw_candidates(points, min(n, k + 1 + more), inner=inner), axis=1)
     values = np.array(similarity.to_listed(np.arange(n), np.maximum(listed, 0)))
     values[(listed < 0) | (listed == np.arange(n)[:, None])] = -np.inf
     few = np.count_nonzero(values > -np.inf, axis=1).min()
@@ -141,12 +152,13 @@ def _best_proposed(x: Representation, similarity: Similarity, k: int) -> Nearest
             f'the approximate search found {few} of {k} neighbours of a sample; take index="exact"'
         )
         raise Undefined(
-            f"neighbours of {title(x)}: {problem} (many duplicates cut its graph into parts)"
+            f"neighbours of {representation_title(x)}: {problem} (many duplicates cut its graph "
+            "into parts)"
         )
-    return largest_of(listed, values, k, similarity.terms)
+    return largest_listed_with_ties(listed, values, k, similarity.terms)
 
 
 @view
 def own_cosines(x: Representation, k: int, index: Index = "exact") -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
-    return cosines_to(x, neighbours(x, k=k, metric="cosine", index=index))
+    return cosines_to_listed(x, neighbours(x, k=k, metric="cosine", index=index))

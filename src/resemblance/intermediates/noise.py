@@ -9,14 +9,25 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import as_float64, detach, to_numpy
-from ..data.gaps import OVER_NUMBERS, describe_gaps, describe_gaps_of_trials, trials_with_gaps
-from ..data.inputs import check_labels
-from ..data.representation import Representation, Undefined, as_representation, finite, title
-from ..significance.labels import numbers_of
+from ..data.gaps import (
+    MEAN_OVER_FINITE_TRIALS,
+    count_trials_with_gaps,
+    describe_gaps,
+    describe_trial_gaps,
+)
+from ..data.inputs import check_label_order
+from ..data.representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    check_all_finite,
+    representation_title,
+)
+from ..significance.labels import label_codes
 from .digits import check_digits
 
-FREEDOM = 10  # of the residuals, to tell a precision from a covariance
-SYMMETRIC = 1e-8  # of the largest entry: what two halves of a matrix may differ by
+MIN_RESIDUAL_FREEDOM = 10  # of the residuals, to tell a precision from a covariance
+MAX_COVARIANCE_ASYMMETRY = 1e-8  # of the largest entry: what two halves of a matrix may differ by
 
 Shrinkage = Literal["diagonal", "identity", "only"]
 
@@ -46,16 +57,18 @@ def noise_covariance(
 
     Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
     """
-    x = trials_of("noise_covariance", X)
-    points = values_of("noise_covariance", x, "these trials are left out")
+    x = as_trial_representation("noise_covariance", X)
+    points = trial_features("noise_covariance", x, "these trials are left out")
     n, d = points.shape
     numbers = np.zeros(n, int)
     if conditions is not None:
-        numbers = numbers_of("noise_covariance", conditions, n, "conditions")
-        check_labels("noise_covariance", title(x), x.order, conditions=conditions)
+        numbers = label_codes("noise_covariance", conditions, n, "conditions")
+        check_label_order(
+            "noise_covariance", representation_title(x), x.order, conditions=conditions
+        )
     if (is_whole := ~np.isnan(points).any(axis=1)).sum() < n:
         if not is_whole.any():
-            raise Undefined(f"{title(x)} {describe_gaps_of_trials(np.isnan(points))}")
+            raise Undefined(f"{representation_title(x)} {describe_trial_gaps(np.isnan(points))}")
         points = points[is_whole]
         numbers = np.unique(numbers[is_whole], return_inverse=True)[1]
         n = len(points)
@@ -67,7 +80,7 @@ def noise_covariance(
         )
     if shrink not in (None, "diagonal", "identity", "only"):
         raise ValueError("noise_covariance: shrink is diagonal, identity, only or None")
-    residuals = points - means_of(points, numbers)[numbers]
+    residuals = points - mean_rows_by_number(points, numbers)[numbers]
     products = residuals.T @ residuals
     variances = np.diagonal(products)
     if shrink is None or d == 1:
@@ -81,11 +94,11 @@ def noise_covariance(
         error = float((squares / n - (products / n) ** 2).sum()) / n
         weight = min(error / distance, 1.0) if distance else 1.0
         return np.asarray((weight * target * n + (1 - weight) * products) / dof)
-    weight = _weight_of_diagonal(products, squares, n)
+    weight = _diagonal_shrinkage_weight(products, squares, n)
     return np.asarray(np.where(np.eye(d, dtype=bool), products, (1 - weight) * products) / dof)
 
 
-def _weight_of_diagonal(products: np.ndarray, squares: np.ndarray, n: int) -> float:
+def _diagonal_shrinkage_weight(products: np.ndarray, squares: np.ndarray, n: int) -> float:
     """Return Σ Var(r) / Σ r² over the correlations r of different features."""
     scale = np.sqrt(np.diagonal(products))
     scale = np.where(scale > 0, scale, 1.0)
@@ -113,13 +126,15 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
             "covariance for each run pass their mean, np.mean(noise, axis=0)"
         )
     dof = int((~np.isnan(points).any(axis=1)).sum()) - len(np.unique(numbers))
-    if isinstance(noise, str) or np.shape(noise) != (d, d) or dof < FREEDOM:
+    if isinstance(noise, str) or np.shape(noise) != (d, d) or dof < MIN_RESIDUAL_FREEDOM:
         return
     matrix = as_float64(to_numpy(noise))
     sign, logarithm = np.linalg.slogdet(matrix)
     if sign <= 0 or not np.isfinite(logarithm):
         return
-    residuals = (points - means_of(points, numbers)[numbers])[~np.isnan(points).any(axis=1)]
+    residuals = (points - mean_rows_by_number(points, numbers)[numbers])[
+        ~np.isnan(points).any(axis=1)
+    ]
     products = residuals.T @ residuals / dof
     covered = np.trace(np.linalg.solve(matrix, products)) / d
     whitened = np.vdot(matrix, products) / d
@@ -134,7 +149,7 @@ def check_noise(noise: Any, points: np.ndarray, numbers: np.ndarray) -> None:
         )
 
 
-def root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
+def noise_cholesky_factor(noise: np.ndarray, d: int) -> np.ndarray:
     """Return the Cholesky factor of a covariance."""
     if noise.shape != (d, d):
         raise ValueError(
@@ -147,7 +162,9 @@ def root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
             f"dissimilarities: noise of feature {unit} is 0: leave out features that never vary"
         )
     try:
-        if not np.allclose(noise, noise.T, rtol=0, atol=SYMMETRIC * np.abs(noise).max()):
+        if not np.allclose(
+            noise, noise.T, rtol=0, atol=MAX_COVARIANCE_ASYMMETRY * np.abs(noise).max()
+        ):
             raise np.linalg.LinAlgError
         return np.linalg.cholesky(noise)
     except np.linalg.LinAlgError:
@@ -160,7 +177,7 @@ def root_of_noise(noise: np.ndarray, d: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------ trials
 
 
-def trials_of(called: str, X: Any, name: str = "") -> Representation:
+def as_trial_representation(called: str, X: Any, name: str = "") -> Representation:
     """Return a representation of trials; ``ValueError`` for an array that also has time bins."""
     if np.ndim(X) == 3:
         raise ValueError(
@@ -172,7 +189,9 @@ def trials_of(called: str, X: Any, name: str = "") -> Representation:
     return as_representation(X, name)
 
 
-def values_of(called: str, x: Representation, consequence: str = OVER_NUMBERS) -> np.ndarray:
+def trial_features(
+    called: str, x: Representation, consequence: str = MEAN_OVER_FINITE_TRIALS
+) -> np.ndarray:
     """Return the features of trials in double precision, NaN where a trial has no number; warn of
     NaN, with the consequence.
 
@@ -180,20 +199,22 @@ def values_of(called: str, x: Representation, consequence: str = OVER_NUMBERS) -
     where the trials differ by less than rounding.
     """
     if x.signed or x.origin:
-        raise ValueError(f"{title(x)} must hold features of trials")
+        raise ValueError(f"{representation_title(x)} must hold features of trials")
     gaps = np.isnan(to_numpy(detach(x.source)).astype(float))
     if not gaps.any():
-        finite(x)
+        check_all_finite(x)
         check_digits(x)
         return as_float64(to_numpy(x.array))
     points = as_float64(to_numpy(x.array))
     if np.isinf(points).any():
-        raise Undefined(f"{title(x)} {describe_gaps(~np.isfinite(points))}")
-    warnings.warn(trials_with_gaps(called, title(x), gaps, consequence), stacklevel=3)
+        raise Undefined(f"{representation_title(x)} {describe_gaps(~np.isfinite(points))}")
+    warnings.warn(
+        count_trials_with_gaps(called, representation_title(x), gaps, consequence), stacklevel=3
+    )
     return points
 
 
-def means_of(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+def mean_rows_by_number(points: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return the mean of the rows of each number, (conditions, d), over those that are not NaN; NaN
     where all are."""
     total = np.zeros((int(numbers.max()) + 1, points.shape[1]))

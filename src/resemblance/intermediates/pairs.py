@@ -7,46 +7,46 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    at_most_one,
-    carries_gradient,
+    clip_above_one,
     detach,
     epsilon,
-    inner,
+    euclidean_norm,
+    frobenius_inner,
     namespace,
-    norm,
-    root,
+    records_gradient,
+    safe_sqrt,
     scalar,
     singular_values,
     svd,
     to_numpy,
 )
-from ..data.representation import Representation, pair_view, title
+from ..data.representation import Representation, pair_view, representation_title
 from .points import (
     column_norms,
     cross_products,
     feature_products,
     preshape,
-    row_directions,
+    reduced_unit_rows,
+    return_unchanged,
     size,
-    transposed,
-    unchanged,
+    transpose_matrix,
 )
 from .spectra import (
     decomposition,
-    direction_lost,
     has_accurate_inverse,
-    need_derivative,
     orthonormal_basis,
     principal_directions,
+    require_derivative,
+    unspanned_direction,
 )
 
 
-@pair_view(swap=transposed)
+@pair_view(swap=transpose_matrix)
 def correlations(x: Representation, y: Representation) -> Array:
     """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant
     column."""
     products = feature_products(x, y)  # 0 with a constant column
-    return at_most_one(products / _column_scales(x)[:, None] / _column_scales(y)[None, :])
+    return clip_above_one(products / _column_scales(x)[:, None] / _column_scales(y)[None, :])
 
 
 def _column_scales(x: Representation) -> Array:
@@ -54,19 +54,19 @@ def _column_scales(x: Representation) -> Array:
     return x.xp.where(scales > 0, scales, x.xp.ones_like(scales))
 
 
-@pair_view(swap=unchanged)
+@pair_view(swap=return_unchanged)
 def nuclear_norm(x: Representation, y: Representation) -> Array:
     """Sum of the singular values of the cross products: the cosine of the best rotation, in [0,
     1]."""
     xp = x.xp
     total = xp.sum(singular_values(cross_products(x, y)))
-    return at_most_one(total)
+    return clip_above_one(total)
 
 
-@pair_view(swap=transposed)
+@pair_view(swap=transpose_matrix)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
-    return transposed(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
+    return transpose_matrix(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
         y, centered=centered
     )
 
@@ -74,50 +74,52 @@ def basis_overlap(x: Representation, y: Representation, centered: bool = True) -
 def principal_overlap(x: Representation, y: Representation) -> Array:
     """:func:`basis_overlap` for the bases of principal components, in the order of their
     variance."""
-    if not (carries_gradient(x.source) or carries_gradient(y.source)):
+    if not (records_gradient(x.source) or records_gradient(y.source)):
         return basis_overlap(x, y)
-    return transposed(principal_directions(x).basis) @ principal_directions(y).basis
+    return transpose_matrix(principal_directions(x).basis) @ principal_directions(y).basis
 
 
-def _swapped(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+def _swap_sides(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     left, rho, right = parts
-    return transposed(right), rho, transposed(left)
+    return transpose_matrix(right), rho, transpose_matrix(left)
 
 
-@pair_view(swap=_swapped)
+@pair_view(swap=_swap_sides)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates
     of y (rows)."""
     left, rho, right = svd(principal_overlap(x, y))
-    if carries_gradient(x.source) or carries_gradient(y.source):
-        need_derivative(rho, f"the overlap of {title(x)} and {title(y)}")
-    return left, at_most_one(rho), right
+    if records_gradient(x.source) or records_gradient(y.source):
+        require_derivative(
+            rho, f"the overlap of {representation_title(x)} and {representation_title(y)}"
+        )
+    return left, clip_above_one(rho), right
 
 
-@pair_view(swap=unchanged)
-def overlap_energy(x: Representation, y: Representation, centered: bool = True) -> Array:
+@pair_view(swap=return_unchanged)
+def squared_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Squared Frobenius norm of the basis overlap: the sum of the squared canonical
     correlations."""
     if not centered and all(has_accurate_inverse(r, full=True) for r in (x, y)):
-        return _overlap_with_means(x, y)
+        return _uncentered_squared_overlap(x, y)
     overlap = basis_overlap(x, y, centered=centered)
-    return inner(overlap, overlap)
+    return frobenius_inner(overlap, overlap)
 
 
-def _overlap_with_means(x: Representation, y: Representation) -> Array:
+def _uncentered_squared_overlap(x: Representation, y: Representation) -> Array:
     """The overlap of the columns as they are, from that of the centred ones and the constant.
 
     Of these d + 1 directions the columns span all but one: each side loses one.
     """
     overlap = basis_overlap(x, y)
-    (u, a), (v, b) = direction_lost(x), direction_lost(y)
-    to_right, to_left = transposed(overlap) @ u, overlap @ v
-    both = inner(u, to_left) + a * b
-    lost = inner(to_right, to_right) + a * a + inner(to_left, to_left) + b * b
-    return inner(overlap, overlap) + 1 - lost + both * both
+    (u, a), (v, b) = unspanned_direction(x), unspanned_direction(y)
+    to_right, to_left = transpose_matrix(overlap) @ u, overlap @ v
+    both = frobenius_inner(u, to_left) + a * b
+    lost = frobenius_inner(to_right, to_right) + a * a + frobenius_inner(to_left, to_left) + b * b
+    return frobenius_inner(overlap, overlap) + 1 - lost + both * both
 
 
-def explained_energy(x: Representation, y: Representation) -> Array:
+def explained_squared_norm(x: Representation, y: Representation) -> Array:
     """Squared Frobenius norm of what the columns of x span of the pre-shape of y.
 
     Where the inverse singular values of x cost no digits, from the cross products, which other
@@ -127,27 +129,27 @@ def explained_energy(x: Representation, y: Representation) -> Array:
         parts = decomposition(x)
         explained = (parts.directions @ cross_products(x, y)) / parts.singular[:, None]
     else:
-        explained = transposed(orthonormal_basis(x)) @ preshape(y)
-    return inner(explained, explained)
+        explained = transpose_matrix(orthonormal_basis(x)) @ preshape(y)
+    return frobenius_inner(explained, explained)
 
 
-@pair_view(swap=transposed)
+@pair_view(swap=transpose_matrix)
 def row_direction_products(x: Representation, y: Representation) -> Array:
     """Inner products between the columns of the row-normalised points, in the frame of uncentred
     cross products."""
-    return transposed(row_directions(x)) @ row_directions(y)
+    return transpose_matrix(reduced_unit_rows(x)) @ reduced_unit_rows(y)
 
 
-@pair_view(swap=unchanged)
+@pair_view(swap=return_unchanged)
 def rotated_residual(x: Representation, y: Representation) -> Array:
     """Norm of the difference of two pre-shapes after the best rotation, computed from the
     difference itself."""
     a, b = preshape(x), preshape(y)
     if a.shape[1] > b.shape[1]:
         a, b = b, a
-    u, _, vt = svd(transposed(a) @ b)
+    u, _, vt = svd(transpose_matrix(a) @ b)
     # At its minimum the residual does not change with the rotation.
-    return norm(a @ detach(u @ vt) - b)
+    return euclidean_norm(a @ detach(u @ vt) - b)
 
 
 def rotated_chord(a: Array, b: Array) -> Array:
@@ -159,14 +161,14 @@ def rotated_chord(a: Array, b: Array) -> Array:
     cross = xp.matrix_transpose(a) @ b
     squared = 2 - 2 * xp.sum(singular_values(cross))
     if scalar(squared) > epsilon(squared) ** 0.4:
-        return root(squared)
+        return safe_sqrt(squared)
     u, _, vt = svd(detach(cross))  # near zero the formula above cancels
-    residual = norm(a @ (u @ vt) - b)
+    residual = euclidean_norm(a @ (u @ vt) - b)
     # Rounding has no direction.
     return xp.where(residual <= 64 * epsilon(residual), xp.zeros_like(residual), residual)
 
 
-def assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
+def max_weight_assignment(weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the one-to-one matching of largest total weight (leaves the array
     API)."""
     # SciPy's optimize takes longer to import than all the rest.

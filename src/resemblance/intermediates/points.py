@@ -9,28 +9,28 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
+    apply_in_place,
+    concatenate_blocks,
     detach,
     epsilon,
+    euclidean_norm,
     has_safe_squares,
     namespace,
-    norm,
-    reuse,
     scalar,
-    stacked,
     sum_of_squares,
 )
 from ..data.representation import (
-    ROWS,
+    ROWS_PER_COPIED_BLOCK,
     Representation,
     Undefined,
-    has_many_values,
-    lasting,
+    is_large_array,
+    keep_while_small,
     pair_view,
-    title,
-    value_blocks,
+    representation_title,
     view,
+    working_value_blocks,
 )
-from .digits import norm_of, resolution
+from .digits import resolution, uncentered_norm
 
 
 @view
@@ -44,41 +44,42 @@ def mean(x: Representation) -> Array:
 @view
 def centered(x: Representation) -> Array:
     """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
-    return _without_mean(x)[0]
+    return _center_with_mean(x)[0]
 
 
-def _without_mean(x: Representation) -> tuple[Array, Array]:
+def _center_with_mean(x: Representation) -> tuple[Array, Array]:
     """Rows minus the mean row, and the mean row."""
-    if has_many_values(x):
-        points = stacked(_centred_blocks(x), np.empty(x.shape, dtype=x.precision))
-        return points, np.sum(_first_and_mean(x), axis=0)
+    if is_large_array(x):
+        points = concatenate_blocks(_centered_row_blocks(x), np.empty(x.shape, dtype=x.precision))
+        return points, np.sum(_first_row_and_offset(x), axis=0)
     first = detach(x.array[:1, :])
     shifted = x.array - first
     row = x.xp.mean(shifted, axis=0, keepdims=True)
-    return reuse(x.xp.subtract, shifted, row), (row + first)[0, :]
+    return apply_in_place(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 
 @view
-def _first_and_mean(x: Representation) -> tuple[Array, Array]:
+def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
     """The first row of many, and the mean of the rows minus it, shape (d,)."""
-    first, total = next(value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.precision)
-    for block in value_blocks(x):
+    first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.precision)
+    for block in working_value_blocks(x):
         shifted = block - first
         shifted[0] += total  # as in one sum of all
         total = shifted.sum(axis=0)
     return first, total / x.shape[0]
 
 
-def _centred_blocks(x: Representation) -> Iterator[Array]:
+def _centered_row_blocks(x: Representation) -> Iterator[Array]:
     """Yield :func:`centered` in blocks of rows, to the same digits."""
-    first, mean = _first_and_mean(x)
-    return (reuse(np.subtract, block - first, mean) for block in value_blocks(x))
+    first, mean = _first_row_and_offset(x)
+    return (apply_in_place(np.subtract, block - first, mean) for block in working_value_blocks(x))
 
 
-CONSTANT = 4  # roundings of its largest entry, within which the entries of a row are equal
+# roundings of its largest entry, within which the entries of a row are equal
+MAX_CONSTANT_ROUNDINGS = 4
 
 
-class Scaled(NamedTuple):
+class ScaledPoints(NamedTuple):
     """Centred points in unit size, the size that they had, and the mean row that they lost."""
 
     points: Array
@@ -87,19 +88,23 @@ class Scaled(NamedTuple):
 
 
 @view
-def scaled(x: Representation) -> Scaled:
+def centered_scaled(x: Representation) -> ScaledPoints:
     """Centred points in unit size; where their size is 0, so are they.
 
     The centred points are a view of their own: what needs only these needs one array less.
     """
     if x.origin:  # rows that stand for those of a stream are fewer, so each has a larger mean
-        return Scaled(centered(x) / _divisor(norm(centered(x))), norm(centered(x)), mean(x))
-    points, row = _without_mean(x)
-    length = norm(points)
-    return Scaled(reuse(x.xp.divide, points, _divisor(length)), length, row)
+        return ScaledPoints(
+            centered(x) / _nonzero_divisor(euclidean_norm(centered(x))),
+            euclidean_norm(centered(x)),
+            mean(x),
+        )
+    points, row = _center_with_mean(x)
+    length = euclidean_norm(points)
+    return ScaledPoints(apply_in_place(x.xp.divide, points, _nonzero_divisor(length)), length, row)
 
 
-def _divisor(length: Array) -> Array:
+def _nonzero_divisor(length: Array) -> Array:
     """A length, or 1 in its place where it is 0."""
     xp = namespace(length)
     return xp.where(length > 0, length, xp.ones_like(length))
@@ -107,47 +112,52 @@ def _divisor(length: Array) -> Array:
 
 def size(x: Representation) -> Array:
     """Frobenius norm of the centred points (Kendall's centroid size)."""
-    return _size_by_blocks(x) if has_many_values(x) else scaled(x).size
+    return _centered_norm_by_blocks(x) if is_large_array(x) else centered_scaled(x).size
 
 
 @view
-def _size_by_blocks(x: Representation) -> Array:
-    squares = np.concatenate([sum_of_squares(b, axis=1) for b in _centred_blocks(x)]).sum()
-    return np.sqrt(squares) if has_safe_squares(squares) else norm(_without_mean(x)[0])
+def _centered_norm_by_blocks(x: Representation) -> Array:
+    squares = np.concatenate([sum_of_squares(b, axis=1) for b in _centered_row_blocks(x)]).sum()
+    return (
+        np.sqrt(squares) if has_safe_squares(squares) else euclidean_norm(_center_with_mean(x)[0])
+    )
 
 
 @view
-def offset(x: Representation) -> tuple[Array, Array]:
+def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
     """Size of the centred points, and mean row times the root of n, for points of unit norm as they
     are."""
-    length = norm_of(x)
-    return size(x) / length, scaled(x).mean / length * x.n_samples**0.5
+    length = uncentered_norm(x)
+    return size(x) / length, centered_scaled(x).mean / length * x.n_samples**0.5
 
 
 @view
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
-    length = _positive_size(x, centered)
-    return scaled(x).points if centered else x.array / length
+    length = _positive_norm(x, centered)
+    return centered_scaled(x).points if centered else x.array / length
 
 
-def _positive_size(x: Representation, centered: bool) -> Array:
-    length = size(x) if centered else norm_of(x)
+def _positive_norm(x: Representation, centered: bool) -> Array:
+    length = size(x) if centered else uncentered_norm(x)
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
-        raise Undefined(f"{title(x)} {what}: it has no shape to compare")
+        raise Undefined(f"{representation_title(x)} {what}: it has no shape to compare")
     return length
 
 
 def unit_blocks(x: Representation) -> Iterator[Array]:
     """Yield the rows of :func:`unit`; of many points only a block of rows is in memory."""
-    length = _positive_size(x, centered=True)
-    if has_many_values(x):
-        yield from (reuse(np.divide, block, length) for block in _centred_blocks(x))
+    length = _positive_norm(x, centered=True)
+    if is_large_array(x):
+        yield from (apply_in_place(np.divide, block, length) for block in _centered_row_blocks(x))
     else:
         points, n = unit(x), x.shape[0]
-        yield from (points[i : min(i + ROWS, n), :] for i in range(0, n, ROWS))
+        yield from (
+            points[i : min(i + ROWS_PER_COPIED_BLOCK, n), :]
+            for i in range(0, n, ROWS_PER_COPIED_BLOCK)
+        )
 
 
 def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
@@ -161,7 +171,7 @@ def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
 
 
 @view
-@lasting(1)
+@keep_while_small(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
     """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
 
@@ -187,13 +197,13 @@ def is_rotated(x: Representation) -> bool:
 @view
 def row_norms(x: Representation) -> Array:
     """Euclidean norm of every row, shape (n,)."""
-    return norm(x.array, axis=1)
+    return euclidean_norm(x.array, axis=1)
 
 
 @view
 def unit_rows(x: Representation) -> Array:
     """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
-    return scaled_rows(x.array)
+    return unit_rows_of_array(x.array)
 
 
 @view
@@ -209,19 +219,19 @@ def mean_direction(x: Representation) -> Array:
 
 
 @view
-def row_directions(x: Representation) -> Array:
+def reduced_unit_rows(x: Representation) -> Array:
     """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
-    return unit_rows(x) if not is_rotated(x) else scaled_rows(preshape(x, centered=False))
+    return unit_rows(x) if not is_rotated(x) else unit_rows_of_array(preshape(x, centered=False))
 
 
 @view
 def standardized_rows(x: Representation) -> Array:
     """Rows minus their own mean over the features, at unit length; a row that is constant, or
     varies by no more than the rounding of its numbers as they were stored, becomes zero."""
-    return directions(x.array, "correlation", resolution(x))
+    return normalize_rows(x.array, "correlation", resolution(x))
 
 
-def directions(rows: Array, kind: str, stored: float = 0.0) -> Array:
+def normalize_rows(rows: Array, kind: str, stored: float = 0.0) -> Array:
     """Rows whose inner products are the cosines ("cosine"), or over features the Pearson
     correlations ("correlation"), of the rows.
 
@@ -230,24 +240,26 @@ def directions(rows: Array, kind: str, stored: float = 0.0) -> Array:
     that is coarser than that of the array.
     """
     if kind == "cosine":
-        return scaled_rows(rows)
+        return unit_rows_of_array(rows)
     xp, eps = namespace(rows), max(stored, epsilon(rows))
     shifted = rows - detach(rows[:, :1])
-    varies = xp.max(xp.abs(shifted), axis=1) > CONSTANT * eps * xp.max(xp.abs(rows), axis=1)
+    varies = xp.max(xp.abs(shifted), axis=1) > MAX_CONSTANT_ROUNDINGS * eps * xp.max(
+        xp.abs(rows), axis=1
+    )
     shifted = shifted - xp.mean(shifted, axis=1, keepdims=True)
-    return scaled_rows(xp.where(detach(varies)[:, None], shifted, xp.zeros_like(shifted)))
+    return unit_rows_of_array(xp.where(detach(varies)[:, None], shifted, xp.zeros_like(shifted)))
 
 
-def scaled_rows(rows: Array) -> Array:
+def unit_rows_of_array(rows: Array) -> Array:
     """Return :func:`unit_rows` of an array."""
-    xp, lengths = namespace(rows), norm(rows, axis=1)[:, None]
+    xp, lengths = namespace(rows), euclidean_norm(rows, axis=1)[:, None]
     return rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
 def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """Both as they are, in a common size that neither overflows nor underflows, and the factor that
     brings it back."""
-    sizes = detach(norm_of(x)), detach(norm_of(y))
+    sizes = detach(uncentered_norm(x)), detach(uncentered_norm(y))
     scale = x.xp.where(sizes[0] > sizes[1], *sizes)
     divisor = x.xp.where(scale > 0, scale, x.xp.ones_like(scale))
     return x.array / divisor, y.array / divisor, scale
@@ -256,36 +268,36 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
 @view
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
-    return norm(scaled(x).points, axis=0) * size(x)
+    return euclidean_norm(centered_scaled(x).points, axis=0) * size(x)
 
 
 # ---------------------------------------------------------------------------------- products of two
 
 
-def transposed(matrix: Array) -> Array:
+def transpose_matrix(matrix: Array) -> Array:
     return namespace(matrix).matrix_transpose(matrix)
 
 
-def unchanged(value: Array) -> Array:
+def return_unchanged(value: Array) -> Array:
     return value
 
 
-@pair_view(swap=transposed)
+@pair_view(swap=transpose_matrix)
 def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between the columns of both, each representation in unit size, shape (d_x,
     d_y)."""
     if not centered and all(scalar(size(r)) > 0 for r in (x, y)):
         # Those of the centred points, which other measures need, too, and those of the mean rows.
-        (a, m), (b, k) = offset(x), offset(y)
+        (a, m), (b, k) = size_and_scaled_mean(x), size_and_scaled_mean(y)
         return feature_products(x, y) * (a * b) + m[:, None] * k[None, :]
-    if centered and (has_many_values(x) or has_many_values(y)):
+    if centered and (is_large_array(x) or is_large_array(y)):
         return products_by_blocks(x, y)
-    return transposed(unit(x, centered=centered)) @ unit(y, centered=centered)
+    return transpose_matrix(unit(x, centered=centered)) @ unit(y, centered=centered)
 
 
-@pair_view(swap=transposed)
+@pair_view(swap=transpose_matrix)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
     """``feature_products`` up to rotations of both: never more than n rows or columns."""
     if is_rotated(x) or is_rotated(y):
-        return transposed(preshape(x, centered=centered)) @ preshape(y, centered=centered)
+        return transpose_matrix(preshape(x, centered=centered)) @ preshape(y, centered=centered)
     return feature_products(x, y, centered=centered)

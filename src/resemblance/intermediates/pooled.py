@@ -8,27 +8,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import norm, scalar, to_numpy
+from ..base.arrays import euclidean_norm, scalar, to_numpy
 from ..data.representation import Representation
-from .far_rows import far_rows
+from .far_rows import outlier_row_mask
 from .rectangles import (
-    Entries,
+    BlockFunction,
     ExactSum,
-    Rectangle,
-    all_rectangles,
-    at_places,
-    numbers_between,
-    numbers_of,
-    rectangles,
-    squared_distances_of,
+    MatrixBlock,
+    covering_blocks,
+    matrix_entry_vectors,
+    order_statistics,
+    squared_distance_function,
+    upper_blocks,
+    upper_triangle_vectors,
 )
 
 
 class PooledSquares(NamedTuple):
     """Squared distances within both, and between them; ``top`` is no less than the largest."""
 
-    within: tuple[Entries, Entries]
-    between: Entries
+    within: tuple[BlockFunction, BlockFunction]
+    between: BlockFunction
     samples: int
     top: float
 
@@ -36,8 +36,8 @@ class PooledSquares(NamedTuple):
         """Yield the squared distances of all pairs of the 2n samples, in vectors."""
         n = self.samples
         for entries in self.within:
-            yield from numbers_of(entries, n)()
-        yield from numbers_between(self.between, n, n)()
+            yield from upper_triangle_vectors(entries, n)()
+        yield from matrix_entry_vectors(self.between, n, n)()
 
 
 def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
@@ -46,12 +46,12 @@ def pooled_squares(x: Representation, y: Representation) -> PooledSquares:
     The narrower one is padded with zero columns.
     """
     a, b = common_points(x, y)
-    scale = max(scalar(norm(points)) for points in (a, b)) or 1.0
+    scale = max(scalar(euclidean_norm(points)) for points in (a, b)) or 1.0
     a, b = a / scale, b / scale
     longest = max(float((points * points).sum(axis=1).max()) for points in (a, b))
-    within = squared_distances_of(a), squared_distances_of(b)
+    within = squared_distance_function(a), squared_distance_function(b)
     top = 4 * longest * (1 + 1e-9) + np.finfo(float).tiny  # differences round otherwise
-    return PooledSquares(within, squared_distances_of(a, b), x.shape[0], top)
+    return PooledSquares(within, squared_distance_function(a, b), x.shape[0], top)
 
 
 def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +69,7 @@ def common_points(x: Representation, y: Representation) -> tuple[np.ndarray, np.
     middle = (a.mean(axis=0) + b.mean(axis=0)) / 2
     with np.errstate(over="ignore"):
         squares = ((np.concatenate([a, b]) - middle) ** 2).sum(axis=1)
-    if far_rows(squares) is not None:  # these move the mean
+    if outlier_row_mask(squares) is not None:  # these move the mean
         middle = np.median(np.concatenate([a, b]), axis=0)
     a -= middle
     b -= middle
@@ -80,19 +80,23 @@ def pooled_median(squares: PooledSquares) -> float:
     """Median distance between all 2n samples."""
     count = squares.samples * (2 * squares.samples - 1)
     middle = (count - 1) // 2, count // 2
-    return float(np.sqrt(at_places(squares.numbers, count, middle, squares.top)).mean())
+    return float(np.sqrt(order_statistics(squares.numbers, count, middle, squares.top)).mean())
 
 
 def mean_kernels(squares: PooledSquares, sigma: float) -> tuple[float, float]:
     """Mean Gaussian kernel of different samples of x plus that of y, and that of one of each."""
     n, factor = squares.samples, -0.5 / sigma**2
-    pairs = [(at, at.weight) for at in rectangles(n)]
-    sums = [_kernel_sum(entries, pairs, factor) - n for entries in squares.within]
-    between = _kernel_sum(squares.between, ((at, 1) for at in all_rectangles(n, n)), factor)
+    pairs = [(at, at.weight) for at in upper_blocks(n)]
+    sums = [_gaussian_kernel_sum(entries, pairs, factor) - n for entries in squares.within]
+    between = _gaussian_kernel_sum(
+        squares.between, ((at, 1) for at in covering_blocks(n, n)), factor
+    )
     return sum(sums) / (n * (n - 1)), between / n**2
 
 
-def _kernel_sum(entries: Entries, pieces: Iterable[tuple[Rectangle, int]], factor: float) -> float:
+def _gaussian_kernel_sum(
+    entries: BlockFunction, pieces: Iterable[tuple[MatrixBlock, int]], factor: float
+) -> float:
     """Sum of the kernel over rectangles with weights."""
     total = ExactSum()
     for at, weight in pieces:

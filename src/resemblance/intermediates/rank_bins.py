@@ -9,18 +9,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, can_count, counts_of, epsilon, namespace, taken, to_numpy
+from ..base.arrays import (
+    Array,
+    bincount,
+    epsilon,
+    namespace,
+    supports_bincount,
+    take_from_table,
+    to_numpy,
+)
 from ..data.representation import Representation, view
-from .distances import Spread, dissimilarity_entries, dissimilarity_spread
-from .rectangles import Entries, PairGrid, Rectangle, diagonal_of, rectangles, without_diagonal
+from .distances import DissimilaritySummary, dissimilarity_entries, dissimilarity_summary
+from .rectangles import (
+    BlockFunction,
+    MatrixBlock,
+    UniquePairs,
+    diagonal_mask,
+    set_diagonal,
+    upper_blocks,
+)
 
-BINS = 2**18
-CELLS = 2**12  # of equal width, in which bins are dense where dissimilarities are
-SAMPLE = 1024  # samples that tell where dissimilarities are
-MARGIN = (3 - math.sqrt(5)) / 2  # of a cell; irrational, so that no plain number is at an edge
-WIDE = 2048  # bins of each side for Kendall's tau
-TOGETHER = 8  # tables of these in memory at a time
-CROWDED = 64  # times the mean number of a bin, above which it is asked whether all are equal
+MAX_RANK_BINS = 2**18
+DENSITY_CELLS = 2**12  # of equal width, in which bins are dense where dissimilarities are
+DENSITY_SAMPLES = 1024  # samples that tell where dissimilarities are
+CELL_MARGIN = (3 - math.sqrt(5)) / 2  # of a cell; irrational, so that no plain number is at an edge
+CONCORDANCE_BINS_PER_SIDE = 2048  # bins of each side for Kendall's tau
+TABLES_IN_MEMORY = 8  # tables of these in memory at a time
+# times the mean number of a bin, above which it is asked whether all are equal
+CROWDED_BIN_RATIO = 64
 
 
 class RankBins(NamedTuple):
@@ -45,8 +61,8 @@ class RankBins(NamedTuple):
         block -= self.low
         block *= self.scale
         cells = xp.astype(block, xp.int64)
-        block *= taken(self.slope, cells)
-        block += taken(self.base, cells)
+        block *= take_from_table(self.slope, cells)
+        block += take_from_table(self.base, cells)
         return xp.astype(block, xp.int64)
 
     @property
@@ -74,41 +90,43 @@ class RankBins(NamedTuple):
 def rank_bins(x: Representation, kind: str) -> RankBins:
     """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
     another one for data with many ties."""
-    spread, entries = dissimilarity_spread(x, kind), _in_double(x, kind)
-    bins = _edges(x, kind, spread)
-    tables = (at.weight * counts_of(bins.at(entries(at)), BINS) for at in rectangles(x.shape[0]))
+    spread, entries = dissimilarity_summary(x, kind), _double_precision_entries(x, kind)
+    bins = _density_bin_edges(x, kind, spread)
+    tables = (
+        at.weight * bincount(bins.at(entries(at)), MAX_RANK_BINS) for at in upper_blocks(x.shape[0])
+    )
     counts = np.array(to_numpy(functools.reduce(operator.iadd, tables)))
     counts[bins.at(np.array([spread.low]))] -= x.shape[0]  # the diagonal
-    bins = bins._replace(counts=counts, ranks=_mean_ranks(counts))
-    return bins._replace(tied=_tied(bins, entries, spread, x))
+    bins = bins._replace(counts=counts, ranks=_centered_mean_ranks(counts))
+    return bins._replace(tied=_tied_bins(bins, entries, spread, x))
 
 
-def rank_entries(x: Representation, kind: str) -> Entries:
+def rank_entries(x: Representation, kind: str) -> BlockFunction:
     """Mean ranks of the bins of the dissimilarities, 0 on the diagonal."""
-    entries, bins = _in_double(x, kind), rank_bins(x, kind)
+    entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
 
-    def ranks(at: Rectangle) -> Array:
-        block = taken(bins.ranks, bins.at(entries(at)))
-        return without_diagonal(block) if at.is_square else block
+    def ranks(at: MatrixBlock) -> Array:
+        block = take_from_table(bins.ranks, bins.at(entries(at)))
+        return set_diagonal(block) if at.is_square else block
 
     return ranks
 
 
-def label_entries(x: Representation, kind: str, labels: np.ndarray) -> Entries:
+def label_entries(x: Representation, kind: str, labels: np.ndarray) -> BlockFunction:
     """A label of each bin for the dissimilarities in it (leaves the array API)."""
-    entries, bins = _in_double(x, kind), rank_bins(x, kind)
+    entries, bins = _double_precision_entries(x, kind), rank_bins(x, kind)
     return lambda at: labels[to_numpy(bins.at(entries(at)))]
 
 
-def _in_double(x: Representation, kind: str) -> Entries:
+def _double_precision_entries(x: Representation, kind: str) -> BlockFunction:
     """Return the dissimilarities as float64, the smallest on the diagonal: where the data are if
     values can be counted there, otherwise of NumPy."""
     entries = dissimilarity_entries(x, kind)
-    low, stays = dissimilarity_spread(x, kind).low, can_count(x.array)
+    low, stays = dissimilarity_summary(x, kind).low, supports_bincount(x.array)
 
-    def in_double(at: Rectangle) -> Array:
+    def in_double(at: MatrixBlock) -> Array:
         block = entries(at)
-        block = without_diagonal(block, low) if at.is_square else block
+        block = set_diagonal(block, low) if at.is_square else block
         if stays:
             return namespace(block).astype(block, namespace(block).float64, copy=False)
         return np.require(to_numpy(block), np.float64, ["W"])  # that of JAX is read-only
@@ -116,34 +134,36 @@ def _in_double(x: Representation, kind: str) -> Entries:
     return in_double
 
 
-def _edges(x: Representation, kind: str, spread: Spread) -> RankBins:
+def _density_bin_edges(x: Representation, kind: str, spread: DissimilaritySummary) -> RankBins:
     """Return bins that are narrow where the dissimilarities of some samples are dense."""
-    scale = (CELLS - 2) / (spread.high - spread.low)
-    step = -(-x.shape[0] // SAMPLE)
+    scale = (DENSITY_CELLS - 2) / (spread.high - spread.low)
+    step = -(-x.shape[0] // DENSITY_SAMPLES)
     some = slice(0, x.shape[0], step)
-    block = to_numpy(dissimilarity_entries(x, kind)(Rectangle(some, some))).astype(np.float64)
-    values = np.clip(block[~diagonal_of(block)], spread.low, spread.high)
-    low = spread.low - MARGIN / scale
-    shares = np.bincount(((values - low) * scale).astype(np.int64), minlength=CELLS)
-    widths = 1 + np.floor((BINS - CELLS) * (shares / max(1, len(values))))
-    base = np.cumsum(widths) - widths - widths * np.arange(CELLS)
+    block = to_numpy(dissimilarity_entries(x, kind)(MatrixBlock(some, some))).astype(np.float64)
+    values = np.clip(block[~diagonal_mask(block)], spread.low, spread.high)
+    low = spread.low - CELL_MARGIN / scale
+    shares = np.bincount(((values - low) * scale).astype(np.int64), minlength=DENSITY_CELLS)
+    widths = 1 + np.floor((MAX_RANK_BINS - DENSITY_CELLS) * (shares / max(1, len(values))))
+    base = np.cumsum(widths) - widths - widths * np.arange(DENSITY_CELLS)
     unknown = np.empty(0)
     return RankBins(low, scale, base, widths, unknown, unknown, unknown)
 
 
-def _mean_ranks(counts: np.ndarray) -> np.ndarray:
+def _centered_mean_ranks(counts: np.ndarray) -> np.ndarray:
     """Mean rank of each bin among all pairs, less the mean of all ranks, over their number."""
     total = counts.sum()
     return (2 * np.cumsum(counts) - counts - total) / (2 * total)
 
 
-def _tied(bins: RankBins, entries: Entries, spread: Spread, x: Representation) -> np.ndarray:
+def _tied_bins(
+    bins: RankBins, entries: BlockFunction, spread: DissimilaritySummary, x: Representation
+) -> np.ndarray:
     """Say of each bin whether it has more than one value, and all of them are equal but for
     rounding; of bins with few values only where all have few."""
     pairs = bins.counts.sum() / 2
-    crowded = bins.counts / 2 > max(1.0, CROWDED * pairs / BINS)
-    lows, highs = np.full(BINS, np.inf), np.full(BINS, -np.inf)
-    for at in rectangles(x.shape[0]) if crowded.any() else ():
+    crowded = bins.counts / 2 > max(1.0, CROWDED_BIN_RATIO * pairs / MAX_RANK_BINS)
+    lows, highs = np.full(MAX_RANK_BINS, np.inf), np.full(MAX_RANK_BINS, -np.inf)
+    for at in upper_blocks(x.shape[0]) if crowded.any() else ():
         block = to_numpy(entries(at))
         places = bins.at(block.copy())
         chosen = crowded[places]
@@ -177,13 +197,21 @@ class ConcordanceBins(NamedTuple):
 def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
     """Wide bins with about the same number of dissimilarities each."""
     bins = rank_bins(x, kind)
-    labels = np.clip(((bins.ranks + 0.5) * WIDE).astype(np.int64), 0, WIDE - 1)
+    labels = np.clip(
+        ((bins.ranks + 0.5) * CONCORDANCE_BINS_PER_SIDE).astype(np.int64),
+        0,
+        CONCORDANCE_BINS_PER_SIDE - 1,
+    )
     narrow = bins.counts / 2
-    wide = np.bincount(labels, weights=narrow, minlength=WIDE)
+    wide = np.bincount(labels, weights=narrow, minlength=CONCORDANCE_BINS_PER_SIDE)
     lowest = int(labels[np.flatnonzero(bins.counts)[0]])
-    tied = _couples(narrow[bins.tied]).sum()
+    tied = _couple_count(narrow[bins.tied]).sum()
     return ConcordanceBins(
-        labels, lowest, float(_couples(narrow.sum())), float(_couples(wide).sum()), float(tied)
+        labels,
+        lowest,
+        float(_couple_count(narrow.sum())),
+        float(_couple_count(wide).sum()),
+        float(tied),
     )
 
 
@@ -209,32 +237,40 @@ def tau_error(a: ConcordanceBins, b: ConcordanceBins) -> float:
     return min(2.0, doubtful / known + 1 - known / (math.sqrt(most[0]) * math.sqrt(most[1])))
 
 
-def rank_concordances(grid: PairGrid, kind: str) -> np.ndarray:
+def rank_concordances(grid: UniquePairs, kind: str) -> np.ndarray:
     """Tau-b of all pairs, a few of them in one pass."""
     values: list[float] = []
-    for start in range(0, len(grid.pairs), TOGETHER):
-        values += _concordances(grid, kind, grid.pairs[start : start + TOGETHER])
+    for start in range(0, len(grid.pairs), TABLES_IN_MEMORY):
+        values += _concordances(grid, kind, grid.pairs[start : start + TABLES_IN_MEMORY])
     return np.array(values)
 
 
-def _concordances(grid: PairGrid, kind: str, pairs: list[tuple[int, int]]) -> list[float]:
+def _concordances(grid: UniquePairs, kind: str, pairs: list[tuple[int, int]]) -> list[float]:
     bins = {i: concordance_bins(grid.representations[i], kind) for p in pairs for i in p}
     entries = {i: label_entries(grid.representations[i], kind, b.labels) for i, b in bins.items()}
-    tables = np.zeros((len(pairs), WIDE * WIDE), dtype=np.int64)
-    for at in rectangles(grid.samples):
+    tables = np.zeros(
+        (len(pairs), CONCORDANCE_BINS_PER_SIDE * CONCORDANCE_BINS_PER_SIDE), dtype=np.int64
+    )
+    for at in upper_blocks(grid.samples):
         labels = {i: labels_at(at).reshape(-1) for i, labels_at in entries.items()}
         for table, (i, j) in zip(tables, pairs):
-            np.add.at(table, WIDE * labels[i] + labels[j], at.weight)
+            np.add.at(table, CONCORDANCE_BINS_PER_SIDE * labels[i] + labels[j], at.weight)
     values = []
     for table, (i, j) in zip(tables, pairs):
-        table[WIDE * bins[i].diagonal + bins[j].diagonal] -= grid.samples
-        values.append(_tau(table.reshape(WIDE, WIDE), bins[i], bins[j]))
+        table[CONCORDANCE_BINS_PER_SIDE * bins[i].diagonal + bins[j].diagonal] -= grid.samples
+        values.append(
+            _tau_from_table(
+                table.reshape(CONCORDANCE_BINS_PER_SIDE, CONCORDANCE_BINS_PER_SIDE),
+                bins[i],
+                bins[j],
+            )
+        )
     return values
 
 
-def _tau(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
+def _tau_from_table(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
     """Sum of the signs of all couples in different bins, over the root of their numbers."""
-    total, after = 0.0, np.zeros(WIDE)
+    total, after = 0.0, np.zeros(CONCORDANCE_BINS_PER_SIDE)
     for row in table[::-1] / 2:
         cumulated = np.cumsum(after)
         higher, lower = cumulated[-1] - cumulated, cumulated - after
@@ -244,6 +280,6 @@ def _tau(table: np.ndarray, a: ConcordanceBins, b: ConcordanceBins) -> float:
     return total / known if known else 0.0
 
 
-def _couples(counts: np.ndarray) -> np.ndarray:
+def _couple_count(counts: np.ndarray) -> np.ndarray:
     """Number of couples among so many."""
     return counts * (counts - 1) / 2

@@ -8,14 +8,21 @@ import numpy as np
 
 from ..base.arrays import row_blocks
 from ..base.rng import generator
-from ..data.representation import Representation, Undefined, as_representation, finite, title, view
+from ..data.representation import (
+    Representation,
+    Undefined,
+    as_representation,
+    check_all_finite,
+    representation_title,
+    view,
+)
 from .neighbours import Index, neighbours
-from .search import nearest_to
-from .similarities import Affinity, similarity_of
+from .search import nearest_by_full_comparison
+from .similarities import Affinity, neighbor_similarity
 from .ties import Nearest
 
 # samples whose neighbours are searched exactly as well: the standard error is at most 0.016
-SAMPLE = 1000
+RECALL_SAMPLES = 1000
 
 
 def neighbour_recall(
@@ -49,27 +56,31 @@ def neighbour_recall(
         raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
     if x.origin or x.signed:
-        raise Undefined(f"neighbour_recall needs the samples, and {title(x)} is of a stream")
-    finite(x)
-    return recall(x, k=k, metric=metric, index=index)
+        raise Undefined(
+            f"neighbour_recall needs the samples, and {representation_title(x)} is of a stream"
+        )
+    check_all_finite(x)
+    return mean_neighbor_recall(x, k=k, metric=metric, index=index)
 
 
 @view
-def recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
     listed = neighbours(x, k=k, metric=metric, index=index)
     if index == "exact":
         return 1.0
-    n, similarity = x.shape[0], similarity_of(x, metric)
-    sample = np.sort(generator(0, "recall").choice(n, size=min(n, SAMPLE), replace=False))
+    n, similarity = x.shape[0], neighbor_similarity(x, metric)
+    sample = np.sort(generator(0, "recall").choice(n, size=min(n, RECALL_SAMPLES), replace=False))
     shared = 0
     for start, stop in row_blocks(len(sample)):
         rows = sample[start:stop]
-        shared += _places_filled(nearest_to(rows, similarity, k), listed[rows], n)
+        shared += _found_neighbor_count(
+            nearest_by_full_comparison(rows, similarity, k), listed[rows], n
+        )
     return shared / (len(sample) * k)
 
 
-def _places_filled(exact: Nearest, listed: np.ndarray, n: int) -> int:
+def _found_neighbor_count(exact: Nearest, listed: np.ndarray, n: int) -> int:
     """Count the places among the k nearest that have a right sample among those found."""
     ties, k = exact.ties, listed.shape[1]
     crowded = ties.crowded
@@ -86,8 +97,12 @@ def _places_filled(exact: Nearest, listed: np.ndarray, n: int) -> int:
     return int((next(hits) + np.minimum(next(hits), places)).sum())
 
 
-def recall_of_both(
+def pair_recall(
     x: Representation, y: Representation, *, k: int, index: Index, metric: Affinity
 ) -> dict[str, float]:
     """Diagnostics of a pair: the lower recall of the two sides."""
-    return {"neighbour_recall": min(recall(r, k=k, metric=metric, index=index) for r in (x, y))}
+    return {
+        "neighbour_recall": min(
+            mean_neighbor_recall(r, k=k, metric=metric, index=index) for r in (x, y)
+        )
+    }

@@ -18,29 +18,34 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    carries_gradient,
+    as_array_like,
     device,
     epsilon,
-    inner,
-    like,
+    frobenius_inner,
     namespace,
-    root,
+    records_gradient,
+    safe_sqrt,
     scalar,
     to_numpy,
 )
 from ..data.representation import Representation
-from .chords import Chords, are_narrow, chords_of, variance_of
-from .differences import CLOSE, can_be_mended, from_differences, on_diagonal
-from .digits import below_rounding, in_double_precision
+from .chords import Chords, cosines_lose_digits, direction_variance, unit_row_chords
+from .differences import (
+    MIN_DISTANCE_ROUNDINGS,
+    can_correct_in_place,
+    cancellation_corrector,
+    diagonal_view,
+)
+from .digits import below_rounding_message, to_double_precision
 from .points import standardized_rows, unit_rows
 
-ABOVE = 4096  # samples; a matrix of all pairs of more is not stored
+MAX_STORED_SAMPLES = 4096  # samples; a matrix of all pairs of more is not stored
 # A rectangle of this size, and its like, stay in the processor's cache. It is a property of the
 # algorithm, not a tuning option: changing it changes rounding.
-ROWS, COLUMNS = 256, 512
+BLOCK_ROWS, BLOCK_COLUMNS = 256, 512
 
 
-class Rectangle(NamedTuple):
+class MatrixBlock(NamedTuple):
     """Rows and columns of a matrix of all pairs, as slices; a square on the diagonal, or apart."""
 
     rows: slice
@@ -64,81 +69,86 @@ class Rectangle(NamedTuple):
 
 
 # The entries of a rectangle, in an array that nobody else has.
-Entries = Callable[[Rectangle], Array]
+BlockFunction = Callable[[MatrixBlock], Array]
 
 
-_AS_LARGE: ContextVar[bool] = ContextVar("as_large", default=False)
+_FORCED_BLOCKWISE: ContextVar[bool] = ContextVar("as_large", default=False)
 
 
 @contextmanager
-def taken_as_large(large: bool) -> Iterator[None]:
+def force_blockwise(large: bool) -> Iterator[None]:
     """Compute with few samples as with many, to see which views many would have."""
-    token = _AS_LARGE.set(large)
+    token = _FORCED_BLOCKWISE.set(large)
     try:
         yield
     finally:
-        _AS_LARGE.reset(token)
+        _FORCED_BLOCKWISE.reset(token)
 
 
-def is_large(x: Representation) -> bool:
+def is_blockwise(x: Representation) -> bool:
     """Say whether matrices of all pairs of samples are not stored for this representation."""
-    return (x.shape[0] > ABOVE or _AS_LARGE.get()) and not carries_gradient(x.source)
+    return (x.shape[0] > MAX_STORED_SAMPLES or _FORCED_BLOCKWISE.get()) and not records_gradient(
+        x.source
+    )
 
 
-def rectangles(n: int) -> Iterator[Rectangle]:
+def upper_blocks(n: int) -> Iterator[MatrixBlock]:
     """Yield the squares on the diagonal of an (n, n) matrix, and what is to the right of them."""
-    for start in range(0, n, ROWS):
-        stop = min(start + ROWS, n)
-        yield Rectangle(slice(start, stop), slice(start, stop))
-        for left in range(stop, n, COLUMNS):
-            yield Rectangle(slice(start, stop), slice(left, min(left + COLUMNS, n)))
+    for start in range(0, n, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, n)
+        yield MatrixBlock(slice(start, stop), slice(start, stop))
+        for left in range(stop, n, BLOCK_COLUMNS):
+            yield MatrixBlock(slice(start, stop), slice(left, min(left + BLOCK_COLUMNS, n)))
 
 
-def rows_from(start: int, stop: int, first: int = 0) -> Rectangle:
+def row_blocks_from_column(start: int, stop: int, first: int = 0) -> MatrixBlock:
     """Return rows start..stop, from column ``first`` on, which is not right of the diagonal."""
-    return Rectangle(slice(start, stop), slice(first, None))
+    return MatrixBlock(slice(start, stop), slice(first, None))
 
 
-def all_rectangles(n: int, m: int) -> Iterator[Rectangle]:
+def covering_blocks(n: int, m: int) -> Iterator[MatrixBlock]:
     """Yield rectangles that cover an (n, m) matrix."""
-    for start in range(0, n, ROWS):
-        for left in range(0, m, COLUMNS):
-            rows, columns = (start, min(start + ROWS, n)), (left, min(left + COLUMNS, m))
-            yield Rectangle(slice(*rows), slice(*columns))
+    for start in range(0, n, BLOCK_ROWS):
+        for left in range(0, m, BLOCK_COLUMNS):
+            rows, columns = (
+                (start, min(start + BLOCK_ROWS, n)),
+                (left, min(left + BLOCK_COLUMNS, m)),
+            )
+            yield MatrixBlock(slice(*rows), slice(*columns))
 
 
 # ----------------------------------------------------------------------------------------- entries
 
 
-def squared_lengths(points: Array) -> Array:
+def squared_row_norms(points: Array) -> Array:
     """Squared Euclidean length of every row, shape (n,)."""
     return namespace(points).sum(points * points, axis=1)
 
 
-def rounding_of_squares(points: Array) -> float:
+def squared_distance_rounding(points: Array) -> float:
     """Rounding of a squared distance, relative to the sum of the squared lengths of the rows."""
-    return rounding_of_sums(points.shape[1], points)
+    return product_sum_rounding(points.shape[1], points)
 
 
-def rounding_of_sums(d: int, array: Array) -> float:
+def product_sum_rounding(d: int, array: Array) -> float:
     """Rounding of a sum of d products in the precision of the array, relative to their sizes."""
     return max(4.0, math.sqrt(d)) * epsilon(array)
 
 
-def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
+def squared_distance_function(points: Array, others: Array | None = None) -> BlockFunction:
     """Squared Euclidean distances between rows, or from them to ``others``; 0 on the diagonal.
 
     Rows that are equal but for rounding are at distance 0, not 1e-8. Distances that have lost
     digits in the products that others are computed from are computed from the differences.
     """
-    xp, rounding = namespace(points), rounding_of_squares(points)
+    xp, rounding = namespace(points), squared_distance_rounding(points)
     targets = points if others is None else others
-    squares, lengths = squared_lengths(points), squared_lengths(targets)
+    squares, lengths = squared_row_norms(points), squared_row_norms(targets)
     largest, transposed = scalar(xp.max(squares) + xp.max(lengths)), xp.matrix_transpose(targets)
-    mended = from_differences(points, targets) if can_be_mended(points) else None
-    near = rounding if mended is None else CLOSE * rounding
+    mended = cancellation_corrector(points, targets) if can_correct_in_place(points) else None
+    near = rounding if mended is None else MIN_DISTANCE_ROUNDINGS * rounding
 
-    def entries(at: Rectangle) -> Array:
+    def entries(at: MatrixBlock) -> Array:
         both = squares[at.rows, None] + lengths[None, at.columns]
         # Scaled by a power of two, whose products are exact, before they are summed.
         block = (-2 * points[at.rows, :]) @ transposed[:, at.columns]
@@ -146,24 +156,24 @@ def squared_distances_of(points: Array, others: Array | None = None) -> Entries:
         has_diagonal = others is None and at.has_diagonal
         if mended is not None:
             if has_diagonal:
-                on_diagonal(block, at[:2])[:] = math.inf
+                diagonal_view(block, at[:2])[:] = math.inf
             if not scalar(xp.min(block)) > near * largest:  # also for NaN
                 mended(block, both, at[:2], near)
             if has_diagonal:
-                on_diagonal(block, at[:2])[:] = 0 * squares[at.rows]  # NaN stays NaN
+                diagonal_view(block, at[:2])[:] = 0 * squares[at.rows]  # NaN stays NaN
             return block
         if not has_diagonal and scalar(xp.min(block)) > near * largest:
             return block
         block = xp.where(block <= rounding * both, xp.zeros_like(block), block)
-        return without_diagonal(block) if others is None and at.is_square else block
+        return set_diagonal(block) if others is None and at.is_square else block
 
     return entries
 
 
-def distances_of(points: Array) -> Entries:
+def distance_function(points: Array) -> BlockFunction:
     """Euclidean distances between rows."""
-    squares = squared_distances_of(points)
-    form = np.sqrt if isinstance(points, np.ndarray) else root  # no square is negative
+    squares = squared_distance_function(points)
+    form = np.sqrt if isinstance(points, np.ndarray) else safe_sqrt  # no square is negative
     return lambda at: form(squares(at))
 
 
@@ -175,20 +185,20 @@ class DissimilarPoints(NamedTuple):
     chords: Chords | None = None
 
 
-def dissimilarities_of(x: DissimilarPoints) -> Entries:
+def dissimilarity_function(x: DissimilarPoints) -> BlockFunction:
     """Dissimilarities between rows of :func:`dissimilar_points`; not meaningful on the diagonal."""
     if x.chords is not None:
-        return _dissimilarities_of_chords(x.chords)
+        return _chord_dissimilarity_function(x.chords)
     points = x.points
     transposed = namespace(points).matrix_transpose(points)
 
-    def entries(at: Rectangle) -> Array:
-        return one_minus(points[at.rows, :] @ transposed[:, at.columns])
+    def entries(at: MatrixBlock) -> Array:
+        return cosine_to_dissimilarity(points[at.rows, :] @ transposed[:, at.columns])
 
     return entries
 
 
-def one_minus(cosines: Array) -> Array:
+def cosine_to_dissimilarity(cosines: Array) -> Array:
     """Return dissimilarities in place of cosines, those of rounding 0: rows in one direction are
     equal."""
     xp = namespace(cosines)
@@ -200,11 +210,11 @@ def one_minus(cosines: Array) -> Array:
     return xp.where(dissimilar <= rounding, xp.zeros_like(dissimilar), dissimilar)
 
 
-def _dissimilarities_of_chords(chords: Chords) -> Entries:
+def _chord_dissimilarity_function(chords: Chords) -> BlockFunction:
     """Half of the squared distances between ends of rows; 1 from and to a row of zeros."""
-    squares, is_row = squared_distances_of(chords.points), chords.is_row
+    squares, is_row = squared_distance_function(chords.points), chords.is_row
 
-    def entries(at: Rectangle) -> Array:
+    def entries(at: MatrixBlock) -> Array:
         both = is_row[at.rows, None] * is_row[None, at.columns]
         return squares(at) * (both / 2) + (1 - both)
 
@@ -215,25 +225,27 @@ def dissimilar_points(x: Representation, kind: str) -> DissimilarPoints:
     """The rows whose products are the cosines or the correlations between samples."""
     form = unit_rows if kind == "cosine" else standardized_rows
     rows = form(x)
-    if carries_gradient(rows) or x.origin:
+    if records_gradient(rows) or x.origin:
         return DissimilarPoints(rows)
     xp = x.xp
     share = scalar(xp.mean(xp.astype(xp.any(rows != 0, axis=1), rows.dtype)))
-    if not are_narrow(variance_of(xp.mean(rows, axis=0), share), epsilon(rows)):
+    if not cosines_lose_digits(direction_variance(xp.mean(rows, axis=0), share), epsilon(rows)):
         return DissimilarPoints(rows)
-    return DissimilarPoints(rows, chords_of(form(in_double_precision(x)), below_rounding(x)))
+    return DissimilarPoints(
+        rows, unit_row_chords(form(to_double_precision(x)), below_rounding_message(x))
+    )
 
 
-def diagonal_of(block: Array) -> Array:
+def diagonal_mask(block: Array) -> Array:
     """Say of each entry of a square whether it is on the diagonal."""
     index = namespace(block).arange(block.shape[0], device=device(block))
     return index[:, None] == index[None, :]
 
 
-def without_diagonal(block: Array, value: float = 0.0) -> Array:
+def set_diagonal(block: Array, value: float = 0.0) -> Array:
     """Return a square with this value on its diagonal."""
     xp = namespace(block)
-    return xp.where(diagonal_of(block), xp.full_like(block, value), block)
+    return xp.where(diagonal_mask(block), xp.full_like(block, value), block)
 
 
 # -------------------------------------------------------------------------------------------- sums
@@ -258,20 +270,24 @@ class ExactSum:
         return self._sum + self._lost
 
 
-def products(matrices: list[Entries], pairs: list[tuple[int, int]], n: int) -> np.ndarray:
+def matrix_inner_products(
+    matrices: list[BlockFunction], pairs: list[tuple[int, int]], n: int
+) -> np.ndarray:
     """Frobenius inner products of symmetric matrices, for pairs of positions in the list.
 
     One product of a pair does not depend on which others there are, to the last bit.
     """
     total = ExactSum(len(pairs))
-    for at in rectangles(n):
+    for at in upper_blocks(n):
         blocks = [entries(at) for entries in matrices]
-        total.add(at.weight * np.array([scalar(inner(blocks[i], blocks[j])) for i, j in pairs]))
+        total.add(
+            at.weight * np.array([scalar(frobenius_inner(blocks[i], blocks[j])) for i, j in pairs])
+        )
     return total.value
 
 
-def row_products(
-    matrices: Sequence[Entries], pairs: Sequence[tuple[int, int]], n: int
+def row_inner_products(
+    matrices: Sequence[BlockFunction], pairs: Sequence[tuple[int, int]], n: int
 ) -> np.ndarray:
     """Inner products of the rows of symmetric matrices of NumPy, for pairs of positions in the
     list, shape (pairs, n).
@@ -280,9 +296,9 @@ def row_products(
     each at a time, not many in a product whose rounding depends on its shape.
     """
     sums = np.zeros((len(pairs), n))
-    largest = min(n, ROWS) * min(n, max(ROWS, COLUMNS))
+    largest = min(n, BLOCK_ROWS) * min(n, max(BLOCK_ROWS, BLOCK_COLUMNS))
     room = np.empty((2, len(matrices), largest))  # once, as the system is slow to give it
-    for at in rectangles(n):
+    for at in upper_blocks(n):
         height, width = (min(part.stop, n) - part.start for part in at[:2])
         blocks, turned = room[:, :, : height * width]
         blocks = blocks.reshape(-1, height, width)
@@ -298,12 +314,12 @@ def row_products(
     return sums
 
 
-def pieces_of(matrix: np.ndarray) -> Entries:
+def block_function_of_matrix(matrix: np.ndarray) -> BlockFunction:
     """The entries of a matrix in memory."""
     return lambda at: matrix[at.rows, at.columns].copy()
 
 
-class Deviations:
+class RunningMoments:
     """Number, mean, and squared deviations from it, of numbers that come in arrays; their ends."""
 
     def __init__(self) -> None:
@@ -317,7 +333,7 @@ class Deviations:
         self.high = max(self.high, scalar(xp.max(block)))
         mean = scalar(xp.mean(block))
         block -= mean
-        self._parts.append((size, mean, weight * scalar(inner(block, block))))
+        self._parts.append((size, mean, weight * scalar(frobenius_inner(block, block))))
 
     @property
     def mean(self) -> float:
@@ -335,7 +351,7 @@ class Deviations:
 # ------------------------------------------------------------------------- pairs of representations
 
 
-class PairGrid(NamedTuple):
+class UniquePairs(NamedTuple):
     """Representations, pairs of positions in them, and which pair each row and column makes."""
 
     representations: tuple[Representation, ...]
@@ -353,7 +369,7 @@ class PairGrid(NamedTuple):
         return np.asarray(numbers)[i], np.asarray(numbers)[j]
 
 
-def grid_of(xs: Sequence[Representation], ys: Sequence[Representation]) -> PairGrid:
+def all_row_column_pairs(xs: Sequence[Representation], ys: Sequence[Representation]) -> UniquePairs:
     """Return all pairs of rows and columns."""
     each = {id(r): r for r in (*xs, *ys)}
     index = {key: i for i, key in enumerate(each)}
@@ -363,13 +379,13 @@ def grid_of(xs: Sequence[Representation], ys: Sequence[Representation]) -> PairG
         for column, y in enumerate(ys):
             i, j = sorted((index[id(x)], index[id(y)]))
             table[row, column] = places.setdefault((i, j), len(places))
-    return PairGrid(tuple(each.values()), list(places), table)
+    return UniquePairs(tuple(each.values()), list(places), table)
 
 
 # ----------------------------------------------------------------------------------------- centring
 
 
-class Margins(NamedTuple):
+class CenteringTerms(NamedTuple):
     """What double-centring takes from a symmetric matrix: the means of its rows, shape (n,), their
     mean; and the squared Frobenius norm that it leaves."""
 
@@ -378,14 +394,14 @@ class Margins(NamedTuple):
     energy: float
 
 
-def margins_of(entries: Entries, n: int) -> Margins:
+def centering_terms(entries: BlockFunction, n: int) -> CenteringTerms:
     r"""Return the margins of a symmetric matrix, from one pass.
 
     .. math:: \lVert H D H \rVert^2 = \sum_{ij} (d_{ij} - \bar{d})^2 - 2 n \sum_i (\bar{d}_i -
         \bar{d})^2
     """
-    sums, deviations = np.zeros(n), Deviations()
-    for at in rectangles(n):
+    sums, deviations = np.zeros(n), RunningMoments()
+    for at in upper_blocks(n):
         block = entries(at)
         xp = namespace(block)
         sums[at.rows] += to_numpy(xp.sum(block, axis=1))
@@ -394,15 +410,17 @@ def margins_of(entries: Entries, n: int) -> Margins:
         deviations.add(block, at.weight)
     means, mean = sums / n, deviations.mean
     rest = 2 * n * float(np.sum((means - mean) ** 2))
-    return Margins(means, mean, max(0.0, deviations.squares - rest))
+    return CenteringTerms(means, mean, max(0.0, deviations.squares - rest))
 
 
-def double_centred(entries: Entries, margins: Margins, of: Array) -> Entries:
+def double_centered_entries(
+    entries: BlockFunction, margins: CenteringTerms, of: Array
+) -> BlockFunction:
     """The entries of a symmetric matrix without the means of its rows and columns, in the library
     of the points ``of``."""
-    means = like(margins.means, of)
+    means = as_array_like(margins.means, of)
 
-    def centred(at: Rectangle) -> Array:
+    def centred(at: MatrixBlock) -> Array:
         block = entries(at)
         block -= means[at.rows, None]
         block -= (means[at.columns] - margins.mean)[None, :]
@@ -413,28 +431,32 @@ def double_centred(entries: Entries, margins: Margins, of: Array) -> Entries:
 
 # ---------------------------------------------------------------------------------------- selection
 
-COLLECTED = 2**22  # values that are sorted to select among them
-PARTS = 2**16  # of an interval; those with the values that are looked for are looked into
+MAX_SORTED_VALUES = 2**22  # values that are sorted to select among them
+PARTS_PER_INTERVAL = (
+    2**16
+)  # of an interval; those with the values that are looked for are looked into
 
 
-def numbers_of(entries: Entries, n: int) -> Callable[[], Iterator[np.ndarray]]:
+def upper_triangle_vectors(entries: BlockFunction, n: int) -> Callable[[], Iterator[np.ndarray]]:
     """Return a function that yields what is above the diagonal of a symmetric matrix, in vectors
     (leaves the array API)."""
 
     def numbers() -> Iterator[np.ndarray]:
-        for at in rectangles(n):
+        for at in upper_blocks(n):
             block = to_numpy(entries(at))
             yield block[np.triu_indices(len(block), 1)] if at.is_square else block.reshape(-1)
 
     return numbers
 
 
-def numbers_between(entries: Entries, n: int, m: int) -> Callable[[], Iterator[np.ndarray]]:
+def matrix_entry_vectors(
+    entries: BlockFunction, n: int, m: int
+) -> Callable[[], Iterator[np.ndarray]]:
     """Return a function that yields the entries of an (n, m) matrix, in vectors."""
-    return lambda: (to_numpy(entries(at)).reshape(-1) for at in all_rectangles(n, m))
+    return lambda: (to_numpy(entries(at)).reshape(-1) for at in covering_blocks(n, m))
 
 
-def at_places(
+def order_statistics(
     numbers: Callable[[], Iterator[np.ndarray]], count: int, places: tuple[int, int], top: float
 ) -> np.ndarray:
     """Return what is at two neighbouring places, from 0, of so many sorted numbers in 0 to ``top``.
@@ -443,32 +465,40 @@ def at_places(
     equal but for rounding. Memory of ``COLLECTED`` numbers.
     """
     low, high, inside = 0.0, top, count
-    while inside > COLLECTED:
-        low, high, inside = _narrowed(numbers, places, low, high)
+    while inside > MAX_SORTED_VALUES:
+        low, high, inside = _narrow_interval(numbers, places, low, high)
         if high - low <= 4 * np.finfo(float).eps * top:
             break
     below, chosen = 0, []
     for block in numbers():
         below += int(np.count_nonzero(block < low))
         part = block[(block >= low) & (block <= high)]
-        chosen.append(part if inside <= COLLECTED else part.min(keepdims=True, initial=np.inf))
+        chosen.append(
+            part if inside <= MAX_SORTED_VALUES else part.min(keepdims=True, initial=np.inf)
+        )
     values = np.concatenate(chosen)
-    if inside > COLLECTED:
+    if inside > MAX_SORTED_VALUES:
         return np.full(2, values.min())
     return np.partition(values, [p - below for p in places])[[p - below for p in places]]
 
 
-def _narrowed(
+def _narrow_interval(
     numbers: Callable[[], Iterator[np.ndarray]], places: tuple[int, int], low: float, high: float
 ) -> tuple[float, float, int]:
     """Return a smaller interval with what is at these places, and how many numbers are in it."""
-    counts, below, scale = np.zeros(PARTS, dtype=np.int64), 0, PARTS / (high - low)
+    counts, below, scale = (
+        np.zeros(PARTS_PER_INTERVAL, dtype=np.int64),
+        0,
+        PARTS_PER_INTERVAL / (high - low),
+    )
     for block in numbers():
         below += int(np.count_nonzero(block < low))
         at = block[(block >= low) & (block <= high)].astype(np.float64, copy=False)
         at -= low
         at *= scale
-        counts += np.bincount(np.minimum(at.astype(np.int64), PARTS - 1), minlength=PARTS)
+        counts += np.bincount(
+            np.minimum(at.astype(np.int64), PARTS_PER_INTERVAL - 1), minlength=PARTS_PER_INTERVAL
+        )
     ends = below + np.cumsum(counts)
     first, last = (int(np.searchsorted(ends, p, side="right")) for p in places)
     slack = 1e-6 / scale + 2 * float(np.spacing(high))  # so that rounding loses none at the ends

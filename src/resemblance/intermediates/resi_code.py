@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, scalar, to_numpy
-from ..data.representation import Representation, Undefined, title, view
+from ..data.representation import Representation, Undefined, representation_title, view
 from .points import feature_products, mean, size, unit
-from .spectra import basis_coordinates, decomposition, rank
+from .spectra import basis_coordinates, decomposition, numerical_rank
 
 
 @view
@@ -31,17 +31,20 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
 def largest_covariance(x: Representation) -> float:
     """Largest absolute entry of the covariance in unit size: what the google/svcca code divides it
     by."""
-    return float(np.abs(_covariance(x)).max())
+    return float(np.abs(_unit_size_covariance(x)).max())
 
 
 @view
 def inverse_root_covariance(x: Representation) -> np.ndarray:
     """Symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
-    values, vectors = np.linalg.eigh(np.linalg.pinv(_covariance(x) / largest_covariance(x)))
+    values, vectors = np.linalg.eigh(
+        np.linalg.pinv(_unit_size_covariance(x) / largest_covariance(x))
+    )
     # The code takes roots of rounding noise: NaN or not, by chance.
-    if rank(x) < x.shape[1] or values.min() < 0:
+    if numerical_rank(x) < x.shape[1] or values.min() < 0:
         raise Undefined(
-            f"pwcca[directions=resi]: the covariance of {title(x)} is singular (dead units?)"
+            f"pwcca[directions=resi]: the covariance of {representation_title(x)} is singular "
+            "(dead units?)"
         )
     return vectors @ np.diag(np.sqrt(values)) @ vectors.T
 
@@ -78,6 +81,6 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
 
 
 @view
-def _covariance(x: Representation) -> np.ndarray:
+def _unit_size_covariance(x: Representation) -> np.ndarray:
     product = to_numpy(x.xp.matrix_transpose(unit(x)) @ unit(x))
     return product / (x.n_samples - 1)

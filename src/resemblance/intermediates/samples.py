@@ -10,14 +10,14 @@ import numpy as np
 
 from ..base.arrays import as_float64
 from ..base.rng import generator
-from ..data.representation import Representation, Undefined, title, view
+from ..data.representation import Representation, Undefined, representation_title, view
 from .cross_barcode import SortedEdges, enclosing_radius
 from .distances import distance_matrix
 from .points import centered
 from .similarities import take_rows
 
 
-class Draw(NamedTuple):
+class SubsetDraw(NamedTuple):
     """Which random subset of the samples: how many of them, and from which random numbers."""
 
     sample: int
@@ -25,13 +25,15 @@ class Draw(NamedTuple):
     trial: int
 
 
-def draws(n: int, sample: int, trials: int, seed: int) -> list[Draw]:
+def subset_draws(n: int, sample: int, trials: int, seed: int) -> list[SubsetDraw]:
     """The subsets over which a value is averaged; all n samples, once, when there are no more than
     ``sample``."""
-    return [Draw(min(sample, n), seed, trial) for trial in range(1 if n <= sample else trials)]
+    return [
+        SubsetDraw(min(sample, n), seed, trial) for trial in range(1 if n <= sample else trials)
+    ]
 
 
-def subset(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
+def subset_indices(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
     """Indices of ``sample`` of n samples without replacement; all of them in order when sample =
     n."""
     if sample >= n:
@@ -40,54 +42,55 @@ def subset(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
 
 
 @view
-def normalized_distances(x: Representation, draw: Draw) -> np.ndarray:
+def normalized_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
     """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
     (sample, sample)."""
-    return _normalized(x, draw)
+    return _normalized_subset_distances(x, draw)
 
 
 @view
-def lengths_above(x: Representation, draw: Draw) -> np.ndarray:
+def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
     """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
 
     The square matrix is not kept.
     """
     from scipy.spatial.distance import squareform
 
-    return squareform(_normalized(x, draw), checks=False)
+    return squareform(_normalized_subset_distances(x, draw), checks=False)
 
 
 @view
-def radius(x: Representation, draw: Draw) -> float:
+def enclosing_subset_radius(x: Representation, draw: SubsetDraw) -> float:
     """The smallest normalised distance within which a sample of a subset has all others."""
-    return enclosing_radius(lengths_above(x, draw))
+    return enclosing_radius(condensed_subset_distances(x, draw))
 
 
 @view
-def sorted_edges(x: Representation, draw: Draw) -> SortedEdges:
+def sorted_edges(x: Representation, draw: SubsetDraw) -> SortedEdges:
     """The normalised distances within a subset, as a cross-barcode needs them.
 
     The lengths and the radius are views of their own: another order of the samples moves the
     former and leaves the latter.
     """
-    return SortedEdges(lengths_above(x, draw), radius(x, draw))
+    return SortedEdges(condensed_subset_distances(x, draw), enclosing_subset_radius(x, draw))
 
 
-def _normalized(x: Representation, draw: Draw) -> np.ndarray:
-    rows = subset(x.shape[0], *draw)
+def _normalized_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
+    rows = subset_indices(x.shape[0], *draw)
     points = as_float64(take_rows(centered(x), rows))
     largest = np.abs(points).max()
     distances = distance_matrix(points / largest) if largest > 0 else np.zeros((len(rows),) * 2)
     quantile = np.quantile(distances, 0.9)
     if quantile == 0:
         raise Undefined(
-            f"nine tenths of the distances in {title(x)} are zero, so they have no scale"
+            f"nine tenths of the distances in {representation_title(x)} are zero, so they have no "
+            "scale"
         )
     return distances / quantile
 
 
 @view
-def spanning_length(x: Representation, draw: Draw) -> float:
+def spanning_length(x: Representation, draw: SubsetDraw) -> float:
     """Length of the minimum spanning tree of the normalised distances within a subset of the
     samples."""
     return tree_length(normalized_distances(x, draw))

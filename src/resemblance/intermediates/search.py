@@ -31,72 +31,88 @@ import numpy as np
 
 from ..base.arrays import epsilon, namespace, row_blocks, to_numpy
 from .similarities import Similarity
-from .ties import MORE, Nearest, largest, largest_on_device, no_ties, stacked, top
+from .ties import (
+    EXTRA_CANDIDATES,
+    Nearest,
+    empty_ties,
+    largest_with_ties,
+    largest_with_ties_on_device,
+    stack_row_blocks,
+    unordered_top_columns,
+)
 
-SINGLE, DOUBLE = np.finfo(np.float32), np.finfo(np.float64)
+SINGLE_PRECISION, DOUBLE_PRECISION = np.finfo(np.float32), np.finfo(np.float64)
 # Samples for each one that is proposed, below which comparing these again costs what is gained.
-SAMPLES = 32
+MIN_SAMPLES_PER_CANDIDATE = 32
 
 
-def search(similarity: Similarity, k: int) -> Nearest:
+def search_nearest(similarity: Similarity, k: int) -> Nearest:
     """The k nearest neighbours of every row, and how many rows single precision left open."""
-    if pays(similarity, k):
-        return _certified(similarity, k)
+    if is_screening_worthwhile(similarity, k):
+        return _screened_neighbors(similarity, k)
     n = similarity.points.shape[0]
-    return stacked(
-        nearest_to(np.arange(start, stop), similarity, k) for start, stop in row_blocks(n)
+    return stack_row_blocks(
+        nearest_by_full_comparison(np.arange(start, stop), similarity, k)
+        for start, stop in row_blocks(n)
     )
 
 
-def nearest_to(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
+def nearest_by_full_comparison(rows: np.ndarray, similarity: Similarity, k: int) -> Nearest:
     """The k nearest neighbours of these rows, by comparing them with all others in the precision of
     the data; rows are numbered as listed here."""
     block, terms = similarity.to_others(rows), similarity.terms[rows]
     if isinstance(block, np.ndarray):
-        return largest(block, k, terms)
-    return largest_on_device(block, k, terms)
+        return largest_with_ties(block, k, terms)
+    return largest_with_ties_on_device(block, k, terms)
 
 
-def pays(similarity: Similarity, k: int) -> bool:
+def is_screening_worthwhile(similarity: Similarity, k: int) -> bool:
     """Say whether to let single precision propose, by the shapes alone."""
-    return is_bounded(similarity) and similarity.points.shape[0] >= SAMPLES * (k + MORE)
+    return has_bounded_error(similarity) and similarity.points.shape[
+        0
+    ] >= MIN_SAMPLES_PER_CANDIDATE * (k + EXTRA_CANDIDATES)
 
 
-def is_bounded(similarity: Similarity) -> bool:
+def has_bounded_error(similarity: Similarity) -> bool:
     """Say whether the error of single precision is below that of double precision and bounded."""
-    is_double = similarity.gram is None and epsilon(similarity.points) == float(DOUBLE.eps)
-    return bool(is_double and similarity.points.shape[1] * float(SINGLE.eps) < 0.01)
+    is_double = similarity.gram is None and epsilon(similarity.points) == float(
+        DOUBLE_PRECISION.eps
+    )
+    return bool(is_double and similarity.points.shape[1] * float(SINGLE_PRECISION.eps) < 0.01)
 
 
-def _certified(similarity: Similarity, k: int) -> Nearest:
-    """The nearest neighbours of every row by :func:`_proposed`, and in full where that is not
+def _screened_neighbors(similarity: Similarity, k: int) -> Nearest:
+    """The nearest neighbours of every row by :func:`_screen_rows`, and in full where that is not
     certain."""
-    listed, certain = _proposed_to_all(similarity, k, enough=k)
-    return completed(similarity, listed, certain == k)
+    listed, certain = _screen_all_rows(similarity, k, enough=k)
+    return fill_missing_neighbors(similarity, listed, certain == k)
 
 
-def _proposed_to_all(similarity: Similarity, k: int, enough: int) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`_proposed` of every row, unless so many are certain for less than half of them: many
+def _screen_all_rows(similarity: Similarity, k: int, enough: int) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`_screen_rows` of every row, unless so many are certain for less than half of them:
+    many
     ties, or clusters too tight for single precision."""
-    n, single = similarity.points.shape[0], _in_single(similarity)
+    n, single = similarity.points.shape[0], _single_precision_similarity(similarity)
     listed, certain = np.empty((n, k), dtype=np.int64), np.zeros(n, dtype=np.int64)
     for start, stop in row_blocks(n):
         rows = np.arange(start, stop)
-        listed[start:stop], certain[start:stop] = _proposed(similarity, single, rows, k)
+        listed[start:stop], certain[start:stop] = _screen_rows(similarity, single, rows, k)
         if 2 * np.count_nonzero(certain[:stop] >= enough) < stop:
             break
     return listed, certain
 
 
-def completed(similarity: Similarity, listed: np.ndarray, certain: np.ndarray) -> Nearest:
+def fill_missing_neighbors(
+    similarity: Similarity, listed: np.ndarray, certain: np.ndarray
+) -> Nearest:
     """The nearest neighbours of every row: those listed where they are certain, else by a search in
     full."""
     k = listed.shape[1]
     open_rows = np.flatnonzero(~certain)
     if not len(open_rows):
-        return Nearest(listed, no_ties(k))
-    again = stacked(
-        nearest_to(open_rows[start:stop], similarity, k)
+        return Nearest(listed, empty_ties(k))
+    again = stack_row_blocks(
+        nearest_by_full_comparison(open_rows[start:stop], similarity, k)
         for start, stop in row_blocks(len(open_rows))
     )
     listed[open_rows] = again.listed
@@ -104,57 +120,62 @@ def completed(similarity: Similarity, listed: np.ndarray, certain: np.ndarray) -
     return Nearest(listed, ties, len(open_rows))
 
 
-def certainly_nearest(similarity: Similarity, k: int) -> tuple[np.ndarray, np.ndarray]:
+def stable_neighbors(similarity: Similarity, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest neighbours of every row, nearest first, and how many of them come in this order
     in every search, without ties, (n,)."""
-    if is_bounded(similarity):
-        listed, certain = _proposed_to_all(similarity, k, enough=k // 2)
+    if has_bounded_error(similarity):
+        listed, certain = _screen_all_rows(similarity, k, enough=k // 2)
         if 2 * np.count_nonzero(certain >= k // 2) >= len(listed):
             return listed, certain
-    listed = search(similarity, k).listed
+    listed = search_nearest(similarity, k).listed
     values = similarity.to_listed(np.arange(len(listed)), listed)
-    gaps = values[:, :-1] - values[:, 1:] > _rounding(similarity, similarity.terms, values)[:, None]
+    gaps = (
+        values[:, :-1] - values[:, 1:]
+        > _tie_rounding_gap(similarity, similarity.terms, values)[:, None]
+    )
     return listed, np.logical_and.accumulate(gaps, axis=1).sum(axis=1)
 
 
-def _rounding(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _tie_rounding_gap(similarity: Similarity, terms: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The gap between two values of a row, from which on all searches have them in this order."""
     # Squared lengths are at most 4 |x|^2 + 2 |t|, so this bounds all that is subtracted; 16 eps of
     # it are the tolerance for ties, the others twice the rounding of two values.
     magnitude, d = 10 * terms + 5 * np.abs(values).max(axis=1), similarity.points.shape[1]
-    return (3 * d + 48) * DOUBLE.eps * magnitude + 16 * (d + 1) * DOUBLE.tiny
+    return (3 * d + 48) * DOUBLE_PRECISION.eps * magnitude + 16 * (d + 1) * DOUBLE_PRECISION.tiny
 
 
-def _relative_error(d: int) -> float:
+def _single_precision_error(d: int) -> float:
     """The c above, in single precision."""
-    return 0.51 * (d + 8) * float(SINGLE.eps)
+    return 0.51 * (d + 8) * float(SINGLE_PRECISION.eps)
 
 
-def _in_single(similarity: Similarity) -> Similarity:
+def _single_precision_similarity(similarity: Similarity) -> Similarity:
     """Scores in single precision, that of a sample raised by what its length may cost."""
     points, squares, terms, targets, _ = similarity
     xp = namespace(points)
     if squares is not None:
-        squares = xp.astype((1 - _relative_error(points.shape[1])) * squares, xp.float32)
+        squares = xp.astype((1 - _single_precision_error(points.shape[1])) * squares, xp.float32)
     if targets is not None:
         targets = xp.astype(targets, xp.float32)
     return Similarity(xp.astype(points, xp.float32), squares, terms, targets)
 
 
-def _proposed(
+def _screen_rows(
     similarity: Similarity, single: Similarity, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest of those that single precision proposes, nearest first, and how many of them
     are certain, by row."""
     scores, xp = single.to_others(rows), namespace(single.points)
-    columns = top(scores, k + MORE)
+    columns = unordered_top_columns(scores, k + EXTRA_CANDIDATES)
     smallest = to_numpy(xp.min(xp.take_along_axis(scores, columns, axis=1), axis=1))
     values = similarity.to_listed(rows, columns)
     order = np.argsort(-values, axis=1)[:, : k + 1]
     ordered = np.take_along_axis(values, order, axis=1)
     terms, d = similarity.terms[rows], similarity.points.shape[1]
-    others = smallest + _relative_error(d) * terms + 16 * (d + 1) * float(SINGLE.tiny)
+    others = (
+        smallest + _single_precision_error(d) * terms + 16 * (d + 1) * float(SINGLE_PRECISION.tiny)
+    )
     next_ones = np.maximum(ordered[:, 1:], others[:, None])
-    is_apart = ordered[:, :k] - next_ones > _rounding(similarity, terms, values)[:, None]
+    is_apart = ordered[:, :k] - next_ones > _tie_rounding_gap(similarity, terms, values)[:, None]
     listed = np.take_along_axis(to_numpy(columns), order[:, :k], axis=1)
     return listed, np.logical_and.accumulate(is_apart, axis=1).sum(axis=1)

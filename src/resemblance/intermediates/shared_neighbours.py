@@ -9,59 +9,68 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, device, epsilon, like, namespace, row_blocks, to_numpy
+from ..base.arrays import Array, as_array_like, device, epsilon, namespace, row_blocks, to_numpy
 from ..data.representation import Representation, view
-from .neighbour_kernels import spread
+from .neighbour_kernels import neighbor_matrix
 from .neighbours import NeighbourSearch, nearest
-from .similarities import Metric, similarity_of
+from .similarities import NeighborMetric, neighbor_similarity
 from .ties import Nearest, Ties
 
-ENTRIES = 2**21  # entries of the rows that are compared at a time
-Score = Callable[[Nearest, Nearest], float]
+MAX_COMPARED_ENTRIES = 2**21  # entries of the rows that are compared at a time
+NeighborhoodScore = Callable[[Nearest, Nearest], float]
 
 
-def relative(score: Score, x: Representation, y: Representation, search: NeighbourSearch) -> float:
+def normalized_overlap(
+    score: NeighborhoodScore, x: Representation, y: Representation, search: NeighbourSearch
+) -> float:
     """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
     without ties."""
     a, b = (nearest(r, *search) for r in (x, y))
-    return min(1.0, score(a, b) / attainable(score, x, y, search))
+    return min(1.0, score(a, b) / self_overlap(score, x, y, search))
 
 
-def attainable(
-    score: Score, x: Representation, y: Representation, search: NeighbourSearch
+def self_overlap(
+    score: NeighborhoodScore, x: Representation, y: Representation, search: NeighbourSearch
 ) -> float:
     """The geometric mean of the scores of each of two representations with itself, the largest that
     ties allow."""
     # The root of a square is exact, so X with itself is exactly 1.
-    return math.sqrt(_with_itself(x, score, search) * _with_itself(y, score, search))
+    return math.sqrt(_self_score(x, score, search) * _self_score(y, score, search))
 
 
 @view
-def _with_itself(x: Representation, score: Score, search: NeighbourSearch) -> float:
+def _self_score(x: Representation, score: NeighborhoodScore, search: NeighbourSearch) -> float:
     near = nearest(x, *search)
     return score(near, near) if len(near.ties.rows) else 1.0
 
 
-def shared_weight(a: Nearest, b: Nearest) -> np.ndarray:
+def common_neighbor_weights(a: Nearest, b: Nearest) -> np.ndarray:
     """Total weight of the common neighbours of every sample, products of the weights on both sides,
     shape (n,)."""
     n, k = a.listed.shape
-    height = max(1, ENTRIES // (k + _most(a, b)))  # all rows at once unless many samples tie
+    height = max(
+        1, MAX_COMPARED_ENTRIES // (k + _max_tied_samples(a, b))
+    )  # all rows at once unless many samples tie
     blocks = row_blocks(n, height)
     return np.concatenate(
-        [_shared(part(a, start, stop), part(b, start, stop), n) for start, stop in blocks]
+        [
+            _common_weights_of_block(
+                nearest_of_row_range(a, start, stop), nearest_of_row_range(b, start, stop), n
+            )
+            for start, stop in blocks
+        ]
     )
 
 
-def _shared(a: Nearest, b: Nearest, n: int) -> np.ndarray:
+def _common_weights_of_block(a: Nearest, b: Nearest, n: int) -> np.ndarray:
     if not (len(a.ties.rows) or len(b.ties.rows)):  # those that both list, without sparse arrays
         listed = np.sort(np.concatenate([a.listed, b.listed], axis=1), axis=1)
         return np.count_nonzero(listed[:, 1:] == listed[:, :-1], axis=1).astype(float)
-    w, v = (spread(near, np.ones(near.listed.shape), n) for near in (a, b))
+    w, v = (neighbor_matrix(near, np.ones(near.listed.shape), n) for near in (a, b))
     return w.multiply(v).sum(axis=1)
 
 
-def part(near: Nearest, start: int, stop: int) -> Nearest:
+def nearest_of_row_range(near: Nearest, start: int, stop: int) -> Nearest:
     """The neighbours of some rows, which are numbered from 0."""
     ties = near.ties
     first, last = np.searchsorted(ties.rows, (start, stop))
@@ -73,17 +82,17 @@ def part(near: Nearest, start: int, stop: int) -> Nearest:
     )
 
 
-def _most(a: Nearest, b: Nearest) -> int:
+def _max_tied_samples(a: Nearest, b: Nearest) -> int:
     """The largest number of samples that tie."""
     return int(max(near.ties.sizes.max(initial=0) for near in (a, b)))
 
 
-def mean_share(a: Nearest, b: Nearest) -> float:
+def mean_common_share(a: Nearest, b: Nearest) -> float:
     """Mean share of the neighbours that are common."""
-    return float(shared_weight(a, b).sum() / a.listed.size)
+    return float(common_neighbor_weights(a, b).sum() / a.listed.size)
 
 
-class Common(NamedTuple):
+class CommonNeighbors(NamedTuple):
     """Samples that are neighbours of the same sample on both sides, for some rows."""
 
     row: np.ndarray  # which of the rows, from 0
@@ -92,33 +101,36 @@ class Common(NamedTuple):
     second: np.ndarray  # in y
 
 
-def tied_rows(a: Nearest, b: Nearest) -> np.ndarray:
+def rows_with_ties(a: Nearest, b: Nearest) -> np.ndarray:
     """The rows with equally near neighbours on either side."""
     return np.union1d(a.ties.rows, b.ties.rows)
 
 
-def common_of(a: Nearest, b: Nearest, rows: np.ndarray) -> Iterator[tuple[slice, Common]]:
+def common_neighbors_by_blocks(
+    a: Nearest, b: Nearest, rows: np.ndarray
+) -> Iterator[tuple[slice, CommonNeighbors]]:
     """The common neighbours of these rows, by blocks small enough for all of them and for tables of
     k by k places."""
     for start, stop in row_blocks(
-        len(rows), max(1, ENTRIES // (a.listed.shape[1] ** 2 + _most(a, b)))
+        len(rows),
+        max(1, MAX_COMPARED_ENTRIES // (a.listed.shape[1] ** 2 + _max_tied_samples(a, b))),
     ):
-        yield slice(start, stop), common(a, b, rows[start:stop])
+        yield slice(start, stop), find_common_neighbors(a, b, rows[start:stop])
 
 
-def common(a: Nearest, b: Nearest, rows: np.ndarray) -> Common:
+def find_common_neighbors(a: Nearest, b: Nearest, rows: np.ndarray) -> CommonNeighbors:
     """The common neighbours of these rows, with their weights."""
-    (keys, first, left), (others, second, right) = (_members(near, rows) for near in (a, b))
+    (keys, first, left), (others, second, right) = (_group_members(near, rows) for near in (a, b))
     both, i, j = np.intersect1d(keys, others, assume_unique=True, return_indices=True)
-    return Common(both // len(a.listed), left[i] * right[j], first[i], second[j])
+    return CommonNeighbors(both // len(a.listed), left[i] * right[j], first[i], second[j])
 
 
-def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _group_members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """All neighbours of these rows: a number of row and sample, the place where their group begins,
     their weight."""
     (n, k), ties = near.listed.shape, near.ties
     _, at, which = np.intersect1d(ties.rows, rows, assume_unique=True, return_indices=True)
-    begins, certain = begins_of(near, rows), np.full(len(rows), k)
+    begins, certain = group_starts(near, rows), np.full(len(rows), k)
     certain[which] = ties.certain[at]
     alone = np.arange(k) < certain[:, None]
     sizes = ties.sizes[at]
@@ -130,7 +142,7 @@ def _members(near: Nearest, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     return row * n + sample, first, weight
 
 
-def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
+def group_starts(near: Nearest, rows: np.ndarray) -> np.ndarray:
     """The place, from 0, where the group of equally near samples of every place begins, shape
     (len(rows), k)."""
     begins = np.tile(np.arange(near.listed.shape[1]), (len(rows), 1))
@@ -139,54 +151,55 @@ def begins_of(near: Nearest, rows: np.ndarray) -> np.ndarray:
     return begins
 
 
-def lengths_of(begins: np.ndarray) -> np.ndarray:
+def group_lengths(begins: np.ndarray) -> np.ndarray:
     """How many places the group of every place has, shape of ``begins``."""
     flat = (np.arange(len(begins))[:, None] * begins.shape[1] + begins).ravel()
     return np.bincount(flat, minlength=begins.size)[flat].reshape(begins.shape)
 
 
-def table(common: Common, rows: int, k: int) -> np.ndarray:
+def common_weight_table(common: CommonNeighbors, rows: int, k: int) -> np.ndarray:
     """Total weight of the common neighbours, by the groups in x and in y, at their first places:
     (rows, k, k)."""
     flat = (common.row * k + common.first) * k + common.second
     return np.bincount(flat, weights=common.weight, minlength=rows * k * k).reshape(rows, k, k)
 
 
-def ranks_of(x: Representation, those: Nearest, metric: Metric) -> np.ndarray:
+def ranks_of_neighbors(x: Representation, those: Nearest, metric: NeighborMetric) -> np.ndarray:
     """Rank in x, from 1 for the nearest to n - 1, of the neighbours that every place holds, shape
     (n, k).
 
     Equally near samples share their mean rank. The places for which samples tie have the mean of
     the ranks of these.
     """
-    similarity, ties = similarity_of(x, metric), those.ties
+    similarity, ties = neighbor_similarity(x, metric), those.ties
     ranks, crowded = np.empty(those.listed.shape), np.flatnonzero(ties.crowded)
     for start, stop in row_blocks(len(ranks)):
         block, terms = similarity.to_others(np.arange(start, stop)), similarity.terms[start:stop]
-        ranks[start:stop] = _ranks_of_listed(block, those.listed[start:stop], terms)
+        ranks[start:stop] = _tie_averaged_ranks(block, those.listed[start:stop], terms)
         first, last = np.searchsorted(ties.rows[crowded], (start, stop))
         for tie in crowded[first:last]:
             row, members = ties.rows[tie], ties.members[ties.starts[tie] : ties.starts[tie + 1]]
-            ranks[row, ties.certain[tie] :] = _ranks(
+            ranks[row, ties.certain[tie] :] = _ranks_by_sorting(
                 block[row - start, :], members, terms[row - start]
             ).mean()
     return ranks
 
 
-def rank_matrix(x: Representation, metric: Metric) -> np.ndarray:
-    """Rank in x of every other sample for every sample, as in :func:`ranks_of`, 0 on the diagonal,
+def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
+    """Rank in x of every other sample for every sample, as in :func:`ranks_of_neighbors`, 0 on the
+    diagonal,
     shape (n, n)."""
-    similarity, n = similarity_of(x, metric), x.shape[0]
+    similarity, n = neighbor_similarity(x, metric), x.shape[0]
     ranks = np.zeros((n, n))
     for start, stop in row_blocks(n):
         block = to_numpy(similarity.to_others(np.arange(start, stop)))
         for row, entries in zip(range(start, stop), block):
             others = np.delete(np.arange(n), row)
-            ranks[row, others] = _ranks(entries, others, similarity.terms[row])
+            ranks[row, others] = _ranks_by_sorting(entries, others, similarity.terms[row])
     return ranks
 
 
-def _ranks_of_listed(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
+def _tie_averaged_ranks(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """Ranks of some entries of every row among all, largest first; entries equal up to rounding
     share their mean rank.
 
@@ -194,7 +207,7 @@ def _ranks_of_listed(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.
     """
     xp = namespace(block)
     values = xp.take_along_axis(block, xp.asarray(listed, device=device(block)), axis=1)
-    scales = like(terms, block)[:, None]
+    scales = as_array_like(terms, block)[:, None]
     rounding = 16 * epsilon(block) * xp.where(xp.abs(values) > scales, xp.abs(values), scales)
     places = []
     for place in range(listed.shape[1]):
@@ -204,7 +217,7 @@ def _ranks_of_listed(block: Array, listed: np.ndarray, terms: np.ndarray) -> np.
     return (to_numpy(xp.stack(places, axis=1)) + 1) / 2
 
 
-def _ranks(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
+def _ranks_by_sorting(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
     """Ranks of many entries of one row, by sorting it."""
     xp = namespace(entries)
     ordered = xp.sort(entries)
@@ -216,7 +229,7 @@ def _ranks(entries: Array, listed: np.ndarray, terms: float) -> np.ndarray:
     return (2 * entries.shape[0] - to_numpy(no_larger + less) + 1) / 2
 
 
-def mean_product(
+def mean_product_of_draws(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
 ) -> np.ndarray:
     r"""Mean of the product of numbers from 0 to 1 that are drawn without replacement, by row.
@@ -235,11 +248,11 @@ def mean_product(
     some = (values > 0) & possible[rows]
     if some.any():
         left, drawn = (np.where(possible, count, 0) for count in (total - zero, drawn))
-        missed *= _of_fractions(values[some], rows[some], left, drawn)
+        missed *= _mean_product_of_fractions(values[some], rows[some], left, drawn)
     return np.asarray(missed)
 
 
-def _of_fractions(
+def _mean_product_of_fractions(
     values: np.ndarray, rows: np.ndarray, total: np.ndarray, drawn: np.ndarray
 ) -> np.ndarray:
     """The mean product for numbers above 0: over how many of them are drawn, and over the subsets

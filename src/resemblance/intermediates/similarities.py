@@ -14,21 +14,33 @@ from ..base.arrays import (
     detach,
     device,
     epsilon,
+    euclidean_norm,
     is_torch,
     namespace,
-    norm,
     scalar,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, title
-from .chords import NARROW, TIE, are_narrow, chords_of, variance_of
-from .digits import below_rounding, check_digits, in_double_precision, norm_of
-from .distances import gathered_blocks
-from .exact_differences import has_gram, power_of_two, shifted, shifted_gram
+from ..data.representation import Representation, Undefined, representation_title
+from .chords import (
+    MAX_COSINE_DISTANCE_ROUNDING,
+    TIE_EPSILONS,
+    cosines_lose_digits,
+    direction_variance,
+    unit_row_chords,
+)
+from .digits import below_rounding_message, check_digits, to_double_precision, uncentered_norm
+from .distances import gathering_row_ranges
+from .exact_differences import (
+    power_of_two_below_norm,
+    round_shifted_points,
+    shifted_gram,
+    supports_shifted_gram,
+)
 from .points import centered, directed, mean_direction, size, unit, unit_rows
 
-CANCELLED = 0.01  # of the squared lengths: a smaller squared distance is one of differences
-Metric = Literal["cosine", "euclidean"]
+# of the squared lengths: a smaller squared distance is one of differences
+MIN_UNCANCELLED_SHARE = 0.01
+NeighborMetric = Literal["cosine", "euclidean"]
 Affinity = Literal["cosine", "euclidean", "inner"]
 
 
@@ -47,13 +59,13 @@ class Similarity(NamedTuple):
         """Similarities of these rows to all rows, minus infinity to themselves, shape (len(rows),
         n)."""
         if self.gram is not None and self.squares is not None:
-            return without_itself(2 * self.gram[rows] - self.squares, rows)
-        return without_itself(self._of_all(take_rows(self.points, rows)), rows)
+            return mask_own_columns(2 * self.gram[rows] - self.squares, rows)
+        return mask_own_columns(self._of_all(take_rows(self.points, rows)), rows)
 
     def to_listed(self, rows: np.ndarray, listed: Array) -> np.ndarray:
         """Similarities of these rows to the rows listed for each, shape of ``listed``."""
         if self.gram is None:
-            values = products(self.points, rows, listed, self.targets)
+            values = products_with_listed(self.points, rows, listed, self.targets)
         else:
             values = self.gram[rows[:, None], listed]
         if self.squares is None:
@@ -70,50 +82,55 @@ class Similarity(NamedTuple):
         return block
 
 
-def similarity_of(x: Representation, metric: Affinity) -> Similarity:
+def neighbor_similarity(x: Representation, metric: Affinity) -> Similarity:
     """Return what the nearest neighbours are largest in; ``Undefined`` when no sample is nearer
     than another."""
-    not_constant(x)
+    require_distinct_samples(x)
     if metric == "inner":
         rows = detach(unit(x, centered=False))
-        lengths, spread = to_numpy(norm(rows, axis=1)), scalar(size(x)) / scalar(norm_of(x))
-        if TIE * epsilon(rows) <= NARROW * spread**2:
+        lengths, spread = (
+            to_numpy(euclidean_norm(rows, axis=1)),
+            scalar(size(x)) / scalar(uncentered_norm(x)),
+        )
+        if TIE_EPSILONS * epsilon(rows) <= MAX_COSINE_DISTANCE_ROUNDING * spread**2:
             return Similarity(rows, None, lengths * lengths.max())
         # The product with the mean row is the same for all neighbours of a row.
-        targets = detach(centered(x) / norm_of(x))
-        return Similarity(rows, None, lengths * scalar(x.xp.max(norm(targets, axis=1))), targets)
+        targets = detach(centered(x) / uncentered_norm(x))
+        return Similarity(
+            rows, None, lengths * scalar(x.xp.max(euclidean_norm(targets, axis=1))), targets
+        )
     if metric == "cosine":
-        return _of_chords(x) if is_narrow(x) else _of_cosines(x)
-    if has_gram(x):
+        return _chord_similarity(x) if has_narrow_directions(x) else _cosine_similarity(x)
+    if supports_shifted_gram(x):
         gram = shifted_gram(x)
         return Similarity(gram, np.diagonal(gram), np.diagonal(gram), gram=gram)
-    points = detach(shifted(x).points)
+    points = detach(round_shifted_points(x).points)
     squares = x.xp.vecdot(points, points)
     return Similarity(points, squares, to_numpy(squares))
 
 
-def _of_cosines(x: Representation) -> Similarity:
+def _cosine_similarity(x: Representation) -> Similarity:
     rows = detach(unit_rows(x))
     return Similarity(rows, None, to_numpy(x.xp.vecdot(rows, rows)))
 
 
-def is_narrow(x: Representation) -> bool:
+def has_narrow_directions(x: Representation) -> bool:
     """Say whether the rows point in so nearly one direction that their cosines lose digits."""
-    variance = variance_of(mean_direction(x), scalar(x.xp.mean(directed(x))))
-    return are_narrow(variance, epsilon(x.array))
+    variance = direction_variance(mean_direction(x), scalar(x.xp.mean(directed(x))))
+    return cosines_lose_digits(variance, epsilon(x.array))
 
 
 def precise_unit_rows(x: Representation) -> Array:
     """Rows scaled to unit length, in double precision where their cosines lose digits."""
-    return detach(unit_rows(in_double_precision(x) if is_narrow(x) else x))
+    return detach(unit_rows(to_double_precision(x) if has_narrow_directions(x) else x))
 
 
-def _of_chords(x: Representation) -> Similarity:
+def _chord_similarity(x: Representation) -> Similarity:
     """Distances between the ends of unit rows, in place of cosines that are close to 1."""
     rows = precise_unit_rows(x)
-    chords = chords_of(rows, below_rounding(x))
+    chords = unit_row_chords(rows, below_rounding_message(x))
     if chords is None:
-        return _of_cosines(x)
+        return _cosine_similarity(x)
     squares = x.xp.vecdot(chords.points, chords.points)
     lengths, is_zero = to_numpy(squares) ** 0.5, to_numpy(chords.is_row) == 0
     # Ends of unit rows are rounded relative to 1. A row of zeros is equally near to all samples.
@@ -122,25 +139,25 @@ def _of_chords(x: Representation) -> Similarity:
     return Similarity(chords.points, squares + 2 * (1 - chords.is_row), terms)
 
 
-def products(
+def products_with_listed(
     points: Array, rows: np.ndarray, listed: Array, targets: Array | None = None
 ) -> np.ndarray:
     """Inner products of these rows with the rows listed for each, by default of the same points,
     shape of ``listed``."""
     xp, width = namespace(points), listed.shape[1] * points.shape[1]
     parts = []
-    for start, stop in gathered_blocks(len(rows), width):
+    for start, stop in gathering_row_ranges(len(rows), width):
         those = take_listed(points if targets is None else targets, listed[start:stop, :])
         mine = take_rows(points, rows[start:stop])
         parts.append((those @ mine[:, :, None])[:, :, 0])
     return to_numpy(xp.concat(parts))
 
 
-def squared_distances(points: Array, listed: np.ndarray) -> np.ndarray:
+def squared_distances_to_listed(points: Array, listed: np.ndarray) -> np.ndarray:
     """Squared distances between every row and the rows listed for it, from their differences, shape
     of ``listed``."""
     xp, parts = namespace(points), []
-    for start, stop in gathered_blocks(listed.shape[0], listed.shape[1] * points.shape[1]):
+    for start, stop in gathering_row_ranges(listed.shape[0], listed.shape[1] * points.shape[1]):
         difference = take_listed(points, listed[start:stop]) - points[start:stop, None, :]
         parts.append(xp.vecdot(difference, difference))
     return to_numpy(xp.concat(parts))
@@ -153,17 +170,17 @@ def distances_to_listed(x: Representation, listed: np.ndarray) -> tuple[np.ndarr
     Of more features than samples only distances that are small beside these lengths are computed
     from differences.
     """
-    if not has_gram(x):
-        points, size_there = shifted(x)
-        squares = np.asarray(squared_distances(points, listed), dtype=np.float64)
-        lengths = to_numpy(norm(points, axis=1)) / scalar(size_there)
+    if not supports_shifted_gram(x):
+        points, size_there = round_shifted_points(x)
+        squares = np.asarray(squared_distances_to_listed(points, listed), dtype=np.float64)
+        lengths = to_numpy(euclidean_norm(points, axis=1)) / scalar(size_there)
         return np.sqrt(squares) / scalar(size_there), lengths
-    unit_size, gram = power_of_two(x), as_float64(shifted_gram(x))
+    unit_size, gram = power_of_two_below_norm(x), as_float64(shifted_gram(x))
     lengths = np.diagonal(gram)
     both = lengths[:, None] + lengths[listed]
     squares = both - 2 * np.take_along_axis(gram, listed, axis=1)
-    row, place = np.nonzero(squares < CANCELLED * both)
-    for start, stop in gathered_blocks(len(row), x.shape[1]):
+    row, place = np.nonzero(squares < MIN_UNCANCELLED_SHARE * both)
+    for start, stop in gathering_row_ranges(len(row), x.shape[1]):
         i, j = row[start:stop], listed[row[start:stop], place[start:stop]]
         difference = (x.array[i] - x.array[j]) / unit_size
         squares[row[start:stop], place[start:stop]] = np.vecdot(difference, difference)
@@ -173,54 +190,55 @@ def distances_to_listed(x: Representation, listed: np.ndarray) -> tuple[np.ndarr
 
 def take_rows(points: Array, rows: np.ndarray) -> Array:
     """These rows of an array of any library."""
-    return namespace(points).take(points, _index(rows, points), axis=0)
+    return namespace(points).take(points, _row_index_array(rows, points), axis=0)
 
 
 def take_listed(points: Array, listed: Array) -> Array:
     """The rows, or numbers, listed for every row: shape of ``listed``, then that of a row."""
-    xp, index = namespace(points), _index(listed, points)
+    xp, index = namespace(points), _row_index_array(listed, points)
     taken = xp.take(points, xp.reshape(index, (-1,)), axis=0)
     return xp.reshape(taken, (*index.shape, *points.shape[1:]))
 
 
-def _index(rows: Array, points: Array) -> Array:
+def _row_index_array(rows: Array, points: Array) -> Array:
     if isinstance(rows, np.ndarray):
         return namespace(points).asarray(rows, device=device(points))
     return rows
 
 
-def without_itself(block: Array, rows: np.ndarray) -> Array:
+def mask_own_columns(block: Array, rows: np.ndarray) -> Array:
     """A block of similarities, minus infinity in the columns of its own rows; overwritten where the
     library can."""
     xp = namespace(block)
     if isinstance(block, np.ndarray) or is_torch(block):
-        block[xp.arange(len(rows), device=device(block)), _index(rows, block)] = -math.inf
+        block[xp.arange(len(rows), device=device(block)), _row_index_array(rows, block)] = -math.inf
         return block
     columns = xp.arange(block.shape[1], device=device(block))
-    itself = _index(rows, block)[:, None] == columns[None, :]
+    itself = _row_index_array(rows, block)[:, None] == columns[None, :]
     return xp.where(itself, xp.full_like(block, -math.inf), block)
 
 
-def cosines_to(x: Representation, indices: np.ndarray) -> np.ndarray:
+def cosines_to_listed(x: Representation, indices: np.ndarray) -> np.ndarray:
     """Cosine similarities in x between every sample and the samples listed for it, shape of
     ``indices``."""
-    return products(detach(unit_rows(x)), np.arange(len(indices)), indices)
+    return products_with_listed(detach(unit_rows(x)), np.arange(len(indices)), indices)
 
 
-def cosines_of(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def cosines_of_pairs(x: Representation, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine similarities in x between pairs of samples."""
     rows = detach(unit_rows(x))
     parts = [
         x.xp.vecdot(take_rows(rows, first[start:stop]), take_rows(rows, second[start:stop]))
-        for start, stop in gathered_blocks(len(first), rows.shape[1])
+        for start, stop in gathering_row_ranges(len(first), rows.shape[1])
     ]
     return to_numpy(x.xp.concat(parts)) if parts else np.empty(0)
 
 
-def not_constant(x: Representation) -> None:
+def require_distinct_samples(x: Representation) -> None:
     """Raise ``Undefined`` when no sample is nearer than another."""
     if scalar(size(x)) == 0:
         raise Undefined(
-            f"{title(x)} is constant (all its rows are equal): no sample has nearest neighbours"
+            f"{representation_title(x)} is constant (all its rows are equal): no sample has "
+            "nearest neighbours"
         )
     check_digits(x)

@@ -10,20 +10,20 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    carries_gradient,
     detach,
     epsilon,
-    inner,
+    euclidean_norm,
+    frobenius_inner,
     namespace,
-    norm,
-    root,
+    records_gradient,
+    safe_sqrt,
     scalar,
     svd,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, title, view
-from .digits import below_rounding, norm_of, resolution, stored_as
-from .points import is_rotated, offset, preshape, row_directions, size, unit
+from ..data.representation import Representation, Undefined, representation_title, view
+from .digits import below_rounding_message, input_precision, resolution, uncentered_norm
+from .points import is_rotated, preshape, reduced_unit_rows, size, size_and_scaled_mean, unit
 
 
 class Decomposition(NamedTuple):
@@ -54,14 +54,15 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     tolerance = max(
         max(x.n_samples, x.shape[1]) * epsilon(s) * scalar(s[0]), _rounding_noise(x, centered)
     )
-    _need_spread(x, tolerance, centered)
+    _require_spread_around_mean(x, tolerance, centered)
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
         raise Undefined(
-            f"{title(x)} varies by no more than the rounding of {stored_as(x)}: it has no "
+            f"{representation_title(x)} varies by no more than the rounding of "
+            f"{input_precision(x)}: it has no "
             "directions"
         )
-    if rank < s.shape[0] and carries_gradient(points):
+    if rank < s.shape[0] and records_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance
         # are projected out.
         spanned = detach(vt[:rank, :])
@@ -70,13 +71,13 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     return Decomposition(u[:, :rank], s[:rank], vt[:rank, :])
 
 
-def _need_spread(x: Representation, tolerance: float, centered: bool) -> None:
+def _require_spread_around_mean(x: Representation, tolerance: float, centered: bool) -> None:
     """Raise ``Undefined`` where the mean row of points that are not centred hides how the samples
     differ: then only the direction of the mean row is left."""
     if centered or x.origin or x.signed or not (spread := scalar(size(x))):
         return
-    if spread / scalar(norm_of(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
-        raise Undefined(below_rounding(x))
+    if spread / scalar(uncentered_norm(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
+        raise Undefined(below_rounding_message(x))
 
 
 def _rounding_noise(x: Representation, centered: bool) -> float:
@@ -86,12 +87,12 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
     n x d independent errors of size 1 a norm of about sqrt(n) + sqrt(d). The factor of sqrt(12) is
     left as a margin.
     """
-    n, d, length = x.n_samples, x.shape[1], scalar(norm_of(x))
-    relative = length / scalar(size(x) if centered else norm_of(x))
+    n, d, length = x.n_samples, x.shape[1], scalar(uncentered_norm(x))
+    relative = length / scalar(size(x) if centered else uncentered_norm(x))
     return float(resolution(x) * relative * (n**-0.5 + d**-0.5))
 
 
-def need_derivative(singular: Array, what: str) -> None:
+def require_derivative(singular: Array, what: str) -> None:
     """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal
     or zero.
 
@@ -110,8 +111,8 @@ def principal_directions(x: Representation) -> Decomposition:
     """:func:`decomposition` for what depends on the vectors one by one; they need a derivative if
     gradients pass."""
     parts = decomposition(x)
-    if carries_gradient(x.source):
-        need_derivative(parts.singular, title(x))
+    if records_gradient(x.source):
+        require_derivative(parts.singular, representation_title(x))
     return parts
 
 
@@ -125,7 +126,7 @@ def orthonormal_basis(x: Representation, centered: bool = True) -> Array:
     fixed coordinates of the row space.
     """
     parts = decomposition(x, centered=centered)
-    if not carries_gradient(x.source):
+    if not records_gradient(x.source):
         return parts.basis
     spanned = x.xp.matrix_transpose(detach(parts.directions))
     return x.xp.linalg.qr(preshape(x, centered=centered) @ spanned)[0]
@@ -137,7 +138,7 @@ def basis_coordinates(x: Representation) -> Array:
     return x.xp.matrix_transpose(decomposition(x).basis) @ unit(x)
 
 
-def rank(x: Representation, centered: bool = True) -> int:
+def numerical_rank(x: Representation, centered: bool = True) -> int:
     """Numerical rank, by the rule of :func:`decomposition`."""
     if not centered and has_accurate_inverse(x, full=True):
         return x.shape[1]  # the mean row takes no direction away from columns that are independent
@@ -150,13 +151,13 @@ def has_accurate_inverse(x: Representation, full: bool = False) -> bool:
 
     It is left to others where gradients pass, and where there is no decomposition.
     """
-    if carries_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
+    if records_gradient(x.source) or scalar(size(x)) == 0 or (full and is_rotated(x)):
         return False
     smallest = smallest_singular(x)
     least = epsilon(x.array) ** 0.25
     if full:
-        relative = smallest * scalar(size(x) / norm_of(x))
-        return bool(min(smallest, relative) > least and rank(x) == x.shape[1])
+        relative = smallest * scalar(size(x) / uncentered_norm(x))
+        return bool(min(smallest, relative) > least and numerical_rank(x) == x.shape[1])
     return bool(smallest > least)
 
 
@@ -170,21 +171,21 @@ def smallest_singular(x: Representation) -> float:
 
 
 @view
-def direction_lost(x: Representation) -> tuple[Array, Array]:
+def unspanned_direction(x: Representation) -> tuple[Array, Array]:
     """The unit vector that the columns do not span, as they are, of the span of the centred ones
     and the constant: its coordinates in the basis of the former, and that of the latter.
 
     With U S V' the decomposition and m the mean row, the columns are U S V' + 1 m'.
     """
     parts = decomposition(x)
-    scale, row = offset(x)
+    scale, row = size_and_scaled_mean(x)
     along = (parts.directions @ row) / (parts.singular * scale)
-    length = (1 + inner(along, along)) ** 0.5
+    length = (1 + frobenius_inner(along, along)) ** 0.5
     return -along / length, 1 / length
 
 
 @view
-def with_tied(x: Representation, count: int) -> int:
+def component_count_with_ties(x: Representation, count: int) -> int:
     """Number of the leading principal components, at least ``count`` (or all), with all that are
     tied with the last.
 
@@ -197,14 +198,14 @@ def with_tied(x: Representation, count: int) -> int:
 
 
 @view
-def components_for(x: Representation, explained_variance: float) -> int:
+def components_for_variance(x: Representation, explained_variance: float) -> int:
     """Smallest number of principal components whose variance is at least this fraction of the
     total, ties aside."""
     variance = decomposition(x).singular ** 2
     explained = x.xp.cumulative_sum(variance) / x.xp.sum(variance)
     # A fraction of 1 asks for all components; rounding must not ask for one more than there are.
     missing = to_numpy(explained < explained_variance - 8 * epsilon(variance))
-    return min(int(missing.sum()) + 1, rank(x))
+    return min(int(missing.sum()) + 1, numerical_rank(x))
 
 
 @view
@@ -223,7 +224,7 @@ def principal_coordinates(x: Representation) -> Array:
 
 
 @view
-def partly_whitened(x: Representation, alpha: float) -> Array:
+def partially_whitened_points(x: Representation, alpha: float) -> Array:
     """Centred points whose singular values s became alpha s + (1 - alpha), in unit size, shape (n,
     at most n).
 
@@ -238,7 +239,7 @@ def partly_whitened(x: Representation, alpha: float) -> Array:
     parts = principal_directions(x)
     singular = parts.singular * parts.singular.shape[0] ** 0.5
     points = parts.basis * (alpha * singular + (1 - alpha))[None, :]
-    return points / norm(points)
+    return points / euclidean_norm(points)
 
 
 # -------------------------------------------------------------------------- roots of Gram matrices
@@ -253,14 +254,14 @@ def root_flatness(x: Representation, alpha: float = 1.0) -> float:
     tr A B, so the product of two such numbers is at most the mean of the best cosine after a
     rotation, over all orders of samples.
     """
-    points = preshape(x) if alpha == 1 else partly_whitened(x, alpha=alpha)
+    points = preshape(x) if alpha == 1 else partially_whitened_points(x, alpha=alpha)
     return _trace_of_root(points) / math.sqrt(x.n_samples - 1)
 
 
 @view
 def direction_flatness(x: Representation) -> float:
     """Flatness of the directions of the rows, not centred, among all n directions."""
-    return _trace_of_root(row_directions(x)) / x.n_samples
+    return _trace_of_root(reduced_unit_rows(x)) / x.n_samples
 
 
 def _trace_of_root(points: Array) -> float:
@@ -269,4 +270,4 @@ def _trace_of_root(points: Array) -> float:
     products = (
         xp.matrix_transpose(points) @ points if d < n else points @ xp.matrix_transpose(points)
     )
-    return scalar(xp.sum(root(xp.linalg.eigvalsh(products))))
+    return scalar(xp.sum(safe_sqrt(xp.linalg.eigvalsh(products))))

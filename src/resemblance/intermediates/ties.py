@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, device, library, like, namespace, scalar, to_numpy
+from ..base.arrays import Array, array_library, as_array_like, device, namespace, scalar, to_numpy
 
-GROUP = 4  # columns whose maximum is taken before any are chosen
-MORE = 6  # entries beyond the k largest that are looked at: ties are seldom of more
+COLUMNS_PER_GROUP = 4  # columns whose maximum is taken before any are chosen
+EXTRA_CANDIDATES = 6  # entries beyond the k largest that are looked at: ties are seldom of more
 
 
 class Ties(NamedTuple):
@@ -60,14 +60,14 @@ class Nearest(NamedTuple):
     redone: int = 0  # rows for which single precision was not enough, where it was tried
 
 
-def no_ties(k: int) -> Ties:
+def empty_ties(k: int) -> Ties:
     """What there is to say of rows without equally near neighbours."""
     rows = np.empty(0, dtype=np.int64)
     members, begins = np.empty(0, dtype=np.int32), np.empty((0, k), dtype=np.int32)
     return Ties(rows, begins, np.zeros(1, dtype=np.int64), members)
 
 
-def stacked(blocks: Iterable[Nearest]) -> Nearest:
+def stack_row_blocks(blocks: Iterable[Nearest]) -> Nearest:
     """Put blocks of rows together."""
     listed, ties, _ = zip(*blocks)
     firsts = np.cumsum([0] + [len(block) for block in listed])
@@ -83,24 +83,24 @@ def stacked(blocks: Iterable[Nearest]) -> Nearest:
     )
 
 
-def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
+def largest_with_ties(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Nearest:
     """Columns of the k largest entries of every row, and which entries are equal up to rounding.
 
     ``terms``: magnitude of the numbers whose difference the entries of a row are, if larger than
     the entries. Without a tolerance rounding would order the many equal similarities of binary,
     categorical or duplicated data.
     """
-    columns = top(block, k)
-    level, rounding = _level(np.take_along_axis(block, columns, axis=1), terms)
+    columns = unordered_top_columns(block, k)
+    level, rounding = _smallest_of_largest(np.take_along_axis(block, columns, axis=1), terms)
     # More entries reach the k-th largest value than there is room for: which of them the partition
     # kept is arbitrary.
     crowded = np.flatnonzero((block >= (level - rounding)[:, None]).sum(axis=1) > k)
     columns.sort(axis=1)
-    order, begins = _descending(np.take_along_axis(block, columns, axis=1), rounding)
+    order, begins = _descending_order(np.take_along_axis(block, columns, axis=1), rounding)
     columns = np.take_along_axis(columns, order, axis=1)
     members = {}
     for row in crowded:
-        columns[row], begins[row], members[row] = _with_ties(
+        columns[row], begins[row], members[row] = _select_with_ties(
             block[row], k, level[row], rounding[row]
         )
     rows = np.flatnonzero(
@@ -116,42 +116,50 @@ def largest(block: np.ndarray, k: int, terms: np.ndarray | float = 0.0) -> Neare
     return Nearest(columns, Ties(rows, begins[rows], starts, flat))
 
 
-def largest_of(listed: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray) -> Nearest:
-    """:func:`largest` of the values of some samples, which are listed by row in order of index."""
-    columns, ties, _ = largest(values, k, terms)
+def largest_listed_with_ties(
+    listed: np.ndarray, values: np.ndarray, k: int, terms: np.ndarray
+) -> Nearest:
+    """:func:`largest_with_ties` of the values of some samples, which are listed by row in order
+    of index."""
+    columns, ties, _ = largest_with_ties(values, k, terms)
     members = listed[np.repeat(ties.rows, ties.sizes), ties.members].astype(np.int32)
     return Nearest(np.take_along_axis(listed, columns, axis=1), ties._replace(members=members))
 
 
-def largest_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
-    """:func:`largest` of a block of any library: what leaves its device are the largest entries,
+def largest_with_ties_on_device(block: Array, k: int, terms: np.ndarray) -> Nearest:
+    """:func:`largest_with_ties` of a block of any library: what leaves its device are the largest
+    entries,
     and all that tie with them."""
     xp, n = namespace(block), block.shape[1]
-    count = min(n, k + MORE)
-    columns = top(block, count)
+    count = min(n, k + EXTRA_CANDIDATES)
+    columns = unordered_top_columns(block, count)
     values = to_numpy(xp.take_along_axis(block, columns, axis=1))
-    level, rounding = _level(-np.partition(-values, k - 1, axis=1)[:, :k], terms)
+    level, rounding = _smallest_of_largest(-np.partition(-values, k - 1, axis=1)[:, :k], terms)
     reach = level - rounding
     if count < n and (values.min(axis=1) >= reach).any():
-        counts = xp.count_nonzero(block >= like(reach, block)[:, None], axis=1)
-        columns = top(block, max(count, int(scalar(xp.max(counts)))))
+        counts = xp.count_nonzero(block >= as_array_like(reach, block)[:, None], axis=1)
+        columns = unordered_top_columns(block, max(count, int(scalar(xp.max(counts)))))
     listed = np.sort(to_numpy(columns), axis=1).astype(np.int64, copy=False)
     order = xp.asarray(listed, device=device(block))
-    return largest_of(listed, to_numpy(xp.take_along_axis(block, order, axis=1)), k, terms)
+    return largest_listed_with_ties(
+        listed, to_numpy(xp.take_along_axis(block, order, axis=1)), k, terms
+    )
 
 
-def _level(values: np.ndarray, terms: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+def _smallest_of_largest(
+    values: np.ndarray, terms: np.ndarray | float
+) -> tuple[np.ndarray, np.ndarray]:
     """The smallest of the k largest entries of every row, and how much of them is rounding."""
     rounding = 16 * np.finfo(values.dtype).eps * np.maximum(np.abs(values).max(axis=1), terms)
     return values.min(axis=1), rounding
 
 
-def top(block: Array, k: int) -> Array:
+def unordered_top_columns(block: Array, k: int) -> Array:
     """Columns of the k largest entries of every row, in no order; of equal ones any, shape (rows,
     k)."""
     if isinstance(block, np.ndarray):
-        return _top_of_groups(block, k)
-    kind = library(block)
+        return _top_columns_by_groups(block, k)
+    kind = array_library(block)
     if kind == "torch":
         return block.topk(k, dim=1, sorted=False).indices
     if kind == "jax":
@@ -159,20 +167,22 @@ def top(block: Array, k: int) -> Array:
     return namespace(block).argsort(block, axis=1, descending=True)[:, :k]
 
 
-def _top_of_groups(block: np.ndarray, k: int) -> np.ndarray:
-    """:func:`top` by NumPy, whose partition is slow.
+def _top_columns_by_groups(block: np.ndarray, k: int) -> np.ndarray:
+    """:func:`unordered_top_columns` by NumPy, whose partition is slow.
 
     Columns are put into groups. The k groups with the largest maxima hold the k largest entries:
     any other group has k entries before it that are no smaller.
     """
     rows, n = block.shape
-    width = n // GROUP
+    width = n // COLUMNS_PER_GROUP
     if width < 2 * k:
         return np.argpartition(block, n - k, axis=1)[:, n - k :]
-    whole = width * GROUP
+    whole = width * COLUMNS_PER_GROUP
     # Group i has the columns i, i + width, ...: maxima of adjacent columns would be slower.
-    groups = _top_of_groups(block[:, :whole].reshape(rows, GROUP, width).max(axis=1), k)
-    inside = (groups[:, None, :] + width * np.arange(GROUP)[:, None]).reshape(rows, -1)
+    groups = _top_columns_by_groups(
+        block[:, :whole].reshape(rows, COLUMNS_PER_GROUP, width).max(axis=1), k
+    )
+    inside = (groups[:, None, :] + width * np.arange(COLUMNS_PER_GROUP)[:, None]).reshape(rows, -1)
     rest = np.broadcast_to(np.arange(whole, n), (rows, n - whole))
     columns = np.concatenate([inside, rest], axis=1)
     return np.take_along_axis(
@@ -180,7 +190,7 @@ def _top_of_groups(block: np.ndarray, k: int) -> np.ndarray:
     )
 
 
-def _with_ties(
+def _select_with_ties(
     entries: np.ndarray, k: int, level: float, rounding: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k largest entries, where their groups begin, and all that equal the k-th largest, which
@@ -189,7 +199,7 @@ def _with_ties(
     larger = np.flatnonzero(is_larger)
     equal = np.flatnonzero((entries >= level - rounding) & ~is_larger)
     count = len(larger)
-    order, begins = _descending(entries[None, larger], np.array([rounding]))
+    order, begins = _descending_order(entries[None, larger], np.array([rounding]))
     last = np.full(k - count, count)
     return (
         np.concatenate([larger[order[0]], equal[: k - count]]),
@@ -198,7 +208,7 @@ def _with_ties(
     )
 
 
-def _descending(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _descending_order(values: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions that sort every row, largest first, and leave values that differ by rounding only
     in their order.
 

@@ -9,32 +9,39 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import as_float64, full_precision, scalar, to_numpy
-from ..data.array_files import array_file, open_array
-from ..data.inputs import check_labels
+from ..data.array_files import npy_path, open_npy
+from ..data.inputs import check_label_order
 from ..data.representation import (
+    PseudoEuclidean,
     Representation,
-    Signed,
     Undefined,
     as_representation,
-    finite,
-    title,
+    check_all_finite,
+    representation_title,
 )
 from ..intermediates.distances import dissimilarity_matrix
-from ..intermediates.missing_pairs import columns_of_gaps
-from ..intermediates.noise import check_noise, means_of, root_of_noise, trials_of, values_of
+from ..intermediates.missing_pairs import gap_columns
+from ..intermediates.noise import (
+    as_trial_representation,
+    check_noise,
+    mean_rows_by_number,
+    noise_cholesky_factor,
+    trial_features,
+)
 from ..intermediates.points import size
-from ..significance.labels import numbers_of
+from ..significance.labels import label_codes
 
-LARGEST = 4096  # conditions: the points take O(n^3) time
-SYMMETRIC = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
-SMALLEST = 1e-140  # size of features whose squares keep their digits
-RESOLUTION = 1e-14  # of the largest eigenvalue: smaller ones are rounding
+MAX_CONDITIONS = 4096  # conditions: the points take O(n^3) time
+MAX_RDM_ASYMMETRY = 1e-8  # of the largest dissimilarity: what two halves of a matrix may differ by
+MIN_FEATURE_SIZE = 1e-140  # size of features whose squares keep their digits
+MIN_EIGENVALUE_SHARE = 1e-14  # of the largest eigenvalue: smaller ones are rounding
 
-SIGNS = 4  # conditions: of fewer, all cross-validated dissimilarities may be negative by chance
+# conditions: of fewer, all cross-validated dissimilarities may be negative by chance
+MIN_CONDITIONS_FOR_SIGNS = 4
 
-Kind = Literal["sqeuclidean", "euclidean", "correlation", "cosine", "poisson"]
-Factors = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-KINDS = ("sqeuclidean", "euclidean", "correlation", "cosine", "poisson")
+DissimilarityKind = Literal["sqeuclidean", "euclidean", "correlation", "cosine", "poisson"]
+FactorFunction = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+DISSIMILARITY_KINDS = ("sqeuclidean", "euclidean", "correlation", "cosine", "poisson")
 
 
 def from_dissimilarities(
@@ -63,51 +70,56 @@ def from_dissimilarities(
     Reference: Goldfarb 1984.
     """
     if isinstance(values, str | Path):
-        path = array_file(values)
-        name, values = name or path.stem, open_array(path)
+        path = npy_path(values)
+        name, values = name or path.stem, open_npy(path)
     if np.ndim(values) == 3:
         raise ValueError(
             f"from_dissimilarities: one matrix at a time; got {np.shape(values)}; make a "
             "representation of each matrix"
         )
     if np.ndim(values) == 1:
-        values = _square(as_float64(to_numpy(values)))
+        values = _symmetric_from_condensed(as_float64(to_numpy(values)))
     x = Representation(values, name, ids=ids, dtype=None)
     matrix = as_float64(to_numpy(x.source))
     n = len(matrix)
     if matrix.shape != (n, n):
         raise ValueError(
-            f"from_dissimilarities: {title(x)} must be (n, n) or (n (n - 1) / 2,); got "
+            f"from_dissimilarities: {representation_title(x)} must be (n, n) or (n (n - 1) / 2,); "
+            "got "
             f"{matrix.shape}; make a representation of each matrix or vector; for features write "
             "rs.dissimilarities(X)"
         )
-    gaps, matrix = _gaps_of(x, matrix)
-    slack = max(SYMMETRIC, 16 * _precision(x)) * np.abs(matrix).max()
+    gaps, matrix = _fill_missing_pairs(x, matrix)
+    slack = max(MAX_RDM_ASYMMETRY, 16 * _input_rounding(x)) * np.abs(matrix).max()
     if np.abs(np.diagonal(matrix)).max() > slack:
         raise ValueError(
-            f"from_dissimilarities: {title(x)} has a diagonal that is not zero, which is not used; "
+            f"from_dissimilarities: {representation_title(x)} has a diagonal that is not zero, "
+            "which is not used; "
             "of dissimilarities between runs set it to 0, np.fill_diagonal(D, 0), and average both "
             "halves, (D + D.T) / 2; instead of similarities S pass 1 - S"
         )
-    if n >= SIGNS and matrix.max() <= slack and matrix.min() < -slack:
+    if n >= MIN_CONDITIONS_FOR_SIGNS and matrix.max() <= slack and matrix.min() < -slack:
         raise ValueError(
-            f"from_dissimilarities: no entry of {title(x)} is positive; pass dissimilarities D, "
+            f"from_dissimilarities: no entry of {representation_title(x)} is positive; pass "
+            "dissimilarities D, "
             "which are larger for less similar conditions, not -D"
         )
     if np.abs(matrix - matrix.T).max() > slack:
         raise ValueError(
-            f"from_dissimilarities: {title(x)} is not symmetric; average both halves, (D + D.T) / 2"
+            f"from_dissimilarities: {representation_title(x)} is not symmetric; average both "
+            "halves, (D + D.T) / 2"
         )
-    return _signed((matrix + matrix.T) / 2, "given", x.name, x.ids, gaps)
+    return _pseudo_euclidean_points((matrix + matrix.T) / 2, "given", x.name, x.ids, gaps)
 
 
-def _gaps_of(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which pairs have no dissimilarity, and the matrix with the mean of the others there,
     which counts for nothing."""
     if np.isinf(matrix).any():
         i, j = np.argwhere(np.isinf(matrix))[0]
         raise Undefined(
-            f"from_dissimilarities: {title(x)} has an infinite dissimilarity between conditions "
+            f"from_dissimilarities: {representation_title(x)} has an infinite dissimilarity "
+            "between conditions "
             f"{i} and {j}; where a pair was not measured write NaN, "
             "np.where(np.isinf(D), np.nan, D)"
         )
@@ -115,11 +127,14 @@ def _gaps_of(x: Representation, matrix: np.ndarray) -> tuple[np.ndarray, np.ndar
     if not gaps.any():
         return gaps, matrix
     if len(matrix) > 1 and gaps[pairs].all():
-        raise Undefined(f"from_dissimilarities: {title(x)} has no dissimilarity of any pair")
+        raise Undefined(
+            f"from_dissimilarities: {representation_title(x)} has no dissimilarity of any pair"
+        )
     if (gaps != gaps.T).any():
         i, j = np.argwhere(gaps & ~gaps.T)[0]
         raise ValueError(
-            f"from_dissimilarities: {title(x)} has NaN between conditions {i} and {j}, and a number"
+            f"from_dissimilarities: {representation_title(x)} has NaN between conditions {i} and "
+            f"{j}, and a number"
             f" between {j} and {i}; take the number of the other half, np.fmax(D, D.T)"
         )
     filling = np.where(pairs, matrix[~gaps & pairs].mean(), 0.0)
@@ -130,7 +145,7 @@ def dissimilarities(
     X: Any,
     conditions: Any = None,
     *,
-    kind: Kind = "sqeuclidean",
+    kind: DissimilarityKind = "sqeuclidean",
     noise: Any = None,
     runs: Any = None,
     prior: tuple[float, float] = (1.0, 0.1),
@@ -168,34 +183,38 @@ def dissimilarities(
 
     Reference: Walther et al. 2016; Schütt et al. 2019 for counts.
     """
-    x = trials_of("dissimilarities", X, name)
+    x = as_trial_representation("dissimilarities", X, name)
     if runs is not None and conditions is None:
         raise ValueError("dissimilarities: runs need conditions, a label for each trial")
-    check_labels("dissimilarities", title(x), x.order, conditions=conditions, runs=runs)
-    points, (ids, numbers) = values_of("dissimilarities", x), _conditions(x, conditions)
+    check_label_order(
+        "dissimilarities", representation_title(x), x.order, conditions=conditions, runs=runs
+    )
+    points, (ids, numbers) = trial_features("dissimilarities", x), _condition_numbers(x, conditions)
     _check_kind(kind, points, noise, runs, prior)
     if noise is not None:
         check_noise(noise, points, numbers)
     lacking = np.isnan(points).all(axis=1)
     if lacking.all():
-        raise Undefined(f"dissimilarities: {title(x)} has no number at all")
-    points, unit = _in_range(points, kind, noise)
+        raise Undefined(f"dissimilarities: {representation_title(x)} has no number at all")
+    points, unit = _rescale_into_range(points, kind, noise)
     if kind in ("sqeuclidean", "euclidean"):
-        points = _around_means(points)
-    factors = _factors(kind, points, noise, prior)
+        points = _subtract_feature_means(points)
+    factors = _dissimilarity_factors(kind, points, noise, prior)
     absent = np.setdiff1d(np.unique(numbers), numbers[~lacking])
     if runs is None:
         points = np.where(np.isin(numbers, absent)[:, None], 0.0, points)  # counts for nothing
-        means = _whole_means(points, numbers, "in any trial", ids)
+        means = _complete_mean_rows(points, numbers, "in any trial", ids)
         label: str = "mahalanobis" if noise is not None and kind == "sqeuclidean" else kind
         if kind in ("correlation", "cosine"):
             matrix = dissimilarity_matrix(Representation(means, x.name), kind)
         else:
-            matrix = _between(*factors(means))
+            matrix = _mean_difference_products(*factors(means))
     else:
         label = "crossnobis" if kind == "sqeuclidean" else "poisson_cv"
-        labels_of_runs = _numbers(runs, len(points), "runs")[~lacking]
-        matrix = _cross_validated(points[~lacking], numbers[~lacking], labels_of_runs, factors, ids)
+        labels_of_runs = _label_numbers(runs, len(points), "runs")[~lacking]
+        matrix = _cross_validated_products(
+            points[~lacking], numbers[~lacking], labels_of_runs, factors, ids
+        )
     matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
     gaps = np.isin(np.arange(len(matrix)), absent)
@@ -203,7 +222,7 @@ def dissimilarities(
     if gaps.any():
         present = ~gaps & ~np.eye(len(matrix), dtype=bool)
         matrix[gaps] = matrix[present].mean() if present.any() else 0.0
-    y = _signed(matrix, label, name or x.name, ids, gaps)
+    y = _pseudo_euclidean_points(matrix, label, name or x.name, ids, gaps)
     first = np.unique(numbers, return_index=True)[1]
     y.is_sorted = bool((np.diff(first) < 0).any())
     return y
@@ -224,13 +243,13 @@ def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
     for values that are not finite and for distances in a constant representation.
     """
     x = as_representation(X)
-    if kind not in KINDS[:4]:
-        raise ValueError(f"rdm: kind is one of {', '.join(KINDS[:4])}; got {kind!r}")
-    finite(x)
+    if kind not in DISSIMILARITY_KINDS[:4]:
+        raise ValueError(f"rdm: kind is one of {', '.join(DISSIMILARITY_KINDS[:4])}; got {kind!r}")
+    check_all_finite(x)
     if x.signed and scalar(size(x)) == 0:
         return np.zeros((x.n_samples, x.n_samples))
     if kind == "correlation" and not x.signed:
-        _need_features("rdm", x.shape[1])
+        _require_several_features("rdm", x.shape[1])
     power = {"euclidean": 1, "sqeuclidean": 2}.get("sqeuclidean" if x.signed else kind, 0)
     matrix: np.ndarray = dissimilarity_matrix(x, kind) * scalar(size(x)) ** power
     return matrix
@@ -239,28 +258,30 @@ def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
 # ------------------------------------------------------------------------------------------ trials
 
 
-def _precision(x: Representation) -> float:
+def _input_rounding(x: Representation) -> float:
     """Return the rounding of the numbers that were given."""
     dtype = to_numpy(x.source).dtype
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 0.0
 
 
-def _numbers(labels: Any, n: int, called: str) -> np.ndarray:
-    return np.asarray(numbers_of("dissimilarities", labels, n, called))
+def _label_numbers(labels: Any, n: int, called: str) -> np.ndarray:
+    return np.asarray(label_codes("dissimilarities", labels, n, called))
 
 
-def _conditions(x: Representation, labels: Any) -> tuple[tuple[Hashable, ...] | None, np.ndarray]:
+def _condition_numbers(
+    x: Representation, labels: Any
+) -> tuple[tuple[Hashable, ...] | None, np.ndarray]:
     """Return the sorted labels and the number of the label of each trial."""
     n = x.shape[0]
     if labels is None:
         return x.ids, np.arange(n)
-    numbers = _numbers(labels, n, "conditions")
+    numbers = _label_numbers(labels, n, "conditions")
     first = np.unique(numbers, return_index=True)[1]
     return tuple(np.asarray(labels, dtype=object)[first]), numbers
 
 
-def _cross_validated(
-    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, factors: Factors, ids: Any
+def _cross_validated_products(
+    points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, factors: FactorFunction, ids: Any
 ) -> np.ndarray:
     """Return products of differences in one run with those in the others, (n, n): for each pair of
     conditions means over the runs that have trials of both."""
@@ -271,19 +292,21 @@ def _cross_validated(
     shared = (trials[:, first] > 0) & (trials[:, second] > 0)
     _check_shared(shared, first, second, ids)
     matrix = np.zeros((count, count))
-    for pattern, pairs in _patterns(shared):
+    for pattern, pairs in _shared_run_sets(shared):
         present = np.flatnonzero((trials[pattern] > 0).all(axis=0))
         inside = np.isin(numbers, present) & np.isin(runs, pattern)
         those = points[inside], np.searchsorted(present, numbers[inside]), runs[inside]
         named = [ids[k] if ids else k for k in present]
-        folds = _folds(*those, named)
-        part = np.mean([_between(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0)
+        folds = _leave_one_run_out_means(*those, named)
+        part = np.mean(
+            [_mean_difference_products(factors(a)[0], factors(b)[1]) for a, b in folds], axis=0
+        )
         i, j = first[pairs], second[pairs]
         matrix[i, j] = part[np.searchsorted(present, i), np.searchsorted(present, j)]
     return matrix + matrix.T
 
 
-def _patterns(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _shared_run_sets(shared: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield each set of runs that some pairs of conditions share, with these pairs."""
     if shared.all():
         yield np.arange(len(shared)), np.arange(shared.shape[1])
@@ -308,7 +331,7 @@ def _check_shared(shared: np.ndarray, first: np.ndarray, second: np.ndarray, ids
         )
 
 
-def _around_means(points: np.ndarray) -> np.ndarray:
+def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
     """Return points minus the mean of each feature, which no Euclidean distance depends on: the
     products of points far from the origin lose digits."""
     for _ in range(2):
@@ -318,10 +341,12 @@ def _around_means(points: np.ndarray) -> np.ndarray:
     return points
 
 
-def _whole_means(points: np.ndarray, numbers: np.ndarray, where: str, ids: Any) -> np.ndarray:
+def _complete_mean_rows(
+    points: np.ndarray, numbers: np.ndarray, where: str, ids: Any
+) -> np.ndarray:
     """Return the mean of the rows of each number; ``Undefined`` for one without a number of some
     feature."""
-    means = means_of(points, numbers)
+    means = mean_rows_by_number(points, numbers)
     gaps = np.isnan(means)
     if not gaps.any():
         return means
@@ -333,14 +358,14 @@ def _whole_means(points: np.ndarray, numbers: np.ndarray, where: str, ids: Any) 
     )
 
 
-def _folds(
+def _leave_one_run_out_means(
     points: np.ndarray, numbers: np.ndarray, runs: np.ndarray, ids: Sequence[Hashable]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the means over all runs but one and those in that one."""
     for run in np.unique(runs):
         inside = runs == run
         one, other = (
-            _whole_means(points[part], numbers[part], f"in {words}", ids)
+            _complete_mean_rows(points[part], numbers[part], f"in {words}", ids)
             for part, words in ((~inside, "all runs but one"), (inside, "a run"))
         )
         yield one, other
@@ -350,9 +375,10 @@ def _folds(
 
 
 def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any) -> None:
-    if kind not in KINDS:
+    if kind not in DISSIMILARITY_KINDS:
         raise ValueError(
-            f"dissimilarities: kind is one of {', '.join(KINDS)}; got {kind!r}; a Mahalanobis "
+            f"dissimilarities: kind is one of {', '.join(DISSIMILARITY_KINDS)}; got {kind!r}; a "
+            "Mahalanobis "
             "distance is sqeuclidean with noise=, crossnobis that with runs="
         )
     if runs is not None and kind not in ("sqeuclidean", "poisson"):
@@ -362,14 +388,14 @@ def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any
     if noise is not None and kind not in ("sqeuclidean", "euclidean"):
         raise ValueError(f"dissimilarities: noise takes sqeuclidean or euclidean, not {kind}")
     if kind == "correlation":
-        _need_features("dissimilarities", points.shape[1])
+        _require_several_features("dissimilarities", points.shape[1])
     if kind == "poisson" and (points < 0).any():
         raise ValueError("dissimilarities: poisson takes counts; some are negative")
     if kind == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
         raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
 
 
-def _need_features(called: str, d: int) -> None:
+def _require_several_features(called: str, d: int) -> None:
     """Raise ``ValueError`` where a correlation over features has a single one."""
     if d < 2:
         raise ValueError(
@@ -378,13 +404,13 @@ def _need_features(called: str, d: int) -> None:
         )
 
 
-def _in_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, float]:
+def _rescale_into_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, float]:
     """Return points whose squares neither overflow nor underflow, and their unit.
 
     Raises ``ValueError`` where the dissimilarities themselves are out of range.
     """
     largest = float(np.nanmax(np.abs(points), initial=0.0))
-    if SMALLEST <= largest <= 1 / SMALLEST or largest == 0:
+    if MIN_FEATURE_SIZE <= largest <= 1 / MIN_FEATURE_SIZE or largest == 0:
         return points, 1.0
     if kind in ("sqeuclidean", "poisson") or noise is not None:
         raise ValueError(
@@ -394,7 +420,9 @@ def _in_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, fl
     return points / largest, largest
 
 
-def _factors(kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]) -> Factors:
+def _dissimilarity_factors(
+    kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
+) -> FactorFunction:
     """Return a function from means to the two factors of their dissimilarities."""
     if kind == "poisson":
         rate, weight = prior
@@ -411,7 +439,7 @@ def _factors(kind: str, points: np.ndarray, noise: Any, prior: tuple[float, floa
             f"dissimilarities: noise is a matrix, such as rs.noise_covariance(X, conditions); got "
             f"{noise!r}"
         )
-    root = root_of_noise(as_float64(to_numpy(noise)), points.shape[1])
+    root = noise_cholesky_factor(as_float64(to_numpy(noise)), points.shape[1])
 
     def whitened(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from scipy.linalg import solve_triangular
@@ -422,14 +450,14 @@ def _factors(kind: str, points: np.ndarray, noise: Any, prior: tuple[float, floa
     return whitened
 
 
-def _between(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _mean_difference_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the mean over features of the products of differences, (n, n)."""
     products = one @ other.T / one.shape[1]
     diagonal = np.diagonal(products)
     return np.asarray(diagonal[:, None] + diagonal - products - products.T)
 
 
-def _square(vector: np.ndarray) -> np.ndarray:
+def _symmetric_from_condensed(vector: np.ndarray) -> np.ndarray:
     """Return the matrix of a vector of the entries above its diagonal."""
     from scipy.spatial.distance import squareform
 
@@ -441,7 +469,7 @@ def _square(vector: np.ndarray) -> np.ndarray:
     return np.asarray(squareform(vector, checks=False))
 
 
-def _signed(
+def _pseudo_euclidean_points(
     matrix: np.ndarray,
     kind: str,
     name: str,
@@ -450,20 +478,22 @@ def _signed(
 ) -> Representation:
     """Return the points with signs that have these dissimilarities, but for those of ``gaps``."""
     n = len(matrix)
-    if n > LARGEST:
-        raise ValueError(f"dissimilarities of {n} conditions are too many: at most {LARGEST}")
+    if n > MAX_CONDITIONS:
+        raise ValueError(
+            f"dissimilarities of {n} conditions are too many: at most {MAX_CONDITIONS}"
+        )
     means = matrix.mean(axis=0)
     gram = (means + means[:, None] - matrix - means.mean()) / 2
     values, vectors = np.linalg.eigh(gram)
     largest = np.abs(values).argmax()
-    is_kept = np.abs(values) > RESOLUTION * np.abs(values[largest])
+    is_kept = np.abs(values) > MIN_EIGENVALUE_SHARE * np.abs(values[largest])
     is_kept[largest] = True  # a column of zeros where all are equal to 0
     values = values[is_kept]
     points, signs = vectors[:, is_kept] * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
     if gaps is not None and gaps.any():
-        codes = columns_of_gaps(gaps, float(np.abs(points).max()) or 1.0)
+        codes = gap_columns(gaps, float(np.abs(points).max()) or 1.0)
         points = np.concatenate([points, codes], axis=1)
         signs = np.append(signs, np.zeros(codes.shape[1]))
     x = Representation(points, name, ids=ids)
-    x.signed = Signed(signs, kind)
+    x.signed = PseudoEuclidean(signs, kind)
     return x

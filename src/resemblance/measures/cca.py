@@ -10,111 +10,142 @@ import numpy as np
 from ..base.arrays import (
     Array,
     as_float64,
-    at_most_one,
-    inner,
+    clip_above_one,
+    frobenius_inner,
     namespace,
     singular_values,
     svd,
     to_numpy,
 )
 from ..contracts._measure import measure
-from ..contracts.claims import COLUMNS, RIGID, ROTATION, SHAPE, Product
-from ..contracts.streamed import (
-    conditioning,
-    conditioning_of_columns,
-    conditioning_of_components,
-    conditioning_of_variance,
+from ..contracts.claims import (
+    COLUMN_INVARIANCES,
+    RIGID_INVARIANCES,
+    SAMPLE_ROTATION,
+    SHAPE_INVARIANCES,
+    Product,
 )
-from ..data.representation import Representation, Undefined, title
+from ..contracts.streamed import (
+    column_whitening_error,
+    component_whitening_error,
+    variance_whitening_error,
+    whitening_error,
+)
+from ..data.representation import Representation, Undefined, representation_title
 from ..intermediates.matrices import leading_projection, projection, uncentred_projection
 from ..intermediates.pairs import (
     basis_overlap,
     canonical_decomposition,
-    overlap_energy,
     principal_overlap,
+    squared_overlap,
 )
 from ..intermediates.resi_code import resi_pwcca, resi_svcca_components
 from ..intermediates.spectra import (
     basis_coordinates,
-    components_for,
+    component_count_with_ties,
+    components_for_variance,
+    numerical_rank,
     orthonormal_basis,
-    rank,
-    with_tied,
 )
 from .inner_products import (
-    NEAR,
-    REMEDY,
-    factor,
-    filled,
-    is_narrow,
-    need_samples,
-    of_larger,
-    of_smaller,
-    size_without,
-    width,
+    LEAVE_ONE_OUT_REMEDY,
+    MIN_CEILING_SHARE,
+    check_min_samples,
+    feature_count,
+    has_few_columns,
+    leave_one_out_squared_sizes,
+    product_over_max,
+    product_over_min,
+    recentering_factor,
+    warn_full_rank,
 )
 
 
-def of_spans(x: Representation, y: Representation) -> str:
+def uninformative_spans(x: Representation, y: Representation) -> str:
     """Fixed when one side has n - 1 independent columns (n <= d + 1 or n <= e + 1); near for 0.8 (n
     - 1) of them."""
-    return "" if is_narrow(x, y) else filled(x.n_samples, x.n_samples - 1, rank(x), rank(y))
+    return (
+        ""
+        if has_few_columns(x, y)
+        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(x), numerical_rank(y))
+    )
 
 
-def of_weighted_spans(x: Representation, y: Representation, weights: str, directions: str) -> str:
+def uninformative_weighted_spans(
+    x: Representation, y: Representation, weights: str, directions: str
+) -> str:
     """Fixed when one side has n - 1 independent columns, with ``directions="all"`` the side that
     gives no weights."""
     if directions != "all":
-        return of_spans(x, y)
+        return uninformative_spans(x, y)
     partners = {"first": (y,), "second": (x,), "symmetric": (x, y)}[weights]
     n, widest = x.n_samples, min(r.shape[1] for r in partners)
-    return "" if widest < NEAR * (n - 1) else filled(n, n - 1, min(map(rank, partners)))
+    return (
+        ""
+        if widest < MIN_CEILING_SHARE * (n - 1)
+        else warn_full_rank(n, n - 1, min(map(numerical_rank, partners)))
+    )
 
 
-def of_leading_spans(
+def uninformative_leading_spans(
     x: Representation, y: Representation, explained_variance: float, truncation: str
 ) -> str:
     """Fixed when n - 1 components of one side are kept, with those tied with the last; near for 0.8
     (n - 1) of them."""
-    if truncation == "resi" or is_narrow(x, y):
+    if truncation == "resi" or has_few_columns(x, y):
         return ""
     counts = (
-        with_tied(r, count=components_for(r, explained_variance=explained_variance)) for r in (x, y)
+        component_count_with_ties(
+            r, count=components_for_variance(r, explained_variance=explained_variance)
+        )
+        for r in (x, y)
     )
-    return filled(x.n_samples, x.n_samples - 1, *counts)
+    return warn_full_rank(x.n_samples, x.n_samples - 1, *counts)
 
 
-def of_components(x: Representation, y: Representation, k: int) -> str:
+def uninformative_components(x: Representation, y: Representation, k: int) -> str:
     """Fixed when k components of one side, with those tied with the last, are n - 1; near for 0.8
     (n - 1)."""
-    if is_narrow(x, y):
+    if has_few_columns(x, y):
         return ""
-    return filled(x.n_samples, x.n_samples - 1, *(with_tied(r, count=k) for r in (x, y)))
+    return warn_full_rank(
+        x.n_samples, x.n_samples - 1, *(component_count_with_ties(r, count=k) for r in (x, y))
+    )
 
 
-def of_column_spaces(x: Representation, y: Representation) -> str:
+def uninformative_column_spaces(x: Representation, y: Representation) -> str:
     """Fixed when one side has n independent columns, not centred (n <= d or n <= e); near for 0.8 n
     of them."""
-    if is_narrow(x, y):
+    if has_few_columns(x, y):
         return ""
-    return filled(x.n_samples, x.n_samples, *(rank(r, centered=False) for r in (x, y)))
+    return warn_full_rank(
+        x.n_samples, x.n_samples, *(numerical_rank(r, centered=False) for r in (x, y))
+    )
 
 
 def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
     """Return the claims that depend on which mean it is."""
     claims: dict[str, Any] = {"identity": divisor == "rank"}
     if aggregation == "mean_squared":
-        scale = width if divisor == "width" else None
-        claims["compares"] = Product(projection, value=of_smaller, scale=scale)
-        claims["left_out"] = squared_cca_without
+        scale = feature_count if divisor == "width" else None
+        claims["compares"] = Product(projection, value=product_over_min, scale=scale)
+        claims["left_out"] = leave_one_out_squared_cca
     return claims
 
 
 @measure(
-    label="MeanCCA", family="cca", reference="raghu2017svcca", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to={"affine"} | ROTATION, min_samples=3,
-    diagnostics=conditioning, uninformative=of_spans, changes=_cca_claims,
-)  # fmt: skip
+    label="MeanCCA",
+    family="cca",
+    reference="raghu2017svcca",
+    version=3,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    invariant_to={"affine"} | SAMPLE_ROTATION,
+    min_samples=3,
+    diagnostics=whitening_error,
+    uninformative=uninformative_spans,
+    changes=_cca_claims,
+)
 def mean_cca(
     x: Representation,
     y: Representation,
@@ -154,12 +185,21 @@ def mean_cca(
 
 
 @measure(
-    label="SVCCA", family="cca", reference="raghu2017svcca", version=3,
-    larger_is_more_similar=True, range=(0, 1), min_samples=3, limits={"explained_variance": (0, 1)},
-    invariant_to=SHAPE | ROTATION, diagnostics=conditioning_of_variance,
-    uninformative=of_leading_spans,
-    changes=lambda truncation: {"invariant_to": RIGID | ROTATION} if truncation == "resi" else {},
-)  # fmt: skip
+    label="SVCCA",
+    family="cca",
+    reference="raghu2017svcca",
+    version=3,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    min_samples=3,
+    limits={"explained_variance": (0, 1)},
+    invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    diagnostics=variance_whitening_error,
+    uninformative=uninformative_leading_spans,
+    changes=lambda truncation: (
+        {"invariant_to": RIGID_INVARIANCES | SAMPLE_ROTATION} if truncation == "resi" else {}
+    ),
+)
 def svcca(
     x: Representation,
     y: Representation,
@@ -190,25 +230,25 @@ def svcca(
     SVCCA is the absolute correlation of the two first principal components.
     """
     if truncation == "variance":
-        k, l = (components_for(r, explained_variance=explained_variance) for r in (x, y))
+        k, l = (components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
     else:
         k, l = (resi_svcca_components(r, explained_variance=explained_variance) for r in (x, y))
-    k, l = with_tied(x, count=k), with_tied(y, count=l)
+    k, l = component_count_with_ties(x, count=k), component_count_with_ties(y, count=l)
     return x.xp.mean(canonical_correlations(principal_overlap(x, y)[:k, :l]))
 
 
 def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
     """Return the claims that depend on the weights, and on what is weighted."""
     if directions == "resi":
-        return {"invariant_to": {"isotropic_scaling"} | ROTATION, "differentiable": False}
+        return {"invariant_to": {"isotropic_scaling"} | SAMPLE_ROTATION, "differentiable": False}
     return {"symmetric": weights == "symmetric", "differentiable": directions == "canonical"}
 
 
 @measure(
     label="PWCCA", family="cca", reference="morcos2018insights", version=3,
     larger_is_more_similar=True, range=(0, 1), symmetric=False, min_samples=3,
-    invariant_to=COLUMNS | ROTATION,
-    diagnostics=conditioning, uninformative=of_weighted_spans, changes=_pwcca_claims,
+    invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
+    diagnostics=whitening_error, uninformative=uninformative_weighted_spans, changes=_pwcca_claims,
 )  # fmt: skip
 def pwcca(
     x: Representation,
@@ -254,15 +294,21 @@ def pwcca(
         return resi_pwcca(x, y)
     unpaired = directions == "all"
     if weights == "symmetric":
-        return (_weighted(x, y, unpaired) + _weighted(y, x, unpaired)) / 2
-    return _weighted(x, y, unpaired) if weights == "first" else _weighted(y, x, unpaired)
+        return (
+            _weighted_mean_correlation(x, y, unpaired) + _weighted_mean_correlation(y, x, unpaired)
+        ) / 2
+    return (
+        _weighted_mean_correlation(x, y, unpaired)
+        if weights == "first"
+        else _weighted_mean_correlation(y, x, unpaired)
+    )
 
 
 @measure(
     label="SubspaceOv", family="cca", reference="raju2026geometric", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
-    limits={"k": (1, np.inf)}, compares=Product(leading_projection, value=of_larger),
-    diagnostics=conditioning_of_components, uninformative=of_components,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    limits={"k": (1, np.inf)}, compares=Product(leading_projection, value=product_over_max),
+    diagnostics=component_whitening_error, uninformative=uninformative_components,
 )  # fmt: skip
 def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Array:
     r"""Subspace overlap: how much the k leading principal components of the samples span the same
@@ -288,16 +334,18 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     Reference: Raju 2026, Section 10. Its code takes as many components of both sides as the
     narrower one has; here all k of the wider side count, so that lost dimensions lower the value.
     """
-    leading = principal_overlap(x, y)[: with_tied(x, count=k), : with_tied(y, count=k)]
-    return at_most_one(inner(leading, leading) / max(leading.shape))
+    leading = principal_overlap(x, y)[
+        : component_count_with_ties(x, count=k), : component_count_with_ties(y, count=k)
+    ]
+    return clip_above_one(frobenius_inner(leading, leading) / max(leading.shape))
 
 
 @measure(
     label="EOS", family="similarity_matrix", reference="may2019downstream", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | ROTATION,
+    larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | SAMPLE_ROTATION,
     identity=False, rows_of_maps="positions", 
-    compares=Product(uncentred_projection, value=of_larger, scale=width),
-    diagnostics=conditioning_of_columns, uninformative=of_column_spaces,
+    compares=Product(uncentred_projection, value=product_over_max, scale=feature_count),
+    diagnostics=column_whitening_error, uninformative=uninformative_column_spaces,
 )  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:
     r"""Eigenspace overlap score: how much of the column spaces two representations share.
@@ -316,44 +364,44 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
     Reference: May et al. 2019. The rank rule is NumPy's, as in the ReSi code.
     """
-    return at_most_one(overlap_energy(x, y, centered=False) / max(x.shape[1], y.shape[1]))
+    return clip_above_one(squared_overlap(x, y, centered=False) / max(x.shape[1], y.shape[1]))
 
 
 def canonical_correlations(overlap: Array) -> Array:
     """Singular values of a basis overlap."""
-    return at_most_one(singular_values(overlap))
+    return clip_above_one(singular_values(overlap))
 
 
-def _weighted(x: Representation, y: Representation, unpaired: bool) -> Array:
+def _weighted_mean_correlation(x: Representation, y: Representation, unpaired: bool) -> Array:
     """Mean of the correlations weighted by x, with ``unpaired`` also over its other directions."""
     xp = x.xp
     variates, rho, _ = canonical_decomposition(x, y)  # in the coordinates of the basis of x
     columns = basis_coordinates(x)
     projections = xp.matrix_transpose(variates) @ columns
-    alpha = _weights(projections, to_numpy(rho))
+    alpha = _variate_weights(projections, to_numpy(rho))
     total = xp.sum(alpha)
     if unpaired and variates.shape[0] > variates.shape[1]:
-        total = total + xp.sum(xp.abs(_principal(columns - variates @ projections)))
+        total = total + xp.sum(xp.abs(_principal_projections(columns - variates @ projections)))
     return xp.sum(alpha * rho) / total
 
 
-def _weights(projections: Array, rho: np.ndarray) -> Array:
+def _variate_weights(projections: Array, rho: np.ndarray) -> Array:
     """Weights of variates, those of the same correlation from their principal directions among the
     columns."""
     xp, parts, done = namespace(projections), [], 0
-    for start, stop in _tied(rho):
-        parts += [projections[done:start, :], _principal(projections[start:stop, :])]
+    for start, stop in _tied_correlation_ranges(rho):
+        parts += [projections[done:start, :], _principal_projections(projections[start:stop, :])]
         done = stop
     return xp.sum(xp.abs(xp.concat([*parts, projections[done:, :]])), axis=1)
 
 
-def _principal(projections: Array) -> Array:
+def _principal_projections(projections: Array) -> Array:
     """The projections on the principal directions of those of several variates."""
     _, s, vt = svd(projections)
     return s[:, None] * vt
 
 
-def _tied(rho: np.ndarray) -> list[tuple[int, int]]:
+def _tied_correlation_ranges(rho: np.ndarray) -> list[tuple[int, int]]:
     """Ranges of two or more correlations that are equal but for rounding."""
     ends = np.flatnonzero(rho[:-1] - rho[1:] > 1e-7) + 1
     ranges = zip([0, *ends], [*ends, len(rho)])
@@ -362,11 +410,12 @@ def _tied(rho: np.ndarray) -> list[tuple[int, int]]:
 
 # --------------------------------------------------------------------------------- without a sample
 
-ALONE = 1e-12  # of a direction that a sample has alone, up to rounding, nothing is left
-DOUBTFUL = 1e-7
+# of a direction that a sample has alone, up to rounding, nothing is left
+MAX_SOLE_REMAINDER = 1e-12
+MIN_CERTAIN_REMAINDER = 1e-7
 
 
-class Projection(NamedTuple):
+class LeaveOneOutProjection(NamedTuple):
     r"""The projection on the columns of an orthonormal basis U without each sample.
 
     Without sample i, the products of what is left of the columns are :math:`I - a u_i u_i^\top`,
@@ -378,56 +427,59 @@ class Projection(NamedTuple):
     ranks: np.ndarray
 
 
-def squared_cca_without(x: Representation, y: Representation, divisor: str) -> np.ndarray:
+def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str) -> np.ndarray:
     """Mean squared canonical correlation without each sample, exactly, shape (n,), in [0, 1].
 
     The rank of the other samples is that of all, less one where a sample has a direction for itself
     (all have when n <= d). Raises ``Undefined`` for a representation that is constant without some
     sample, or nearly has a rank less.
     """
-    need_samples("mean_cca", x, 3)
-    shared, ranks = shared_without(x, y)
+    check_min_samples("mean_cca", x, 3)
+    shared, ranks = leave_one_out_shared_spaces(x, y)
     divisors = np.minimum(*ranks) if divisor == "rank" else min(x.shape[1], y.shape[1])
     return np.minimum(shared / divisors, 1)
 
 
 @eigenspace_overlap.claim("left_out")
-def eigenspace_overlap_without(x: Representation, y: Representation) -> np.ndarray:
+def leave_one_out_eigenspace(x: Representation, y: Representation) -> np.ndarray:
     """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
-    :func:`squared_cca_without`."""
-    need_samples("eigenspace_overlap", x, 2)
-    shared, _ = shared_without(x, y, centered=False)
+    :func:`leave_one_out_squared_cca`."""
+    check_min_samples("eigenspace_overlap", x, 2)
+    shared, _ = leave_one_out_shared_spaces(x, y, centered=False)
     return np.minimum(shared / max(x.shape[1], y.shape[1]), 1)
 
 
-def projection_without(x: Representation, centered: bool = True) -> Projection:
+def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveOneOutProjection:
     """Return what becomes of the projection on the column space without each sample."""
-    size_without(x, centered)  # a sample that dwarfs the others hides the directions that they span
+    leave_one_out_squared_sizes(
+        x, centered
+    )  # a sample that dwarfs the others hides the directions that they span
     basis = as_float64(orthonormal_basis(x, centered=centered))
     n, rank = basis.shape
-    a, squares = factor(n, centered), np.einsum("ij,ij->i", basis, basis)
+    a, squares = recentering_factor(n, centered), np.einsum("ij,ij->i", basis, basis)
     rest = 1 - a * squares
-    is_alone = rest < ALONE * n
-    if (rest[~is_alone] < DOUBTFUL).any() or (rank == 1 and is_alone.any()):
+    is_alone = rest < MAX_SOLE_REMAINDER * n
+    if (rest[~is_alone] < MIN_CERTAIN_REMAINDER).any() or (rank == 1 and is_alone.any()):
         raise Undefined(
-            f"{title(x)}: without one of {n} samples a direction vanishes, or nearly does; {REMEDY}"
+            f"{representation_title(x)}: without one of {n} samples a direction vanishes, or "
+            f"nearly does; {LEAVE_ONE_OUT_REMEDY}"
         )
     gains = np.where(is_alone, -1 / np.where(is_alone, squares, 1), a / np.where(is_alone, 1, rest))
-    return Projection(gains, rank - is_alone)
+    return LeaveOneOutProjection(gains, rank - is_alone)
 
 
-def shared_without(
+def leave_one_out_shared_spaces(
     x: Representation, y: Representation, centered: bool = True
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Return the sums of the squared cosines between both column spaces, and both ranks, without
     each sample."""
     bases = [as_float64(orthonormal_basis(r, centered=centered)) for r in (x, y)]
-    p, q = (projection_without(r, centered) for r in (x, y))
-    shared = energy_without(bases[0], bases[1], p.gains, q.gains, centered)
+    p, q = (leave_one_out_projection(r, centered) for r in (x, y))
+    shared = leave_one_out_squared_products(bases[0], bases[1], p.gains, q.gains, centered)
     return shared, (p.ranks, q.ranks)
 
 
-def energy_without(
+def leave_one_out_squared_products(
     u: np.ndarray, v: np.ndarray, g: np.ndarray, h: np.ndarray, centered: bool
 ) -> np.ndarray:
     r"""Return the squared norms of the products of two sets of columns without each sample.
@@ -435,7 +487,7 @@ def energy_without(
     .. math:: \operatorname{tr} (I + g\, u u^\top) M (I + h\, v v^\top) M^\top, \qquad
         M = U^\top V - a\, u v^\top
     """
-    a, cross = factor(len(u), centered), u.T @ v
+    a, cross = recentering_factor(len(u), centered), u.T @ v
     to_v, to_u = u @ cross, v @ cross.T
     p, q, w = (np.einsum("ij,ij->i", *rows) for rows in ((u, u), (v, v), (to_v, v)))
     left = np.einsum("ij,ij->i", to_v, to_v) - 2 * a * p * w + (a * p) ** 2 * q  # |Mᵀu|²

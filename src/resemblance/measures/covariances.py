@@ -7,34 +7,56 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    at_most_one,
-    carries_gradient,
+    clip_above_one,
     detach,
     device,
     epsilon,
-    inner,
+    euclidean_norm,
+    frobenius_inner,
     namespace,
-    norm,
+    records_gradient,
     scalar,
 )
 from ..contracts._measure import measure
-from ..contracts.claims import RIGID, ROTATION, SHAPE, Product
-from ..contracts.streamed import conditioning_of_shrinkage
+from ..contracts.claims import RIGID_INVARIANCES, SAMPLE_ROTATION, SHAPE_INVARIANCES, Product
+from ..contracts.streamed import shrinkage_whitening_error
 from ..data.representation import Representation
-from ..intermediates.grams import gram_energy, gram_inner
-from ..intermediates.matrices import LINEAR, expected_cosine, kernel_gram, leading_gram, linear_gram
+from ..intermediates.grams import gram_inner, squared_gram_norm
+from ..intermediates.matrices import (
+    LINEAR_KERNEL,
+    expected_cosine,
+    kernel_gram,
+    leading_gram,
+    linear_gram,
+)
 from ..intermediates.pairs import basis_overlap, nuclear_norm, principal_overlap
 from ..intermediates.points import preshape
-from ..intermediates.spectra import components_for, decomposition, smallest_singular, with_tied
-from .alignment import nbs_without, of_rotations, procrustes_size_shape, size_and_shape_without
-from .inner_products import inner_without, is_low, near, over_both_squares, size_without
-from .kernel_alignment import of_grams, self_similarity_without
+from ..intermediates.spectra import (
+    component_count_with_ties,
+    components_for_variance,
+    decomposition,
+    smallest_singular,
+)
+from .alignment import (
+    leave_one_out_nbs,
+    leave_one_out_size_shape,
+    procrustes_size_shape,
+    uninformative_rotations,
+)
+from .inner_products import (
+    has_low_dimension,
+    leave_one_out_products,
+    leave_one_out_squared_sizes,
+    product_over_squared_norms,
+    warn_near_ceiling,
+)
+from .kernel_alignment import leave_one_out_self_hsic, uninformative_grams
 
 
 @measure(
     label="NBS", family="similarity_matrix", reference="tang2020similarity", version=2,
-    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
-    left_out=nbs_without, uninformative=of_rotations,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    left_out=leave_one_out_nbs, uninformative=uninformative_rotations,
 )  # fmt: skip
 def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
@@ -59,10 +81,17 @@ def nbs(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="Bures", family="similarity_matrix", reference="harvey2024duality", version=2,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID | ROTATION,
-    left_out=size_and_shape_without, uninformative=of_rotations,
-)  # fmt: skip
+    label="Bures",
+    family="similarity_matrix",
+    reference="harvey2024duality",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    metric=True,
+    invariant_to=RIGID_INVARIANCES | SAMPLE_ROTATION,
+    left_out=leave_one_out_size_shape,
+    uninformative=uninformative_rotations,
+)
 def bures(x: Representation, y: Representation) -> Array:
     r"""Bures distance: the Wasserstein distance between normal distributions with the centred Gram
     matrices.
@@ -85,18 +114,25 @@ def bures(x: Representation, y: Representation) -> Array:
     return procrustes_size_shape.function(x, y)
 
 
-def of_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
+def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d."""
-    return of_grams(x, y)
+    return uninformative_grams(x, y)
 
 
 @measure(
-    label="Riemann", family="similarity_matrix", reference="shahbazi2021using", version=2,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=SHAPE | ROTATION,
-    limits={"shrinkage": (1e-6, 1)}, diagnostics=conditioning_of_shrinkage,
-    uninformative=of_shrunk_grams,
-)  # fmt: skip
+    label="Riemann",
+    family="similarity_matrix",
+    reference="shahbazi2021using",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    metric=True,
+    invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    limits={"shrinkage": (1e-6, 1)},
+    diagnostics=shrinkage_whitening_error,
+    uninformative=uninformative_shrunk_grams,
+)
 def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) -> Array:
     r"""Riemannian distance: the affine-invariant distance between two centred Gram matrices, made
     regular.
@@ -123,29 +159,29 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     """
     if _share_directions(x, y):
         a, b = _shrunk_grams(x, y, shrinkage)
-        ratios = _ratios(a, b), _ratios(b, a)
+        ratios = _generalized_eigenvalues(a, b), _generalized_eigenvalues(b, a)
     else:
-        ratios = _shared_ratios(x, y, shrinkage), _shared_ratios(y, x, shrinkage)
-    return norm(_logarithms(*ratios))
+        ratios = _shared_eigenvalues(x, y, shrinkage), _shared_eigenvalues(y, x, shrinkage)
+    return euclidean_norm(_log_eigenvalues(*ratios))
 
 
 def _share_directions(x: Representation, y: Representation) -> bool:
     """Say whether some direction of one lies so near the other that 1 - its squared cosine has no
     digits, or would have no derivative; also where one varies too little to have directions."""
-    if any(carries_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
+    if any(records_gradient(r.source) or smallest_singular(r) == 0 for r in (x, y)):
         return True
-    beyond = _beyond(basis_overlap(x, y))
+    beyond = _products_beyond_basis(basis_overlap(x, y))
     smallest = namespace(beyond).linalg.eigvalsh(beyond)[0]
     return bool(scalar(smallest) < epsilon(beyond) ** 0.4)
 
 
-def _beyond(overlap: Array) -> Array:
+def _products_beyond_basis(overlap: Array) -> Array:
     """Products I - P' P of what the basis of y has beyond that of x, whose overlap is P."""
     xp = namespace(overlap)
-    return _identity(overlap, overlap.shape[1]) - xp.matrix_transpose(overlap) @ overlap
+    return _identity_matrix(overlap, overlap.shape[1]) - xp.matrix_transpose(overlap) @ overlap
 
 
-def _shared_ratios(x: Representation, y: Representation, shrinkage: float) -> Array:
+def _shared_eigenvalues(x: Representation, y: Representation, shrinkage: float) -> Array:
     """Generalised eigenvalues of the regular Gram matrix of y against that of x, ascending.
 
     In coordinates of the basis of x, where its Gram matrix is diagonal, and of what the basis of y
@@ -153,8 +189,8 @@ def _shared_ratios(x: Representation, y: Representation, shrinkage: float) -> Ar
     """
     xp, n, overlap = x.xp, x.n_samples, basis_overlap(x, y)
     s, t = decomposition(x).singular, decomposition(y).singular
-    rest = xp.matrix_transpose(xp.linalg.cholesky(_beyond(overlap)))
-    gram = _shrunk(xp.concat([overlap, rest], axis=0) * t[None, :], n, shrinkage)
+    rest = xp.matrix_transpose(xp.linalg.cholesky(_products_beyond_basis(overlap)))
+    gram = _shrunk_gram(xp.concat([overlap, rest], axis=0) * t[None, :], n, shrinkage)
     diagonal = xp.concat([(1 - shrinkage) * n * s**2, xp.zeros_like(t)]) + shrinkage
     scale = diagonal**-0.5
     return xp.linalg.eigvalsh(scale[:, None] * gram * scale[None, :])
@@ -164,21 +200,21 @@ def _shrunk_grams(x: Representation, y: Representation, shrinkage: float) -> tup
     """Both regular Gram matrices, in coordinates of the space that both representations span."""
     xp, points = x.xp, [preshape(r) for r in (x, y)]
     spanned = xp.linalg.qr(xp.concat([detach(p) for p in points], axis=1))[0]
-    a, b = (_shrunk(xp.matrix_transpose(spanned) @ p, x.n_samples, shrinkage) for p in points)
+    a, b = (_shrunk_gram(xp.matrix_transpose(spanned) @ p, x.n_samples, shrinkage) for p in points)
     return a, b
 
 
-def _shrunk(points: Array, n: int, shrinkage: float) -> Array:
+def _shrunk_gram(points: Array, n: int, shrinkage: float) -> Array:
     """(1 - shrinkage) n P P^T + shrinkage I: the Gram matrix in the coordinates of the points."""
     gram = points @ namespace(points).matrix_transpose(points)
-    return (1 - shrinkage) * n * gram + shrinkage * _identity(points, points.shape[0])
+    return (1 - shrinkage) * n * gram + shrinkage * _identity_matrix(points, points.shape[0])
 
 
-def _identity(like: Array, size: int) -> Array:
+def _identity_matrix(like: Array, size: int) -> Array:
     return namespace(like).eye(size, dtype=like.dtype, device=device(like))
 
 
-def _logarithms(ratios: Array, others: Array) -> Array:
+def _log_eigenvalues(ratios: Array, others: Array) -> Array:
     """Logarithms of the generalised eigenvalues, from those of either matrix against the other,
     ascending.
 
@@ -192,7 +228,7 @@ def _logarithms(ratios: Array, others: Array) -> Array:
     return xp.log(xp.where(larger, up, one)) - xp.log(xp.where(larger, one, down))
 
 
-def _ratios(a: Array, b: Array) -> Array:
+def _generalized_eigenvalues(a: Array, b: Array) -> Array:
     """Generalised eigenvalues of b against a, ascending."""
     xp = namespace(a, b)
     root_of_a = xp.linalg.cholesky(a)
@@ -201,10 +237,17 @@ def _ratios(a: Array, b: Array) -> Array:
 
 
 @measure(
-    label="ENSD", family="similarity_matrix", reference="giaffar2024effective", version=2,
-    larger_is_more_similar=True, range=(0, np.inf), invariant_to=SHAPE | ROTATION, identity=False,
-    compares=Product(linear_gram, value=over_both_squares), uninformative=of_grams,
-)  # fmt: skip
+    label="ENSD",
+    family="similarity_matrix",
+    reference="giaffar2024effective",
+    version=2,
+    larger_is_more_similar=True,
+    range=(0, np.inf),
+    invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    identity=False,
+    compares=Product(linear_gram, value=product_over_squared_norms),
+    uninformative=uninformative_grams,
+)
 def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
 
@@ -228,37 +271,45 @@ def ensd(x: Representation, y: Representation) -> Array:
     Reference: Giaffar et al. 2024. Their code leaves centring to the user.
     """
     # Of points with tr K = tr L = 1
-    return gram_inner(x, y, LINEAR) / (gram_energy(x, LINEAR) * gram_energy(y, LINEAR))
+    return gram_inner(x, y, LINEAR_KERNEL) / (
+        squared_gram_norm(x, LINEAR_KERNEL) * squared_gram_norm(y, LINEAR_KERNEL)
+    )
 
 
 @ensd.claim("left_out")
-def ensd_without(x: Representation, y: Representation) -> np.ndarray:
+def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
     """ENSD without each sample, exactly, shape (n,); ``Undefined`` as :func:`cka_without`."""
-    product = inner_without(kernel_gram(x, LINEAR), kernel_gram(y, LINEAR))
+    product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
     for r in (x, y):
-        product = product * size_without(r) / self_similarity_without(r, LINEAR, "biased")
+        product = (
+            product
+            * leave_one_out_squared_sizes(r)
+            / leave_one_out_self_hsic(r, LINEAR_KERNEL, "biased")
+        )
     return product
 
 
-def mean_of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> float:
+def chance_pwcka(x: Representation, y: Representation, explained_variance: float) -> float:
     """tr K tr L / (n - 1), over the norms, for Gram matrices of the leading components."""
-    count = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
+    count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
     return expected_cosine(leading_gram(x, count), leading_gram(y, count))
 
 
-def of_leading_grams(x: Representation, y: Representation, explained_variance: float) -> str:
+def uninformative_leading_grams(
+    x: Representation, y: Representation, explained_variance: float
+) -> str:
     """Near when the effective dimensions of the leading components approach n - 1, as for n well
     below d."""
-    if is_low(x, y):
+    if has_low_dimension(x, y):
         return ""
-    return near(x.n_samples, mean_of_leading_grams(x, y, explained_variance=explained_variance))
+    return warn_near_ceiling(x.n_samples, chance_pwcka(x, y, explained_variance=explained_variance))
 
 
 @measure(
     label="PWCKA", family="similarity_matrix", reference="raju2026geometric", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
-    limits={"explained_variance": (0, 1)}, chance=mean_of_leading_grams,
-    uninformative=of_leading_grams,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    limits={"explained_variance": (0, 1)}, chance=chance_pwcka,
+    uninformative=uninformative_leading_grams,
 )  # fmt: skip
 def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0.99) -> Array:
     r"""Principal-component CKA: linear CKA of the leading principal components.
@@ -280,8 +331,11 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     in its code is projection weighted: components weigh by their variance, as in CKA, and the rest
     is cut off.
     """
-    count = min(components_for(r, explained_variance=explained_variance) for r in (x, y))
-    k, l = with_tied(x, count=count), with_tied(y, count=count)
+    count = min(components_for_variance(r, explained_variance=explained_variance) for r in (x, y))
+    k, l = component_count_with_ties(x, count=count), component_count_with_ties(y, count=count)
     s, t = decomposition(x).singular[:k], decomposition(y).singular[:l]
     scores = s[:, None] * principal_overlap(x, y)[:k, :l] * t[None, :]
-    return at_most_one(inner(scores, scores) / (inner(s**2, s**2) * inner(t**2, t**2)) ** 0.5)
+    return clip_above_one(
+        frobenius_inner(scores, scores)
+        / (frobenius_inner(s**2, s**2) * frobenius_inner(t**2, t**2)) ** 0.5
+    )

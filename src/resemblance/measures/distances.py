@@ -12,57 +12,63 @@ import numpy as np
 from ..base.arrays import (
     Array,
     as_float64,
-    at_least_zero,
-    at_most_one,
+    clip_above_one,
+    clip_below_zero,
     epsilon,
-    inner,
-    root,
+    frobenius_inner,
     row_blocks,
+    safe_sqrt,
     scalar,
     to_numpy,
 )
 from ..base.rng import generator
 from ..contracts._measure import measure
-from ..contracts.claims import RIGID, SHAPE, AllPairs, Product, Scores
-from ..data.representation import Representation, Undefined, title, view
+from ..contracts.claims import RIGID_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
+from ..data.representation import Representation, Undefined, representation_title, view
 from ..intermediates.distances import (
-    GATHERED,
+    MAX_GATHERED_NUMBERS,
     deviation_norm,
     distance_deviation,
     distance_deviations,
     distances,
-    double_centred_inner,
+    double_centered_inner,
     mean_distance,
 )
-from ..intermediates.exact_differences import distances_within
-from ..intermediates.matrices import actual_distances, centred_distances, expected_cosine
+from ..intermediates.exact_differences import unit_size_distances
+from ..intermediates.matrices import distance_pair_matrix, expected_cosine, unscaled_distance_matrix
 from ..intermediates.points import size
 from ..intermediates.rectangles import (
-    ABOVE,
-    Entries,
+    MAX_STORED_SAMPLES,
+    BlockFunction,
     ExactSum,
-    PairGrid,
-    distances_of,
-    grid_of,
-    products,
-    rectangles,
+    UniquePairs,
+    all_row_column_pairs,
+    distance_function,
+    matrix_inner_products,
+    upper_blocks,
 )
-from .inner_products import inner_without, near, need_rest, need_samples, squared_distance
+from .inner_products import (
+    check_min_samples,
+    check_remainder,
+    leave_one_out_products,
+    squared_distance,
+    warn_near_ceiling,
+)
 
 
-def of_distances(x: Representation, y: Representation, squared: bool) -> str:
+def uninformative_distances(x: Representation, y: Representation, squared: bool) -> str:
     """Near when the distances between samples are nearly equal, as for few samples of many
     features."""
-    share = expected_cosine(centred_distances(x), centred_distances(y))
-    return near(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
+    share = expected_cosine(distance_pair_matrix(x), distance_pair_matrix(y))
+    return warn_near_ceiling(x.n_samples, share if squared else math.sqrt(max(share, 0.0)))
 
 
 @measure(
     label="DistCorr", family="similarity_matrix", reference="szekely2007measuring", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE,
-    uninformative=of_distances,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES,
+    uninformative=uninformative_distances,
     changes=lambda squared: {
-        "compares": Product(centred_distances, root=not squared, blocks=True)
+        "compares": Product(distance_pair_matrix, root=not squared, blocks=True)
     },
 )  # fmt: skip
 def distance_correlation(x: Representation, y: Representation, *, squared: bool = False) -> Array:
@@ -86,27 +92,29 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     Reference: Székely et al. 2007. The ReSi paper's Eq. 20 is the squared version; its code takes
     the root, like ours.
     """
-    value = double_centred_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
-    value = at_most_one(at_least_zero(value))  # non-negative but for rounding
-    return value if squared else root(value)
+    value = double_centered_inner(x, y) / (distance_deviation(x) * distance_deviation(y))
+    value = clip_above_one(clip_below_zero(value))  # non-negative but for rounding
+    return value if squared else safe_sqrt(value)
 
 
 @distance_correlation.claim("left_out")
-def distance_correlation_without(x: Representation, y: Representation, squared: bool) -> np.ndarray:
+def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
     """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``Undefined`` when
     all distances without some sample are equal, or nearly so."""
-    need_samples("distance_correlation", x, 2)
-    product = inner_without(centred_distances(x), centred_distances(y))
-    value = np.clip(product / np.sqrt(deviation_without(x) * deviation_without(y)), 0, 1)
+    check_min_samples("distance_correlation", x, 2)
+    product = leave_one_out_products(distance_pair_matrix(x), distance_pair_matrix(y))
+    value = np.clip(
+        product / np.sqrt(leave_one_out_deviation(x) * leave_one_out_deviation(y)), 0, 1
+    )
     return np.asarray(value if squared else np.sqrt(value))
 
 
 @view
-def deviation_without(x: Representation) -> np.ndarray:
+def leave_one_out_deviation(x: Representation) -> np.ndarray:
     """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
-    a = centred_distances(x)
-    squared = inner_without(a, a)
-    need_rest(title(x), squared / a.square)
+    a = distance_pair_matrix(x)
+    squared = leave_one_out_products(a, a)
+    check_remainder(representation_title(x), squared / a.square)
     return squared
 
 
@@ -115,8 +123,8 @@ def deviation_without(x: Representation) -> np.ndarray:
 
 @measure(
     label="RSMDiff", family="similarity_matrix", reference="shahbazi2021using", version=2,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID,
-    compares=Product(actual_distances, value=squared_distance, root=True),
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID_INVARIANCES,
+    compares=Product(unscaled_distance_matrix, value=squared_distance, root=True),
     changes=lambda norm: (
         {"differentiable": False, "compares": None, "left_out": None} if norm == "spectral" else {}
     ),
@@ -156,26 +164,28 @@ def _difference_norm(x: Representation, y: Representation, a: Array, b: Array, n
     """Norm of a D_X - b D_Y for distances in unit size."""
     if norm == "spectral":
         return _largest_eigenvalue(
-            _difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
+            _scaled_difference(to_numpy(distances(x)), to_numpy(distances(y)), scalar(a), scalar(b))
         )
     pairs = distance_deviations(x).shape[0]
     means = a * mean_distance(x) - b * mean_distance(y)
-    return root(2 * (_deviations_apart(x, y, a, b) + pairs * means**2))
+    return safe_sqrt(2 * (_squared_deviation_difference(x, y, a, b) + pairs * means**2))
 
 
-def _deviations_apart(x: Representation, y: Representation, a: Array, b: Array) -> Array:
+def _squared_deviation_difference(
+    x: Representation, y: Representation, a: Array, b: Array
+) -> Array:
     """Squared norm of a d - b e for the deviations d and e of distances from their mean."""
     d, e = distance_deviations(x), distance_deviations(y)
     p, q = a * deviation_norm(x), b * deviation_norm(y)
-    squared = (p - q) ** 2 + 2 * (p * q - a * b * inner(d, e))
+    squared = (p - q) ** 2 + 2 * (p * q - a * b * frobenius_inner(d, e))
     if scalar(squared) > 1e-6 * scalar(p * q):
         return squared
     # The formula above cancels for nearly equal matrices.
-    blocks = (a * d[i:j] - b * e[i:j] for i, j in row_blocks(d.shape[0], GATHERED))
-    return sum(inner(block, block) for block in blocks)
+    blocks = (a * d[i:j] - b * e[i:j] for i, j in row_blocks(d.shape[0], MAX_GATHERED_NUMBERS))
+    return sum(frobenius_inner(block, block) for block in blocks)
 
 
-def _difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
+def _scaled_difference(p: np.ndarray, q: np.ndarray, a: float, b: float) -> np.ndarray:
     """a P - b Q with one matrix of temporary memory, not three."""
     difference = a * p
     for start, stop in row_blocks(len(p)):
@@ -187,7 +197,7 @@ def _distance_norm(x: Representation, norm: str) -> Array:
     if norm == "spectral":
         return _largest_eigenvalue(to_numpy(distances(x)))
     pairs = distance_deviations(x).shape[0]
-    return root(2 * (deviation_norm(x) ** 2 + pairs * mean_distance(x) ** 2))
+    return safe_sqrt(2 * (deviation_norm(x) ** 2 + pairs * mean_distance(x) ** 2))
 
 
 def _largest_eigenvalue(symmetric: np.ndarray) -> float:
@@ -214,7 +224,7 @@ def _largest_eigenvalue(symmetric: np.ndarray) -> float:
 
 
 @rsm_norm_difference.claim("left_out")
-def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
+def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
     """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
 
     O(n^2) time. ``Undefined`` for a constant representation.
@@ -230,17 +240,18 @@ def rsm_norm_without(x: Representation, y: Representation) -> np.ndarray:
     )
     rest = rows.sum() - 2 * rows
     if rows.sum() > 0:
-        need_rest("rsm_norm_difference", rest / rows.sum())
+        check_remainder("rsm_norm_difference", rest / rows.sum())
     return scale * np.sqrt(rest)
 
 
 # ------------------------------------------------------------------------------------- many samples
 
-CLOSE = 1e-6  # of the squares, below which their difference is computed from that of the entries
+# of the squares, below which their difference is computed from that of the entries
+MIN_RELATIVE_DIFFERENCE = 1e-6
 
 
 @rsm_norm_difference.claim("all_pairs")
-@partial(AllPairs, above=ABOVE)
+@partial(AllPairs, above=MAX_STORED_SAMPLES)
 def rsm_norm_differences(
     xs: Sequence[Representation], ys: Sequence[Representation], norm: str
 ) -> Scores:
@@ -250,53 +261,55 @@ def rsm_norm_differences(
     one for each step of the Lanczos process, ten to twenty. O(n^2 d) time for each representation
     and O(n^2) for each pair, O(n d) memory.
     """
-    grid = grid_of(xs, ys)
+    grid = all_row_column_pairs(xs, ys)
     a, b = grid.ends([scalar(size(r)) for r in grid.representations])
     scale = np.maximum(a, b)
     divisor = np.where(scale > 0, scale, 1)
-    find = largest_eigenvalues if norm == "spectral" else _frobenius
-    values = scale * find(_distances(grid), grid, a / divisor, b / divisor)
+    find = largest_eigenvalues if norm == "spectral" else _frobenius_norms
+    values = scale * find(_distances_in_unit_size(grid), grid, a / divisor, b / divisor)
     return Scores(values[grid.places])
 
 
-def _distances(grid: PairGrid) -> list[Entries]:
+def _distances_in_unit_size(grid: UniquePairs) -> list[BlockFunction]:
     """Return the distances in unit size, which are none for a constant representation."""
     return [
-        distances_within(r) if scalar(size(r)) > 0 else distances_of(0 * r.array)
+        unit_size_distances(r) if scalar(size(r)) > 0 else distance_function(0 * r.array)
         for r in grid.representations
     ]
 
 
-def _frobenius(matrices: list[Entries], grid: PairGrid, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _frobenius_norms(
+    matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
     """Frobenius norms of a P - b Q for all pairs."""
     itself = [(i, i) for i in range(len(matrices))]
-    sums = products(matrices, [*itself, *grid.pairs], grid.samples)
+    sums = matrix_inner_products(matrices, [*itself, *grid.pairs], grid.samples)
     norms, product = np.sqrt(sums[: len(itself)]), sums[len(itself) :] * a * b
     p, q = (c * end for c, end in zip((a, b), grid.ends(norms)))
     squares = (p - q) ** 2 + 2 * (p * q - product)
-    for k in np.flatnonzero(squares <= CLOSE * p * q):
+    for k in np.flatnonzero(squares <= MIN_RELATIVE_DIFFERENCE * p * q):
         squares[k] = _squared_difference(matrices, grid, int(k), float(a[k]), float(b[k]))
     return np.sqrt(squares)
 
 
 def _squared_difference(
-    matrices: list[Entries], grid: PairGrid, k: int, a: float, b: float
+    matrices: list[BlockFunction], grid: UniquePairs, k: int, a: float, b: float
 ) -> float:
     """Sum of the squares of a P - b Q for one pair; the formula for all cancels."""
     i, j = grid.pairs[k]
     if i == j:
         return 0.0
     total = ExactSum()
-    for at in rectangles(grid.samples):
+    for at in upper_blocks(grid.samples):
         difference = a * matrices[i](at) - b * matrices[j](at)
-        total.add(at.weight * scalar(inner(difference, difference)))
+        total.add(at.weight * scalar(frobenius_inner(difference, difference)))
     return float(total.value)
 
 
-STEPS = 500
-VECTORS = 2**25  # numbers in the vectors that are in memory at a time
-TOLERANCE = 1e-13  # of the error of the eigenvalue
-RESIDUAL = 1e-6  # at most, in which the error of the eigenvalue is quadratic
+MAX_LANCZOS_STEPS = 500
+MAX_LANCZOS_NUMBERS = 2**25  # numbers in the vectors that are in memory at a time
+EIGENVALUE_TOLERANCE = 1e-13  # of the error of the eigenvalue
+MAX_LANCZOS_RESIDUAL = 1e-6  # at most, in which the error of the eigenvalue is quadratic
 
 
 class Lanczos:
@@ -328,36 +341,40 @@ class Lanczos:
         self.value = float(abs(values[largest]))
         others = np.abs(np.delete(values, largest) - values[largest])
         residual = beta * abs(vectors[-1, largest])
-        self.is_done = residual <= self._rounding or _is_exact(residual, others, self.value)
+        self.is_done = residual <= self._rounding or _is_converged(residual, others, self.value)
         if not self.is_done:
             self._before, self.vector = self.vector, image / beta
             self._beside.append(beta)
 
 
-def _is_exact(residual: float, gaps: np.ndarray, value: float) -> bool:
+def _is_converged(residual: float, gaps: np.ndarray, value: float) -> bool:
     """Say whether an eigenvalue is exact: its error is at most the residual, and the square of that
     over the distance to the next one."""
     error = residual * min(1.0, residual / max(gaps.min(initial=value), 1e-300))
-    return bool(residual <= RESIDUAL * value and error <= TOLERANCE * value)
+    return bool(residual <= MAX_LANCZOS_RESIDUAL * value and error <= EIGENVALUE_TOLERANCE * value)
 
 
 def largest_eigenvalues(
-    matrices: list[Entries], grid: PairGrid, a: np.ndarray, b: np.ndarray
+    matrices: list[BlockFunction], grid: UniquePairs, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
     """Largest absolute eigenvalues of a P - b Q for all pairs, each step of all in one pass."""
     values, different = (
         np.zeros(len(grid.pairs)),
         [k for k, (i, j) in enumerate(grid.pairs) if i != j],
     )
-    step = max(1, VECTORS // (3 * grid.samples))
+    step = max(1, MAX_LANCZOS_NUMBERS // (3 * grid.samples))
     for start in range(0, len(different), step):
         chosen = different[start : start + step]
-        values[chosen] = _largest(matrices, grid, chosen, a, b)
+        values[chosen] = _largest_eigenvalues_of_pairs(matrices, grid, chosen, a, b)
     return values
 
 
-def _largest(
-    matrices: list[Entries], grid: PairGrid, chosen: list[int], a: np.ndarray, b: np.ndarray
+def _largest_eigenvalues_of_pairs(
+    matrices: list[BlockFunction],
+    grid: UniquePairs,
+    chosen: list[int],
+    a: np.ndarray,
+    b: np.ndarray,
 ) -> list[float]:
     """The largest absolute eigenvalues of some pairs.
 
@@ -366,22 +383,22 @@ def _largest(
     """
     rounding = epsilon(grid.representations[0].array) * (2 * grid.samples) ** 0.5 * (a + b)
     processes = {k: Lanczos(grid.samples, float(rounding[k])) for k in chosen}
-    for _ in range(STEPS):
+    for _ in range(MAX_LANCZOS_STEPS):
         todo = {k: p for k, p in processes.items() if not p.is_done}
         if not todo:
             return [p.value for p in processes.values()]
-        images = _images(matrices, grid, {k: p.vector for k, p in todo.items()}, a, b)
+        images = _apply_difference(matrices, grid, {k: p.vector for k, p in todo.items()}, a, b)
         for k, process in todo.items():
             process.take(images[k])
     raise Undefined(
-        f"rsm_norm_difference: the largest eigenvalue was not found in {STEPS} steps; "
+        f"rsm_norm_difference: the largest eigenvalue was not found in {MAX_LANCZOS_STEPS} steps; "
         "norm='frobenius' has a value"
     )
 
 
-def _images(
-    matrices: list[Entries],
-    grid: PairGrid,
+def _apply_difference(
+    matrices: list[BlockFunction],
+    grid: UniquePairs,
     vectors: dict[int, np.ndarray],
     a: np.ndarray,
     b: np.ndarray,
@@ -392,7 +409,7 @@ def _images(
     for k in vectors:
         for i in grid.pairs[k]:
             users.setdefault(i, []).append(k)
-    for at in rectangles(grid.samples):
+    for at in upper_blocks(grid.samples):
         for i, pairs in users.items():
             block = to_numpy(matrices[i](at))
             for k in pairs:

@@ -18,17 +18,17 @@ import math
 import numpy as np
 
 from ..base.arrays import as_float64, scalar
-from ..data.representation import Representation, Undefined, title
-from ..intermediates.matrices import Factored, Stored
+from ..data.representation import Representation, Undefined, representation_title
+from ..intermediates.matrices import FactoredPairMatrix, StoredPairMatrix
 from ..intermediates.points import preshape, size
 
 
-def itself(product: float, x_square: float, y_square: float) -> float:
+def unnormalized_product(product: float, x_square: float, y_square: float) -> float:
     """Return the value of a measure that is the inner product itself."""
     return product
 
 
-def minus_itself(product: float, x_square: float, y_square: float) -> float:
+def negated_product(product: float, x_square: float, y_square: float) -> float:
     """Return the value of a measure that is minus the inner product."""
     return -product
 
@@ -38,48 +38,48 @@ def squared_distance(product: float, x_square: float, y_square: float) -> float:
     return x_square + y_square - 2 * product
 
 
-def beyond_chance(product: float, x_square: float, y_square: float) -> float:
+def chance_corrected_cosine(product: float, x_square: float, y_square: float) -> float:
     """Return (m - c) / (1 - c) of matrices with the cosine m and, on average over all orders, the
     cosine c = |A| |B|."""
     chance = math.sqrt(x_square * y_square)
     return (product / chance - chance) / (1 - chance)
 
 
-def of_smaller(product: float, x_scale: float, y_scale: float) -> float:
+def product_over_min(product: float, x_scale: float, y_scale: float) -> float:
     """Return the share that the inner product is of the smaller of two numbers."""
     return product / min(x_scale, y_scale)
 
 
-def of_larger(product: float, x_scale: float, y_scale: float) -> float:
+def product_over_max(product: float, x_scale: float, y_scale: float) -> float:
     """Return the share that the inner product is of the larger of two numbers."""
     return product / max(x_scale, y_scale)
 
 
-def over_both_squares(product: float, x_square: float, y_square: float) -> float:
+def product_over_squared_norms(product: float, x_square: float, y_square: float) -> float:
     """Return <A, B> / (<A, A> <B, B>)."""
     return product / (x_square * y_square)
 
 
-def width(x: Representation) -> float:
+def feature_count(x: Representation) -> float:
     """Return the number of features."""
     return float(x.shape[1])
 
 
 # -------------------------------------------------------------------------- values that mean little
 
-NEAR = 0.8
-STEPS = (0.99, 0.95, 0.9, NEAR)
+MIN_CEILING_SHARE = 0.8
+REPORTED_CEILING_SHARES = (0.99, 0.95, 0.9, MIN_CEILING_SHARE)
 
 
-def fixed(n: int) -> str:
+def warn_fixed_by_n(n: int) -> str:
     """The sentence for a value that n samples fix."""
     return f"fixed by the number of samples: {n} leave it this value whatever the data"
 
 
-def near(n: int, share: float) -> str:
+def warn_near_ceiling(n: int, share: float) -> str:
     """The sentence for a share of the way to the value of equal representations; empty for a small
     one."""
-    reached = next((step for step in STEPS if share >= step), None)
+    reached = next((step for step in REPORTED_CEILING_SHARES if share >= step), None)
     if reached is None:
         return ""
     return (
@@ -88,28 +88,32 @@ def near(n: int, share: float) -> str:
     )
 
 
-def filled(n: int, room: int, *dimensions: int) -> str:
+def warn_full_rank(n: int, room: int, *dimensions: int) -> str:
     """The sentence for spaces of these dimensions, of ``room`` possible ones."""
-    return fixed(n) if max(dimensions) >= room else near(n, max(dimensions) / room)
+    return (
+        warn_fixed_by_n(n)
+        if max(dimensions) >= room
+        else warn_near_ceiling(n, max(dimensions) / room)
+    )
 
 
-def is_narrow(*sides: Representation) -> bool:
+def has_few_columns(*sides: Representation) -> bool:
     """Say whether all sides have too few columns for one of them to span most of what the samples
     have."""
-    return max(r.shape[1] for r in sides) < NEAR * (sides[0].n_samples - 1)
+    return max(r.shape[1] for r in sides) < MIN_CEILING_SHARE * (sides[0].n_samples - 1)
 
 
-def is_low(x: Representation, y: Representation) -> bool:
+def has_low_dimension(x: Representation, y: Representation) -> bool:
     """Say whether both sides together have too few columns for a product of two flatnesses to come
     near 1."""
     room = x.n_samples - 1
-    return math.sqrt(min(x.shape[1], room) * min(y.shape[1], room)) < NEAR * room
+    return math.sqrt(min(x.shape[1], room) * min(y.shape[1], room)) < MIN_CEILING_SHARE * room
 
 
 # ------------------------------------------------------------------------------------------- chance
 
 
-def above_chance(value: float, chance: float, best: float = 1.0) -> float:
+def rescale_from_chance(value: float, chance: float, best: float = 1.0) -> float:
     """Return (value - chance) / (best - chance): 0 at chance, 1 for the best value.
 
     Raises ``Undefined`` where chance is the best value.
@@ -122,12 +126,12 @@ def above_chance(value: float, chance: float, best: float = 1.0) -> float:
     return (value - chance) / (best - chance)
 
 
-def zero(x: Representation, y: Representation) -> float:
+def constant_zero(x: Representation, y: Representation) -> float:
     """0, as of every correlation."""
     return 0.0
 
 
-def one(x: Representation, y: Representation) -> float:
+def constant_one(x: Representation, y: Representation) -> float:
     """1, in whose units the value is."""
     return 1.0
 
@@ -135,8 +139,10 @@ def one(x: Representation, y: Representation) -> float:
 # --------------------------------------------------------------------------------- without a sample
 
 
-def inner_without(
-    k: Factored | Stored, l: Factored | Stored, rows: np.ndarray | None = None
+def leave_one_out_products(
+    k: FactoredPairMatrix | StoredPairMatrix,
+    l: FactoredPairMatrix | StoredPairMatrix,
+    rows: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""Return the inner products of two centred matrices without each sample, centred again.
 
@@ -144,17 +150,17 @@ def inner_without(
 
     ``rows``: the inner products of their rows, if they are known.
     """
-    rows, a = k.inner_of_rows(l) if rows is None else rows, factor(k.samples)
+    rows, a = k.inner_of_rows(l) if rows is None else rows, recentering_factor(k.samples)
     return rows.sum() - 2 * a * rows + a * a * k.diagonal() * l.diagonal()
 
 
-def has_partners(x: Representation, y: Representation, partners: float) -> bool:
+def prefers_batched_products(x: Representation, y: Representation, partners: float) -> bool:
     """Say whether inner products of rows of matrices in memory are better computed for all pairs
     together, piece by piece."""
     return partners > 2
 
 
-def has_wide_partners(x: Representation, y: Representation, partners: float) -> bool:
+def prefers_batched_wide_products(x: Representation, y: Representation, partners: float) -> bool:
     """Say whether they are for products of points: by the operations for the entries, which take
     n^2 d for each representation, against products of features."""
     n = x.shape[0]
@@ -162,7 +168,7 @@ def has_wide_partners(x: Representation, y: Representation, partners: float) -> 
     return 4 * d * e > n * (9 + (d + e) / partners)
 
 
-def inner_without_diagonals(rows: np.ndarray) -> np.ndarray:
+def leave_one_out_u_products(rows: np.ndarray) -> np.ndarray:
     r"""Return the inner products of two U-centred matrices without each sample, U-centred again,
     from those of their rows.
 
@@ -175,14 +181,16 @@ def inner_without_diagonals(rows: np.ndarray) -> np.ndarray:
     return rows.sum() - 2 * (n - 2) / (n - 3) * rows
 
 
-MOST_SQUARED = 4096  # samples, of which the whole matrix is made, in a tenth of the time
+# samples, of which the whole matrix is made, in a tenth of the time
+MAX_SQUARE_MATRIX_SAMPLES = 4096
 
 
-LEAST = 1e-7  # share of a sum that has to be left, so that it keeps half of its digits
-REMEDY = "recompute the values, or leave out groups of samples"
+# share of a sum that has to be left, so that it keeps half of its digits
+MIN_REMAINING_SHARE = 1e-7
+LEAVE_ONE_OUT_REMEDY = "recompute the values, or leave out groups of samples"
 
 
-def need_samples(name: str, x: Representation, least: int) -> None:
+def check_min_samples(name: str, x: Representation, least: int) -> None:
     """Raise ``Undefined`` when one sample less than ``x`` has is too few for a measure."""
     n = x.shape[0]
     if n - 1 < least:
@@ -191,26 +199,26 @@ def need_samples(name: str, x: Representation, least: int) -> None:
         )
 
 
-def need_rest(name: str, rest: np.ndarray, least: float = LEAST) -> None:
+def check_remainder(name: str, rest: np.ndarray, least: float = MIN_REMAINING_SHARE) -> None:
     """Raise ``Undefined`` when without some sample too little is left of a sum; ``rest`` is the
     share that is left."""
     few = np.flatnonzero(~(rest > least))
     if len(few):
         raise Undefined(
             f"{name}: without sample {few[0]} of {len(rest)} nothing, or too little for a "
-            f"difference, is left; {REMEDY}"
+            f"difference, is left; {LEAVE_ONE_OUT_REMEDY}"
         )
 
 
-def mean_without(terms: np.ndarray) -> np.ndarray:
+def leave_one_out_term_means(terms: np.ndarray) -> np.ndarray:
     """Return the mean of the other terms for each of n terms, shape (n,)."""
     return (terms.sum() - terms) / (len(terms) - 1)
 
 
-def row_sums(vector: np.ndarray, n: int) -> np.ndarray:
+def condensed_row_sums(vector: np.ndarray, n: int) -> np.ndarray:
     """Return the sums of the rows of a symmetric matrix with zero diagonal, given the pairs i < j
     row by row, shape (n,)."""
-    if n <= MOST_SQUARED:
+    if n <= MAX_SQUARE_MATRIX_SAMPLES:
         from scipy.spatial.distance import squareform
 
         return squareform(vector, checks=False).sum(axis=1)
@@ -223,7 +231,7 @@ def row_sums(vector: np.ndarray, n: int) -> np.ndarray:
     return sums
 
 
-def size_without(x: Representation, centered: bool = True) -> np.ndarray:
+def leave_one_out_squared_sizes(x: Representation, centered: bool = True) -> np.ndarray:
     r"""Return the squared sizes of the pre-shape without each sample, centred again.
 
     .. math:: 1 - a \lVert p_i \rVert^2
@@ -231,22 +239,22 @@ def size_without(x: Representation, centered: bool = True) -> np.ndarray:
     for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
     ``Undefined`` for a representation that is constant, or nearly so, without some sample.
     """
-    rest = share_without(x, centered)
-    need_rest(title(x), rest)
+    rest = left_out_share(x, centered)
+    check_remainder(representation_title(x), rest)
     return rest
 
 
-def is_constant_without(x: Representation) -> bool:
+def has_single_deviating_sample(x: Representation) -> bool:
     """Say whether all samples are equal but one, without which the representation is constant."""
-    return scalar(size(x)) == 0 or bool(share_without(x, True).min() < 1e-12)
+    return scalar(size(x)) == 0 or bool(left_out_share(x, True).min() < 1e-12)
 
 
-def share_without(x: Representation, centered: bool) -> np.ndarray:
+def left_out_share(x: Representation, centered: bool) -> np.ndarray:
     points = as_float64(preshape(x, centered=centered))
     squares = np.einsum("ij,ij->i", points, points)
-    return 1 - factor(len(points), centered) * squares
+    return 1 - recentering_factor(len(points), centered) * squares
 
 
-def factor(n: int, centered: bool = True) -> float:
+def recentering_factor(n: int, centered: bool = True) -> float:
     """Return a, the factor of what n rows lose without one of them: more if they are centred."""
     return n / (n - 1) if centered else 1.0

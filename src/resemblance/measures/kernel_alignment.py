@@ -8,93 +8,112 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, at_most_one, inner, scalar
+from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
 from ..contracts._measure import measure
-from ..contracts.claims import CHANCE, COLUMNS, COSINE, ROTATION, SHAPE, AllPairs, Product, Scores
-from ..data.representation import Representation, Undefined, has_many_values, title, view
-from ..intermediates.distances import rdm
+from ..contracts.claims import (
+    CHANCE_KEY,
+    COLUMN_INVARIANCES,
+    COSINE_INVARIANCES,
+    SAMPLE_ROTATION,
+    SHAPE_INVARIANCES,
+    AllPairs,
+    Product,
+    Scores,
+)
+from ..data.representation import (
+    Representation,
+    Undefined,
+    is_large_array,
+    representation_title,
+    view,
+)
+from ..intermediates.distances import condensed_rdm
 from ..intermediates.grams import (
     Estimator,
     GramKernel,
-    Pairs,
+    MedianPairs,
+    compares_gram_entries,
     gram_diagonal,
     gram_inner,
     gram_trace,
     hsic,
     hsic_norm,
-    is_by_pairs,
+    hsic_without_diagonal,
     median_distance,
-    without_diagonal,
 )
 from ..intermediates.matrices import (
-    LINEAR,
-    Factored,
-    Stored,
-    centred_gram,
+    LINEAR_KERNEL,
+    FactoredPairMatrix,
+    StoredPairMatrix,
+    centered_gram,
     expected_cosine,
     kernel_gram,
 )
 from ..intermediates.points import is_rotated, preshape
 from .inner_products import (
-    REMEDY,
-    fixed,
-    has_wide_partners,
-    inner_without,
-    inner_without_diagonals,
-    is_low,
-    near,
-    need_rest,
-    need_samples,
-    row_sums,
-    zero,
+    LEAVE_ONE_OUT_REMEDY,
+    check_min_samples,
+    check_remainder,
+    condensed_row_sums,
+    constant_zero,
+    has_low_dimension,
+    leave_one_out_products,
+    leave_one_out_u_products,
+    prefers_batched_wide_products,
+    warn_fixed_by_n,
+    warn_near_ceiling,
 )
 
 
-def of_grams(
+def uninformative_grams(
     x: Representation,
     y: Representation,
     kernel: str = "linear",
     estimator: str = "biased",
     bandwidth: float = 1.0,
-    pairs: Pairs = "distinct",
+    pairs: MedianPairs = "distinct",
 ) -> str:
     """Near when the effective dimensions of both Gram matrices approach n - 1, as for n well below
     d; not debiased."""
     if x.n_samples == 2:
-        return fixed(2)
-    if estimator != "biased" or (kernel in ("linear", "cosine") and is_low(x, y)):
+        return warn_fixed_by_n(2)
+    if estimator != "biased" or (kernel in ("linear", "cosine") and has_low_dimension(x, y)):
         return ""
     of = GramKernel(kernel, bandwidth, pairs)
     K, L = kernel_gram(x, of), kernel_gram(y, of)
-    return near(x.n_samples, expected_cosine(K, L))
+    return warn_near_ceiling(x.n_samples, expected_cosine(K, L))
 
 
 def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
     """Return the claims that depend on the kernel and the estimator."""
     if kernel == "linear" and estimator == "biased":
-        return {"invariant_to": SHAPE | ROTATION}
-    claims: dict[str, Any] = {"invariant_to": SHAPE}
+        return {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION}
+    claims: dict[str, Any] = {"invariant_to": SHAPE_INVARIANCES}
     if kernel != "linear":
         claims["all_pairs"] = None
     if estimator != "biased":
         claims |= {"range": (-1, 1), "min_samples": 4}
     if estimator == "lange":  # it takes diagonals that its matrices lack
-        claims |= {"compares": Product(centred_gram)}
+        claims |= {"compares": Product(centered_gram)}
     if estimator == "features":
-        claims |= {"invariant_to": COLUMNS, "range": (-np.inf, np.inf), "identity": False}
-        return claims | {"compares": None, "chance": zero, "left_out": None}
+        claims |= {
+            "invariant_to": COLUMN_INVARIANCES,
+            "range": (-np.inf, np.inf),
+            "identity": False,
+        }
+        return claims | {"compares": None, "chance": constant_zero, "left_out": None}
     if kernel == "linear":
         return claims | {"streams_with": "squares"}
     if kernel == "cosine":
-        return claims | {"invariant_to": COSINE, "streams_with": "directions"}
-    return claims | {"compares": Product(centred_gram, blocks=True)}
+        return claims | {"invariant_to": COSINE_INVARIANCES, "streams_with": "directions"}
+    return claims | {"compares": Product(centered_gram, blocks=True)}
 
 
 @measure(
     label="CKA", family="similarity_matrix", reference="kornblith2019similarity", version=3,
     larger_is_more_similar=True, range=(0, 1), limits={"bandwidth": (1e-6, 1e6)},
-    compares=Product(centred_gram, by_rows=has_wide_partners),
-    uninformative=of_grams, changes=_cka_claims,
+    compares=Product(centered_gram, by_rows=prefers_batched_wide_products),
+    uninformative=uninformative_grams, changes=_cka_claims,
 )  # fmt: skip
 def cka(
     x: Representation,
@@ -103,7 +122,7 @@ def cka(
     kernel: Literal["linear", "rbf", "laplace", "cosine"] = "linear",
     estimator: Estimator = "biased",
     bandwidth: float = 1.0,
-    pairs: Pairs = "distinct",
+    pairs: MedianPairs = "distinct",
 ) -> Array:
     r"""Centered kernel alignment: the cosine between two centred Gram matrices.
 
@@ -164,22 +183,22 @@ def cka(
     gram = GramKernel(kernel, bandwidth, pairs)
     x_norm, y_norm = (hsic_norm(r, gram, estimator) for r in (x, y))
     value = hsic(x, y, gram, estimator) / (x_norm * y_norm)
-    return value if estimator == "features" else at_most_one(value)
+    return value if estimator == "features" else clip_above_one(value)
 
 
 # --------------------------------------------------------------------------------- without a sample
 
-STEP = 1e-4  # relative change of a width for a difference quotient
+WIDTH_STEP = 1e-4  # relative change of a width for a difference quotient
 
 
 @cka.claim("left_out")
-def cka_without(
+def leave_one_out_cka(
     x: Representation,
     y: Representation,
     kernel: str = "linear",
     estimator: Estimator = "biased",
     bandwidth: float = 1.0,
-    pairs: Pairs = "distinct",
+    pairs: MedianPairs = "distinct",
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
     """CKA without each sample, shape (n,), at most 1; ``rows`` are the inner products of the rows
@@ -194,19 +213,19 @@ def cka_without(
     when a self-similarity without some sample is not positive, or too small a part of that of all.
     """
     kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
-    value = _cosine_without(x, y, *kernels, estimator, rows)
+    value = _leave_one_out_cosine(x, y, *kernels, estimator, rows)
     if kernel in ("rbf", "laplace"):
-        wider = kernels[0]._replace(bandwidth=bandwidth * (1 + STEP))
+        wider = kernels[0]._replace(bandwidth=bandwidth * (1 + WIDTH_STEP))
         slopes = [
-            _cosine_without(_forgetful(x), y, wider, kernels[1], estimator) - value,
-            _cosine_without(x, _forgetful(y), kernels[0], wider, estimator) - value,
+            _leave_one_out_cosine(_uncached_copy(x), y, wider, kernels[1], estimator) - value,
+            _leave_one_out_cosine(x, _uncached_copy(y), kernels[0], wider, estimator) - value,
         ]
         for r, slope in zip((x, y), slopes):
-            value = value + slope / STEP * relative_width_without(r, pairs)
+            value = value + slope / WIDTH_STEP * leave_one_out_width_change(r, pairs)
     return np.clip(value, 0 if estimator == "biased" else -1, 1)
 
 
-def _cosine_without(
+def _leave_one_out_cosine(
     x: Representation,
     y: Representation,
     k: GramKernel,
@@ -216,54 +235,67 @@ def _cosine_without(
 ) -> np.ndarray:
     """CKA without each sample of a kernel of x and one of y, widths kept."""
     if rows is not None and estimator == "debiased":
-        product = inner_without_diagonals(rows)
+        product = leave_one_out_u_products(rows)
     else:
         a, b = kernel_gram(x, k), kernel_gram(y, l)
-        product = _estimated(a, b, estimator, a.inner_of_rows(b) if rows is None else rows)
-    squares = [self_similarity_without(r, g, estimator) for r, g in ((x, k), (y, l))]
+        product = _estimate_leave_one_out_hsic(
+            a, b, estimator, a.inner_of_rows(b) if rows is None else rows
+        )
+    squares = [leave_one_out_self_hsic(r, g, estimator) for r, g in ((x, k), (y, l))]
     return product / np.sqrt(squares[0] * squares[1])
 
 
-def _forgetful(x: Representation) -> Representation:
+def _uncached_copy(x: Representation) -> Representation:
     """The same samples, whose views are not kept: another kernel is as large as all distances."""
     return Representation(x.source, x.name, dtype=x.dtype)
 
 
 @view
-def self_similarity_without(
+def leave_one_out_self_hsic(
     x: Representation, kernel: GramKernel, estimator: Estimator
 ) -> np.ndarray:
     """Return the HSIC of a representation with itself without each sample, shape (n,)."""
-    need_samples("cka", x, 2 if estimator == "biased" else 4)
+    check_min_samples("cka", x, 2 if estimator == "biased" else 4)
     gram = kernel_gram(x, kernel)
     rows = gram.inner_of_rows(gram)
-    product = inner_without(gram, gram, rows)
-    need_rest(title(x), product / gram.square)
-    squared = product if estimator == "biased" else _estimated(gram, gram, estimator, rows)
+    product = leave_one_out_products(gram, gram, rows)
+    check_remainder(representation_title(x), product / gram.square)
+    squared = (
+        product
+        if estimator == "biased"
+        else _estimate_leave_one_out_hsic(gram, gram, estimator, rows)
+    )
     if (squared <= 1e-12 * product).any():
         raise Undefined(
             f"cka: the {estimator} self-similarity is not positive without one of {x.shape[0]} "
-            f"samples; {REMEDY}"
+            f"samples; {LEAVE_ONE_OUT_REMEDY}"
         )
     return squared
 
 
-def _estimated(
-    k: Factored | Stored, l: Factored | Stored, estimator: Estimator, rows: np.ndarray
+def _estimate_leave_one_out_hsic(
+    k: FactoredPairMatrix | StoredPairMatrix,
+    l: FactoredPairMatrix | StoredPairMatrix,
+    estimator: Estimator,
+    rows: np.ndarray,
 ) -> np.ndarray:
     """Estimate HSIC without each sample, up to a factor (:func:`~..intermediates.grams.estimated`),
     from the inner products of the rows of the centred matrices."""
-    product, m = inner_without(k, l, rows), k.samples - 1
+    product, m = leave_one_out_products(k, l, rows), k.samples - 1
     if estimator == "biased":
         return product
-    diagonals = _diagonals_without(k, l, rows)
+    diagonals = _leave_one_out_diagonals(k, l, rows)
     if estimator == "lange":
         return product - diagonals
     traces = [g.diagonal().sum() - (m + 1) / m * g.diagonal() for g in (k, l)]
     return product - diagonals * m / (m - 2) + traces[0] * traces[1] / ((m - 1) * (m - 2))
 
 
-def _diagonals_without(k: Factored | Stored, l: Factored | Stored, rows: np.ndarray) -> np.ndarray:
+def _leave_one_out_diagonals(
+    k: FactoredPairMatrix | StoredPairMatrix,
+    l: FactoredPairMatrix | StoredPairMatrix,
+    rows: np.ndarray,
+) -> np.ndarray:
     r"""Return the inner products of the diagonals without each sample, centred again.
 
     The diagonal of K is then :math:`K_{jj} + 2 c K_{ij} + c^2 K_{ii}` with c = 1 / (n - 1).
@@ -278,20 +310,22 @@ def _diagonals_without(k: Factored | Stored, l: Factored | Stored, rows: np.ndar
 
 
 @view
-def relative_width_without(x: Representation, pairs: Pairs) -> np.ndarray:
+def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
     """Return by how much the median distance between samples changes without each of them, in units
     of it, shape (n,)."""
-    n, vector = x.shape[0], as_float64(rdm(x, "euclidean"))
+    n, vector = x.shape[0], as_float64(condensed_rdm(x, "euclidean"))
     count = (n - 1) * (n - 2) // 2
     middle = np.array([(count - 1) // 2, count // 2])
     if pairs == "all":  # n - 1 zeros come first, then every distance twice
         middle = (np.array([((n - 1) ** 2 - 1) // 2, (n - 1) ** 2 // 2]) - (n - 1)) // 2
-    ratio = _at_places(vector, n, middle).mean(axis=1) / scalar(median_distance(x, pairs))
-    need_rest(f"the median distance of {title(x)}", ratio)
+    ratio = _leave_one_out_quantiles(vector, n, middle).mean(axis=1) / scalar(
+        median_distance(x, pairs)
+    )
+    check_remainder(f"the median distance of {representation_title(x)}", ratio)
     return ratio - 1
 
 
-def _at_places(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
+def _leave_one_out_quantiles(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
     """Return what is at these places, from 0, of the sorted pairs without those of each sample,
     shape (n, places).
 
@@ -303,7 +337,7 @@ def _at_places(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
     window = window[np.argsort(vector[window])]
     below = np.zeros(len(vector))
     below[order[:first]] = 1
-    missing = row_sums(below, n).astype(int)
+    missing = condensed_row_sums(below, n).astype(int)
     starts = np.cumsum([0, *range(n - 1, 0, -1)])  # of the pairs i < j of each i
     rows = np.searchsorted(starts, window, side="right") - 1
     columns = window - starts[rows] + rows + 1
@@ -316,8 +350,8 @@ def _at_places(vector: np.ndarray, n: int, places: np.ndarray) -> np.ndarray:
 
 # --------------------------------------------------------------------------------------- many pairs
 
-STACKED = 2**22  # numbers in the products that are in memory at a time
-SMALL = 2**16  # values up to which products take no longer than calls of functions
+MAX_STACKED_PRODUCTS = 2**22  # numbers in the products that are in memory at a time
+MAX_SMALL_PRODUCT = 2**16  # values up to which products take no longer than calls of functions
 
 
 @cka.claim("all_pairs")
@@ -328,64 +362,73 @@ def linear_alignments(
     """CKA with the linear kernel: the inner products of each pair as it alone has them, and what
     follows from these for all pairs at once."""
     sides, xp = (xs, ys), xs[0].xp
-    x_norms, y_norms = (xp.stack([hsic_norm(r, LINEAR, estimator) for r in s]) for s in sides)
-    values = _products(xs, ys)
+    x_norms, y_norms = (
+        xp.stack([hsic_norm(r, LINEAR_KERNEL, estimator) for r in s]) for s in sides
+    )
+    values = _linear_gram_products(xs, ys)
     if estimator != "biased":
-        x_traces, y_traces = (xp.stack([gram_trace(r, LINEAR) for r in s]) for s in sides)
-        traces, diagonals = x_traces[:, None] * y_traces, _of_each(_inner_of_diagonals, xs, ys)
-        values = without_diagonal(values, diagonals, traces, xs[0].n_samples, estimator)
+        x_traces, y_traces = (xp.stack([gram_trace(r, LINEAR_KERNEL) for r in s]) for s in sides)
+        traces, diagonals = (
+            x_traces[:, None] * y_traces,
+            _apply_to_pairs(_inner_of_diagonals, xs, ys),
+        )
+        values = hsic_without_diagonal(values, diagonals, traces, xs[0].n_samples, estimator)
     values = values / (x_norms[:, None] * y_norms)
-    values = as_float64(values if estimator == "features" else at_most_one(values))
+    values = as_float64(values if estimator == "features" else clip_above_one(values))
     if estimator == "biased":
-        needs_asking = not all(is_low(r, r) for r in (*xs, *ys))
+        needs_asking = not all(has_low_dimension(r, r) for r in (*xs, *ys))
     else:
         needs_asking = any(r.shape[0] == r.shape[1] for r in (*xs, *ys))  # dissimilarities?
-    return Scores(values, {CHANCE: _chances(xs, ys, estimator)}, None if needs_asking else {})
+    return Scores(
+        values, {CHANCE_KEY: _chance_alignments(xs, ys, estimator)}, None if needs_asking else {}
+    )
 
 
-def _chances(
+def _chance_alignments(
     xs: Sequence[Representation], ys: Sequence[Representation], estimator: Estimator
 ) -> np.ndarray:
     chances = np.zeros((len(xs), len(ys)))
     if estimator != "features":
         of: Any = ("linear", estimator, 1.0, "distinct")
-        grams = [[centred_gram(r, *of) for r in side] for side in (xs, ys)]
+        grams = [[centered_gram(r, *of) for r in side] for side in (xs, ys)]
         chances[:] = [[expected_cosine(a, b) for b in grams[1]] for a in grams[0]]
     chances[[[x is y for y in ys] for x in xs]] = math.nan
     return chances
 
 
-def _products(xs: Sequence[Representation], ys: Sequence[Representation]) -> Array:
+def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representation]) -> Array:
     """Inner products of the linear Gram matrices of all pairs, shape (rows, columns).
 
     NumPy multiplies stacks of matrices one by one, in the way in which it multiplies two, so the
     products are those of single pairs to the last bit.
     """
     if not isinstance(xs[0].source, np.ndarray):
-        return _of_each(_inner_of_grams, xs, ys)
+        return _apply_to_pairs(_inner_of_grams, xs, ys)
     products, is_square = np.empty((len(xs), len(ys)), dtype=xs[0].precision), ys is xs
-    stacks = _stacks(ys)
+    stacks = _stack_by_width(ys)
     for i, x in enumerate(xs):
         for members, points in stacks:
             later = members[sum(j < i for j in members) if is_square else 0 :]
-            if points is None or has_many_values(x) or is_by_pairs(x, ys[members[0]]):
-                products[i, later] = [gram_inner(x, ys[j], LINEAR) for j in later]
+            if points is None or is_large_array(x) or compares_gram_entries(x, ys[members[0]]):
+                products[i, later] = [gram_inner(x, ys[j], LINEAR_KERNEL) for j in later]
             else:
-                _fill(products[i], preshape(x).T, later, points[len(members) - len(later) :])
+                _fill_squared_norms(
+                    products[i], preshape(x).T, later, points[len(members) - len(later) :]
+                )
         for j in (j for j, y in enumerate(ys) if y is x):
-            products[i, j] = gram_inner(x, x, LINEAR)
+            products[i, j] = gram_inner(x, x, LINEAR_KERNEL)
     return np.triu(products) + np.triu(products, 1).T if is_square else products
 
 
 def _inner_of_grams(x: Representation, y: Representation) -> Array:
-    return gram_inner(x, y, LINEAR)
+    return gram_inner(x, y, LINEAR_KERNEL)
 
 
 def _inner_of_diagonals(x: Representation, y: Representation) -> Array:
-    return inner(gram_diagonal(x, LINEAR), gram_diagonal(y, LINEAR))
+    return frobenius_inner(gram_diagonal(x, LINEAR_KERNEL), gram_diagonal(y, LINEAR_KERNEL))
 
 
-def _of_each(
+def _apply_to_pairs(
     function: Callable[[Representation, Representation], Array],
     xs: Sequence[Representation],
     ys: Sequence[Representation],
@@ -398,26 +441,35 @@ def _of_each(
     return xs[0].xp.stack([xs[0].xp.stack(row) for row in rows])
 
 
-def _stacks(representations: Sequence[Representation]) -> list[tuple[list[int], np.ndarray | None]]:
+def _stack_by_width(
+    representations: Sequence[Representation],
+) -> list[tuple[list[int], np.ndarray | None]]:
     """Return the positions of all representations of each width, and their points; none of those
     with more features than samples, or too large for a copy to save time."""
     members: dict[int, list[int]] = {}
     for j, r in enumerate(representations):
         members.setdefault(r.shape[1], []).append(j)
     return [
-        (of, None if is_rotated(r) or math.prod(r.shape) > SMALL else _points(representations, of))
+        (
+            of,
+            None
+            if is_rotated(r) or math.prod(r.shape) > MAX_SMALL_PRODUCT
+            else _stacked_points(representations, of),
+        )
         for of in members.values()
         for r in [representations[of[0]]]
     ]
 
 
-def _points(representations: Sequence[Representation], places: Sequence[int]) -> np.ndarray:
+def _stacked_points(representations: Sequence[Representation], places: Sequence[int]) -> np.ndarray:
     return np.stack([preshape(representations[j]) for j in places])
 
 
-def _fill(row: np.ndarray, x: np.ndarray, members: Sequence[int], points: np.ndarray) -> None:
+def _fill_squared_norms(
+    row: np.ndarray, x: np.ndarray, members: Sequence[int], points: np.ndarray
+) -> None:
     """Write the squared norms of the products of one representation with others into a row."""
-    step = max(1, STACKED // (x.shape[0] * points.shape[2]))
+    step = max(1, MAX_STACKED_PRODUCTS // (x.shape[0] * points.shape[2]))
     for start in range(0, len(members), step):
         products = np.matmul(x, points[start : start + step])
         flat = products.reshape(len(products), -1)

@@ -10,24 +10,24 @@ import numpy as np
 
 from ..base.arrays import (
     Array,
-    at_least_zero,
+    as_array_like,
+    clip_below_zero,
     detach,
     device,
     epsilon,
-    inner,
-    like,
+    euclidean_norm,
+    frobenius_inner,
     namespace,
-    norm,
-    root,
+    safe_sqrt,
     scalar,
     to_numpy,
 )
 from ..contracts._measure import measure
-from ..contracts.claims import COLUMNS, ROTATION
+from ..contracts.claims import COLUMN_INVARIANCES, SAMPLE_ROTATION
 from ..data.representation import Representation
 from ..intermediates._transport import transport_plan
-from ..intermediates.digits import norm_of
-from ..intermediates.pairs import assignment, correlations
+from ..intermediates.digits import uncentered_norm
+from ..intermediates.pairs import correlations, max_weight_assignment
 from ..intermediates.points import (
     centered,
     column_norms,
@@ -35,12 +35,12 @@ from ..intermediates.points import (
     feature_products,
     size,
 )
-from ..intermediates.rectangles import Rectangle, squared_distances_of
-from .alignment import with_sizes
-from .inner_products import NEAR, near
+from ..intermediates.rectangles import MatrixBlock, squared_distance_function
+from .alignment import size_and_shape_distance
+from .inner_products import MIN_CEILING_SHARE, warn_near_ceiling
 
 
-def of_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
+def uninformative_matched_columns(x: Representation, y: Representation, matching: str = "") -> str:
     """Near when n is so small that among unrelated columns some correlate: about a dozen for a
     thousand columns."""
     # One to one, the best are few.
@@ -48,19 +48,25 @@ def of_matched_columns(x: Representation, y: Representation, matching: str = "")
     if n > 64 or columns < 2:
         return ""
     if n == 2:
-        return near(n, NEAR)
+        return warn_near_ceiling(n, MIN_CEILING_SHARE)
     from scipy.special import stdtrit
 
     # Of the statistic t of a correlation, the largest of so many.
     quantile = float(stdtrit(n - 2, 1 - 1 / columns))
-    return near(n, quantile / math.sqrt(n - 2 + quantile**2))
+    return warn_near_ceiling(n, quantile / math.sqrt(n - 2 + quantile**2))
 
 
 @measure(
-    label="HardCorr", family="alignment", reference="li2015convergent", version=3,
-    larger_is_more_similar=True, range=(-1, 1), invariant_to=COLUMNS | ROTATION, identity=False,
-    uninformative=of_matched_columns,
-)  # fmt: skip
+    label="HardCorr",
+    family="alignment",
+    reference="li2015convergent",
+    version=3,
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
+    identity=False,
+    uninformative=uninformative_matched_columns,
+)
 def hard_correlation_match(
     x: Representation, y: Representation, *, matching: Literal["optimal", "greedy"] = "optimal"
 ) -> Array:
@@ -83,15 +89,23 @@ def hard_correlation_match(
     Reference: Li et al. 2015. The ReSi paper says greedy and its code solves the assignment.
     """
     c = correlations(x, y)
-    rows, columns = assignment(c) if matching == "optimal" else _greedy(to_numpy(c))
-    return _sum_at(c, rows, columns) / len(rows)
+    rows, columns = (
+        max_weight_assignment(c) if matching == "optimal" else _greedy_matching(to_numpy(c))
+    )
+    return _sum_of_entries(c, rows, columns) / len(rows)
 
 
 @measure(
-    label="SoftCorr", family="alignment", reference="li2015convergent", version=3,
-    larger_is_more_similar=True, range=(-1, 1), invariant_to=COLUMNS | ROTATION, identity=False,
-    uninformative=of_matched_columns,
-)  # fmt: skip
+    label="SoftCorr",
+    family="alignment",
+    reference="li2015convergent",
+    version=3,
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
+    identity=False,
+    uninformative=uninformative_matched_columns,
+)
 def soft_correlation_match(x: Representation, y: Representation) -> Array:
     r"""Soft correlation match: mean of every neuron's best correlation on the other side, over both
     sides.
@@ -117,7 +131,7 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
 @measure(
     label="PermProc", family="alignment", reference="williams2021generalized", version=3,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
-    invariant_to={"permutation"} | ROTATION,
+    invariant_to={"permutation"} | SAMPLE_ROTATION,
 )  # fmt: skip
 def permutation_procrustes(x: Representation, y: Representation) -> Array:
     r"""Permutation Procrustes distance: how far two representations are apart after the best
@@ -135,29 +149,29 @@ def permutation_procrustes(x: Representation, y: Representation) -> Array:
 
     Reference: Williams et al. 2021.
     """
-    sizes = norm_of(x), norm_of(y)
+    sizes = uncentered_norm(x), uncentered_norm(y)
     if 0 in map(scalar, sizes):
         return sum(sizes)
     products = feature_products(x, y, centered=False)
-    squared = 2 - 2 * _sum_at(products, *assignment(products))
+    squared = 2 - 2 * _sum_of_entries(products, *max_weight_assignment(products))
     return (
-        _after_matching(x, y)
+        _distance_after_matching(x, y)
         if scalar(squared) < epsilon(squared) ** 0.25
-        else with_sizes(root(squared), *sizes)
+        else size_and_shape_distance(safe_sqrt(squared), *sizes)
     )
 
 
-def _after_matching(x: Representation, y: Representation) -> Array:
+def _distance_after_matching(x: Representation, y: Representation) -> Array:
     """The distance from the differences themselves: slower, but accurate where the products of all
     columns are alike."""
     a, b, scale = comparable_columns(x, y)
-    costs = _squared_distances(detach(a), detach(b), width=max(a.shape[1], b.shape[1]))
-    rows, columns = _cheapest(to_numpy(costs))
+    costs = _squared_column_distances(detach(a), detach(b), width=max(a.shape[1], b.shape[1]))
+    rows, columns = _min_cost_assignment(to_numpy(costs))
     is_pair = (rows < a.shape[1]) & (columns < b.shape[1])
     return scale * _matched_residual(a, b, rows[is_pair], columns[is_pair])
 
 
-def _cheapest(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of the assignment of least cost.
 
     No pair of it costs more than a whole assignment, so larger costs, which would take the digits
@@ -169,13 +183,20 @@ def _cheapest(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @measure(
-    label="SoftMatch", family="alignment", reference="khosla2024soft", version=3,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True,
-    invariant_to={"permutation"} | ROTATION,
+    label="SoftMatch",
+    family="alignment",
+    reference="khosla2024soft",
+    version=3,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    metric=True,
+    invariant_to={"permutation"} | SAMPLE_ROTATION,
     changes=lambda units: (
-        {"invariant_to": COLUMNS | ROTATION, "range": (0, 2)} if units == "unit" else {}
+        {"invariant_to": COLUMN_INVARIANCES | SAMPLE_ROTATION, "range": (0, 2)}
+        if units == "unit"
+        else {}
     ),
-)  # fmt: skip
+)
 def soft_matching(
     x: Representation, y: Representation, *, units: Literal["raw", "unit"] = "raw"
 ) -> Array:
@@ -201,25 +222,29 @@ def soft_matching(
 
     Reference: Khosla and Williams 2024. Not :func:`soft_correlation_match`.
     """
-    a, b, scale = _columns(x, y, units)
+    a, b, scale = _safely_scaled_columns(x, y, units)
     if scalar(scale) == 0:
         return scale
-    rows, columns, masses = _precise_plan(to_numpy(_squared_distances(detach(a), detach(b))))
-    moved = x.xp.take(a, like(rows, a), axis=1) - x.xp.take(b, like(columns, b), axis=1)
+    rows, columns, masses = _precise_plan(to_numpy(_squared_column_distances(detach(a), detach(b))))
+    moved = x.xp.take(a, as_array_like(rows, a), axis=1) - x.xp.take(
+        b, as_array_like(columns, b), axis=1
+    )
     # At its minimum it does not change with the plan.
-    return scale * norm(moved * like(masses**0.5, a)[None, :])
+    return scale * euclidean_norm(moved * as_array_like(masses**0.5, a)[None, :])
 
 
-def _columns(x: Representation, y: Representation, units: str) -> tuple[Array, Array, Array]:
+def _safely_scaled_columns(
+    x: Representation, y: Representation, units: str
+) -> tuple[Array, Array, Array]:
     """Columns of both in a size that neither overflows nor underflows, and the factor that brings
     it back."""
     if units == "raw":
         return comparable_columns(x, y)
-    a, b = (centered(r) / _nonzero(column_norms(r)) for r in (x, y))
+    a, b = (centered(r) / _replace_zero_lengths(column_norms(r)) for r in (x, y))
     return a, b, x.xp.ones_like(size(x))
 
 
-def _nonzero(lengths: Array) -> Array:
+def _replace_zero_lengths(lengths: Array) -> Array:
     xp = namespace(lengths)
     return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
@@ -232,28 +257,30 @@ def _precise_plan(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return transport_plan(np.minimum(costs, limit)) if limit > 0 else (rows, columns, masses)
 
 
-def _squared_distances(a: Array, b: Array, width: int = 0) -> Array:
+def _squared_column_distances(a: Array, b: Array, width: int = 0) -> Array:
     """Squared Euclidean distances between columns, after zero columns up to a width.
 
     The median of the columns, which is among most of them, is subtracted first, and what lost
     digits comes from differences.
     """
     xp = namespace(a, b)
-    columns = xp.matrix_transpose(xp.concat([_padded(a, width), _padded(b, width)], axis=1))
+    columns = xp.matrix_transpose(
+        xp.concat([_append_zero_features(a, width), _append_zero_features(b, width)], axis=1)
+    )
     middle = xp.sort(detach(columns), axis=0)[columns.shape[0] // 2, :]
     columns, count = columns - middle[None, :], max(a.shape[1], width)
     left, right = columns[:count, :], columns[count:, :]
-    at = Rectangle(slice(0, left.shape[0]), slice(0, right.shape[0]))
-    return at_least_zero(squared_distances_of(left, right)(at))
+    at = MatrixBlock(slice(0, left.shape[0]), slice(0, right.shape[0]))
+    return clip_below_zero(squared_distance_function(left, right)(at))
 
 
-def _padded(a: Array, width: int) -> Array:
+def _append_zero_features(a: Array, width: int) -> Array:
     xp, missing = namespace(a), max(0, width - a.shape[1])
     zeros = xp.zeros((a.shape[0], missing), dtype=a.dtype, device=device(a))
     return xp.concat([a, zeros], axis=1)
 
 
-def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _greedy_matching(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     c, pairs = c.copy(), []
     for _ in range(min(c.shape)):
         row, column = np.unravel_index(np.argmax(c), c.shape)
@@ -263,17 +290,21 @@ def _greedy(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(rows), np.asarray(columns)
 
 
-def _sum_at(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
+def _sum_of_entries(matrix: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     """Sum of the entries at (rows, columns), written as a mask so that gradients pass."""
     mask = np.zeros(tuple(matrix.shape))
     mask[rows, columns] = 1
-    return inner(matrix, like(mask, matrix))
+    return frobenius_inner(matrix, as_array_like(mask, matrix))
 
 
 def _matched_residual(a: Array, b: Array, rows: np.ndarray, columns: np.ndarray) -> Array:
     """Norm of the difference of the matched columns, unmatched ones included."""
     xp = namespace(a, b)
-    difference = xp.take(a, like(rows, a), axis=1) - xp.take(b, like(columns, b), axis=1)
+    difference = xp.take(a, as_array_like(rows, a), axis=1) - xp.take(
+        b, as_array_like(columns, b), axis=1
+    )
     wide, used = (a, rows) if a.shape[1] > b.shape[1] else (b, columns)
     left_over = np.setdiff1d(np.arange(wide.shape[1]), used)
-    return norm(xp.concat([difference, xp.take(wide, like(left_over, wide), axis=1)], axis=1))
+    return euclidean_norm(
+        xp.concat([difference, xp.take(wide, as_array_like(left_over, wide), axis=1)], axis=1)
+    )

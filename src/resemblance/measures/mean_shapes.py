@@ -15,15 +15,15 @@ from ..data.representation import (
     Undefined,
     as_representation,
     check_same_samples,
-    title,
+    representation_title,
 )
 from ..intermediates.digits import check_digits
 from ..intermediates.points import centered
-from ..significance.resampling import check_whole
+from ..significance.resampling import check_positive_integers
 
-TURNS = 2000
-TOLERANCE = 1e-13  # of the sum of squared sizes: a turn that gains less is the last one
-RESOLUTION = 1e-12  # of the largest singular value: smaller ones are rounding
+MAX_MEAN_SHAPE_TURNS = 2000
+MEAN_SHAPE_TOLERANCE = 1e-13  # of the sum of squared sizes: a turn that gains less is the last one
+MIN_SINGULAR_SHARE = 1e-12  # of the largest singular value: smaller ones are rounding
 
 
 def mean_shape(
@@ -55,30 +55,32 @@ def mean_shape(
     Reference: Gower 1975. netrep's ``frechet_mean`` has the same aim; its method "streaming" stops
     by its step, not at the minimum.
     """
-    arrays = _centred(representations)
+    arrays = _centered_representations(representations)
     if len(arrays) < 2:
         raise ValueError(f"mean_shape: a mean needs two representations; got {len(arrays)}")
     n, columns = len(arrays[0]), sum(x.shape[1] for x in arrays)
     if width is not None:
-        check_whole("mean_shape", width=width)
+        check_positive_integers("mean_shape", width=width)
     if width is not None and not 1 <= width <= n:
         raise ValueError(f"mean_shape: width of {n} samples is 1 to {n}; got {width}")
     largest = max(np.abs(x).max(initial=0.0) for x in arrays) or 1.0
     arrays = [x / largest for x in arrays]
-    mean = _on_axes(np.concatenate(arrays, axis=1) / len(arrays) ** 0.5)
-    mean = _as_wide(mean, min(n, columns) if width is None else width)
+    mean = _rotate_to_principal_axes(np.concatenate(arrays, axis=1) / len(arrays) ** 0.5)
+    mean = _fit_width(mean, min(n, columns) if width is None else width)
     squares = sum(float((x**2).sum()) for x in arrays)
     value = np.inf
-    for _ in range(TURNS):
-        mean = sum(x @ _turn(x, mean) for x in arrays) / len(arrays)
+    for _ in range(MAX_MEAN_SHAPE_TURNS):
+        mean = sum(x @ _best_turn(x, mean) for x in arrays) / len(arrays)
         before, value = value, squares - len(arrays) * float((mean**2).sum())
-        if before - value <= TOLERANCE * squares:
+        if before - value <= MEAN_SHAPE_TOLERANCE * squares:
             break
     else:
-        warnings.warn(f"mean_shape: not at its minimum after {TURNS} turns", stacklevel=2)
-    mean = _on_axes(mean)
-    mean = largest * (mean if width is None else _as_wide(mean, width))
-    return Representation(mean, name, ids=_ids_of(representations))
+        warnings.warn(
+            f"mean_shape: not at its minimum after {MAX_MEAN_SHAPE_TURNS} turns", stacklevel=2
+        )
+    mean = _rotate_to_principal_axes(mean)
+    mean = largest * (mean if width is None else _fit_width(mean, width))
+    return Representation(mean, name, ids=_shared_sample_ids(representations))
 
 
 def aligned(X: Any, to: Any) -> Representation:
@@ -95,20 +97,20 @@ def aligned(X: Any, to: Any) -> Representation:
     Reference: Schönemann 1966.
     """
     x, target = as_representation(X), as_representation(to)
-    points, other = _centred([x, target], "aligned")
+    points, other = _centered_representations([x, target], "aligned")
     wide = max(points.shape[1], other.shape[1])
-    points, other = _as_wide(points, wide), _as_wide(other, wide)
-    return Representation(points @ _turn(points, other), x.name, ids=x.ids)
+    points, other = _fit_width(points, wide), _fit_width(other, wide)
+    return Representation(points @ _best_turn(points, other), x.name, ids=x.ids)
 
 
-def _ids_of(representations: Any) -> Any:
+def _shared_sample_ids(representations: Any) -> Any:
     """Return the ids of the samples, which all representations that have some share; else None."""
     values = representations.values() if isinstance(representations, Mapping) else representations
     named = [r.ids for r in values if isinstance(r, Representation) and r.ids is not None]
     return named[0] if named else None
 
 
-def _centred(representations: Any, called: str = "mean_shape") -> list[np.ndarray]:
+def _centered_representations(representations: Any, called: str = "mean_shape") -> list[np.ndarray]:
     """Return the centred points of representations of the same samples."""
     named = representations.items() if isinstance(representations, Mapping) else None
     pairs = named or ((f"X{i}", x) for i, x in enumerate(representations))
@@ -117,39 +119,45 @@ def _centred(representations: Any, called: str = "mean_shape") -> list[np.ndarra
     ]
     for r in several:
         if r.origin or r.signed:
-            raise ValueError(f"{called}: {title(r)} has no features; these are needed")
+            raise ValueError(
+                f"{called}: {representation_title(r)} has no features; these are needed"
+            )
         if r.shape[0] != several[0].shape[0]:
             raise ValueError(
-                f"{called}: {title(several[0])} {several[0].shape} and {title(r)} {r.shape} must "
+                f"{called}: {representation_title(several[0])} {several[0].shape} and "
+                f"{representation_title(r)} {r.shape} must "
                 "be representations of the same samples (rows)"
             )
         check_same_samples(called, several[0], r)
     arrays = [to_numpy(centered(r)).astype(float, copy=False) for r in several]
     for r, points in zip(several, arrays):
         if not np.isfinite(points).all():
-            raise Undefined(f"{called}: {title(r)} has NaN or infinite values; leave its rows out")
+            raise Undefined(
+                f"{called}: {representation_title(r)} has NaN or infinite values; leave its rows "
+                "out"
+            )
         check_digits(r)
     return arrays
 
 
-def _turn(x: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _best_turn(x: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return the Q (d, w) of orthonormal rows or columns that brings x nearest to the target."""
     left, _, right = np.linalg.svd(x.T @ target, full_matrices=False)
     turn: np.ndarray = left @ right
     return turn
 
 
-def _on_axes(points: np.ndarray) -> np.ndarray:
+def _rotate_to_principal_axes(points: np.ndarray) -> np.ndarray:
     """Return points along their principal axes, the widest first; the largest entry of each axis is
     positive."""
     left, values, _ = np.linalg.svd(points, full_matrices=False)
-    rank = int((values > RESOLUTION * values.max(initial=0.0)).sum())
+    rank = int((values > MIN_SINGULAR_SHARE * values.max(initial=0.0)).sum())
     axes: np.ndarray = left[:, :rank] * values[:rank]
     farthest = axes[np.abs(axes).argmax(axis=0), np.arange(rank)] if rank else np.ones(0)
     axes *= np.where(farthest < 0, -1.0, 1.0)
     return axes
 
 
-def _as_wide(points: np.ndarray, width: int) -> np.ndarray:
+def _fit_width(points: np.ndarray, width: int) -> np.ndarray:
     """Return the first columns, or zero columns added."""
     return np.pad(points[:, :width], ((0, 0), (0, max(0, width - points.shape[1]))))

@@ -16,43 +16,60 @@ from ..contracts._measure import measure
 from ..contracts.claims import Product
 from ..data.representation import Representation, Undefined, view
 from ..intermediates.matrices import expected_cosine
-from ..intermediates.neighbour_kernels import selected, spread
+from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbour_matrices import (
-    nearness,
+    chance_scaled_weights,
+    negative_ranks,
     neighbour_shares,
     neighbour_weights,
-    neighbour_weights_in_chance,
 )
 from ..intermediates.neighbours import Index, NeighbourSearch, nearest
-from ..intermediates.shared_neighbours import mean_product, mean_share, ranks_of, relative
-from ..intermediates.similarities import Affinity, Metric
+from ..intermediates.shared_neighbours import (
+    mean_common_share,
+    mean_product_of_draws,
+    normalized_overlap,
+    ranks_of_neighbors,
+)
+from ..intermediates.similarities import Affinity, NeighborMetric
 from ..intermediates.ties import Nearest
 from .inner_products import (
-    above_chance,
-    beyond_chance,
-    fixed,
-    minus_itself,
-    near,
-    need_samples,
-    one,
-    zero,
+    chance_corrected_cosine,
+    check_min_samples,
+    constant_one,
+    constant_zero,
+    negated_product,
+    rescale_from_chance,
+    warn_fixed_by_n,
+    warn_near_ceiling,
 )
-from .neighbours import by_search, largest_without, mean_score_without
+from .neighbours import (
+    leave_one_out_largest_score,
+    leave_one_out_mean_score,
+    neighbor_search_claims,
+)
 
 
-def of_neighbour_sets(x: Representation, y: Representation, k: int, corrected: bool = False) -> str:
+def uninformative_neighbor_sets(
+    x: Representation, y: Representation, k: int, corrected: bool = False
+) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.8 (n - 1) of them."""
     share = k / (x.n_samples - 1)
-    return "" if corrected else fixed(x.n_samples) if share == 1 else near(x.n_samples, share)
+    return (
+        ""
+        if corrected
+        else warn_fixed_by_n(x.n_samples)
+        if share == 1
+        else warn_near_ceiling(x.n_samples, share)
+    )
 
 
 def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
     """Return the claims that depend on the search, and on the correction for chance."""
-    claims = by_search(k, metric, index)
+    claims = neighbor_search_claims(k, metric, index)
     if corrected:
-        claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": zero}
+        claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": constant_zero}
         claims["compares"] = Product(
-            neighbour_weights_in_chance, symmetric=False, value=beyond_chance
+            chance_scaled_weights, symmetric=False, value=chance_corrected_cosine
         )
     return claims
 
@@ -61,7 +78,7 @@ def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> d
     label="MutualKNN", family="neighbours", reference="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
     compares=Product(neighbour_weights, symmetric=False),
-    uninformative=of_neighbour_sets, changes=_mutual_claims,
+    uninformative=uninformative_neighbor_sets, changes=_mutual_claims,
 )  # fmt: skip
 def mutual_knn(
     x: Representation,
@@ -105,47 +122,51 @@ def mutual_knn(
     is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
     broken.
     """
-    value = relative(mean_share, x, y, NeighbourSearch(k, metric, index))
+    value = normalized_overlap(mean_common_share, x, y, NeighbourSearch(k, metric, index))
     if not corrected:
         return value
     K, L = (neighbour_weights(r, k, metric, index) for r in (x, y))
-    return above_chance(value, expected_cosine(K, L))
+    return rescale_from_chance(value, expected_cosine(K, L))
 
 
-def mean_of_returns(
+def chance_of_cycles(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, index: Index
 ) -> float:
-    """The mean of :func:`chance_of_return` for the neighbours in X; 0 if above chance."""
-    return 0.0 if corrected else chance_of_return(x, k=k, metric=metric, index=index)
+    """The mean of :func:`return_probability` for the neighbours in X; 0 if above chance."""
+    return 0.0 if corrected else return_probability(x, k=k, metric=metric, index=index)
 
 
 @view
-def chance_of_return(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+def return_probability(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     """Mean probability that a step to k of the other samples, drawn without order, and a step to a
     neighbour return."""
     near, n = nearest(x, k=k, metric=metric, index=index), x.n_samples
-    entries = spread(near, np.ones((n, k))).T.tocoo()
-    missed = mean_product(1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k))
+    entries = neighbor_matrix(near, np.ones((n, k))).T.tocoo()
+    missed = mean_product_of_draws(
+        1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k)
+    )
     return float(np.mean(1 - missed))
 
 
-def of_returns(x: Representation, y: Representation, k: int, metric: Any, index: Any) -> str:
+def uninformative_cycles(
+    x: Representation, y: Representation, k: int, metric: Any, index: Any
+) -> str:
     """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
     n = x.n_samples
     if k == n - 1:
-        return fixed(n)
+        return warn_fixed_by_n(n)
     if n > k * k:
         return ""
-    return near(n, chance_of_return(x, k=k, metric=metric, index=index))
+    return warn_near_ceiling(n, return_probability(x, k=k, metric=metric, index=index))
 
 
-def of_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
+def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
     """Fixed when all other samples are neighbours (k = n - 1)."""
-    return fixed(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
+    return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
 
 @mutual_knn.claim("left_out")
-def mutual_knn_without(
+def leave_one_out_mutual_knn(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
 ) -> np.ndarray:
     """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
@@ -153,10 +174,10 @@ def mutual_knn_without(
     A search of k + 1 neighbours and O(n k) time more. Raises ``Undefined`` for a representation
     that is constant without some sample, and when nothing is left above chance.
     """
-    need_samples("mutual_knn", x, k + 1 + corrected)
+    check_min_samples("mutual_knn", x, k + 1 + corrected)
     search = NeighbourSearch(k, metric)
-    n, whole = x.shape[0], largest_without(x, y, search, "share")
-    value: np.ndarray = np.minimum(mean_score_without(x, y, search, "share") / whole, 1)
+    n, whole = x.shape[0], leave_one_out_largest_score(x, y, search, "share")
+    value: np.ndarray = np.minimum(leave_one_out_mean_score(x, y, search, "share") / whole, 1)
     if not corrected:
         return value
     chance = k / (n - 2) / whole
@@ -168,14 +189,14 @@ def mutual_knn_without(
 def _cycle_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
     """Return the claims that depend on the search, and on the correction for chance."""
     corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
-    return by_search(k, metric, index) | corrections
+    return neighbor_search_claims(k, metric, index) | corrections
 
 
 @measure(
     label="CycleKNN", family="neighbours", reference="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
-    differentiable=False, limits={"k": (1, np.inf)}, chance=mean_of_returns,
-    uninformative=of_returns, changes=_cycle_claims,
+    differentiable=False, limits={"k": (1, np.inf)}, chance=chance_of_cycles,
+    uninformative=uninformative_cycles, changes=_cycle_claims,
 )  # fmt: skip
 def cycle_knn(
     x: Representation,
@@ -215,49 +236,63 @@ def cycle_knn(
     Reference: Huh et al. 2024, whose code has the arguments in this order.
     """
     a, b = (nearest(r, k, metric, index) for r in (x, y))
-    value = _returning(a, b)
+    value = _mean_return_share(a, b)
     if not corrected:
         return value
-    return above_chance(value, chance_of_return(x, k=k, metric=metric, index=index))
+    return rescale_from_chance(value, return_probability(x, k=k, metric=metric, index=index))
 
 
-def _returning(a: Nearest, b: Nearest) -> float:
+def _mean_return_share(a: Nearest, b: Nearest) -> float:
     """Mean probability that a step to a neighbour in b and a step to a neighbour in a lead back."""
     (n, k), ties = b.listed.shape, b.ties
-    outward, back = spread(b, np.ones((n, k))), spread(a, np.ones((n, k))).T.tocsr()
+    outward, back = (
+        neighbor_matrix(b, np.ones((n, k))),
+        neighbor_matrix(a, np.ones((n, k))).T.tocsr(),
+    )
     missed = np.ones(n)
     if not (a.ties.crowded.any() or ties.crowded.any()):
         return float(np.mean(np.asarray(outward.multiply(back).sum(axis=1)) > 0))
-    row, weight = _entries(selected(outward, outward.data == 1).multiply(back))
+    row, weight = _sparse_entries(indicator_of_entries(outward, outward.data == 1).multiply(back))
     np.multiply.at(missed, row, 1 - weight)
     if ties.crowded.any():
-        row, weight = _entries(selected(outward, outward.data < 1).multiply(back))
+        row, weight = _sparse_entries(
+            indicator_of_entries(outward, outward.data < 1).multiply(back)
+        )
         total, drawn = np.zeros((2, n), dtype=np.int64)
         total[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
         drawn[ties.rows[ties.crowded]] = k - ties.certain[ties.crowded]
-        missed *= mean_product(1 - weight, row, total, drawn)
+        missed *= mean_product_of_draws(1 - weight, row, total, drawn)
     return float(np.mean(1 - missed))
 
 
-def _entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
+def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     """Rows and weights of the entries of a sparse array."""
     entries = graph.tocoo()
     return entries.coords[0], entries.data
 
 
 @measure(
-    label="InfImb", family="neighbours", reference="glielmo2022ranking", version=2,
-    larger_is_more_similar=False, range=(0, 2), symmetric=False, identity=False,
-    differentiable=False, limits={"k": (1, np.inf)}, chance=one, uninformative=of_mean_ranks,
-    product=Product(neighbour_shares, nearness, symmetric=False, value=minus_itself),
-    changes=lambda k, metric, corrected: by_search(k + corrected, metric),
-)  # fmt: skip
+    label="InfImb",
+    family="neighbours",
+    reference="glielmo2022ranking",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, 2),
+    symmetric=False,
+    identity=False,
+    differentiable=False,
+    limits={"k": (1, np.inf)},
+    chance=constant_one,
+    uninformative=uninformative_mean_ranks,
+    product=Product(neighbour_shares, negative_ranks, symmetric=False, value=negated_product),
+    changes=lambda k, metric, corrected: neighbor_search_claims(k + corrected, metric),
+)
 def information_imbalance(
     x: Representation,
     y: Representation,
     *,
     k: int = 1,
-    metric: Metric = "euclidean",
+    metric: NeighborMetric = "euclidean",
     corrected: bool = False,
 ) -> float:
     r"""Information imbalance: how far away in Y the nearest neighbours in X are, by rank.
@@ -287,7 +322,7 @@ def information_imbalance(
     Reference: Glielmo et al. 2022, with k = 1. There ties are not discussed.
     """
     n = x.shape[0]
-    rank = float(np.mean(ranks_of(y, nearest(x, k=k, metric=metric), metric=metric)))
+    rank = float(np.mean(ranks_of_neighbors(y, nearest(x, k=k, metric=metric), metric=metric)))
     if not corrected:
         return 2 * rank / n
-    return 1 - above_chance(2 * rank, chance=n, best=k + 1)
+    return 1 - rescale_from_chance(2 * rank, chance=n, best=k + 1)

@@ -12,40 +12,53 @@ from ..contracts._measure import measure
 from ..contracts.claims import Product
 from ..data.representation import Representation, Undefined
 from ..intermediates.matrices import expected_cosine
-from ..intermediates.neighbour_kernels import Kernel, affinity, centered_trace, graph, kernel_graph
+from ..intermediates.neighbour_kernels import (
+    Kernel,
+    affinity,
+    centered_trace,
+    kernel_graph,
+    neighbor_graph,
+)
 from ..intermediates.neighbour_matrices import (
-    cut_kernel,
-    fuzzy,
-    fuzzy_in_chance,
+    chance_scaled_umap_kernel,
     neighbour_kernel,
-    transposed_cut_kernel,
+    transposed_truncated_kernel,
+    truncated_kernel,
+    umap_kernel,
 )
 from ..intermediates.neighbours import Index, NeighbourSearch
-from ..intermediates.similarities import Metric
-from .inner_products import above_chance, beyond_chance, itself, zero
-from .neighbours import by_search
+from ..intermediates.similarities import NeighborMetric
+from .inner_products import (
+    chance_corrected_cosine,
+    constant_zero,
+    rescale_from_chance,
+    unnormalized_product,
+)
+from .neighbours import neighbor_search_claims
 
 
-def _mka_claims(k: int, metric: Metric, baseline: str, index: Index) -> dict[str, Any]:
+def _mka_claims(k: int, metric: NeighborMetric, baseline: str, index: Index) -> dict[str, Any]:
     """Return the claims that depend on the search, and on what counts as 0."""
-    claims = by_search(k, metric, index)
+    claims = neighbor_search_claims(k, metric, index)
     if baseline == "permutation":
-        in_chance = Product(fuzzy_in_chance, symmetric=False, value=beyond_chance)
-        claims |= {"range": (-np.inf, 1), "compares": in_chance, "chance": zero}
+        in_chance = Product(
+            chance_scaled_umap_kernel, symmetric=False, value=chance_corrected_cosine
+        )
+        claims |= {"range": (-np.inf, 1), "compares": in_chance, "chance": constant_zero}
     return claims
 
 
 @measure(
     label="MKA", family="similarity_matrix", reference="islam2025manifold", version=3,
     larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(fuzzy, symmetric=False), changes=_mka_claims,
+    compares=Product(umap_kernel, symmetric=False), changes=_mka_claims,
 )  # fmt: skip
 def mka(
     x: Representation,
     y: Representation,
     *,
     k: int = 100,
-    metric: Metric = "euclidean",
+    metric: NeighborMetric = "euclidean",
     symmetrize: bool = False,
     diagonal: bool = True,
     baseline: Literal["none", "permutation"] = "none",
@@ -97,19 +110,22 @@ def mka(
     of at most 1000, and Theorem 4.1 whether or not the rows have the sum it assumes; k = 100 is
     that of the paper's experiments.
     """
-    K, L = (fuzzy(r, k, metric, symmetrize, diagonal, index) for r in (x, y))
+    K, L = (umap_kernel(r, k, metric, symmetrize, diagonal, index) for r in (x, y))
     if baseline == "none":
         return K.cosine(L)
-    return above_chance(K.cosine(L), expected_cosine(K, L))
+    return rescale_from_chance(K.cosine(L), expected_cosine(K, L))
 
 
 def _kcka_claims(k: int, variant: str, index: Index) -> dict[str, Any]:
     """Return the claims that depend on the search, and on whose kernel it is."""
-    claims = by_search(k, "euclidean", index)
+    claims = neighbor_search_claims(k, "euclidean", index)
     if variant == "code":
         claims |= {"range": (-np.inf, np.inf), "identity": False}
         claims["compares"] = Product(
-            cut_kernel, transposed_cut_kernel, symmetric=False, value=itself
+            truncated_kernel,
+            transposed_truncated_kernel,
+            symmetric=False,
+            value=unnormalized_product,
         )
     return claims
 
@@ -117,7 +133,7 @@ def _kcka_claims(k: int, variant: str, index: Index) -> dict[str, Any]:
 @measure(
     label="kCKA", family="similarity_matrix", reference="islam2025manifold", version=3,
     larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(cut_kernel, symmetric=False), changes=_kcka_claims,
+    compares=Product(truncated_kernel, symmetric=False), changes=_kcka_claims,
 )  # fmt: skip
 def kcka(
     x: Representation,
@@ -153,7 +169,7 @@ def kcka(
 
     Reference: Islam et al. 2025, Eqs. 18-19.
     """
-    K, L = (cut_kernel(r, k, index, variant) for r in (x, y))
+    K, L = (truncated_kernel(r, k, index, variant) for r in (x, y))
     if variant == "code":
         return K.factor * L.factor * centered_trace(K.kernel, L.kernel)
     return K.cosine(L)
@@ -161,7 +177,7 @@ def kcka(
 
 def _cknna_claims(k: int, kernel: Kernel, estimator: str, index: Index) -> dict[str, Any]:
     """Return the claims that depend on the search and the estimator."""
-    claims = by_search(k, affinity(kernel), index) | {"min_samples": max(k + 1, 4)}
+    claims = neighbor_search_claims(k, affinity(kernel), index) | {"min_samples": max(k + 1, 4)}
     if estimator == "centered":
         claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
         claims["compares"] = Product(neighbour_kernel, symmetric=False)
@@ -219,14 +235,18 @@ def cknna(
     the value for 100 samples of unit length; nothing is added here.
     """
     search, centered = NeighbourSearch(k, affinity(kernel), index), estimator == "centered"
-    a, b = (graph(r, search) for r in (x, y))
+    a, b = (neighbor_graph(r, search) for r in (x, y))
     p, q = (kernel_graph(r, search, kernel=kernel, centered=centered) for r in (x, y))
     s = _masked_product if centered else _masked_hsic
-    value = s(_masked(p, a, b), _masked(q, b, a)) / _root_of(s, p, k) / _root_of(s, q, k)
+    value = (
+        s(_masked_kernel(p, a, b), _masked_kernel(q, b, a))
+        / _root_of_self_product(s, p, k)
+        / _root_of_self_product(s, q, k)
+    )
     return float(np.clip(value, -1, 1)) if centered else value
 
 
-def _root_of(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float:
+def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float:
     """The root of the product of a masked kernel with itself."""
     squared = product(kernel, kernel)
     if squared <= 1e-12 * kernel.multiply(kernel).sum():  # nothing but rounding is left
@@ -237,7 +257,7 @@ def _root_of(product: Callable[[Any, Any], float], kernel: Any, k: int) -> float
     return float(squared**0.5)
 
 
-def _masked(kernel: Any, weights: Any, other: Any) -> Any:
+def _masked_kernel(kernel: Any, weights: Any, other: Any) -> Any:
     """A kernel times its own weights, times the root of the weights of the other side over the root
     of its own."""
     if min(weights.data.min(), other.data.min()) == 1:

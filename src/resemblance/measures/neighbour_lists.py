@@ -17,22 +17,22 @@ from ..contracts._measure import measure
 from ..data.representation import Representation, Undefined
 from ..intermediates.neighbours import Index, NeighbourSearch
 from ..intermediates.shared_neighbours import (
-    begins_of,
-    common_of,
-    lengths_of,
-    relative,
-    table,
-    tied_rows,
+    common_neighbors_by_blocks,
+    common_weight_table,
+    group_lengths,
+    group_starts,
+    normalized_overlap,
+    rows_with_ties,
 )
 from ..intermediates.similarities import Affinity
 from ..intermediates.ties import Nearest
-from .neighbours import by_search, need_order, numbers_shared
+from .neighbours import neighbor_search_claims, require_neighbor_order, shared_count_probabilities
 
 
 @measure(
     label="LCSKNN", family="neighbours", reference="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    changes=by_search,
+    changes=neighbor_search_claims,
 )  # fmt: skip
 def lcs_knn(
     x: Representation,
@@ -63,17 +63,19 @@ def lcs_knn(
 
     Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
     """
-    return relative(_in_order, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_common_order_share, x, y, NeighbourSearch(k, metric, index))
 
 
-def _in_order(a: Nearest, b: Nearest) -> float:
+def _common_order_share(a: Nearest, b: Nearest) -> float:
     """Mean share of the places that are in the same order."""
-    (n, k), tied = a.listed.shape, tied_rows(a, b)
+    (n, k), tied = a.listed.shape, rows_with_ties(a, b)
     lengths, plain = np.empty(n), np.ones(n, dtype=bool)
     plain[tied] = False
     lengths[plain] = _common_lengths(a.listed[plain], b.listed[plain])
-    for part, shared in common_of(a, b, tied):
-        lengths[tied[part]] = _common_weights(table(shared, part.stop - part.start, k))
+    for part, shared in common_neighbors_by_blocks(a, b, tied):
+        lengths[tied[part]] = _common_weights(
+            common_weight_table(shared, part.stop - part.start, k)
+        )
     return float(np.mean(lengths) / k)
 
 
@@ -100,7 +102,7 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 @measure(
     label="EditKNN", family="neighbours", reference="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    changes=by_search,
+    changes=neighbor_search_claims,
 )  # fmt: skip
 def edit_distance_knn(
     x: Representation,
@@ -131,30 +133,34 @@ def edit_distance_knn(
 
     Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
     """
-    return relative(_unedited, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_unedited_share, x, y, NeighbourSearch(k, metric, index))
 
 
-def _unedited(a: Nearest, b: Nearest) -> float:
+def _unedited_share(a: Nearest, b: Nearest) -> float:
     """1 minus the mean number of edits for every place."""
-    (n, k), tied = a.listed.shape, tied_rows(a, b)
+    (n, k), tied = a.listed.shape, rows_with_ties(a, b)
     edits, plain = np.empty(n), np.ones(n, dtype=bool)
     plain[tied] = False
     left, right = (near.listed[plain] if len(tied) else near.listed for near in (a, b))
-    edits[plain] = _edits((entry[:, None] != right for entry in left.T), n - len(tied), k, np.int64)
-    for part, shared in common_of(a, b, tied):
-        first, second = (begins_of(near, tied[part]) for near in (a, b))
+    edits[plain] = _least_edit_costs(
+        (entry[:, None] != right for entry in left.T), n - len(tied), k, np.int64
+    )
+    for part, shared in common_neighbors_by_blocks(a, b, tied):
+        first, second = (group_starts(near, tied[part]) for near in (a, b))
         same = (
-            table(shared, len(first), k)
-            / lengths_of(first)[:, :, None]
-            / lengths_of(second)[:, None, :]
+            common_weight_table(shared, len(first), k)
+            / group_lengths(first)[:, :, None]
+            / group_lengths(second)[:, None, :]
         )
         rows = np.arange(len(first))[:, None]
         costs = (1 - same[rows, place[:, None], second] for place in first.T)
-        edits[tied[part]] = _edits(costs, len(first), k, np.float64)
+        edits[tied[part]] = _least_edit_costs(costs, len(first), k, np.float64)
     return float(1 - np.mean(edits) / k)
 
 
-def _edits(costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any]]) -> np.ndarray:
+def _least_edit_costs(
+    costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any]]
+) -> np.ndarray:
     """Least total cost of turning n lists of k entries into others, given the costs of substitution
     of every entry."""
     steps = np.arange(k + 1)
@@ -170,12 +176,12 @@ def _edits(costs: Iterable[np.ndarray], n: int, k: int, kind: type[np.number[Any
 
 # ------------------------------------------------------------------------------------------- chance
 
-LONGEST = 24  # common entries of two lists whose mean order is computed
-NEGLIGIBLE = 1e-15  # a probability that changes no digit
+MAX_COMMON_ENTRIES = 24  # common entries of two lists whose mean order is computed
+NEGLIGIBLE_PROBABILITY = 1e-15  # a probability that changes no digit
 
 
 @lcs_knn.claim("chance")
-def mean_of_orders(
+def chance_of_common_order(
     x: Representation, y: Representation, k: int, metric: Affinity, index: Index
 ) -> float:
     """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
@@ -184,34 +190,36 @@ def mean_of_orders(
     Raises ``Undefined`` where neighbours are equally near, and where lists so long share more than
     24 entries by chance.
     """
-    need_order(x, y, NeighbourSearch(k, metric, index), "lcs_knn")
-    shared, probability = numbers_shared(x.n_samples, k)
-    if probability[shared > LONGEST].sum() > NEGLIGIBLE:
+    require_neighbor_order(x, y, NeighbourSearch(k, metric, index), "lcs_knn")
+    shared, probability = shared_count_probabilities(x.n_samples, k)
+    if probability[shared > MAX_COMMON_ENTRIES].sum() > NEGLIGIBLE_PROBABILITY:
         raise Undefined(f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples")
-    possible = (shared <= LONGEST) & (probability > NEGLIGIBLE / LONGEST)
+    possible = (shared <= MAX_COMMON_ENTRIES) & (
+        probability > NEGLIGIBLE_PROBABILITY / MAX_COMMON_ENTRIES
+    )
     lengths = [_longest_increasing(int(m)) for m in shared[possible]]
     return float(probability[possible] @ np.array(lengths)) / k
 
 
-@lru_cache(maxsize=LONGEST + 1)
+@lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)
 def _longest_increasing(m: int) -> float:
     """Mean length of the longest increasing subsequence of m numbers in any order.
 
     By the Robinson-Schensted correspondence it is the mean first row of a Young diagram, which has
     as many permutations as the square of the number of its standard tableaux.
     """
-    tableaux = _tableaux(m)
+    tableaux = _young_tableau_counts(m)
     total = sum(count**2 for count in tableaux.values())  # m!
     return sum(rows[0] * count**2 for rows, count in tableaux.items() if rows) / total
 
 
-@lru_cache(maxsize=LONGEST + 1)
-def _tableaux(m: int) -> dict[tuple[int, ...], int]:
+@lru_cache(maxsize=MAX_COMMON_ENTRIES + 1)
+def _young_tableau_counts(m: int) -> dict[tuple[int, ...], int]:
     """Number of standard Young tableaux of each shape of m boxes."""
     if m == 0:
         return {(): 1}
     shapes: dict[tuple[int, ...], int] = {}
-    for rows, count in _tableaux(m - 1).items():
+    for rows, count in _young_tableau_counts(m - 1).items():
         for i, length in enumerate((*rows, 0)):
             if i == 0 or rows[i - 1] > length:
                 larger = (*rows[:i], length + 1, *rows[i + 1 :])

@@ -13,65 +13,89 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import norm, row_blocks, scalar
+from ..base.arrays import euclidean_norm, row_blocks, scalar
 from ..contracts._measure import measure
-from ..contracts.claims import COSINE
-from ..data.representation import Representation, Undefined, title, view
-from ..intermediates.neighbour_kernels import selected, spread
+from ..contracts.claims import COSINE_INVARIANCES
+from ..data.representation import Representation, Undefined, representation_title, view
+from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..intermediates.points import unit_rows
-from ..intermediates.recall import recall_of_both
+from ..intermediates.recall import pair_recall
 from ..intermediates.shared_neighbours import (
-    begins_of,
-    common_of,
-    lengths_of,
-    relative,
-    shared_weight,
+    common_neighbor_weights,
+    common_neighbors_by_blocks,
+    group_lengths,
+    group_starts,
+    normalized_overlap,
 )
-from ..intermediates.similarities import Affinity, Metric, cosines_of, cosines_to
+from ..intermediates.similarities import (
+    Affinity,
+    NeighborMetric,
+    cosines_of_pairs,
+    cosines_to_listed,
+)
 from ..intermediates.ties import Nearest
-from .inner_products import REMEDY, fixed, is_constant_without, near, need_samples, size_without
+from .inner_products import (
+    LEAVE_ONE_OUT_REMEDY,
+    check_min_samples,
+    has_single_deviating_sample,
+    leave_one_out_squared_sizes,
+    warn_fixed_by_n,
+    warn_near_ceiling,
+)
 
 
-def by_search(k: int, metric: Affinity = "cosine", index: Index = "exact") -> dict[str, Any]:
+def neighbor_search_claims(
+    k: int, metric: Affinity = "cosine", index: Index = "exact"
+) -> dict[str, Any]:
     """Return the claims that depend on how neighbours are searched for."""
-    unchanged_by = COSINE | {"translation"} if metric == "euclidean" else COSINE
+    unchanged_by = (
+        COSINE_INVARIANCES | {"translation"} if metric == "euclidean" else COSINE_INVARIANCES
+    )
     claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
     if index == "hnsw":  # what the search misses depends on the order of the samples
         claims |= {"extra": "neighbours", "product": None, "left_out": None}
-        claims["diagnostics"] = partial(recall_of_both, metric=metric)
+        claims["diagnostics"] = partial(pair_recall, metric=metric)
     return claims
 
 
-def of_neighbour_unions(x: Representation, y: Representation, k: int) -> str:
+def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) -> str:
     """Fixed when all other samples are neighbours (k = n - 1); near for 0.9 (n - 1) of them."""
     share = k / (x.n_samples - 1)
-    return fixed(x.n_samples) if share == 1 else near(x.n_samples, share / (2 - share))
+    return (
+        warn_fixed_by_n(x.n_samples)
+        if share == 1
+        else warn_near_ceiling(x.n_samples, share / (2 - share))
+    )
 
 
-def of_profiles(x: Representation, y: Representation, k: int, of: str, index: Any) -> str:
+def uninformative_profiles(
+    x: Representation, y: Representation, k: int, of: str, index: Any
+) -> str:
     """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
     if of == "similarity":
         return ""
     near_by = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
     # The mean over all pairs.
-    overall = [1 - scalar(norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
+    overall = [1 - scalar(euclidean_norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
     product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
     lengths = [np.sqrt((o**2).sum(axis=1) + k * mean**2) for o, mean in zip(near_by, overall)]
-    return near(x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300))))
+    return warn_near_ceiling(
+        x.n_samples, float(np.mean(product / np.maximum(lengths[0] * lengths[1], 1e-300)))
+    )
 
 
 @measure(
     label="Jaccard", family="neighbours", reference="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    uninformative=of_neighbour_unions, changes=by_search,
+    uninformative=uninformative_neighbor_unions, changes=neighbor_search_claims,
 )  # fmt: skip
 def jaccard(
     x: Representation,
     y: Representation,
     *,
     k: int = 10,
-    metric: Metric = "cosine",
+    metric: NeighborMetric = "cosine",
     index: Index = "exact",
 ) -> float:
     r"""Jaccard similarity: the mean overlap of the sets of k nearest neighbours.
@@ -96,25 +120,25 @@ def jaccard(
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
     instead of the sample itself, which differs when samples are duplicated.
     """
-    return relative(_overlap, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_jaccard_overlap, x, y, NeighbourSearch(k, metric, index))
 
 
-def _overlap(a: Nearest, b: Nearest) -> float:
-    k, count = a.listed.shape[1], shared_weight(a, b)
+def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
+    k, count = a.listed.shape[1], common_neighbor_weights(a, b)
     return float(np.mean(count / (2 * k - count)))
 
 
 @measure(
     label="RankSim", family="neighbours", reference="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    changes=by_search,
+    changes=neighbor_search_claims,
 )  # fmt: skip
 def rank_similarity(
     x: Representation,
     y: Representation,
     *,
     k: int = 10,
-    metric: Metric = "cosine",
+    metric: NeighborMetric = "cosine",
     index: Index = "exact",
 ) -> float:
     r"""Rank similarity: how similarly common nearest neighbours are ranked, the closest counting
@@ -145,18 +169,18 @@ def rank_similarity(
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
-    return relative(_ranked_alike, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_rank_agreement, x, y, NeighbourSearch(k, metric, index))
 
 
-def _ranked_alike(a: Nearest, b: Nearest) -> float:
+def _rank_agreement(a: Nearest, b: Nearest) -> float:
     rows = np.arange(len(a.listed))
     scores = np.empty(len(rows))
-    for part, shared in common_of(a, b, rows):
-        first, second = (_ranks(begins_of(near, rows[part])) for near in (a, b))
+    for part, shared in common_neighbors_by_blocks(a, b, rows):
+        first, second = (_mean_group_ranks(group_starts(near, rows[part])) for near in (a, b))
         r, s = first[shared.row, shared.first], second[shared.row, shared.second]
         total, weight = (
             np.bincount(shared.row, weights=values, minlength=len(first))
-            for values in (shared.weight * _closeness(r, s), shared.weight)
+            for values in (shared.weight * _rank_closeness(r, s), shared.weight)
         )
         scores[part] = total / np.sqrt(
             _largest_sum(1 / first, weight) * _largest_sum(1 / second, weight)
@@ -164,13 +188,13 @@ def _ranked_alike(a: Nearest, b: Nearest) -> float:
     return float(np.mean(scores))
 
 
-def _closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
+def _rank_closeness(r: np.ndarray, s: np.ndarray) -> np.ndarray:
     return 2 / ((1 + np.abs(r - s)) * (r + s))
 
 
-def _ranks(begins: np.ndarray) -> np.ndarray:
+def _mean_group_ranks(begins: np.ndarray) -> np.ndarray:
     """Mean rank of the group of every place; ``begins`` is the first place of that group."""
-    return begins + (lengths_of(begins) + 1) / 2
+    return begins + (group_lengths(begins) + 1) / 2
 
 
 def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -186,7 +210,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 @measure(
     label="2nd-Cos", family="neighbours", reference="hamilton2016cultural", version=3,
     larger_is_more_similar=True, range=(-1, 1), identity=False, differentiable=False,
-    limits={"k": (1, np.inf)}, uninformative=of_profiles, changes=by_search,
+    limits={"k": (1, np.inf)}, uninformative=uninformative_profiles, changes=neighbor_search_claims,
 )  # fmt: skip
 def second_order_cosine(
     x: Representation,
@@ -224,10 +248,10 @@ def second_order_cosine(
     a, b = (nearest(r, *search) for r in (x, y))
     u, v = _profiles(x, y, search, of)
     lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-    values = _ratios(np.einsum("ij,ij->i", u, v), lengths)
+    values = _divide_by_lengths(np.einsum("ij,ij->i", u, v), lengths)
     tied = np.union1d(*(near.ties.rows[near.ties.crowded] for near in (a, b)))
     if len(tied):
-        values[tied] = _of_ties(x, y, a, b, tied, of)
+        values[tied] = _cosines_of_tied_rows(x, y, a, b, tied, of)
     return float(np.mean(values))
 
 
@@ -239,34 +263,40 @@ def _profiles(
     A sample that is a neighbour in both counts once.
     """
     a, b = (neighbours(r, *search) for r in (x, y))
-    in_x = np.concatenate([own_cosines(x, search.k, search.method), cosines_to(x, b)], axis=1)
-    in_y = np.concatenate([cosines_to(y, a), own_cosines(y, search.k, search.method)], axis=1)
+    in_x = np.concatenate(
+        [own_cosines(x, search.k, search.method), cosines_to_listed(x, b)], axis=1
+    )
+    in_y = np.concatenate(
+        [cosines_to_listed(y, a), own_cosines(y, search.k, search.method)], axis=1
+    )
     new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
     counted = np.concatenate([np.ones_like(a, dtype=bool), new], axis=1)
-    return _profile(in_x, of) * counted, _profile(in_y, of) * counted
+    return _cosine_profile(in_x, of) * counted, _cosine_profile(in_y, of) * counted
 
 
-def _of_ties(
+def _cosines_of_tied_rows(
     x: Representation, y: Representation, a: Nearest, b: Nearest, rows: np.ndarray, of: str
 ) -> np.ndarray:
     """Cosines of the profiles of rows where samples tie: every entry counts by its weight in the
     union."""
     values = np.empty(len(rows))
-    graphs = [spread(near, np.ones(near.listed.shape)) for near in (a, b)]
+    graphs = [neighbor_matrix(near, np.ones(near.listed.shape)) for near in (a, b)]
     for start, stop in row_blocks(len(rows)):
         w, v = (graph[rows[start:stop]] for graph in graphs)
         union = (w + v - w.multiply(v)).tocoo()
         at, samples = union.row, union.col
-        p, q = (_profile(cosines_of(r, rows[start:stop][at], samples), of) for r in (x, y))
+        p, q = (
+            _cosine_profile(cosines_of_pairs(r, rows[start:stop][at], samples), of) for r in (x, y)
+        )
         products, first, second = (
             np.bincount(at, weights=union.data * part, minlength=stop - start)
             for part in (p * q, p * p, q * q)
         )
-        values[start:stop] = _ratios(products, np.sqrt(first) * np.sqrt(second))
+        values[start:stop] = _divide_by_lengths(products, np.sqrt(first) * np.sqrt(second))
     return values
 
 
-def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
+def _cosine_profile(cosines: np.ndarray, of: str) -> np.ndarray:
     if of == "similarity":
         return cosines
     # A sample in the same direction is at distance 0, not at 1e-16.
@@ -274,7 +304,7 @@ def _profile(cosines: np.ndarray, of: str) -> np.ndarray:
     return np.where(1 - cosines <= rounding, 0, 1 - cosines)
 
 
-def _ratios(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _divide_by_lengths(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
 
 
@@ -282,8 +312,8 @@ def _ratios(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 @jaccard.claim("chance")
-def mean_of_unions(
-    x: Representation, y: Representation, k: int, metric: Metric, index: Index
+def chance_jaccard(
+    x: Representation, y: Representation, k: int, metric: NeighborMetric, index: Index
 ) -> float:
     """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
 
@@ -292,21 +322,21 @@ def mean_of_unions(
     search = NeighbourSearch(k, metric, index)
     if any(nearest(r, *search).ties.crowded.any() for r in (x, y)):
         raise Undefined("jaccard: no closed form of chance where samples tie for the last places")
-    shared, probability = numbers_shared(x.n_samples, k)
+    shared, probability = shared_count_probabilities(x.n_samples, k)
     return float(probability @ (shared / (2 * k - shared)))
 
 
 @rank_similarity.claim("chance")
-def mean_of_rankings(
-    x: Representation, y: Representation, k: int, metric: Metric, index: Index
+def chance_rank_similarity(
+    x: Representation, y: Representation, k: int, metric: NeighborMetric, index: Index
 ) -> float:
     """The mean over what two lists of k of the other samples, in any order, share.
 
     m common neighbours have any m pairs of ranks, each with probability m / k². Raises
     ``Undefined`` where neighbours are equally near.
     """
-    need_order(x, y, NeighbourSearch(k, metric, index), "rank_similarity")
-    shared, probability = numbers_shared(x.n_samples, k)
+    require_neighbor_order(x, y, NeighbourSearch(k, metric, index), "rank_similarity")
+    shared, probability = shared_count_probabilities(x.n_samples, k)
     rank_of = np.arange(1, k + 1)
     total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
     harmonic = np.concatenate([[1.0], np.cumsum(1 / rank_of)])
@@ -314,7 +344,7 @@ def mean_of_rankings(
 
 
 @lru_cache(maxsize=32)
-def numbers_shared(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """How many two sets of k of n - 1 samples can share, and the probability of each number."""
     shared = np.arange(max(0, 2 * k - n + 1), k + 1)
     before = shared[:-1]
@@ -324,7 +354,9 @@ def numbers_shared(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     return shared, weights / weights.sum()
 
 
-def need_order(x: Representation, y: Representation, search: NeighbourSearch, name: str) -> None:
+def require_neighbor_order(
+    x: Representation, y: Representation, search: NeighbourSearch, name: str
+) -> None:
     if any(len(nearest(r, *search).ties.rows) for r in (x, y)):
         raise Undefined(f"{name}: no closed form of chance where neighbours are equally near")
 
@@ -332,7 +364,7 @@ def need_order(x: Representation, y: Representation, search: NeighbourSearch, na
 # --------------------------------------------------------------------------------- without a sample
 
 
-Score = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
+RowScore = Callable[[np.ndarray], np.ndarray]  # of the weight of the common neighbours of a row
 
 
 class Replacements(NamedTuple):
@@ -348,53 +380,57 @@ class Replacements(NamedTuple):
 
 
 @jaccard.claim("left_out")
-def jaccard_without(x: Representation, y: Representation, k: int, metric: Metric) -> np.ndarray:
+def leave_one_out_jaccard(
+    x: Representation, y: Representation, k: int, metric: NeighborMetric
+) -> np.ndarray:
     """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
-    need_samples("jaccard", x, k + 1)
+    check_min_samples("jaccard", x, k + 1)
     search = NeighbourSearch(k, metric)
-    whole = largest_without(x, y, search, "overlap")
-    return np.minimum(mean_score_without(x, y, search, "overlap") / whole, 1)
+    whole = leave_one_out_largest_score(x, y, search, "overlap")
+    return np.minimum(leave_one_out_mean_score(x, y, search, "overlap") / whole, 1)
 
 
-def largest_without(
+def leave_one_out_largest_score(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """The largest score that ties allow, without each sample."""
-    return np.sqrt(_with_itself(x, search, score) * _with_itself(y, search, score))
+    return np.sqrt(
+        _leave_one_out_self_score(x, search, score) * _leave_one_out_self_score(y, search, score)
+    )
 
 
 @view
-def _with_itself(x: Representation, search: NeighbourSearch, score: str) -> np.ndarray:
+def _leave_one_out_self_score(x: Representation, search: NeighbourSearch, score: str) -> np.ndarray:
     crowded = [nearest(x, k, *search[1:]).ties.crowded.any() for k in (search.k, search.k + 1)]
-    return mean_score_without(x, x, search, score) if any(crowded) else np.ones(x.shape[0])
+    return leave_one_out_mean_score(x, x, search, score) if any(crowded) else np.ones(x.shape[0])
 
 
-def mean_score_without(
+def leave_one_out_mean_score(
     x: Representation, y: Representation, search: NeighbourSearch, score: str
 ) -> np.ndarray:
     """Mean score of the rows without each sample, shape (n,)."""
     a, b = replacements(x, search), replacements(y, search)
     n, k = x.shape[0], search.k
-    of_row: Score = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
-    before = of_row(_common(a.weights[0], b.weights[0]))
+    of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
+    before = of_row(_common_weight_of_rows(a.weights[0], b.weights[0]))
     total = before.sum() - before
     for i, j in np.ndindex(len(a.entries), len(b.entries)):
         if (i, j) == (0, 0):
             continue
-        rows, samples, itself = _cases(a, b, i, j)
+        rows, samples, itself = _replacement_cases(a, b, i, j)
         if len(rows):
-            shared = _common(a.weights[i], b.weights[j])[rows] - itself
+            shared = _common_weight_of_rows(a.weights[i], b.weights[j])[rows] - itself
             changes = of_row(shared) - before[rows]
             total += np.bincount(samples, weights=changes, minlength=n)
     return total / (n - 1)
 
 
-def _common(v: Any, w: Any) -> np.ndarray:
+def _common_weight_of_rows(v: Any, w: Any) -> np.ndarray:
     """Weight of the common neighbours of every row, shape (n,)."""
     return np.asarray(v.multiply(w).sum(axis=1)).ravel()
 
 
-def _cases(
+def _replacement_cases(
     a: Replacements, b: Replacements, i: int, j: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:
     """Rows and samples where the sample is the i-th kind of neighbour on the left and the j-th on
@@ -416,17 +452,18 @@ def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], search.k, nearest(x, *search).ties
     if search.metric == "euclidean":
-        size_without(x)
-    if is_constant_without(x):
+        leave_one_out_squared_sizes(x)
+    if has_single_deviating_sample(x):
         raise Undefined(
-            f"{title(x)} is constant without one of {n} samples: none has nearest neighbours; "
-            f"{REMEDY}"
+            f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
+            "neighbours; "
+            f"{LEAVE_ONE_OUT_REMEDY}"
         )
-    graph = spread(nearest(x, *search), np.ones((n, k)))
-    longer = spread(nearest(x, search.k + 1, *search[1:]), np.ones((n, k + 1)))
+    graph = neighbor_matrix(nearest(x, *search), np.ones((n, k)))
+    longer = neighbor_matrix(nearest(x, search.k + 1, *search[1:]), np.ones((n, k + 1)))
     sizes = np.full(n, 2)
     sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
-    tied = selected(graph, graph.data < 1)
+    tied = indicator_of_entries(graph, graph.data < 1)
     shared = graph + tied.multiply(graph).multiply((1 / (sizes - 1))[:, None])
-    entries = (None, selected(graph, graph.data == 1), tied)
+    entries = (None, indicator_of_entries(graph, graph.data == 1), tied)
     return Replacements((graph, longer, shared.tocsr()), entries)

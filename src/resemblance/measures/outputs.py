@@ -10,55 +10,57 @@ import numpy as np
 
 from ..base.arrays import Array, as_float64, detach, namespace, scalar, to_numpy
 from ..contracts._measure import measure
-from ..data.representation import Representation, Undefined, title
+from ..data.representation import Representation, Undefined, representation_title
 from ..intermediates.digits import resolution
-from .inner_products import mean_without, need_samples
+from .inner_products import check_min_samples, leave_one_out_term_means
 
-ROUNDED = 0.02  # of the sum of a row: probabilities that were rounded to two digits
-NEARLY_ALL = 0.9  # of the rows
+MAX_ROUNDED_SUM_ERROR = 0.02  # of the sum of a row: probabilities that were rounded to two digits
+MIN_PROBABILITY_ROW_SHARE = 0.9  # of the rows
 
 
-def accuracy_difference_without(
+def leave_one_out_accuracy_diff(
     x: Representation, y: Representation, labels: tuple[int, ...]
 ) -> np.ndarray:
     """Accuracy difference without each sample, exactly, shape (n,)."""
-    need_samples("accuracy_difference", x, 1)
+    check_min_samples("accuracy_difference", x, 1)
     first, second = (_are_correct(r, labels) for r in (x, y))
-    return np.abs(mean_without(first) - mean_without(second))
+    return np.abs(leave_one_out_term_means(first) - leave_one_out_term_means(second))
 
 
-def disagreement_without(x: Representation, y: Representation) -> np.ndarray:
+def leave_one_out_disagreement(x: Representation, y: Representation) -> np.ndarray:
     """Disagreement without each sample, exactly, shape (n,)."""
-    need_samples("disagreement", x, 1)
-    return mean_without(_differ(x, y))
+    check_min_samples("disagreement", x, 1)
+    return leave_one_out_term_means(_predictions_differ(x, y))
 
 
-def jensen_shannon_without(x: Representation, y: Representation, outputs: str) -> np.ndarray:
+def leave_one_out_jensen_shannon(x: Representation, y: Representation, outputs: str) -> np.ndarray:
     """Jensen-Shannon divergence without each sample, exactly, shape (n,)."""
-    need_samples("jensen_shannon", x, 1)
-    return mean_without(as_float64(_divergences(x, y, outputs))) / math.log(2)
+    check_min_samples("jensen_shannon", x, 1)
+    return leave_one_out_term_means(as_float64(_sample_divergences(x, y, outputs))) / math.log(2)
 
 
-def of_one_class(x: Representation, y: Representation) -> str:
+def uninformative_single_class(x: Representation, y: Representation) -> str:
     """Fixed where outputs have one column: class 0 is then predicted for all samples."""
     one = next((r for r in (x, y) if r.shape[1] == 1), None)
     if one is None:
         return ""
     return (
-        f"fixed by the number of classes: {title(one)} has one column, so class 0 is predicted for "
+        f"fixed by the number of classes: {representation_title(one)} has one column, so class 0 "
+        "is predicted for "
         "all samples; outputs have a column for each class, np.eye(classes)[labels] where only "
         "labels are known"
     )
 
 
-def of_classes(x: Representation, y: Representation, labels: tuple[int, ...]) -> str:
+def uninformative_classes(x: Representation, y: Representation, labels: tuple[int, ...]) -> str:
     """Fixed where outputs have one column; too low where labels name a class without a column."""
     narrow = min(x, y, key=lambda r: r.shape[1])
     largest = max(labels, default=0)
     if narrow.shape[1] == 1 or largest < narrow.shape[1]:
-        return of_one_class(x, y)
+        return uninformative_single_class(x, y)
     return (
-        f"labels go up to {largest}, and {title(narrow)} has {narrow.shape[1]} columns, classes 0 "
+        f"labels go up to {largest}, and {representation_title(narrow)} has {narrow.shape[1]} "
+        "columns, classes 0 "
         f"to {narrow.shape[1] - 1}: number the classes as the columns of X and Y, from 0"
     )
 
@@ -66,8 +68,8 @@ def of_classes(x: Representation, y: Representation, labels: tuple[int, ...]) ->
 @measure(
     label="AccDiff", family="outputs", reference="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
-    differentiable=False, min_samples=1, left_out=accuracy_difference_without,
-    uninformative=of_classes,
+    differentiable=False, min_samples=1, left_out=leave_one_out_accuracy_diff,
+    uninformative=uninformative_classes,
 )  # fmt: skip
 def accuracy_difference(
     x: Representation, y: Representation, *, labels: tuple[int, ...] = ()
@@ -94,8 +96,8 @@ def accuracy_difference(
 @measure(
     label="Disagreement", family="outputs", reference="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
-    differentiable=False, min_samples=1, left_out=disagreement_without,
-    uninformative=of_one_class,
+    differentiable=False, min_samples=1, left_out=leave_one_out_disagreement,
+    uninformative=uninformative_single_class,
 )  # fmt: skip
 def disagreement(x: Representation, y: Representation) -> float:
     r"""Disagreement: the fraction of samples for which two classifiers predict different classes.
@@ -111,14 +113,20 @@ def disagreement(x: Representation, y: Representation) -> float:
 
     Reference: Klabunde et al. 2025, Eq. 5; Madani et al. 2004.
     """
-    return float(_differ(x, y).mean())
+    return float(_predictions_differ(x, y).mean())
 
 
 @measure(
-    label="JSD", family="outputs", reference="klabunde2025resi", version=2,
-    larger_is_more_similar=False, range=(0, 1), min_samples=1, left_out=jensen_shannon_without,
-    uninformative=of_one_class,
-)  # fmt: skip
+    label="JSD",
+    family="outputs",
+    reference="klabunde2025resi",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, 1),
+    min_samples=1,
+    left_out=leave_one_out_jensen_shannon,
+    uninformative=uninformative_single_class,
+)
 def jensen_shannon(
     x: Representation, y: Representation, *, outputs: Literal["logits", "probabilities"] = "logits"
 ) -> Array:
@@ -141,30 +149,30 @@ def jensen_shannon(
     Reference: Klabunde et al. 2025, Eq. 6; Lin 1991. The equation in the paper has 1/(2N); its
     code, like ours, 1/N.
     """
-    return x.xp.mean(_divergences(x, y, outputs)) / math.log(2)  # nats to bits
+    return x.xp.mean(_sample_divergences(x, y, outputs)) / math.log(2)  # nats to bits
 
 
 def _are_correct(x: Representation, labels: tuple[int, ...]) -> np.ndarray:
     """Whether the prediction for each sample is its label, shape (n,)."""
-    _check_labels(labels, x.shape[0])
-    return np.asarray(to_numpy(predictions(x)) == labels)
+    _check_target_labels(labels, x.shape[0])
+    return np.asarray(to_numpy(predicted_classes(x)) == labels)
 
 
-def _differ(x: Representation, y: Representation) -> np.ndarray:
+def _predictions_differ(x: Representation, y: Representation) -> np.ndarray:
     """Whether the predictions for each sample differ, shape (n,)."""
-    _check_classes("disagreement", x, y)
-    return np.asarray(to_numpy(predictions(x)) != to_numpy(predictions(y)))
+    _check_same_classes("disagreement", x, y)
+    return np.asarray(to_numpy(predicted_classes(x)) != to_numpy(predicted_classes(y)))
 
 
-def _divergences(x: Representation, y: Representation, outputs: str) -> Array:
+def _sample_divergences(x: Representation, y: Representation, outputs: str) -> Array:
     """The divergence for each sample, in nats, shape (n,)."""
-    _check_classes("jensen_shannon", x, y)
-    p, q = (probabilities("jensen_shannon", r, outputs, resolution(r)) for r in (x, y))
+    _check_same_classes("jensen_shannon", x, y)
+    p, q = (predicted_distributions("jensen_shannon", r, outputs, resolution(r)) for r in (x, y))
     both = p + q
     return x.xp.sum(_relative_entropy(p, both) + _relative_entropy(q, both), axis=1) / 2
 
 
-def _check_labels(labels: object, samples: int) -> None:
+def _check_target_labels(labels: object, samples: int) -> None:
     if not isinstance(labels, tuple) or len(labels) != samples:
         got = f"{len(labels)} for {samples}" if isinstance(labels, tuple) else repr(labels)
         raise ValueError(f"accuracy_difference needs labels=, one class per sample; got {got}")
@@ -178,12 +186,12 @@ def _check_labels(labels: object, samples: int) -> None:
         )
 
 
-def _check_classes(name: str, x: Representation, y: Representation) -> None:
+def _check_same_classes(name: str, x: Representation, y: Representation) -> None:
     if x.shape[1] != y.shape[1]:
         raise Undefined(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
 
 
-def probabilities(called: str, x: Representation, outputs: str, stored: float) -> Array:
+def predicted_distributions(called: str, x: Representation, outputs: str, stored: float) -> Array:
     """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
     Raises ``Undefined`` for rows that are no probabilities, and for logits that are. The sums of
@@ -199,7 +207,8 @@ def probabilities(called: str, x: Representation, outputs: str, stored: float) -
     slack = max(1e-3, stored)
     if not (scalar(xp.min(values)) >= 0 and scalar(xp.max(xp.abs(sums - 1))) <= slack):
         raise Undefined(
-            f"{called}: the rows of {title(x)} {x.shape} are not probabilities, 0 or larger with "
+            f"{called}: the rows of {representation_title(x)} {x.shape} are not probabilities, 0 "
+            "or larger with "
             'the sum 1; for logits use outputs="logits"'
         )
     return values
@@ -211,9 +220,13 @@ def _refuse_probabilities(called: str, x: Representation, sums: np.ndarray) -> N
     if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
         return
     for unit, named, divided in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):
-        if np.mean(np.abs(sums - unit) <= ROUNDED * unit) >= NEARLY_ALL:
+        if (
+            np.mean(np.abs(sums - unit) <= MAX_ROUNDED_SUM_ERROR * unit)
+            >= MIN_PROBABILITY_ROW_SHARE
+        ):
             raise Undefined(
-                f"{called}: the rows of {title(x)} {x.shape} are {named}, 0 or larger with the sum "
+                f"{called}: the rows of {representation_title(x)} {x.shape} are {named}, 0 or "
+                "larger with the sum "
                 f'{unit:g}, and were taken for logits; use outputs="probabilities"'
                 f"{divided and f' and pass X{divided}'}"
             )
@@ -228,14 +241,14 @@ def _relative_entropy(p: Array, both: Array) -> Array:
     return xp.where(zero, xp.zeros_like(p), p * xp.log(ratio))
 
 
-def predictions(x: Representation) -> Array:
+def predicted_classes(x: Representation) -> Array:
     """The class of every sample, the first of those that are equally likely, shape (n,)."""
     return x.xp.argmax(x.array, axis=1)
 
 
 @disagreement.claim("chance")
-def mean_of_predictions(x: Representation, y: Representation) -> float:
+def chance_disagreement(x: Representation, y: Representation) -> float:
     """The probability that predictions for two samples, drawn one by one, differ."""
-    classes = (to_numpy(predictions(r)) for r in (x, y))
+    classes = (to_numpy(predicted_classes(r)) for r in (x, y))
     p, q = (np.bincount(c, minlength=x.shape[1]) / x.n_samples for c in classes)
     return float(1 - p @ q)

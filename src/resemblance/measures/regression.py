@@ -9,68 +9,91 @@ import numpy as np
 from ..base.arrays import (
     Array,
     as_float64,
-    at_least_zero,
-    at_most_one,
+    clip_above_one,
+    clip_below_zero,
     epsilon,
-    inner,
+    frobenius_inner,
     namespace,
-    root,
+    safe_sqrt,
 )
 from ..contracts._measure import measure
-from ..contracts.claims import ROTATION, SHAPE, Product
-from ..contracts.streamed import conditioning
+from ..contracts.claims import SAMPLE_ROTATION, SHAPE_INVARIANCES, Product
+from ..contracts.streamed import whitening_error
 from ..data.representation import Representation
-from ..intermediates.matrices import expected_inner, linear_gram, projection, smoother
-from ..intermediates.pairs import basis_overlap, explained_energy, principal_overlap
+from ..intermediates.matrices import expected_inner, linear_gram, projection, ridge_smoother
+from ..intermediates.pairs import basis_overlap, explained_squared_norm, principal_overlap
 from ..intermediates.points import preshape
-from ..intermediates.spectra import decomposition, orthonormal_basis, rank
-from .cca import energy_without, projection_without, shared_without
+from ..intermediates.spectra import decomposition, numerical_rank, orthonormal_basis
+from .cca import (
+    leave_one_out_projection,
+    leave_one_out_shared_spaces,
+    leave_one_out_squared_products,
+)
 from .inner_products import (
-    filled,
-    fixed,
-    is_narrow,
-    itself,
-    near,
-    need_samples,
-    size_without,
+    check_min_samples,
+    has_few_columns,
+    leave_one_out_squared_sizes,
     squared_distance,
+    unnormalized_product,
+    warn_fixed_by_n,
+    warn_full_rank,
+    warn_near_ceiling,
 )
 
-RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # penalties, in units of the total variance
+RIDGE_PENALTIES = (
+    1e-6,
+    1e-5,
+    1e-4,
+    1e-3,
+    1e-2,
+    1e-1,
+    1.0,
+)  # penalties, in units of the total variance
 
 
-def of_predictor(x: Representation, y: Representation, predict: str) -> str:
+def uninformative_predictor(x: Representation, y: Representation, predict: str) -> str:
     """Fixed when the predictor has n - 1 independent columns (n <= d + 1); near for 0.8 (n - 1) of
     them."""
     predictor = x if predict == "second" else y
-    return "" if is_narrow(predictor) else filled(x.n_samples, x.n_samples - 1, rank(predictor))
+    return (
+        ""
+        if has_few_columns(predictor)
+        else warn_full_rank(x.n_samples, x.n_samples - 1, numerical_rank(predictor))
+    )
 
 
-def of_smoothers(x: Representation, y: Representation, ridge: float) -> str:
+def uninformative_smoothers(x: Representation, y: Representation, ridge: float) -> str:
     """Fixed when one side has n - 1 independent columns and ``ridge`` is 0; near for few samples
     with any ridge."""
     n = x.n_samples
-    if is_narrow(x, y):
+    if has_few_columns(x, y):
         return ""
-    if not ridge and max(rank(x), rank(y)) == n - 1:
-        return fixed(n)
-    P, Q = smoother(x, ridge), smoother(y, ridge)
-    return near(n, 2 * expected_inner(P, Q) / (P.square + Q.square))
+    if not ridge and max(numerical_rank(x), numerical_rank(y)) == n - 1:
+        return warn_fixed_by_n(n)
+    P, Q = ridge_smoother(x, ridge), ridge_smoother(y, ridge)
+    return warn_near_ceiling(n, 2 * expected_inner(P, Q) / (P.square + Q.square))
 
 
 def _regression_claims(predict: str) -> dict[str, Any]:
     """Return the claim that depends on which side predicts the other: what is compared."""
     if predict == "second":
-        return {"compares": Product(projection, linear_gram, value=itself)}
-    return {"compares": Product(linear_gram, projection, value=itself)}
+        return {"compares": Product(projection, linear_gram, value=unnormalized_product)}
+    return {"compares": Product(linear_gram, projection, value=unnormalized_product)}
 
 
 @measure(
-    label="LinReg", family="alignment", reference="kornblith2019similarity", version=3,
-    larger_is_more_similar=True, range=(0, 1), symmetric=False, invariant_to=SHAPE | ROTATION,
-    diagnostics=conditioning, uninformative=of_predictor,
+    label="LinReg",
+    family="alignment",
+    reference="kornblith2019similarity",
+    version=3,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
+    diagnostics=whitening_error,
+    uninformative=uninformative_predictor,
     changes=_regression_claims,
-)  # fmt: skip
+)
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
 ) -> Array:
@@ -98,14 +121,21 @@ def linear_regression(
     """
     if predict == "first":
         x, y = y, x
-    return at_most_one(explained_energy(x, y))  # |Y| = 1 in unit size
+    return clip_above_one(explained_squared_norm(x, y))  # |Y| = 1 in unit size
 
 
 @measure(
-    label="LinPred", family="alignment", reference="schrimpf2018brainscore", version=3,
-    larger_is_more_similar=True, range=(0, 1), symmetric=False, invariant_to=SHAPE, identity=False,
+    label="LinPred",
+    family="alignment",
+    reference="schrimpf2018brainscore",
+    version=3,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    invariant_to=SHAPE_INVARIANCES,
+    identity=False,
     differentiable=False,
-)  # fmt: skip
+)
 def linear_predictivity(x: Representation, y: Representation) -> Array:
     r"""Linear predictivity: the variance of left-out samples of Y that ridge regression on X
     explains.
@@ -136,35 +166,39 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     parts, targets, n = decomposition(x), preshape(y), x.shape[0]
     mean_error = (n / (n - 1)) ** 2  # of predicting the mean, for targets in unit size
     errors = [
-        _left_out_error(parts.basis, parts.singular, targets, ridge) / mean_error
-        for ridge in RIDGES
+        _leave_one_out_error(parts.basis, parts.singular, targets, ridge) / mean_error
+        for ridge in RIDGE_PENALTIES
     ]
     explained = x.xp.max(1 - x.xp.stack(errors))
-    return at_most_one(at_least_zero(explained))
+    return clip_above_one(clip_below_zero(explained))
 
 
-def _left_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
+def _leave_one_out_error(basis: Array, singular: Array, targets: Array, ridge: float) -> Array:
     """Summed squared errors of the predictions of left-out samples, from the residuals and
     leverages of the fit."""
     xp, n = namespace(basis), basis.shape[0]
     shrunk = basis * (singular**2 / (singular**2 + ridge))[None, :]
     leverage = xp.sum(shrunk * basis, axis=1) + 1 / n
     residual = (targets - shrunk @ (xp.matrix_transpose(basis) @ targets)) / (1 - leverage)[:, None]
-    return inner(residual, residual)
+    return frobenius_inner(residual, residual)
 
 
 def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
     """Return the claims that depend on the ridge, and on whether the root is taken."""
-    squares = Product(smoother, value=squared_distance, root=not squared)
+    squares = Product(ridge_smoother, value=squared_distance, root=not squared)
     claims: dict[str, Any] = {"metric": not squared, "compares": squares}
-    return claims | {"invariant_to": SHAPE | ROTATION, "left_out": None} if ridge else claims
+    return (
+        claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "left_out": None}
+        if ridge
+        else claims
+    )
 
 
 @measure(
     label="GULP", family="similarity_matrix", reference="boixadsera2022gulp", version=3,
-    larger_is_more_similar=False, range=(0, np.inf), invariant_to={"affine"} | ROTATION,
+    larger_is_more_similar=False, range=(0, np.inf), invariant_to={"affine"} | SAMPLE_ROTATION,
     limits={"ridge": (0, np.inf)}, rows_of_maps="positions",
-    diagnostics=conditioning, uninformative=of_smoothers, changes=_gulp_claims,
+    diagnostics=whitening_error, uninformative=uninformative_smoothers, changes=_gulp_claims,
 )  # fmt: skip
 def gulp(
     x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False
@@ -195,13 +229,15 @@ def gulp(
     with dead units its value counts rounding noise; a rank tolerance is used here. Distances below
     1e-7 times the root of the ranks are not resolved and are 0.
     """
-    a, b = _smoother(x, ridge), _smoother(y, ridge)
-    overlap = root(a)[:, None] * _overlap_of_bases(x, y, ridge) * root(b)[None, :]
-    squared_distance = _resolved(inner(a, a) + inner(b, b), 2 * inner(overlap, overlap))
-    return squared_distance if squared else root(squared_distance)
+    a, b = _smoother_eigenvalues(x, ridge), _smoother_eigenvalues(y, ridge)
+    overlap = safe_sqrt(a)[:, None] * _overlap_of_bases(x, y, ridge) * safe_sqrt(b)[None, :]
+    squared_distance = _difference_above_rounding(
+        frobenius_inner(a, a) + frobenius_inner(b, b), 2 * frobenius_inner(overlap, overlap)
+    )
+    return squared_distance if squared else safe_sqrt(squared_distance)
 
 
-def _smoother(x: Representation, ridge: float) -> Array:
+def _smoother_eigenvalues(x: Representation, ridge: float) -> Array:
     """Eigenvalues of the smoother of ridge regression, in [0, 1]; all 1 without a ridge."""
     variance = decomposition(x).singular ** 2
     return variance / (variance + ridge)
@@ -212,7 +248,7 @@ def _overlap_of_bases(x: Representation, y: Representation, ridge: float) -> Arr
     return principal_overlap(x, y) if ridge else basis_overlap(x, y)
 
 
-def _resolved(total: Array, shared: Array) -> Array:
+def _difference_above_rounding(total: Array, shared: Array) -> Array:
     """The difference of two numbers, 0 where it is not larger than their rounding errors."""
     xp, difference = namespace(total), total - shared
     return xp.where(difference <= 64 * epsilon(total) * total, xp.zeros_like(total), difference)
@@ -222,24 +258,28 @@ def _resolved(total: Array, shared: Array) -> Array:
 
 
 @gulp.claim("left_out")
-def gulp_without(x: Representation, y: Representation, ridge: float, squared: bool) -> np.ndarray:
+def leave_one_out_gulp(
+    x: Representation, y: Representation, ridge: float, squared: bool
+) -> np.ndarray:
     """GULP without a ridge without each sample, exactly, shape (n,); as
     :func:`squared_cca_without`."""
-    need_samples("gulp", x, 2)
-    shared, ranks = shared_without(x, y)
+    check_min_samples("gulp", x, 2)
+    shared, ranks = leave_one_out_shared_spaces(x, y)
     total = ranks[0] + ranks[1]
     distance = np.where(total - 2 * shared <= 1e-12 * total, 0, total - 2 * shared)
     return distance if squared else np.sqrt(distance)
 
 
 @linear_regression.claim("left_out")
-def regression_without(x: Representation, y: Representation, predict: str) -> np.ndarray:
+def leave_one_out_regression(x: Representation, y: Representation, predict: str) -> np.ndarray:
     """Linear regression without each sample, exactly, shape (n,), in [0, 1]; as
     :func:`squared_cca_without`."""
-    need_samples("linear_regression", x, 2)
+    check_min_samples("linear_regression", x, 2)
     if predict == "first":
         x, y = y, x
     basis, targets = as_float64(orthonormal_basis(x)), as_float64(preshape(y))
-    gains = projection_without(x).gains
-    explained = energy_without(basis, targets, gains, np.zeros(len(gains)), centered=True)
-    return np.minimum(explained / size_without(y), 1)
+    gains = leave_one_out_projection(x).gains
+    explained = leave_one_out_squared_products(
+        basis, targets, gains, np.zeros(len(gains)), centered=True
+    )
+    return np.minimum(explained / leave_one_out_squared_sizes(y), 1)

@@ -12,39 +12,39 @@ import numpy as np
 from ..base.arrays import (
     Array,
     as_float64,
-    at_most_one,
-    carries_gradient,
-    inner,
+    clip_above_one,
+    frobenius_inner,
+    records_gradient,
     row_blocks,
     to_numpy,
 )
 from ..contracts._measure import measure
-from ..contracts.claims import COSINE, SHAPE, AllPairs, Product, Scores
-from ..data.representation import Representation, title, view
+from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
+from ..data.representation import Representation, representation_title, view
 from ..intermediates.distances import (
-    GATHERED,
+    MAX_GATHERED_NUMBERS,
     rdm_vector,
     rdm_vectors,
+    sample_weights_in_mean,
     shared_pairs,
-    weights_of,
-    whitened,
+    whiten_dissimilarities,
     whitened_gram,
 )
-from ..intermediates.matrices import dissimilarities, expected_cosine
-from ..intermediates.missing_pairs import lacks_pairs
+from ..intermediates.matrices import dissimilarity_pair_matrix, expected_cosine
+from ..intermediates.missing_pairs import has_missing_pairs
 from ..intermediates.rank_bins import concordance_bins, rank_bins, rank_concordances, tau_error
-from ..intermediates.rectangles import ABOVE, grid_of, is_large
+from ..intermediates.rectangles import MAX_STORED_SAMPLES, all_row_column_pairs, is_blockwise
 from .inner_products import (
-    has_partners,
-    near,
-    need_rest,
-    need_samples,
-    row_sums,
-    size_without,
-    zero,
+    check_min_samples,
+    check_remainder,
+    condensed_row_sums,
+    constant_zero,
+    leave_one_out_squared_sizes,
+    prefers_batched_products,
+    warn_near_ceiling,
 )
 
-Comparing = Literal[
+RdmComparison = Literal[
     "spearman",
     "pearson",
     "cosine",
@@ -56,7 +56,7 @@ Comparing = Literal[
 ]
 
 
-def of_dissimilarities(
+def uninformative_dissimilarities(
     x: Representation,
     y: Representation,
     rdm: str,
@@ -67,31 +67,39 @@ def of_dissimilarities(
     samples."""
     if compare not in ("cosine", "whitened_cosine"):
         return ""
-    matrices = (dissimilarities(r, rdm, compare, variances) for r in (x, y))
-    return near(x.n_samples, expected_cosine(*matrices))
+    matrices = (dissimilarity_pair_matrix(r, rdm, compare, variances) for r in (x, y))
+    return warn_near_ceiling(x.n_samples, expected_cosine(*matrices))
 
 
-BY_RANKS = Product(
-    dissimilarities,
+RANK_PRODUCT = Product(
+    dissimilarity_pair_matrix,
     blocks=True,
-    by_rows=has_partners,
-    rows_of=lambda representations, pairs, rdm: ranks_among(representations, pairs, rdm),
+    by_rows=prefers_batched_products,
+    rows_of=lambda representations, pairs, rdm: leave_one_out_rank_products(
+        representations, pairs, rdm
+    ),
 )
 
 
-def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
+def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
     """Return the claims that depend on the dissimilarities and how they are compared."""
-    unchanged_by = {"correlation": {"permutation", "isotropic_scaling"}, "cosine": COSINE}
-    claims: dict[str, Any] = {"invariant_to": unchanged_by.get(rdm, SHAPE)}
+    unchanged_by = {
+        "correlation": {"permutation", "isotropic_scaling"},
+        "cosine": COSINE_INVARIANCES,
+    }
+    claims: dict[str, Any] = {"invariant_to": unchanged_by.get(rdm, SHAPE_INVARIANCES)}
     claims |= {"min_features": 2} if rdm == "correlation" else {}  # one number has no correlation
     if compare in ("pearson", "cosine"):
-        claims |= {"differentiable": True, "compares": Product(dissimilarities, blocks=True)}
+        claims |= {
+            "differentiable": True,
+            "compares": Product(dissimilarity_pair_matrix, blocks=True),
+        }
     if compare in ("kendall", "kendall_a", "rho_a"):
-        claims |= {"compares": None, "chance": zero, "left_out": None}
+        claims |= {"compares": None, "chance": constant_zero, "left_out": None}
     if compare == "kendall":
-        claims["all_pairs"] = AllPairs(kendall_in_blocks, ABOVE)
+        claims["all_pairs"] = AllPairs(kendall_by_bins, MAX_STORED_SAMPLES)
     if compare.startswith("whitened"):
-        claims["compares"] = Product(dissimilarities)
+        claims["compares"] = Product(dissimilarity_pair_matrix)
     if compare in ("kendall_a", "rho_a"):  # ties bring it below 1, for X with itself, too
         claims["identity"] = False
     return claims
@@ -100,15 +108,15 @@ def _rsa_claims(rdm: str, compare: Comparing) -> dict[str, Any]:
 @measure(
     label="RSA", family="similarity_matrix", version=3, larger_is_more_similar=True, range=(-1, 1),
     reference="kriegeskorte2008representational", min_samples=3, differentiable=False,
-    reads="dissimilarities", compares=BY_RANKS,
-    uninformative=of_dissimilarities, changes=_rsa_claims,
+    reads="dissimilarities", compares=RANK_PRODUCT,
+    uninformative=uninformative_dissimilarities, changes=_rsa_claims,
 )  # fmt: skip
 def rsa(
     x: Representation,
     y: Representation,
     *,
     rdm: Literal["correlation", "cosine", "euclidean", "sqeuclidean"] = "correlation",
-    compare: Comparing = "spearman",
+    compare: RdmComparison = "spearman",
     variances: tuple[float, ...] | None = None,
 ) -> Array:
     r"""Representational similarity analysis: the correlation of two matrices of dissimilarities
@@ -148,7 +156,8 @@ def rsa(
 
     For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
     ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
-    bins are left out; results record as ``rank_error`` how far the value can be from the exact one.
+    bins are left out; results record as ``rank_error_bound`` how far the value can be from the
+    exact one.
     Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are computed as
     for few samples.
 
@@ -168,12 +177,14 @@ def rsa(
         return 1.0 if x is y else min(1.0, float(np.vdot(a, b)))
     a, b = rdm_vectors(x, y, rdm, compare)
     if compare.startswith("kendall"):
-        return kendall(a, b, compare)
-    is_itself = x is y and compare != "rho_a" and not carries_gradient(x.source)
-    return 1.0 if is_itself else at_most_one(inner(a, b))  # a product of its own is off by rounding
+        return kendall_tau_from_ranks(a, b, compare)
+    is_itself = x is y and compare != "rho_a" and not records_gradient(x.source)
+    return (
+        1.0 if is_itself else clip_above_one(frobenius_inner(a, b))
+    )  # a product of its own is off by rounding
 
 
-def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:
+def kendall_tau_from_ranks(x_ranks: Array, y_ranks: Array, compare: str) -> float:
     """Kendall's tau-b, or for ``"kendall_a"`` tau-a: times the root of both shares of pairs of
     entries that are not tied."""
     from scipy.stats import kendalltau  # takes as long to import as the rest of the library
@@ -189,12 +200,13 @@ def kendall(x_ranks: Array, y_ranks: Array, compare: str) -> float:
 
 # --------------------------------------------------------------------------------- without a sample
 
-BINS = 128  # of the ranks
-HEIGHT = 64  # rows of all representations that are in memory at a time in double precision
+LEAVE_ONE_OUT_BINS = 128  # of the ranks
+# rows of all representations that are in memory at a time in double precision
+MAX_ROWS_IN_DOUBLE = 64
 
 
 @rsa.claim("left_out")
-def rsa_without(
+def leave_one_out_rsa(
     x: Representation,
     y: Representation,
     rdm: str,
@@ -203,7 +215,8 @@ def rsa_without(
     rows: np.ndarray | None = None,
 ) -> np.ndarray:
     r"""RSA without each sample, shape (n,), in [-1, 1]; not for Kendall's coefficients and
-    ``"rho_a"``. ``rows`` for ``"spearman"``: those of :func:`ranks_among`, if they are known.
+    ``"rho_a"``. ``rows`` for ``"spearman"``: those of :func:`leave_one_out_rank_products`, if they
+    are known.
 
     Exact but for ``"spearman"``: sums over all pairs minus sums over those of a sample.
     For ``"spearman"`` nearly so. Without sample i the rank :math:`r_p` of a pair p falls by the
@@ -219,44 +232,53 @@ def rsa_without(
     O(n^2) time, or O(n^2 log n) for ranks. Raises ``Undefined`` when all dissimilarities without
     some sample are equal, or nearly so.
     """
-    need_samples("rsa", x, 3)
+    check_min_samples("rsa", x, 3)
     if rdm in ("euclidean", "sqeuclidean"):
-        size_without(x), size_without(y)
+        leave_one_out_squared_sizes(x), leave_one_out_squared_sizes(y)
     if compare == "spearman":
-        return _of_ranks(x, y, rdm, ranks_among([x, y], [(0, 1)], rdm)[0] if rows is None else rows)
+        return _leave_one_out_spearman(
+            x,
+            y,
+            rdm,
+            leave_one_out_rank_products([x, y], [(0, 1)], rdm)[0] if rows is None else rows,
+        )
     if compare.startswith("whitened"):
-        return _whitened_without(x, y, rdm, compare, variances)
+        return _leave_one_out_whitened(x, y, rdm, compare, variances)
     d, e = (as_float64(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
-    squares = [_energy_without(r, rdm, compare) for r in (x, y)]
-    product = _product_without(d, e, x.shape[0], is_centred=compare == "pearson")
+    squares = [_leave_one_out_squared_norms(r, rdm, compare) for r in (x, y)]
+    product = _leave_one_out_pair_products(d, e, x.shape[0], is_centred=compare == "pearson")
     return np.clip(product / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
-def _product_without(d: np.ndarray, e: np.ndarray, n: int, is_centred: bool) -> np.ndarray:
+def _leave_one_out_pair_products(
+    d: np.ndarray, e: np.ndarray, n: int, is_centred: bool
+) -> np.ndarray:
     """Return the inner products of two vectors of pairs without those of each sample, centred again
     if they were."""
-    product: np.ndarray = d @ e - row_sums(d * e, n)
+    product: np.ndarray = d @ e - condensed_row_sums(d * e, n)
     if not is_centred:
         return product
     pairs = (n - 1) * (n - 2) / 2
-    sums = row_sums(d, n) * row_sums(e, n)  # of the others, which sum to zero with these
+    sums = condensed_row_sums(d, n) * condensed_row_sums(
+        e, n
+    )  # of the others, which sum to zero with these
     return product - sums / pairs
 
 
 @view
-def _energy_without(x: Representation, kind: str, compare: str) -> np.ndarray:
+def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
     """Return the squared norms of the vector of pairs, of norm 1, without those of each sample."""
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
-    rest = _product_without(vector, vector, x.shape[0], is_centred=compare == "pearson")
-    need_rest(f"the {kind} dissimilarities of {title(x)}", rest)
+    rest = _leave_one_out_pair_products(vector, vector, x.shape[0], is_centred=compare == "pearson")
+    check_remainder(f"the {kind} dissimilarities of {representation_title(x)}", rest)
     return rest
 
 
-def _whitened_without(
+def _leave_one_out_whitened(
     x: Representation, y: Representation, kind: str, compare: str, variances: Any
 ) -> np.ndarray:
     """Return the cosines of two whitened matrices without each sample, centred again."""
-    weights = weights_of(x, variances)
+    weights = sample_weights_in_mean(x, variances)
     share = weights / (1 - weights)
     a, b = (whitened_gram(r, kind, compare, variances) for r in (x, y))
 
@@ -267,41 +289,47 @@ def _whitened_without(
 
     products = [inner(a, b), inner(a, a), inner(b, b)]
     if compare == "whitened_pearson":
-        equal = whitened(1 - np.eye(len(a)), weights)
+        equal = whiten_dissimilarities(1 - np.eye(len(a)), weights)
         of_a, of_b, square = inner(a, equal), inner(b, equal), inner(equal, equal)
         explained = (of_a * of_b, of_a**2, of_b**2)
         products = [p - e / square for p, e in zip(products, explained)]
     for r, rest in zip((x, y), products[1:]):
-        need_rest(f"the {kind} dissimilarities of {title(r)}", rest)
+        check_remainder(f"the {kind} dissimilarities of {representation_title(r)}", rest)
     return np.clip(products[0] / np.sqrt(products[1] * products[2]), -1, 1)
 
 
-def _of_ranks(x: Representation, y: Representation, kind: str, among: np.ndarray) -> np.ndarray:
+def _leave_one_out_spearman(
+    x: Representation, y: Representation, kind: str, among: np.ndarray
+) -> np.ndarray:
     """Spearman's correlation of two vectors of pairs without those of each sample; ``among``: what
-    :func:`ranks_among` returns of them."""
+    :func:`leave_one_out_rank_products` returns of them."""
     n, m = x.shape[0], x.shape[0] * (x.shape[0] - 1) // 2
     # r, s, c and e sum to zero over all pairs but for what no sample changes: cov (r - c, s - e).
     mean_of_both = ((n - 1) * (n - 1 - m) / 2) ** 2 / ((n - 1) * (n - 2) / 2)
-    above = _above(x, rank_of_pairs(y, kind), kind) + _above(y, rank_of_pairs(x, kind), kind)
+    above = _weight_sums_of_higher_ranks(
+        x, rank_of_pairs(y, kind), kind
+    ) + _weight_sums_of_higher_ranks(y, rank_of_pairs(x, kind), kind)
     product = 0.0
-    for start, stop in row_blocks(m, GATHERED):
+    for start, stop in row_blocks(m, MAX_GATHERED_NUMBERS):
         ranks = (rank_of_pairs(v, kind)[start:stop].astype(np.float64) for v in (x, y))
         product += float(np.vdot(*ranks))
-    covariance = product - among - above + _sums_of_both(x, y, kind) - mean_of_both
-    squares = [_rank_squares(v, kind) for v in (x, y)]
+    covariance = product - among - above + _rank_product_sums(x, y, kind) - mean_of_both
+    squares = [_leave_one_out_rank_squares(v, kind) for v in (x, y)]
     return np.clip(covariance / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
-def ranks_among(
+def leave_one_out_rank_products(
     representations: Sequence[Representation], pairs: Sequence[tuple[int, int]], rdm: str
 ) -> np.ndarray:
     """Return for each pair of positions in the list the inner products of the rows of
-    :func:`_ranks_without`, shape (pairs, n)."""
+    :func:`_centered_rank_matrix`, shape (pairs, n)."""
     needed = {position for pair in pairs for position in pair}
     among = np.empty((len(pairs), representations[0].shape[0]))
-    for start, stop in row_blocks(among.shape[1], HEIGHT):
+    for start, stop in row_blocks(among.shape[1], MAX_ROWS_IN_DOUBLE):
         ranks = {
-            position: _ranks_without(representations[position], rdm)[start:stop].astype(np.float64)
+            position: _centered_rank_matrix(representations[position], rdm)[start:stop].astype(
+                np.float64
+            )
             for position in needed
         }
         for place, (i, j) in enumerate(pairs):
@@ -313,13 +341,13 @@ def ranks_among(
 def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     """Return the average ranks of the dissimilarities, centred, shape (n (n - 1) / 2,): in single
     precision where it is exact."""
-    place = _place(x, kind)
+    place = _doubled_average_ranks(x, kind)
     precision = np.float32 if len(place) < 2**23 else np.float64
     return np.asarray((place - (len(place) - 1)) / 2, dtype=precision)
 
 
 @view
-def _place(x: Representation, kind: str) -> np.ndarray:
+def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     """Return twice the average rank of each pair, from 0."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
@@ -330,36 +358,36 @@ def _place(x: Representation, kind: str) -> np.ndarray:
 
 
 @view
-def _order(x: Representation, kind: str) -> np.ndarray:
+def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
     """Return the pairs in the order of their ranks; none, of shape (0,), if some are tied."""
-    place = _place(x, kind)
+    place = _doubled_average_ranks(x, kind)
     order = np.full(len(place), -1, dtype=place.dtype)
     order[place // 2] = np.arange(len(place), dtype=place.dtype)
     return order if order.min() >= 0 else order[:0]
 
 
-def _above(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
+def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: str) -> np.ndarray:
     """Return for each sample, over its pairs, the sum of the weights of all pairs of higher ranks
     in x, with half of those of the same rank; the weights sum to zero."""
-    place, order, n = _place(x, kind), _order(x, kind), x.shape[0]
+    place, order, n = _doubled_average_ranks(x, kind), _untied_pair_order(x, kind), x.shape[0]
     if len(order) < len(place):
         at = np.bincount(place, weights=weights)
-        return row_sums((at / 2 - np.cumsum(at))[place], n)
+        return condensed_row_sums((at / 2 - np.cumsum(at))[place], n)
     sums, before = np.zeros(n), 0.0
-    for start, stop in row_blocks(len(order), GATHERED):
+    for start, stop in row_blocks(len(order), MAX_GATHERED_NUMBERS):
         at = weights.take(order[start:stop])  # faster than by an index
         lower = np.cumsum(at, dtype=np.float64)
         higher = at / 2 - (before + lower)
         before += float(lower[-1])
-        for side in _ends(x, kind)[:, start:stop]:
+        for side in _pair_samples_by_rank(x, kind)[:, start:stop]:
             sums += np.bincount(side, weights=higher, minlength=n)
     return sums
 
 
 @view
-def _ends(x: Representation, kind: str) -> np.ndarray:
+def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
     """Return both samples of each pair, in the order of the ranks, shape (2, pairs)."""
-    n, order = x.shape[0], _order(x, kind)
+    n, order = x.shape[0], _untied_pair_order(x, kind)
     samples = np.arange(n, dtype=np.int16 if n < 2**15 else np.int32)
     both = (
         np.repeat(samples, np.arange(n)[::-1]),
@@ -369,11 +397,14 @@ def _ends(x: Representation, kind: str) -> np.ndarray:
 
 
 @view
-def _ranks_without(x: Representation, kind: str) -> np.ndarray:
+def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
     """Return r - c for the pairs of each sample, (n, n), 0 on the diagonal; c is the rank of a pair
     among those of its sample, from 1/2."""
-    place, precision = _square(_place(x, kind)), rank_of_pairs(x, kind).dtype
-    rest, middle = np.empty(place.shape, dtype=precision), len(_place(x, kind)) - 1
+    place, precision = (
+        _square_matrix_of_pairs(_doubled_average_ranks(x, kind)),
+        rank_of_pairs(x, kind).dtype,
+    )
+    rest, middle = np.empty(place.shape, dtype=precision), len(_doubled_average_ranks(x, kind)) - 1
     for start, stop in row_blocks(len(place)):
         rows = place[start:stop]
         rest[start:stop] = (rows - middle) / 2 - _ranks_in_rows(rows, start)
@@ -381,7 +412,7 @@ def _ranks_without(x: Representation, kind: str) -> np.ndarray:
     return rest
 
 
-def _square(pairs: np.ndarray) -> np.ndarray:
+def _square_matrix_of_pairs(pairs: np.ndarray) -> np.ndarray:
     """Return numbers of all pairs on both sides of a zero diagonal, (n, n)."""
     from scipy.spatial.distance import squareform
 
@@ -409,56 +440,66 @@ def _ranks_in_rows(place: np.ndarray, start: int) -> np.ndarray:
     return ranks
 
 
-def _sums_of_both(x: Representation, y: Representation, kind: str) -> np.ndarray:
+def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.ndarray:
     """Return the sums over all pairs of the products c e for each sample, but for what both have in
     common within bins of the ranks, shape (n,)."""
-    (bins, c), (others, e) = (_binned(v, kind) for v in (x, y))
-    joint = bins * np.int16(BINS) + others  # below 2^14
-    pairs = np.bincount(joint, minlength=BINS**2).reshape(BINS, BINS)
+    (bins, c), (others, e) = (_binned_ranks(v, kind) for v in (x, y))
+    joint = bins * np.int16(LEAVE_ONE_OUT_BINS) + others  # below 2^14
+    pairs = np.bincount(joint, minlength=LEAVE_ONE_OUT_BINS**2).reshape(
+        LEAVE_ONE_OUT_BINS, LEAVE_ONE_OUT_BINS
+    )
     return np.einsum("ij,ij->i", c @ pairs, e)
 
 
 @view
-def _binned(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
+def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
     every bin, shape (n, bins)."""
-    n, place = x.shape[0], _place(x, kind).astype(np.int64)
-    bins = ((place + 1) * BINS // (2 * len(place))).astype(np.int16)
-    counts = np.bincount(bins, minlength=BINS)
+    n, place = x.shape[0], _doubled_average_ranks(x, kind).astype(np.int64)
+    bins = ((place + 1) * LEAVE_ONE_OUT_BINS // (2 * len(place))).astype(np.int16)
+    counts = np.bincount(bins, minlength=LEAVE_ONE_OUT_BINS)
     higher = counts[::-1].cumsum()[::-1] - counts
     # Of the pairs of the bin, those above.
     share = (len(place) - (place + 1) / 2 - higher[bins]) / counts[bins]
-    at, shares, means = _square(bins), _square(share), np.empty((n, BINS))
+    at, shares, means = (
+        _square_matrix_of_pairs(bins),
+        _square_matrix_of_pairs(share),
+        np.empty((n, LEAVE_ONE_OUT_BINS)),
+    )
     for start, stop in row_blocks(n):
-        places = (at[start:stop] + BINS * np.arange(stop - start)[:, None]).ravel()
-        size = BINS * (stop - start)
-        mine = np.bincount(places, minlength=size).reshape(-1, BINS)
+        places = (at[start:stop] + LEAVE_ONE_OUT_BINS * np.arange(stop - start)[:, None]).ravel()
+        size = LEAVE_ONE_OUT_BINS * (stop - start)
+        mine = np.bincount(places, minlength=size).reshape(-1, LEAVE_ONE_OUT_BINS)
         mine[:, 0] -= 1  # on the diagonal
-        within = np.bincount(places, shares[start:stop].ravel(), size).reshape(-1, BINS)
+        within = np.bincount(places, shares[start:stop].ravel(), size).reshape(
+            -1, LEAVE_ONE_OUT_BINS
+        )
         means[start:stop] = mine.cumsum(axis=1) - mine + within
     return bins, means
 
 
 @view
-def _rank_squares(x: Representation, kind: str) -> np.ndarray:
+def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
     """Return the sums of squares of the centred average ranks of the pairs without each sample.
 
     (m³ - m) / 12 for m pairs without ties, and (t³ - t) / 12 less for t pairs of the same rank.
     """
-    n, place = x.shape[0], _place(x, kind)
-    m, is_tied = (n - 1) * (n - 2) // 2, len(_order(x, kind)) < len(place)
+    n, place = x.shape[0], _doubled_average_ranks(x, kind)
+    m, is_tied = (n - 1) * (n - 2) // 2, len(_untied_pair_order(x, kind)) < len(place)
     sizes = np.bincount(place) if is_tied else np.ones(0)
-    missing = np.full(n, _cubes(sizes[sizes > 1]).sum())
-    for i, row in enumerate(_square(place) if is_tied else ()):
+    missing = np.full(n, _tie_corrections(sizes[sizes > 1]).sum())
+    for i, row in enumerate(_square_matrix_of_pairs(place) if is_tied else ()):
         touched, counts = np.unique(np.delete(row, i), return_counts=True)
-        missing[i] += (_cubes(sizes[touched] - counts) - _cubes(sizes[touched])).sum()
-    whole = _cubes(np.array(m))
+        missing[i] += (
+            _tie_corrections(sizes[touched] - counts) - _tie_corrections(sizes[touched])
+        ).sum()
+    whole = _tie_corrections(np.array(m))
     squares: np.ndarray = (whole - missing) / 12
-    need_rest(f"the {kind} dissimilarities of {title(x)}", squares / whole)
+    check_remainder(f"the {kind} dissimilarities of {representation_title(x)}", squares / whole)
     return squares
 
 
-def _cubes(t: np.ndarray) -> np.ndarray:
+def _tie_corrections(t: np.ndarray) -> np.ndarray:
     """Return t³ - t, 0 without ties."""
     return t.astype(np.float64) ** 3 - t
 
@@ -466,23 +507,23 @@ def _cubes(t: np.ndarray) -> np.ndarray:
 # ------------------------------------------------------------------------------------- many samples
 
 
-def kendall_in_blocks(
-    xs: Sequence[Representation], ys: Sequence[Representation], rdm: str
-) -> Scores:
+def kendall_by_bins(xs: Sequence[Representation], ys: Sequence[Representation], rdm: str) -> Scores:
     """Kendall's tau-b of many pairs, from the order of pairs in different ones of 2048 bins."""
-    grid = grid_of(xs, ys)
+    grid = all_row_column_pairs(xs, ys)
     return Scores(rank_concordances(grid, rdm)[grid.places])
 
 
 @rsa.claim("diagnostics")
-def rank_error(x: Representation, y: Representation, rdm: str, compare: str) -> dict[str, float]:
+def rank_error_bound(
+    x: Representation, y: Representation, rdm: str, compare: str
+) -> dict[str, float]:
     """Return the bound of the error of the value of many samples; nothing where it is exact.
 
     Where given dissimilarities are missing, return the number of pairs that both sides have.
     """
-    if lacks_pairs(x) or lacks_pairs(y):
+    if has_missing_pairs(x) or has_missing_pairs(y):
         return {"pairs": float(shared_pairs(x, y).sum())}
-    if not is_large(x) or compare not in ("spearman", "kendall"):
+    if not is_blockwise(x) or compare not in ("spearman", "kendall"):
         return {}
     if compare == "kendall":
         return {"rank_error": tau_error(*(concordance_bins(r, kind=rdm) for r in (x, y)))}

@@ -8,25 +8,30 @@ from typing import Literal
 
 import numpy as np
 
-from ..base.arrays import Array, as_float64, at_most_one, inner, scalar
+from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
 from ..contracts._measure import measure
-from ..contracts.claims import COSINE, RIGID, ROTATION, SHAPE
+from ..contracts.claims import (
+    COSINE_INVARIANCES,
+    RIGID_INVARIANCES,
+    SAMPLE_ROTATION,
+    SHAPE_INVARIANCES,
+)
 from ..data.representation import Representation, Undefined
 from ..intermediates.points import mean, unit_rows
 from ..intermediates.pooled import mean_kernels, pooled_median, pooled_squares
 from ..intermediates.summaries import (
     concentricity,
-    magnitude_gap,
-    projections_of,
-    spectra,
+    mean_row_norm_difference,
+    padded_spectra,
+    random_projections,
     uniformity,
 )
-from .inner_products import need_rest, need_samples
+from .inner_products import check_min_samples, check_remainder
 
 
 @measure(
     label="ConcDiff", family="statistic", reference="wang2020towards", version=3,
-    larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE,
+    larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE_INVARIANCES,
     streams_with="directions", 
 )  # fmt: skip
 def concentricity_difference(x: Representation, y: Representation) -> Array:
@@ -52,7 +57,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 @measure(
     label="MagDiff", family="statistic", reference="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
-    invariant_to={"orthogonal"} | ROTATION,
+    invariant_to={"orthogonal"} | SAMPLE_ROTATION,
 )  # fmt: skip
 def magnitude_difference(x: Representation, y: Representation) -> Array:
     r"""Magnitude difference: the difference of the lengths of the mean rows.
@@ -67,10 +72,12 @@ def magnitude_difference(x: Representation, y: Representation) -> Array:
 
     Reference: Wang et al. 2022.
     """
-    return x.xp.abs(magnitude_gap(x, y))
+    return x.xp.abs(mean_row_norm_difference(x, y))
 
 
-def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: bool) -> str:
+def uninformative_far_samples(
+    x: Representation, y: Representation, rows: str, self_pairs: bool
+) -> str:
     """Fixed with ``rows="raw"`` when all samples are so far apart that each one sees only
     itself."""
     if rows == "unit" or not self_pairs:
@@ -88,11 +95,19 @@ def of_far_samples(x: Representation, y: Representation, rows: str, self_pairs: 
 
 
 @measure(
-    label="UnifDiff", family="statistic", reference="wang2020understanding", version=3,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True, rows_of_maps="positions",
-    uninformative=of_far_samples,
-    changes=lambda rows: {"invariant_to": RIGID if rows == "raw" else COSINE},
-)  # fmt: skip
+    label="UnifDiff",
+    family="statistic",
+    reference="wang2020understanding",
+    version=3,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    metric=True,
+    rows_of_maps="positions",
+    uninformative=uninformative_far_samples,
+    changes=lambda rows: {
+        "invariant_to": RIGID_INVARIANCES if rows == "raw" else COSINE_INVARIANCES
+    },
+)
 def uniformity_difference(
     x: Representation,
     y: Representation,
@@ -197,13 +212,13 @@ def sliced_wasserstein(
     Reference: Bonneel et al. 2015 with exponent 1, as in the code of Raju 2026, which draws with
     NumPy's ``default_rng``.
     """
-    a, b = projections_of(x, y, projections=projections, seed=seed)
+    a, b = random_projections(x, y, projections=projections, seed=seed)
     return x.xp.mean(x.xp.abs(a - b))
 
 
 @measure(
     label="EigenSim", family="statistic", reference="raju2026geometric", version=3,
-    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE | ROTATION,
+    larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
 )  # fmt: skip
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.
@@ -222,38 +237,40 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     Reference: Raju 2026, Section 10. Like its code, it compares singular values, not their squares,
     the eigenvalues.
     """
-    s, t = spectra(x, y)
-    return at_most_one(inner(s, t))
+    s, t = padded_spectra(x, y)
+    return clip_above_one(frobenius_inner(s, t))
 
 
 # --------------------------------------------------------------------------------- without a sample
 
 
 @magnitude_difference.claim("left_out")
-def magnitude_difference_without(x: Representation, y: Representation) -> np.ndarray:
+def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.ndarray:
     """Magnitude difference without each sample, exactly, shape (n,)."""
-    need_samples("magnitude_difference", x, 2)
-    lengths = [np.linalg.norm(means_without(r), axis=1) for r in (x, y)]
+    check_min_samples("magnitude_difference", x, 2)
+    lengths = [np.linalg.norm(leave_one_out_mean_rows(r), axis=1) for r in (x, y)]
     return np.abs(lengths[0] - lengths[1])
 
 
 @concentricity_difference.claim("left_out")
-def concentricity_difference_without(x: Representation, y: Representation) -> np.ndarray:
+def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndarray:
     """Concentricity difference without each sample, exactly, shape (n,); ``Undefined`` where the
     mean of the others nearly vanishes."""
-    need_samples("concentricity_difference", x, 2)
+    check_min_samples("concentricity_difference", x, 2)
     values = []
     for r in (x, y):
-        means, rows = means_without(r), as_float64(unit_rows(r))
+        means, rows = leave_one_out_mean_rows(r), as_float64(unit_rows(r))
         lengths = np.linalg.norm(means, axis=1)
         largest = np.abs(as_float64(r.array)).max()
-        need_rest("concentricity_difference", lengths / (largest if largest > 0 else 1), 1e-12)
+        check_remainder(
+            "concentricity_difference", lengths / (largest if largest > 0 else 1), 1e-12
+        )
         others = np.einsum("ij,ij->i", rows.sum(axis=0) - rows, means)
         values.append(others / lengths / (len(rows) - 1))
     return np.abs(values[0] - values[1])
 
 
-def means_without(x: Representation) -> np.ndarray:
+def leave_one_out_mean_rows(x: Representation) -> np.ndarray:
     """Return the mean rows without each sample, shape (n, d)."""
     centre, rows = as_float64(mean(x)), as_float64(x.array)
     return centre + (centre - rows) / (len(rows) - 1)

@@ -11,19 +11,25 @@ import numpy as np
 from ..base.arrays import as_float64, to_numpy
 from ..base.rng import generator
 from ..contracts._measure import measure
-from ..data.inputs import stimuli_of
-from ..data.representation import Representation, Undefined, finite, title, view
+from ..data.inputs import stimulus_of_each_row
+from ..data.representation import (
+    Representation,
+    Undefined,
+    check_all_finite,
+    representation_title,
+    view,
+)
 
 Alignment = Literal["orthogonal", "permutation", "none"]
-TURNS = 300
-AXES = 3  # starts by the axes of covariances
-TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
-EPSILON = float(np.finfo(float).eps)
-SURE = 1e-2  # error of a turn from which on it is left to rounding
-NEAREST = 1e-9  # of the mean distance: nearer trials have no larger weight
+MAX_ALIGNMENT_TURNS = 300
+AXIS_STARTS = 3  # starts by the axes of covariances
+ALIGNMENT_TOLERANCE = 1e-12  # of the sum of squares: a turn that gains less is the last one
+TURN_EPSILON = float(np.finfo(float).eps)
+MAX_TURN_ERROR = 1e-2  # error of a turn from which on it is left to rounding
+MIN_TRIAL_DISTANCE = 1e-9  # of the mean distance: nearer trials have no larger weight
 
 
-def _claims(alignment: str) -> Mapping[str, Any]:
+def _alignment_claims(alignment: str) -> Mapping[str, Any]:
     turned = {"orthogonal": {"orthogonal"}, "permutation": {"permutation"}, "none": set()}
     return {"invariant_to": frozenset(turned.get(alignment, set()))}
 
@@ -32,7 +38,7 @@ def _claims(alignment: str) -> Mapping[str, Any]:
     label="GaussShape", family="alignment", reference="duong2023representational",
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
     limits={"alpha": (0, 2), "starts": (2, 1000)}, invariant_to=frozenset({"orthogonal"}),
-    changes=_claims, min_samples=4,
+    changes=_alignment_claims, min_samples=4,
 )  # fmt: skip
 def gaussian_stochastic_shape(
     x: Representation,
@@ -71,38 +77,43 @@ def gaussian_stochastic_shape(
     by 2 - alpha in its score, so its distance is larger for alpha other than 0, 1 and 2, by up to
     0.05 of 2.9.
     """
-    (mx, rx), (my, ry) = (_wide(r, max(x.shape[1], y.shape[1])) for r in (x, y))
+    (mx, rx), (my, ry) = (_padded_moments(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("gaussian_stochastic_shape", mx, my)
     _check_alignment("gaussian_stochastic_shape", alignment)
     unit = max(float(np.abs(part).max(initial=0.0)) for part in (mx, my, rx, ry)) or 1.0
     mx, my, rx, ry = (part / unit for part in (mx, my, rx, ry))
-    spread = alpha * (_around_mean(mx) + _around_mean(my))
+    spread = alpha * (_scatter_around_mean(mx) + _scatter_around_mean(my))
     spread += (2 - alpha) * ((rx**2).sum() + (ry**2).sum())
     by_means = alpha * my.T @ mx
     least = np.inf
-    for start in [by_means, *_starts(_squares(rx), _squares(ry), int(starts) - 1, seed)]:
-        q, before = _nearest(start, alignment), np.inf
-        for _ in range(TURNS):
+    for start in [
+        by_means,
+        *_starting_turns(
+            _covariances_from_roots(rx), _covariances_from_roots(ry), int(starts) - 1, seed
+        ),
+    ]:
+        q, before = _nearest_allowed_turn(start, alignment), np.inf
+        for _ in range(MAX_ALIGNMENT_TURNS):
             u, _, vt = np.linalg.svd(rx @ q.T @ ry.transpose(0, 2, 1), full_matrices=False)
             turns = u @ vt
             value = alpha * ((mx - my @ q) ** 2).sum()
             value += (2 - alpha) * ((rx - turns @ (ry @ q)) ** 2).sum()
-            if before - value <= max(TOLERANCE * spread, 8 * EPSILON * value):
+            if before - value <= max(ALIGNMENT_TOLERANCE * spread, 8 * TURN_EPSILON * value):
                 break
             before = value
             turned = (ry.transpose(0, 2, 1) @ (turns.transpose(0, 2, 1) @ rx)).sum(axis=0)
-            q = _nearest(by_means + (2 - alpha) * turned, alignment)
+            q = _nearest_allowed_turn(by_means + (2 - alpha) * turned, alignment)
         least = min(least, value)
     if alignment != "none":
         lengths = alpha * ((mx**2).sum() + (my**2).sum())
-        _need_turn("gaussian_stochastic_shape", lengths, spread, least)
+        _require_certain_turn("gaussian_stochastic_shape", lengths, spread, least)
     return float(unit * np.sqrt(max(least, 0.0) / len(mx)))
 
 
 @measure(
     label="EnergyShape", family="alignment", reference="duong2023representational",
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
-    invariant_to=frozenset({"orthogonal"}), changes=_claims, min_samples=4,
+    invariant_to=frozenset({"orthogonal"}), changes=_alignment_claims, min_samples=4,
 )  # fmt: skip
 def energy_stochastic_shape(
     x: Representation, y: Representation, *, alignment: Alignment = "orthogonal"
@@ -125,60 +136,66 @@ def energy_stochastic_shape(
 
     Reference: Duong et al. 2023.
     """
-    a, b = (_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
+    a, b = (_padded_trials(r, max(x.shape[1], y.shape[1])) for r in (x, y))
     _check_stimuli("energy_stochastic_shape", a, b)
     _check_alignment("energy_stochastic_shape", alignment)
     unit = max(float(np.abs(part).max(initial=0.0)) for part in (a, b)) or 1.0
     a, b = a / unit, b / unit
-    within = sum(_apart(z, z).sum() / (len(z) * z.shape[1] * (z.shape[1] - 1)) for z in (a, b))
+    within = sum(
+        _trial_distances(z, z).sum() / (len(z) * z.shape[1] * (z.shape[1] - 1)) for z in (a, b)
+    )
     weights, before = np.ones((len(a), a.shape[1], b.shape[1])), np.inf
-    for _ in range(TURNS):
-        q = _nearest(np.einsum("nsi,nrs,nrj->ij", b, weights, a, optimize=True), alignment)
-        apart = _apart(a, b @ q)
+    for _ in range(MAX_ALIGNMENT_TURNS):
+        q = _nearest_allowed_turn(
+            np.einsum("nsi,nrs,nrj->ij", b, weights, a, optimize=True), alignment
+        )
+        apart = _trial_distances(a, b @ q)
         value = apart.mean()
-        if before - value <= TOLERANCE * value:
+        if before - value <= ALIGNMENT_TOLERANCE * value:
             break
-        before, weights = value, 1 / np.maximum(apart, NEAREST * (value or 1.0))
+        before, weights = value, 1 / np.maximum(apart, MIN_TRIAL_DISTANCE * (value or 1.0))
     if alignment != "none":
-        lengths, spread = (sum(form(z) for z in (a, b)) for form in (_squares_of, _around_mean))
-        _need_turn("energy_stochastic_shape", lengths, spread, value**2 * a[..., 0].size)
+        lengths, spread = (
+            sum(form(z) for z in (a, b)) for form in (_squared_trial_lengths, _scatter_around_mean)
+        )
+        _require_certain_turn("energy_stochastic_shape", lengths, spread, value**2 * a[..., 0].size)
     return float(np.sqrt(unit * max(min(value, before) - within / 2, 0.0)))
 
 
-def _starts(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
+def _starting_turns(a: np.ndarray, b: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
     """Yield starts: the products of the covariances a and b, the axes of random sums of them, and
     random ones in pairs."""
     random = generator(seed, "starts", len(a[0]))
     yield np.einsum("nij,njk->ik", b, a)
-    for _ in range(min(AXES, count - 1)):
+    for _ in range(min(AXIS_STARTS, count - 1)):
         weights = random.standard_normal((2, len(a)))
         (s, other_s), (t, other_t) = (np.einsum("wn,nij->wij", weights, z) for z in (a, b))
         u, v = np.linalg.eigh(s)[1], np.linalg.eigh(t)[1]
         # Axes have no sign; where b is a turned a, those that give equal entries are right.
         agreement = (u.T @ other_s @ u) * (v.T @ other_t @ v)
         yield v * np.sign(np.linalg.eigh(agreement)[1][:, -1] + 1e-300) @ u.T
-    for _ in range((count - AXES) // 2):
+    for _ in range((count - AXIS_STARTS) // 2):
         turn = random.standard_normal(a[0].shape)
         yield turn
         yield turn.T
 
 
-def _squares_of(rows: np.ndarray) -> float:
+def _squared_trial_lengths(rows: np.ndarray) -> float:
     return float((rows**2).sum())
 
 
-def _around_mean(rows: np.ndarray) -> float:
+def _scatter_around_mean(rows: np.ndarray) -> float:
     """Return the sum of the squared distances of rows from their mean."""
-    return _squares_of(rows - rows.mean(axis=tuple(range(rows.ndim - 1))))
+    return _squared_trial_lengths(rows - rows.mean(axis=tuple(range(rows.ndim - 1))))
 
 
-def _need_turn(called: str, lengths: float, spread: float, least: float) -> None:
+def _require_certain_turn(called: str, lengths: float, spread: float, least: float) -> None:
     """Raise :class:`~resemblance.Undefined` where a common offset leaves the best turn to rounding.
 
     The products of rows with squared ``lengths`` have that times the machine epsilon of error; how
     much the turn counts is at most ``spread``, of a sum ``least`` of squared distances.
     """
-    if EPSILON * lengths > SURE * spread > SURE**2 * least:
+    if TURN_EPSILON * lengths > MAX_TURN_ERROR * spread > MAX_TURN_ERROR**2 * least:
         raise Undefined(
             f"{called}: the responses are so far from the origin that rounding decides on the best "
             "rotation: centre first (subtract the mean of all rows from each representation)"
@@ -188,12 +205,12 @@ def _need_turn(called: str, lengths: float, spread: float, least: float) -> None
 # ----------------------------------------------------------------------------------------- repeats
 
 
-def _rows(x: Representation) -> list[np.ndarray]:
+def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
     """Return the rows of each stimulus, in the order in which stimuli first occur."""
-    names = stimuli_of(x.ids)
+    names = stimulus_of_each_row(x.ids)
     if not names:
         raise Undefined(
-            f"{title(x)} has no repeats: give the rows of a stimulus one id, "
+            f"{representation_title(x)} has no repeats: give the rows of a stimulus one id, "
             "rs.Representation(x, ids=stimuli)"
         )
     places: dict[Hashable, list[int]] = {}
@@ -201,20 +218,22 @@ def _rows(x: Representation) -> list[np.ndarray]:
         places.setdefault(name, []).append(row)
     single = next((name for name, rows in places.items() if len(rows) < 2), None)
     if single is not None:
-        raise Undefined(f"{title(x)} has one row of {single!r}; noise needs two repeats or more")
+        raise Undefined(
+            f"{representation_title(x)} has one row of {single!r}; noise needs two repeats or more"
+        )
     return [np.array(rows) for rows in places.values()]
 
 
 @view
 def responses(x: Representation) -> tuple[np.ndarray, ...]:
     """The trials of each stimulus, (repeats, d), in double precision."""
-    finite(x)
+    check_all_finite(x)
     values = as_float64(to_numpy(x.array))
-    return tuple(values[rows] for rows in _rows(x))
+    return tuple(values[rows] for rows in _rows_by_stimulus(x))
 
 
 @view
-def moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
+def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
     rows as all of them need."""
     means = np.array([trials.mean(axis=0) for trials in responses(x)])
@@ -226,22 +245,23 @@ def moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     return means, roots
 
 
-def _wide(x: Representation, width: int) -> tuple[np.ndarray, np.ndarray]:
-    means, roots = moments(x)
+def _padded_moments(x: Representation, width: int) -> tuple[np.ndarray, np.ndarray]:
+    means, roots = stimulus_moments(x)
     more = (0, width - means.shape[1])
     return np.pad(means, [(0, 0), more]), np.pad(roots, [(0, 0), (0, 0), more])
 
 
-def _squares(roots: np.ndarray) -> np.ndarray:
+def _covariances_from_roots(roots: np.ndarray) -> np.ndarray:
     return np.asarray(roots.transpose(0, 2, 1) @ roots)
 
 
-def _trials(x: Representation, width: int) -> np.ndarray:
+def _padded_trials(x: Representation, width: int) -> np.ndarray:
     """Return the trials of all stimuli, (n, repeats, width)."""
     counts = sorted({len(trials) for trials in responses(x)})
     if len(counts) > 1:
         raise Undefined(
-            f"energy_stochastic_shape: {title(x)} has {counts[0]} to {counts[-1]} repeats of a "
+            f"energy_stochastic_shape: {representation_title(x)} has {counts[0]} to {counts[-1]} "
+            "repeats of a "
             "stimulus; it takes equally many of each"
         )
     return np.pad(np.array(responses(x)), [(0, 0), (0, 0), (0, width - x.shape[1])])
@@ -262,7 +282,7 @@ def _check_alignment(called: str, alignment: str) -> None:
         )
 
 
-def _nearest(products: np.ndarray, alignment: str) -> np.ndarray:
+def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:
     """Return the Q that makes tr(Q' products) largest."""
     if alignment == "none":
         return np.eye(len(products))
@@ -274,7 +294,7 @@ def _nearest(products: np.ndarray, alignment: str) -> np.ndarray:
     return np.asarray(u @ vt)
 
 
-def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _trial_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the distances between the trials of each stimulus, (n, repeats, repeats), from what is
     left of them without the mean trial."""
     middle = a.mean(axis=1, keepdims=True)

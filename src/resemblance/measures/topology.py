@@ -7,25 +7,25 @@ from typing import Literal
 import numpy as np
 
 from ..contracts._measure import measure
-from ..contracts.claims import SHAPE
+from ..contracts.claims import SHAPE_INVARIANCES
 from ..data.representation import Representation
-from ..intermediates.cross_barcode import totals_of_edges
+from ..intermediates.cross_barcode import bar_length_totals
 from ..intermediates.heat import TEMPERATURES, heat_trace, stochastic_heat_traces
 from ..intermediates.samples import (
-    draws,
     normalized_distances,
     sorted_edges,
     spanning_length,
+    subset_draws,
     tree_length,
 )
 
-WEIGHT = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
+HEAT_TRACE_WEIGHTS = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 
 
 @measure(
     label="IMD", family="topology", reference="tsitsulin2020shape", version=2,
     larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), metric=True,
-    invariant_to=SHAPE, differentiable=False, changes=lambda k: {"min_samples": k + 1},
+    invariant_to=SHAPE_INVARIANCES, differentiable=False, changes=lambda k: {"min_samples": k + 1},
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
 )  # fmt: skip
 def imd(
@@ -65,20 +65,30 @@ def imd(
     Reference: Tsitsulin et al. 2020.
     """
     if estimator == "exact":
-        return float(1e6 * np.max(WEIGHT * np.abs(heat_trace(x, k=k) - heat_trace(y, k=k))))
+        return float(
+            1e6 * np.max(HEAT_TRACE_WEIGHTS * np.abs(heat_trace(x, k=k) - heat_trace(y, k=k)))
+        )
     settings = {"k": k, "steps": steps, "probes": probes, "repeats": repeats, "seed": seed}
     difference = np.abs(
         stochastic_heat_traces(x, **settings) - stochastic_heat_traces(y, **settings)
     )
-    return float(1e6 * np.mean(np.max(WEIGHT * difference, axis=1)))
+    return float(1e6 * np.mean(np.max(HEAT_TRACE_WEIGHTS * difference, axis=1)))
 
 
 @measure(
-    label="RTD", family="topology", reference="barannikov2022representation", version=2,
-    larger_is_more_similar=False, range=(0, np.inf), invariant_to=SHAPE, differentiable=False,
-    min_samples=3, extra="topology", limits={"sample": (3, np.inf), "trials": (1, np.inf)},
+    label="RTD",
+    family="topology",
+    reference="barannikov2022representation",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    invariant_to=SHAPE_INVARIANCES,
+    differentiable=False,
+    min_samples=3,
+    extra="topology",
+    limits={"sample": (3, np.inf), "trials": (1, np.inf)},
     changes=lambda direction: {"symmetric": direction == "both"},
-)  # fmt: skip
+)
 def rtd(
     x: Representation,
     y: Representation,
@@ -116,8 +126,8 @@ def rtd(
     mean to 0; here no distance is touched.
     """
     totals = [
-        totals_of_edges(draw.sample, *(sorted_edges(r, draw) for r in (x, y)))
-        for draw in draws(x.shape[0], sample, trials, seed)
+        bar_length_totals(draw.sample, *(sorted_edges(r, draw) for r in (x, y)))
+        for draw in subset_draws(x.shape[0], sample, trials, seed)
     ]
     xy, yx = np.mean(totals, axis=0)
     return float({"both": (xy + yx) / 2, "first": xy, "second": yx}[direction])
@@ -125,7 +135,7 @@ def rtd(
 
 @measure(
     label="RTD-lite", family="topology", reference="tulchinskii2025rtdlite", version=2,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=SHAPE,
+    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=SHAPE_INVARIANCES,
     differentiable=False, limits={"sample": (3, np.inf), "trials": (1, np.inf)},
 )  # fmt: skip
 def rtd_lite(
@@ -156,7 +166,7 @@ def rtd_lite(
     Reference: Tulchinskii et al. 2025, who sum the bars; half the sum of both directions here.
     """
     values = []
-    for draw in draws(x.shape[0], sample, trials, seed):
+    for draw in subset_draws(x.shape[0], sample, trials, seed):
         t_x, t_y = (spanning_length(r, draw) for r in (x, y))
         t_min = tree_length(*(normalized_distances(r, draw) for r in (x, y)))
         values.append(max(0.0, (t_x + t_y) / 2 - t_min))

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .batches import MASKS, Batch
+from .batches import MASK_ENTRIES, Batch
 
-Call = tuple[str, int]  # a layer, and the number of its call
-CHANNELS = ("out_channels", "num_features")  # attributes of modules with channels on axis 1
-FEATURES = (
+LayerCall = tuple[str, int]  # a layer, and the number of its call
+CHANNEL_ATTRIBUTES = (
+    "out_channels",
+    "num_features",
+)  # attributes of modules with channels on axis 1
+FEATURE_ATTRIBUTES = (
     "out_features", "hidden_size", "embed_dim", "embedding_dim", "d_model", "proj_size",
 )  # fmt: skip
-ONE_DIMENSIONAL = ("Conv1d", "ConvTranspose1d", "LazyConv1d")
-POOLS_OF_LINES = ("MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "LPPool1d")
-REDUCE = "_get_feature_vector_attention_mask"  # of models of sound in transformers
-TOWERS = ("vision_model", "vision_tower", "visual")  # parts that see no text
+CONVOLUTIONS_1D = ("Conv1d", "ConvTranspose1d", "LazyConv1d")
+POOLINGS_1D = ("MaxPool1d", "AvgPool1d", "AdaptiveAvgPool1d", "AdaptiveMaxPool1d", "LPPool1d")
+REDUCE_MASK_METHOD = "_get_feature_vector_attention_mask"  # of models of sound in transformers
+IMAGE_TOWERS = ("vision_model", "vision_tower", "visual")  # parts that see no text
 
 
 class AxisError(ValueError):
@@ -31,15 +34,15 @@ class SampleAxes:
 
     def __init__(self, time_first: Iterable[str] = ()) -> None:
         self.time_first = frozenset(time_first)
-        self.axes: dict[Call, int | None] = {}
-        self.shapes: dict[Call, tuple[int, ...]] = {}  # of the whole first batch
+        self.axes: dict[LayerCall, int | None] = {}
+        self.shapes: dict[LayerCall, tuple[int, ...]] = {}  # of the whole first batch
         self.samples = 0
         self.few = 0  # samples of the batch that runs alone, while it runs
-        self.guessed: set[Call] = set()
+        self.guessed: set[LayerCall] = set()
         self.is_first = True  # until the first batch and the few samples have run
         self.is_other = False  # whether an axis was proven to be another than the one used
 
-    def axis(self, call: Call, module: Any, shape: Sequence[int], samples: int) -> int | None:
+    def axis(self, call: LayerCall, module: Any, shape: Sequence[int], samples: int) -> int | None:
         """Return the axis of a result with the samples; None where no axis has them."""
         if self.few:
             return self._proven(call, shape)
@@ -51,11 +54,13 @@ class SampleAxes:
             self.axes[call], self.shapes[call], self.samples = axis, tuple(shape), samples
         return axis
 
-    def _declared(self, call: Call, module: Any, shape: Sequence[int], samples: int) -> int | None:
+    def _declared(
+        self, call: LayerCall, module: Any, shape: Sequence[int], samples: int
+    ) -> int | None:
         has_time = len(shape) == 3 and shape[1] == samples
         if call[0] in self.time_first:
             return 1 if has_time else None
-        if has_time and batch_first_of(module) is False:
+        if has_time and batch_first_option(module) is False:
             return 1
         if len(shape) and shape[0] == samples:
             return 0
@@ -64,7 +69,7 @@ class SampleAxes:
         self.guessed.add(call)  # the axis may have this length by chance
         return 1
 
-    def _proven(self, call: Call, shape: Sequence[int]) -> int | None:
+    def _proven(self, call: LayerCall, shape: Sequence[int]) -> int | None:
         """Return the axis of a result of few samples, and keep it for all batches."""
         before, used = self.shapes.get(call, ()), self.axes.get(call)
         axes = range(min(2 if len(shape) == 3 else 1, len(shape), len(before)))
@@ -87,7 +92,7 @@ class SampleAxes:
         self.few, self.is_first = 0, False
         return self.is_other
 
-    def why(self, call: Call, shape: Sequence[int], samples: int) -> str:
+    def why(self, call: LayerCall, shape: Sequence[int], samples: int) -> str:
         """Return why a result has no axis with the samples, with the remedy."""
         before, what = (
             self.shapes.get(call, ()),
@@ -105,7 +110,7 @@ class SampleAxes:
         )
 
 
-def batch_first_of(module: Any) -> bool | None:
+def batch_first_option(module: Any) -> bool | None:
     """Return whether a recurrent module or a transformer of PyTorch has the samples first; None
     where it does not say."""
     for part in module.modules() if _is_transformer(module) else (module,):
@@ -123,13 +128,13 @@ def has_channels_second(module: Any, shape: Sequence[int]) -> bool:
     """Return whether a result (samples, a, b) is known to have channels on its second axis, as that
     of a one-dimensional convolution, and not features on its last."""
     parts = list(module.modules())
-    if type(module).__name__ in POOLS_OF_LINES:
+    if type(module).__name__ in POOLINGS_1D:
         return True
     kinds = {type(part).__name__ for part in parts}
-    channels = {n for part in parts for n in _numbers(part, CHANNELS)}
-    features = {n for part in parts for n in _numbers(part, FEATURES)}
+    channels = {n for part in parts for n in _attribute_numbers(part, CHANNEL_ATTRIBUTES)}
+    features = {n for part in parts for n in _attribute_numbers(part, FEATURE_ATTRIBUTES)}
     features |= {getattr(part, "normalized_shape", (0,))[-1] for part in parts}
-    is_line = bool(kinds & {*ONE_DIMENSIONAL, "BatchNorm1d", "InstanceNorm1d"})
+    is_line = bool(kinds & {*CONVOLUTIONS_1D, "BatchNorm1d", "InstanceNorm1d"})
     return is_line and shape[1] in channels and shape[2] not in features
 
 
@@ -137,39 +142,43 @@ def may_have_channels_second(model: Any, module: Any, shape: Sequence[int]) -> b
     """Return whether a result (samples, a, b) may be tokens or channels: the model has
     one-dimensional convolutions, and nothing says that the last axis has features."""
     parts = list(module.modules())
-    features = {n for part in parts for n in _numbers(part, FEATURES)}
+    features = {n for part in parts for n in _attribute_numbers(part, FEATURE_ATTRIBUTES)}
     features |= {getattr(part, "normalized_shape", (0,))[-1] for part in parts}
     if shape[2] in features:
         return False
-    widths = [_numbers(part, CHANNELS) for part in model.modules() if _is_line(part)]
+    widths = [
+        _attribute_numbers(part, CHANNEL_ATTRIBUTES)
+        for part in model.modules()
+        if _is_one_dimensional(part)
+    ]
     return any(shape[1] in numbers for numbers in widths)
 
 
-def _is_line(module: Any) -> bool:
-    return type(module).__name__ in ONE_DIMENSIONAL
+def _is_one_dimensional(module: Any) -> bool:
+    return type(module).__name__ in CONVOLUTIONS_1D
 
 
-def _numbers(module: Any, names: Sequence[str]) -> list[int]:
+def _attribute_numbers(module: Any, names: Sequence[str]) -> list[int]:
     values = [getattr(module, name, None) for name in names]
     return [value for value in values if type(value) is int and value > 0]
 
 
-def mask_for(model: Any, layer: str, tokens: int, batch: Batch) -> np.ndarray | None:
+def token_mask_of_layer(model: Any, layer: str, tokens: int, batch: Batch) -> np.ndarray | None:
     """Return the mask of real tokens of a layer with so many tokens; None where none fits.
 
     The mask of the encoder does not belong to the decoder, nor that of texts to images. A model of
     sound reduces the mask of its input to the number of its frames.
     """
     words, masks = layer.split("."), batch.masks
-    if any(word in TOWERS for word in words):
+    if any(word in IMAGE_TOWERS for word in words):
         return None
     is_second = "decoder" in words and getattr(
         getattr(model, "config", None), "is_encoder_decoder", False
     )
-    mask = masks.get(MASKS[is_second])
+    mask = masks.get(MASK_ENTRIES[is_second])
     if mask is None or mask.shape[1] == tokens:
         return mask
-    reduce = getattr(model, REDUCE, None)
+    reduce = getattr(model, REDUCE_MASK_METHOD, None)
     if reduce is None or tokens > mask.shape[1]:
         return None
     if (tensor := batch.keywords.get("attention_mask")) is None:

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-NOT_INPUTS = ("labels", "label")  # with them, models of transformers compute a loss as well
-SHUFFLING = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
-MASKS = ("attention_mask", "decoder_attention_mask")  # of real tokens
-PADDING = re.compile(r"(.*_)?(masks?|lengths?|lens)", re.IGNORECASE)  # what may tell padding
-NODES = "x"  # the entry of a graph that has one row per node
-EDGES = {"edge_index", "adj_t", "batch"}  # the entries by which rows depend on each other
-PLAIN, STRIDED = (str, int, float, type(None)), "torch.strided"
+LABEL_ENTRIES = ("labels", "label")  # with them, models of transformers compute a loss as well
+SHUFFLING_SAMPLERS = ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")  # of PyTorch
+MASK_ENTRIES = ("attention_mask", "decoder_attention_mask")  # of real tokens
+PADDING_ENTRY_PATTERN = re.compile(
+    r"(.*_)?(masks?|lengths?|lens)", re.IGNORECASE
+)  # what may tell padding
+NODE_ENTRY = "x"  # the entry of a graph that has one row per node
+EDGE_ENTRIES = {"edge_index", "adj_t", "batch"}  # the entries by which rows depend on each other
+PLAIN_ENTRY_TYPES, STRIDED_LAYOUT = (str, int, float, type(None)), "torch.strided"
 
 
 class Batch(NamedTuple):
@@ -36,20 +38,20 @@ class ModelInputs(NamedTuple):
     required: int
 
 
-def check_order(loader: Any) -> None:
+def check_not_shuffled(loader: Any) -> None:
     """Raise ``ValueError`` for a loader that shuffles."""
     samplers = [
         getattr(x, "sampler", None) for x in (loader, getattr(loader, "batch_sampler", None))
     ]
     names = {kind.__name__ for sampler in samplers for kind in type(sampler).__mro__}
-    if names & set(SHUFFLING):
+    if names & set(SHUFFLING_SAMPLERS):
         raise ValueError(
             "the loader shuffles, so two models would see different rows; make it with "
             "shuffle=False"
         )
 
 
-def inputs_of(model: Any) -> ModelInputs:
+def find_model_inputs(model: Any) -> ModelInputs:
     """Return the inputs of the forward pass of a model."""
     declared = getattr(getattr(model, "signature", None), "param_dict", None)
     try:
@@ -62,7 +64,9 @@ def inputs_of(model: Any) -> ModelInputs:
     return ModelInputs(tuple(p.name for p in plain), sum(p.default is p.empty for p in plain))
 
 
-def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: str | None) -> Batch:
+def make_model_batch(
+    torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: str | None
+) -> Batch:
     """Return the call of a model for a batch; ``samples`` names the entry with a row per sample.
 
     A tuple or list begins with the input, or with as many inputs as the model requires. A graph of
@@ -86,21 +90,26 @@ def batch_of(torch: Any, raw: Any, device: Any, inputs: ModelInputs, samples: st
     if isinstance(raw, torch.Tensor):
         return Batch((raw.to(device),), {}, len(raw), {})
     if is_graph(raw):
-        return _graph(raw.to(device), inputs, samples)
-    if isinstance(raw, Mapping) and _with_rows(torch, raw):
-        return _mapping(torch, raw, device, samples)
+        return _batch_from_graph(raw.to(device), inputs, samples)
+    if isinstance(raw, Mapping) and _entries_with_rows(torch, raw):
+        return _batch_from_mapping(torch, raw, device, samples)
     kinds = "tensors, tuples that begin with one, dicts of tensors or graphs"
     raise ValueError(f"batches must be {kinds}; got {type(raw)}")
 
 
-def last_of(batch: Batch, count: int) -> Batch | None:
+def last_samples_of_batch(batch: Batch, count: int) -> Batch | None:
     """Return a copy of the last samples of a batch; None for none of them, and for a batch that
     cannot be cut, such as a graph."""
     values = [*batch.arguments, *batch.keywords.values()]
     tensors = [v for v in values if hasattr(v, "layout") and v.ndim]
-    rest = [v for v in values if not (hasattr(v, "layout") or isinstance(v, PLAIN))]
-    can_be_cut = all(str(v.layout) == STRIDED and len(v) == batch.samples for v in tensors)
-    if not 0 < count <= batch.samples or rest or not can_be_cut or EDGES & set(batch.keywords):
+    rest = [v for v in values if not (hasattr(v, "layout") or isinstance(v, PLAIN_ENTRY_TYPES))]
+    can_be_cut = all(str(v.layout) == STRIDED_LAYOUT and len(v) == batch.samples for v in tensors)
+    if (
+        not 0 < count <= batch.samples
+        or rest
+        or not can_be_cut
+        or EDGE_ENTRIES & set(batch.keywords)
+    ):
         return None
 
     def cut(value: Any) -> Any:
@@ -117,21 +126,25 @@ def is_graph(raw: Any) -> bool:
     return hasattr(raw, "num_nodes") and hasattr(raw, "keys") and not isinstance(raw, Mapping)
 
 
-def _graph(graph: Any, inputs: ModelInputs, samples: str | None) -> Batch:
+def _batch_from_graph(graph: Any, inputs: ModelInputs, samples: str | None) -> Batch:
     keys = set(graph.keys())
-    count = int(graph.num_nodes) if samples is None else len(_entry(graph, keys, samples))
-    if not {NODES, "edge_index"} & set(inputs.names):
+    count = (
+        int(graph.num_nodes) if samples is None else len(_choose_sample_entry(graph, keys, samples))
+    )
+    if not {NODE_ENTRY, "edge_index"} & set(inputs.names):
         return Batch((graph,), {}, count, {})
     return Batch((), {name: graph[name] for name in inputs.names if name in keys}, count, {})
 
 
-def _mapping(torch: Any, raw: Mapping[str, Any], device: Any, samples: str | None) -> Batch:
-    keywords = {key: value for key, value in raw.items() if key not in NOT_INPUTS}
+def _batch_from_mapping(
+    torch: Any, raw: Mapping[str, Any], device: Any, samples: str | None
+) -> Batch:
+    keywords = {key: value for key, value in raw.items() if key not in LABEL_ENTRIES}
     for key, value in keywords.items():
         keywords[key] = value.to(device) if isinstance(value, torch.Tensor) else value
-    with_rows = _with_rows(torch, raw)
-    default = NODES if NODES in with_rows else with_rows[0]
-    rows = _entry(raw, set(raw), samples) if samples else raw[default]
+    with_rows = _entries_with_rows(torch, raw)
+    default = NODE_ENTRY if NODE_ENTRY in with_rows else with_rows[0]
+    rows = _choose_sample_entry(raw, set(raw), samples) if samples else raw[default]
     masks = _masks_of_tokens(torch, raw, len(rows))
     return Batch((), keywords, len(rows), masks, _unused_masks(keywords, masks, len(rows)))
 
@@ -140,13 +153,13 @@ def _masks_of_tokens(torch: Any, entries: Mapping[str, Any], samples: int) -> di
     """Return the entries that are masks of real tokens, (samples, tokens), by their names."""
     return {
         name: entries[name].reshape(samples, -1).cpu().numpy()
-        for name in MASKS
+        for name in MASK_ENTRIES
         if isinstance(entries.get(name), torch.Tensor)
-        and _is_of_tokens(tuple(entries[name].shape), samples)
+        and _is_token_mask(tuple(entries[name].shape), samples)
     }
 
 
-def _is_of_tokens(shape: tuple[int, ...], samples: int) -> bool:
+def _is_token_mask(shape: tuple[int, ...], samples: int) -> bool:
     """Say whether a mask has a value for each token, (samples, tokens), with further axes of
     length 1."""
     return len(shape) > 1 and shape[0] == samples and sum(size > 1 for size in shape[1:]) <= 1
@@ -160,7 +173,7 @@ def _unused_masks(
     shapes = {
         name: tuple(value.shape)
         for name, value in entries.items()
-        if PADDING.fullmatch(name) and hasattr(value, "shape") and name not in masks
+        if PADDING_ENTRY_PATTERN.fullmatch(name) and hasattr(value, "shape") and name not in masks
     }
     return tuple(
         f"{name!r} {shape} of the batch"
@@ -184,11 +197,11 @@ def _masks_that_are_not_passed(torch: Any, raw: Sequence[Any], required: int) ->
     )
 
 
-def _with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:
+def _entries_with_rows(torch: Any, raw: Mapping[str, Any]) -> list[str]:
     return [key for key, value in raw.items() if isinstance(value, torch.Tensor) and value.ndim]
 
 
-def _entry(raw: Any, keys: set[str], samples: str) -> Any:
+def _choose_sample_entry(raw: Any, keys: set[str], samples: str) -> Any:
     if samples not in keys:
         raise ValueError(
             f"samples names {samples!r}, which no batch has; it has {', '.join(sorted(keys))}"

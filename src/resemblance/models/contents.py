@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.extras import check, need
+from ..base.extras import import_optional, require_package
 from ..base.text import did_you_mean
-from ..data.sample_ids import ID
+from ..data.sample_ids import ID_COLUMN_NAME
 
 # Bytes of an unpacked archive, which is held in memory: a small one may unpack without end
-UNPACKED = 4 * 2**30
-ARCHIVES, TABLES = (".npz", ".safetensors"), (".parquet", ".jsonl", ".ndjson")
+MAX_UNPACKED_BYTES = 4 * 2**30
+ARCHIVE_SUFFIXES, TABLE_FILE_SUFFIXES = (".npz", ".safetensors"), (".parquet", ".jsonl", ".ndjson")
 # The arrays of a sparse matrix of SciPy
 SPARSE_KEYS = {"indices", "indptr", "format", "shape", "data", "row", "col", "offsets", "_is_array"}
-OF_NUMBERS = "biufc"
+NUMERIC_DTYPE_KINDS = "biufc"
 
 
-class Entry(NamedTuple):
+class ArchiveArray(NamedTuple):
     """An array of an archive: its key, its shape, and the kind of its dtype; "" for what is no
     array."""
 
@@ -40,43 +40,43 @@ class Entry(NamedTuple):
         return f"{self.key!r} {self.shape if self.kind else ''} {held}".replace("  ", " ").rstrip()
 
 
-class Roles(NamedTuple):
+class ArchiveRoles(NamedTuple):
     """The keys of an archive that are representations, the key of the ids, and what is neither."""
 
     keys: tuple[str, ...]
     ids: str | None
-    left_out: tuple[Entry, ...]
+    left_out: tuple[ArchiveArray, ...]
 
 
-def entries_of(path: Path) -> list[Entry]:
+def list_archive_arrays(path: Path) -> list[ArchiveArray]:
     """Return the arrays of an archive, of which only the headers are read.
 
     Raises ``ValueError`` that names the file for one that is damaged, unpacks to more than 4 GiB,
     or holds nothing.
     """
     if path.suffix == ".npz":
-        entries = _headers(path)
+        entries = _archive_headers(path)
     else:
-        with tensors(path) as file:
+        with open_tensor_file(path) as file:
             keys = list(file.keys())
-            entries = [_entry(key, file.get_slice(key)) for key in keys]
+            entries = [_tensor_archive_array(key, file.get_slice(key)) for key in keys]
     if not entries:
         raise ValueError(f"{path} is an empty archive")
     return entries
 
 
-def _entry(key: str, part: Any) -> Entry:
+def _tensor_archive_array(key: str, part: Any) -> ArchiveArray:
     """Return the entry of a tensor; whole numbers may be ids, all others are features."""
     is_whole = part.get_dtype()[:1] in "IU"
-    return Entry(key, tuple(part.get_shape()), "i" if is_whole else "f")
+    return ArchiveArray(key, tuple(part.get_shape()), "i" if is_whole else "f")
 
 
-def _headers(path: Path) -> list[Entry]:
+def _archive_headers(path: Path) -> list[ArchiveArray]:
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
-            if size > UNPACKED:
-                limit = f"more than {UNPACKED / 2**30:g} GiB"
+            if size > MAX_UNPACKED_BYTES:
+                limit = f"more than {MAX_UNPACKED_BYTES / 2**30:g} GiB"
                 raise ValueError(
                     f"{path} unpacks to {size / 2**30:.1f} GiB, {limit}; save its arrays as .npy "
                     "files"
@@ -88,38 +88,42 @@ def _headers(path: Path) -> list[Entry]:
                     f"{path} is a zip archive without arrays of NumPy: it holds {names[0]!r}; save "
                     "arrays by np.savez"
                 )
-            return [_header(archive, name) for name in arrays]
+            return [_npy_member_header(archive, name) for name in arrays]
     except (zipfile.BadZipFile, OSError) as error:
         raise ValueError(f"{path} is not a readable .npz archive: {error}") from error
 
 
-def _header(archive: zipfile.ZipFile, name: str) -> Entry:
+def _npy_member_header(archive: zipfile.ZipFile, name: str) -> ArchiveArray:
     key = name.removesuffix(".npy")
     read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
     try:
         with archive.open(name) as file:
             version = np.lib.format.read_magic(file)
             shape, _, dtype = read[min(version[0], 2)](file)
-            return Entry(key, tuple(shape), dtype.kind)
+            return ArchiveArray(key, tuple(shape), dtype.kind)
     except Exception:  # of any kind: the archive is not ours; who asks for the array hears it
-        return Entry(key, (), "")
+        return ArchiveArray(key, (), "")
 
 
-def roles_of(path: Path, key: str | None, ids: str | None) -> Roles:
+def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveRoles:
     """Return which arrays of an archive are representations, and which holds the ids.
 
     All arrays with two axes or more are representations, or the one with this ``key``; ids are the
     array asked for, or one with a usual name and an entry for each sample. Raises ``ValueError``
     for a key that is not there.
     """
-    entries = entries_of(path)
+    entries = list_archive_arrays(path)
     for name in (key, ids):
         if name is not None and name not in (known := [entry.key for entry in entries]):
             raise ValueError(f"{path} has no array {name!r}{did_you_mean(name, known)}")
     if key is not None:
         chosen = [entry for entry in entries if entry.key == key]
     else:
-        chosen = [e for e in entries if e.key != ids and len(e.shape) > 1 and e.kind in OF_NUMBERS]
+        chosen = [
+            e
+            for e in entries
+            if e.key != ids and len(e.shape) > 1 and e.kind in NUMERIC_DTYPE_KINDS
+        ]
     if not chosen and {"format", "shape", "data"} <= {e.key for e in entries} <= SPARSE_KEYS:
         raise ValueError(
             f"{path} is a sparse matrix of SciPy; save its values: np.save('x.npy', "
@@ -128,42 +132,48 @@ def roles_of(path: Path, key: str | None, ids: str | None) -> Roles:
     if not chosen:
         if len(entries) > 1:
             raise ValueError(
-                f"{path} holds no array (n_samples, n_features) of numbers: {_listed(entries)}; "
+                f"{path} holds no array (n_samples, n_features) of numbers: "
+                f"{_format_archive_arrays(entries)}; "
                 "name one, "
                 f"{path}/{entries[0].key}"
             )
         chosen = entries
     others = [entry for entry in entries if entry not in chosen]
     counts = {entry.shape[0] for entry in chosen if entry.shape}
-    names = ids if ids is not None else _names_of(others, counts)
+    names = ids if ids is not None else _find_sample_name_key(others, counts)
     left_out = () if key else tuple(entry for entry in others if entry.key != names)
-    return Roles(tuple(entry.key for entry in chosen), names, left_out)
+    return ArchiveRoles(tuple(entry.key for entry in chosen), names, left_out)
 
 
-def _names_of(entries: Sequence[Entry], counts: set[int]) -> str | None:
+def _find_sample_name_key(entries: Sequence[ArchiveArray], counts: set[int]) -> str | None:
     """Return the key of the array that names the samples: words or whole numbers, one a sample."""
-    fitting = [e for e in entries if ID.fullmatch(e.key) and len(e.shape) == 1 and e.kind in "USiu"]
+    fitting = [
+        e
+        for e in entries
+        if ID_COLUMN_NAME.fullmatch(e.key) and len(e.shape) == 1 and e.kind in "USiu"
+    ]
     fitting = [e for e in fitting if {e.shape[0]} == counts]
     return min(fitting, key=lambda e: len(e.key)).key if fitting else None
 
 
-def left_out_line(path: Path, left_out: Sequence[Entry], files: int) -> str:
+def format_unread_arrays(path: Path, left_out: Sequence[ArchiveArray], files: int) -> str:
     """Return a line about arrays of an archive that are not read, and of how many more files."""
     more = f", and those of {files - 1} more files" if files > 1 else ""
     return (
-        f"left out of {path}: {_listed(left_out)}{more}; {path}/{left_out[0].key} names one to "
+        f"left out of {path}: {_format_archive_arrays(left_out)}{more}; {path}/{left_out[0].key} "
+        "names one to "
         "read it"
     )
 
 
-def _listed(entries: Sequence[Entry]) -> str:
+def _format_archive_arrays(entries: Sequence[ArchiveArray]) -> str:
     return ", ".join([*map(str, entries[:5])] + ["..."] * (len(entries) > 5))
 
 
 # ------------------------------------------------------------------------------------------ content
 
 
-def array_in(path: Path, key: str) -> Any:
+def read_archive_array(path: Path, key: str) -> Any:
     """Return an array of an archive; ``ValueError`` for an entry that is none."""
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as archive:
@@ -171,13 +181,13 @@ def array_in(path: Path, key: str) -> Any:
         if not isinstance(array, np.ndarray):
             raise ValueError("it is no array of NumPy, although it is called .npy")
         return array
-    with tensors(path) as file:
+    with open_tensor_file(path) as file:
         return to_numpy(file.get_tensor(key))
 
 
-def ids_in(path: Path, key: str) -> tuple[Any, ...]:
+def read_archive_ids(path: Path, key: str) -> tuple[Any, ...]:
     """Return the ids in an array of an archive, as words or numbers of Python."""
-    array = np.asarray(array_in(path, key))
+    array = np.asarray(read_archive_array(path, key))
     if array.ndim != 1:
         raise ValueError(f"ids are one a sample, in one axis; {key!r} has shape {array.shape}")
     return tuple(
@@ -185,26 +195,28 @@ def ids_in(path: Path, key: str) -> tuple[Any, ...]:
     )
 
 
-def table_in(path: Path) -> Any:
+def read_table_frame(path: Path) -> Any:
     """Return a ``.parquet`` file as a table of pyarrow, a ``.jsonl`` file as a frame of pandas.
 
     A line of JSON is an object, or a vector as a list. Needs the extra ``frames``. Raises
     ``ValueError``, naming the line, for anything else.
     """
     if path.suffix == ".parquet":
-        check("pandas")
-        return need("pyarrow.parquet").read_table(path, partitioning=None)
+        require_package("pandas")
+        return import_optional("pyarrow.parquet").read_table(path, partitioning=None)
     columns: dict[str, list[Any]] = {}
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                _add_line(columns, line, number)
+                _append_json_line(columns, line, number)
     if not columns:
         raise ValueError("it has no line")
-    return need("pandas").DataFrame({name: _cells(values) for name, values in columns.items()})
+    return import_optional("pandas").DataFrame(
+        {name: _plain_column_cells(values) for name, values in columns.items()}
+    )
 
 
-def _add_line(columns: dict[str, list[Any]], line: str, number: int) -> None:
+def _append_json_line(columns: dict[str, list[Any]], line: str, number: int) -> None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -224,7 +236,7 @@ def _add_line(columns: dict[str, list[Any]], line: str, number: int) -> None:
         columns.setdefault(name, []).append(np.asarray(value) if is_vector else value)
 
 
-def _cells(values: list[Any]) -> Any:
+def _plain_column_cells(values: list[Any]) -> Any:
     """Return the cells of a column, of which none becomes a row of a table."""
     if not any(isinstance(value, np.ndarray | list) for value in values):
         return values
@@ -235,9 +247,9 @@ def _cells(values: list[Any]) -> Any:
 
 
 @contextmanager
-def tensors(path: Path) -> Iterator[Any]:
+def open_tensor_file(path: Path) -> Iterator[Any]:
     """Open a file of tensors, by PyTorch if installed, because NumPy lacks some types."""
-    safetensors = need("safetensors")
+    safetensors = import_optional("safetensors")
     framework = "np" if importlib.util.find_spec("torch") is None else "pt"
     try:
         with safetensors.safe_open(path, framework=framework) as file:

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .published_files import Origin, content_of, plain_data, reading
+from .published_files import (
+    DatasetOrigin,
+    naming_dataset_file,
+    read_verified_bytes,
+    unpickle_plain_data,
+)
 
 
 class GraphData(NamedTuple):
@@ -29,8 +34,12 @@ class GraphData(NamedTuple):
     classes: int
 
 
-def check(
-    data: GraphData, links: int, folder: Path, origin: Origin, counts: Mapping[str, int] | None
+def check_graph_data(
+    data: GraphData,
+    links: int,
+    folder: Path,
+    origin: DatasetOrigin,
+    counts: Mapping[str, int] | None,
 ) -> GraphData:
     """Return a data set if its parts fit together and have the published sizes, if any are given.
 
@@ -40,9 +49,11 @@ def check(
     split = np.concatenate([data.train, data.validation, data.test])
     problems = {
         f"features of {len(data.x)} nodes, classes of {n}": len(data.x) != n,
-        f"classes outside 0 to {data.classes - 1}": not _within(data.labels, data.classes),
-        f"links of nodes outside 0 to {n - 1}": not _within(data.links, n),
-        f"a split with nodes outside 0 to {n - 1}": not _within(split, n),
+        f"classes outside 0 to {data.classes - 1}": not _are_indices_below(
+            data.labels, data.classes
+        ),
+        f"links of nodes outside 0 to {n - 1}": not _are_indices_below(data.links, n),
+        f"a split with nodes outside 0 to {n - 1}": not _are_indices_below(split, n),
         "nodes in two parts of the split": len(np.unique(split)) < len(split),
         "no nodes to train with or to test on": not (len(data.train) and len(data.test)),
         "features that are not finite": not np.isfinite(data.x).all(),
@@ -57,11 +68,11 @@ def check(
     return data
 
 
-def _within(values: np.ndarray, end: int) -> bool:
+def _are_indices_below(values: np.ndarray, end: int) -> bool:
     return values.size == 0 or (values.min() >= 0 and values.max() < end)
 
 
-CORA = Origin(
+CORA_ORIGIN = DatasetOrigin(
     "Cora",
     "https://github.com/kimiyoung/planetoid",
     ("graphs/cora", "graphs/cora/Cora", "cora", "cora/Cora", "Cora", "Cora/Cora"),
@@ -71,7 +82,7 @@ CORA_COUNTS = {
     "nodes": 2708, "features": 1433, "links both ways": 10_556, "classes": 7,
     "training nodes": 140, "validation nodes": 500, "test nodes": 1000,
 }  # fmt: skip
-SHA256 = {
+CORA_SHA256 = {
     "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
     "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
     "tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
@@ -81,7 +92,7 @@ SHA256 = {
     "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
     "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
 }
-VALIDATION = 500  # nodes, those after the training nodes
+CORA_VALIDATION_NODES = 500  # nodes, those after the training nodes
 
 
 def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
@@ -96,30 +107,35 @@ def read_cora(folder: Path, strict: bool, normalized: bool = True) -> GraphData:
     Embeddings", ICML 2016.
     """
     raw, parts = folder / "raw", dict[str, Any]()
-    for name, digest in SHA256.items():
-        with reading(raw / f"ind.cora.{name}", CORA) as path:
-            content = content_of(path, digest if strict else "")
+    for name, digest in CORA_SHA256.items():
+        with naming_dataset_file(raw / f"ind.cora.{name}", CORA_ORIGIN) as path:
+            content = read_verified_bytes(path, digest if strict else "")
             parts[name] = _cora_part(name, content)
-    with reading(raw / "ind.cora.allx", CORA):
+    with naming_dataset_file(raw / "ind.cora.allx", CORA_ORIGIN):
         x = np.concatenate([parts["allx"], parts["tx"]])
         labels = np.concatenate([parts["ally"], parts["ty"]])
     first, known, test = len(parts["y"]), len(parts["ally"]), np.sort(parts["test.index"])
-    with reading(raw / "ind.cora.test.index", CORA):
+    with naming_dataset_file(raw / "ind.cora.test.index", CORA_ORIGIN):
         if not np.array_equal(test, np.arange(known, len(labels))):
             raise ValueError("its nodes are not those after the nodes of allx")
         x[parts["test.index"]], labels[parts["test.index"]] = x[test], labels[test]
     if normalized:
         x /= np.clip(x.sum(axis=1, keepdims=True), 1, None)
-    train, validation = np.arange(first), np.arange(first, min(first + VALIDATION, known))
+    train, validation = (
+        np.arange(first),
+        np.arange(first, min(first + CORA_VALIDATION_NODES, known)),
+    )
     links, classes = parts["graph"], int(labels.max()) + 1
     data = GraphData(x, labels, links, train, validation, test, test, classes)
-    return check(data, links.shape[1], folder, CORA, CORA_COUNTS if strict else None)
+    return check_graph_data(
+        data, links.shape[1], folder, CORA_ORIGIN, CORA_COUNTS if strict else None
+    )
 
 
 def _cora_part(name: str, content: bytes) -> np.ndarray:
     if name == "test.index":
         return np.array(content.split(), np.int64)
-    value = plain_data(content)
+    value = unpickle_plain_data(content)
     if name == "graph":
         links = [(i, j) for i, nodes in value.items() for j in nodes if i != j]
         pairs = np.array(links, np.int64).reshape(-1, 2)

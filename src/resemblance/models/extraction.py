@@ -12,46 +12,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.extras import need
-from ..base.progress import Progress, reporting
+from ..base.extras import import_optional
+from ..base.progress import Progress, progress_reporter
 from ..data.subject import Subject
 from . import LoadedModel, Samples, load_model, load_samples
 from .axes import AxisError, SampleAxes
-from .batches import Batch, batch_of, inputs_of
+from .batches import Batch, find_model_inputs, make_model_batch
 from .features import (
     GrowingArrays,
     StoreFacts,
-    begin,
-    check_same,
+    check_same_store,
+    drop_missing_layers,
     finish_pass,
-    merged,
+    lock_feature_store,
+    merge_store_facts,
     open_features,
-    tidy,
-    with_files,
-    writing,
+    open_or_create_store,
+    recover_interrupted_passes,
 )
-from .model_folder import NOT_LAYERS, PASS, check_file_names
-from .modules import check_any_called, poolings_of, watched_modules
+from .model_folder import NON_LAYER_ARRAYS, PASS_FOLDER_PREFIX, check_file_names
+from .modules import check_any_called, poolings_by_module, watched_modules
 from .one_batch import (
     BatchResult,
-    as_numpy,
-    as_tensor,
-    check_pool,
-    evaluating,
+    check_pooling_word,
+    detach_to_numpy,
+    detach_to_tensor,
+    evaluation_mode,
+    name_layer_calls,
     rows_of_batch,
-    titled,
 )
-from .samples import digest_after
-from .variation import run_first
-from .wrappers import modules_of
+from .samples import extend_digest
+from .variation import run_first_batch
+from .wrappers import list_model_modules
 
-OUTPUTS, LABELS = NOT_LAYERS
-POOLED = "pooled"  # what a model's layers return besides vectors: tokens, positions
-BY_LAYER = "pooling by layer"
-VARIES = "depends on"  # what else than its samples the rows of a batch depend on
+OUTPUTS_ARRAY, LABELS_ARRAY = NON_LAYER_ARRAYS
+POOLED_AXES_KEY = "pooled"  # what a model's layers return besides vectors: tokens, positions
+POOLING_BY_LAYER_KEY = "pooling by layer"
+DEPENDENCE_KEY = "depends on"  # what else than its samples the rows of a batch depend on
 
 
-class Pass(NamedTuple):
+class ExtractionPass(NamedTuple):
     """One run of a model over the samples: the modules to watch, and their poolings."""
 
     modules: Mapping[str, Any]
@@ -106,10 +106,12 @@ def extract_features(
     """
     samples = load_samples(data)
     loaded = load_model(model, name=name, device=device, samples=samples)
-    return extract(loaded, samples, Path(folder), layers, pool, batch_size, progress)[0]
+    return extract_loaded_model(loaded, samples, Path(folder), layers, pool, batch_size, progress)[
+        0
+    ]
 
 
-def extract(
+def extract_loaded_model(
     loaded: LoadedModel,
     samples: Samples,
     folder: Path,
@@ -121,15 +123,15 @@ def extract(
     """Do what :func:`extract_features` does, for a model and samples that are loaded, and return a
     subject for each pooling."""
     if isinstance(pool, Mapping):
-        return [_pooled_by_layer(loaded, samples, folder, layers, pool, batch_size, progress)]
+        return [_extract_by_pooling(loaded, samples, folder, layers, pool, batch_size, progress)]
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ValueError(
             f"extract_features: batch_size must be a whole number, at least 1; got {batch_size!r}"
         )
     poolings = (pool or "mean",) if isinstance(pool, str | None) else tuple(dict.fromkeys(pool))
     for word in poolings or ("none",):
-        check_pool(word)
-    asked, modules = _asked_modules(loaded, layers)
+        check_pooling_word(word)
+    asked, modules = _requested_modules(loaded, layers)
     settings = {"batch_size": batch_size if samples.read else None}
     count = samples.count if samples.read else None
     about = {"name": samples.name, "kind": samples.kind, "n_samples": count}
@@ -137,29 +139,33 @@ def extract(
     if folder.is_file():
         raise ValueError(f"{folder} is a file: features are kept in a folder; name another")
     facts = StoreFacts(loaded.name, loaded.facts, about, settings)
-    with writing(folder):
-        tidy(folder)
-        facts = with_files(folder, begin(folder, facts))
-        if todo := _todo(facts, asked, modules, poolings):
+    with lock_feature_store(folder):
+        recover_interrupted_passes(folder)
+        facts = drop_missing_layers(folder, open_or_create_store(folder, facts))
+        if todo := _missing_pass(facts, asked, modules, poolings):
             computed = json.dumps([sorted(todo.modules), sorted(todo.poolings)]).encode()
-            arrays = GrowingArrays(folder / f"{PASS}{hashlib.sha256(computed).hexdigest()[:16]}")
-            if varies := _fill(arrays, loaded, samples, todo, batch_size, progress):
-                facts = replace(facts, model={**facts.model, VARIES: varies})
-            _finish(folder, facts, todo, arrays, samples, loaded.module)
+            arrays = GrowingArrays(
+                folder / f"{PASS_FOLDER_PREFIX}{hashlib.sha256(computed).hexdigest()[:16]}"
+            )
+            if varies := _append_remaining_batches(
+                arrays, loaded, samples, todo, batch_size, progress
+            ):
+                facts = replace(facts, model={**facts.model, DEPENDENCE_KEY: varies})
+            _store_finished_pass(folder, facts, todo, arrays, samples, loaded.module)
         elif samples.fingerprint is None:
             # That of a loader, which must be read for it
-            *_, content = ["", *(digest for _, digest in _batches(samples, batch_size))]
-            check_same(folder, "data", {"fingerprint": content}, facts.data)
+            *_, content = ["", *(digest for _, digest in _remaining_batches(samples, batch_size))]
+            check_same_store(folder, "data", {"fingerprint": content}, facts.data)
     subjects = [open_features(folder, pool=word) for word in poolings]
-    return [_with_layers_of(subject, modules) for subject in subjects]
+    return [_restrict_layers(subject, modules) for subject in subjects]
 
 
-def _with_layers_of(subject: Subject, modules: Mapping[str, Any]) -> Subject:
+def _restrict_layers(subject: Subject, modules: Mapping[str, Any]) -> Subject:
     chosen = {k: r for k, r in subject.layers.items() if k.partition("#")[0] in modules}
     return replace(subject, layers=chosen)
 
 
-def _asked_modules(
+def _requested_modules(
     loaded: LoadedModel, layers: str | Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
     """Return the modules of each name, pattern or word, and all of them by name."""
@@ -175,7 +181,7 @@ def _asked_modules(
     return asked, modules
 
 
-def _pooled_by_layer(
+def _extract_by_pooling(
     loaded: LoadedModel,
     samples: Samples,
     folder: Path,
@@ -185,19 +191,24 @@ def _pooled_by_layer(
     progress: Progress,
 ) -> Subject:
     """Return a subject each of whose layers has a pooling of its own, with a run for each word."""
-    modules = _asked_modules(loaded, layers)[1]
-    check_pool(pool)
-    words, parts = poolings_of(pool, modules), dict[str, Any]()
+    modules = _requested_modules(loaded, layers)[1]
+    check_pooling_word(pool)
+    words, parts = poolings_by_module(pool, modules), dict[str, Any]()
     for word in dict.fromkeys(words.values()):
         names = [name for name, of_layer in words.items() if of_layer == word]
-        (subject,) = extract(loaded, samples, folder, names, word, batch_size, progress)
+        (subject,) = extract_loaded_model(
+            loaded, samples, folder, names, word, batch_size, progress
+        )
         parts |= subject.layers
     order = [
-        name for module in modules_of(loaded.module) for name in parts if _is_call(name, module)
+        name
+        for module in list_model_modules(loaded.module)
+        for name in parts
+        if _is_call(name, module)
     ]
     by_layer = {name: words[name.partition("#")[0]] for name in order}
     traits = {**subject.traits, "pooling": max(set(words.values()), key=[*words.values()].count)}
-    traits |= {BY_LAYER: by_layer}
+    traits |= {POOLING_BY_LAYER_KEY: by_layer}
     return replace(subject, layers={name: parts[name] for name in order}, traits=traits)
 
 
@@ -205,12 +216,12 @@ def _is_call(layer: str, module: str) -> bool:
     return layer.partition("#")[0] == module
 
 
-def _todo(
+def _missing_pass(
     facts: StoreFacts,
     asked: Mapping[str, Sequence[str]],
     modules: Mapping[str, Any],
     poolings: Sequence[str],
-) -> Pass | None:
+) -> ExtractionPass | None:
     """Return what a store lacks, as one pass; None if it has everything."""
     lacking = {p: set(modules) - set(facts.modules.get(p, ())) for p in poolings}
     somewhere = set().union(*lacking.values())
@@ -220,55 +231,59 @@ def _todo(
     pools = tuple(p for p, names in lacking.items() if names)
     # A word is checked by the run that has all of its modules
     whole = {word: names for word, names in asked.items() if set(names) <= set(absent)}
-    return Pass({name: modules[name] for name in absent}, pools, not facts.modules, whole)
+    return ExtractionPass({name: modules[name] for name in absent}, pools, not facts.modules, whole)
 
 
-def _fill(
+def _append_remaining_batches(
     arrays: GrowingArrays,
     loaded: LoadedModel,
     samples: Samples,
-    todo: Pass,
+    todo: ExtractionPass,
     batch_size: int,
     progress: Progress,
 ) -> str:
     """Append the rows of the batches that are left; return what else they depend on, if there is
     any."""
-    torch, inputs, done = need("torch"), inputs_of(loaded.module), arrays.written.batches
+    torch, inputs, done = (
+        import_optional("torch"),
+        find_model_inputs(loaded.module),
+        arrays.written.batches,
+    )
     varies = ""
     first = done if samples.read else 0  # a loader begins with the batches that are done
     total = 1 if samples.kind == "graph" else None
     total = -(-len(samples) // batch_size) if samples.read else total
-    batches = _batches(samples, batch_size, first, arrays.written.digest if first else "")
+    batches = _remaining_batches(samples, batch_size, first, arrays.written.digest if first else "")
     with (
-        evaluating(torch, loaded.module) as device,
-        reporting(progress, total, f"running {loaded.name}") as count,
+        evaluation_mode(torch, loaded.module) as device,
+        progress_reporter(progress, total, f"running {loaded.name}") as count,
     ):
         axes = SampleAxes()
-        run = partial(_run, loaded, todo, device, axes)
+        run = partial(_run_model_on_batch, loaded, todo, device, axes)
         count(done)
         digest = arrays.written.digest
         for k, (part, digest) in enumerate(batches, first):
             if k >= done:
-                raw = _prepared(loaded, part) if samples.read and loaded.prepare else part
-                batch = batch_of(torch, raw, device, inputs, None)
+                raw = _prepared_batch(loaded, part) if samples.read and loaded.prepare else part
+                batch = make_model_batch(torch, raw, device, inputs, None)
                 if k == done:
-                    result, varies = run_first(loaded.name, batch, run, axes, device)
+                    result, varies = run_first_batch(loaded.name, batch, run, axes, device)
                 else:
                     result = run(batch)
-                arrays.append(_rows(result, todo), digest, result.pooled)
+                arrays.append(_rows_by_file(result, todo), digest, result.pooled)
                 count(1)
             elif k == done - 1:
-                _check_begun(arrays, digest)
+                _check_rows_on_disk(arrays, digest)
     if not arrays.written.batches:
         raise ValueError(
             f"{samples.name} has no samples; an iterator that was used before is empty: pass a "
             "list or a loader"
         )
-    _check_begun(arrays, digest)  # by a loader with fewer batches than before
+    _check_rows_on_disk(arrays, digest)  # by a loader with fewer batches than before
     return varies
 
 
-def _check_begun(arrays: GrowingArrays, digest: str) -> None:
+def _check_rows_on_disk(arrays: GrowingArrays, digest: str) -> None:
     """Raise ``ValueError`` unless the samples so far gave the rows on disk."""
     if digest != arrays.written.digest:
         raise ValueError(
@@ -277,7 +292,7 @@ def _check_begun(arrays: GrowingArrays, digest: str) -> None:
         )
 
 
-def _batches(
+def _remaining_batches(
     samples: Samples, size: int, first: int = 0, digest: str = ""
 ) -> Iterator[tuple[Any, str]]:
     """Yield the samples of each batch from the first that is wanted, or the batches of a loader,
@@ -286,11 +301,11 @@ def _batches(
     parts = (samples.batch(start, start + size) for start in starts)
     for part in parts if samples.read else samples.batches():
         for value in part if samples.read else (part,):
-            digest = digest_after(digest, value)
+            digest = extend_digest(digest, value)
         yield part, digest
 
 
-def _prepared(loaded: LoadedModel, part: Any) -> Any:
+def _prepared_batch(loaded: LoadedModel, part: Any) -> Any:
     assert loaded.prepare is not None
     try:
         return loaded.prepare(part)
@@ -303,11 +318,11 @@ def _prepared(loaded: LoadedModel, part: Any) -> Any:
         ) from error
 
 
-def _run(
-    loaded: LoadedModel, todo: Pass, device: Any, axes: SampleAxes, batch: Batch
+def _run_model_on_batch(
+    loaded: LoadedModel, todo: ExtractionPass, device: Any, axes: SampleAxes, batch: Batch
 ) -> BatchResult:
     pools = {pooling: pooling for pooling in todo.poolings}
-    convert = None if device.type == "cpu" else as_tensor  # pooled before it is copied
+    convert = None if device.type == "cpu" else detach_to_tensor  # pooled before it is copied
     options: Any = {"outputs": todo.with_outputs, "convert": convert, "axes": axes}
     try:
         return rows_of_batch(loaded.module, batch, todo.modules, pools, **options)
@@ -317,48 +332,53 @@ def _run(
         raise ValueError(f"{loaded.name}: {error}") from error
 
 
-def _rows(result: BatchResult, todo: Pass) -> dict[str, np.ndarray]:
+def _rows_by_file(result: BatchResult, todo: ExtractionPass) -> dict[str, np.ndarray]:
     """Return the rows of a batch by the name of their file, pooling and layer, or outputs."""
     rows = {
-        f"{pooling}.{layer}": part if isinstance(part, np.ndarray) else as_numpy(part)
+        f"{pooling}.{layer}": part if isinstance(part, np.ndarray) else detach_to_numpy(part)
         for pooling, of_calls in result.rows.items()
-        for layer, part in titled(of_calls).items()
+        for layer, part in name_layer_calls(of_calls).items()
     }
     called = {name.partition(".")[2].partition("#")[0] for name in rows}
     for word, names in todo.asked.items():
         check_any_called(word, names, called)
-    return rows if result.logits is None else {**rows, OUTPUTS: result.logits}
+    return rows if result.logits is None else {**rows, OUTPUTS_ARRAY: result.logits}
 
 
-def _finish(
-    folder: Path, facts: StoreFacts, todo: Pass, arrays: GrowingArrays, samples: Samples, model: Any
+def _store_finished_pass(
+    folder: Path,
+    facts: StoreFacts,
+    todo: ExtractionPass,
+    arrays: GrowingArrays,
+    samples: Samples,
+    model: Any,
 ) -> None:
     """Take the complete arrays of a pass into the store, and write down what it has now."""
     n, names = arrays.written.rows, list(arrays.written.arrays)
-    pooled = set(arrays.written.pooled).union(facts.model.get(POOLED, ()))
-    facts = replace(facts, model={**facts.model, POOLED: sorted(pooled)})
+    pooled = set(arrays.written.pooled).union(facts.model.get(POOLED_AXES_KEY, ()))
+    facts = replace(facts, model={**facts.model, POOLED_AXES_KEY: sorted(pooled)})
     # That of a loader is known by its batches
     fingerprint = samples.fingerprint or arrays.written.digest
     data = dict(facts.data) | {"n_samples": n, "fingerprint": fingerprint}
-    check_same(folder, "data", data, facts.data)
+    check_same_store(folder, "data", data, facts.data)
     if samples.ids is not None and len(samples.ids) != n:
         raise ValueError(
             f"{samples.name} has {len(samples.ids)} samples, and the layers have {n} rows"
         )
-    if OUTPUTS in names:
-        outputs, labels = np.load(arrays.path(OUTPUTS), mmap_mode="r"), samples.labels
+    if OUTPUTS_ARRAY in names:
+        outputs, labels = np.load(arrays.path(OUTPUTS_ARRAY), mmap_mode="r"), samples.labels
         if not np.isfinite(outputs).all():
-            names.remove(OUTPUTS)
+            names.remove(OUTPUTS_ARRAY)
             reason = "left out: they have NaN or infinite values"
-            facts = replace(facts, model={**facts.model, OUTPUTS: reason})
+            facts = replace(facts, model={**facts.model, OUTPUTS_ARRAY: reason})
         elif labels is not None and labels.min() >= 0 and labels.max() + 1 == outputs.shape[1]:
-            np.save(arrays.path(LABELS), labels)  # the outputs can be their logits
-            names.append(LABELS)
-    order = list(modules_of(model))
+            np.save(arrays.path(LABELS_ARRAY), labels)  # the outputs can be their logits
+            names.append(LABELS_ARRAY)
+    order = list(list_model_modules(model))
     layers: dict[str, list[str]] = {pooling: [] for pooling in todo.poolings}
     for pooling, dot, layer in (name.partition(".") for name in names):
         if dot:
             layers[pooling].append(layer)
-    facts = merged(facts, data, layers, list(todo.modules), order)
+    facts = merge_store_facts(facts, data, layers, list(todo.modules), order)
     ids = samples.ids or [f"{fingerprint[:12]}/{i}" for i in range(n)]
     finish_pass(folder, [arrays.path(name) for name in names], facts, ids)

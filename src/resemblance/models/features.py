@@ -17,32 +17,38 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.json_files import (
-    DAMAGED,
+    DAMAGED_FILE_ERRORS,
     check_types,
     is_undamaged,
     read_document,
-    recorded_in,
+    read_file_records,
     write_atomically,
 )
-from ..base.locks import locked
+from ..base.locks import file_lock
 from ..data.subject import Subject
-from .files import natural
-from .model_folder import IDS, PASS, TRAITS, read_subject, records_of
+from .files import natural_sort_key
+from .model_folder import (
+    PASS_FOLDER_PREFIX,
+    SAMPLE_IDS_FILE,
+    TRAITS_FILE,
+    read_subject,
+    record_model_files,
+)
 
-FORMAT = 3
-IDENTITY = {
+FEATURE_STORE_FORMAT = 3
+IDENTITY_KEYS = {
     "model": (
         "class", "sha256", "file sha256", "hooks", "context", "definition", "part", "processor",
         "preparation", "max_length",
     ),
     "data": ("kind", "n_samples", "fingerprint"),
 }  # fmt: skip
-CHANGES = {  # what to look for, by what differs
+CHANGE_REASONS = {  # what to look for, by what differs
     "definition": ": its class, hooks, options or code changed since",
     "hooks": ": hooks run with it",
     "context": ": modes of PyTorch such as autocast change it",
 }
-AGAIN = "remove its folder, and extract the features again"
+EXTRACT_AGAIN_REMEDY = "remove its folder, and extract the features again"
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     folder = Path(folder)
     places = feature_folders(folder)
     if not places:
-        raise ValueError(f"{folder} holds no features: no {TRAITS} of a model in it")
+        raise ValueError(f"{folder} holds no features: no {TRAITS_FILE} of a model in it")
     if len(places) > 1:
         names = ", ".join(place.name for place in places)
         raise ValueError(
@@ -86,7 +92,7 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
             "or all by rs.read_subjects"
         )
     place = places[0]
-    read_facts(place)  # that it is a store, and complete
+    read_store_facts(place)  # that it is a store, and complete
     subjects = {s.traits["pooling"]: s for s in read_subject(place, defaults={})}
     if pool is None and len(subjects) > 1:
         raise ValueError(
@@ -97,13 +103,15 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
     return subjects[pool] if pool else next(iter(subjects.values()))
 
 
-def read_facts(folder: Path) -> StoreFacts:
+def read_store_facts(folder: Path) -> StoreFacts:
     """Return what a store is about; ``ValueError`` if the folder is none."""
-    return read_document(folder / TRAITS, _facts_of, "a store of features", AGAIN)
+    return read_document(
+        folder / TRAITS_FILE, _parse_store_facts, "a store of features", EXTRACT_AGAIN_REMEDY
+    )
 
 
-def _facts_of(entries: dict[str, Any]) -> StoreFacts:
-    if entries.pop("format") != FORMAT:
+def _parse_store_facts(entries: dict[str, Any]) -> StoreFacts:
+    if entries.pop("format") != FEATURE_STORE_FORMAT:
         raise ValueError("it is of another version")
     del entries["architecture"]
     for part in ("layers", "modules"):
@@ -115,14 +123,17 @@ def _facts_of(entries: dict[str, Any]) -> StoreFacts:
 
 def feature_folders(folder: Path) -> list[Path]:
     """Return the folders of models in a folder, itself included, in natural order."""
-    if is_store(folder):
+    if is_feature_store(folder):
         return [folder]
-    return sorted((f.parent for f in folder.glob(f"*/{TRAITS}") if is_store(f.parent)), key=natural)
+    return sorted(
+        (f.parent for f in folder.glob(f"*/{TRAITS_FILE}") if is_feature_store(f.parent)),
+        key=natural_sort_key,
+    )
 
 
-def is_store(folder: Path) -> bool:
+def is_feature_store(folder: Path) -> bool:
     """Return whether a folder has the features of a model, complete or not."""
-    file = folder / TRAITS
+    file = folder / TRAITS_FILE
     return file.is_file() and '"modules"' in file.read_text(encoding="utf-8", errors="replace")
 
 
@@ -130,27 +141,27 @@ def is_store(folder: Path) -> bool:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def lock_feature_store(folder: Path) -> Iterator[None]:
     """Hold a store for one writer; ``ValueError`` while another process has it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / ".lock", wait=False) as is_ours:
+    with file_lock(folder / ".lock", wait=False) as is_ours:
         if not is_ours:
             raise ValueError(f"another process writes features to {folder}; wait for it")
         yield
 
 
-def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
+def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
     """Return what is in a store of this model, these samples and settings, made if it is new.
 
     Raises ``ValueError`` if the folder holds another model, other samples, or features that were
     extracted by other settings.
     """
-    if not (folder / TRAITS).exists():
-        write_facts(folder, facts)
+    if not (folder / TRAITS_FILE).exists():
+        write_store_facts(folder, facts)
         return facts
-    before = read_facts(folder)
-    check_same(folder, "model", facts.model, before.model)
-    check_same(folder, "data", facts.data, before.data)
+    before = read_store_facts(folder)
+    check_same_store(folder, "model", facts.model, before.model)
+    check_same_store(folder, "data", facts.data, before.data)
     for name, value in facts.settings.items():
         if before.settings.get(name) != value:
             raise ValueError(
@@ -160,7 +171,7 @@ def begin(folder: Path, facts: StoreFacts) -> StoreFacts:
     return before
 
 
-def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
+def drop_missing_layers(folder: Path, facts: StoreFacts) -> StoreFacts:
     """Return what a store is about without the modules of layers whose files were deleted, or have
     changed."""
     modules = {}
@@ -172,28 +183,34 @@ def with_files(folder: Path, facts: StoreFacts) -> StoreFacts:
     return replace(facts, modules=modules)
 
 
-def check_same(folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+def check_same_store(
+    folder: Path, what: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> None:
     """Raise ``ValueError`` if a store is about another "model", or about other "data"."""
-    for name in IDENTITY[what]:
+    for name in IDENTITY_KEYS[what]:
         both = [facts.get(name) for facts in (ours, theirs)]
         if name == "class":  # without its module, which depends on how the file was imported
             both = [str(value).rpartition(".")[2] if value else None for value in both]
         is_unknown = what == "data" and None in both  # until a loader has ended
         if both[0] != both[1] and not is_unknown:
-            why = CHANGES.get(name, "")
+            why = CHANGE_REASONS.get(name, "")
             raise ValueError(
                 f"{folder} holds features of another {what} ({name} {theirs.get(name)}, not "
                 f"{ours.get(name)}{why}); choose another {'name or ' * (what == 'model')}folder"
             )
 
 
-def write_facts(folder: Path, facts: StoreFacts) -> None:
+def write_store_facts(folder: Path, facts: StoreFacts) -> None:
     """Write what a store is about, and the traits by which its layers are read."""
-    entries = {"format": FORMAT, "architecture": facts.model.get("class", "model"), **vars(facts)}
-    write_atomically(folder / TRAITS, json.dumps(entries, indent=1) + "\n")
+    entries = {
+        "format": FEATURE_STORE_FORMAT,
+        "architecture": facts.model.get("class", "model"),
+        **vars(facts),
+    }
+    write_atomically(folder / TRAITS_FILE, json.dumps(entries, indent=1) + "\n")
 
 
-def merged(
+def merge_store_facts(
     facts: StoreFacts,
     data: Mapping[str, Any],
     layers: Mapping[str, Sequence[str]],
@@ -226,40 +243,40 @@ def finish_pass(folder: Path, paths: Sequence[Path], facts: StoreFacts, ids: Seq
     pass says so, so that no loss of power changes what is taken to be complete.
     """
     place = paths[0].parent
-    write_atomically(place / IDS, json.dumps({"ids": list(ids)}) + "\n")
+    write_atomically(place / SAMPLE_IDS_FILE, json.dumps({"ids": list(ids)}) + "\n")
     for path in paths:
         with path.open("rb") as file:
             os.fsync(file.fileno())
-    write_facts(place, replace(facts, files={**facts.files, **records_of(paths)}))
-    tidy(folder)
+    write_store_facts(place, replace(facts, files={**facts.files, **record_model_files(paths)}))
+    recover_interrupted_passes(folder)
 
 
-def tidy(folder: Path) -> None:
+def recover_interrupted_passes(folder: Path) -> None:
     """Move the arrays of passes that are complete into a store, and remove what is left of others.
 
     The last that is moved is the document of what the store has. After a kill, what was not moved
     follows. Arrays that have changed since they were complete are not moved.
     """
-    for place in folder.glob(f"{PASS}*"):
-        records = recorded_in(place)
+    for place in folder.glob(f"{PASS_FOLDER_PREFIX}*"):
+        records = read_file_records(place)
         files = [place / name for name in records if (place / name).exists()]
         if records and all(is_undamaged(path, read=False) for path in files):
-            for path in (*files, place / IDS, place / TRAITS):
+            for path in (*files, place / SAMPLE_IDS_FILE, place / TRAITS_FILE):
                 if path.exists():
                     os.replace(path, folder / path.name)
             shutil.rmtree(place, ignore_errors=True)
-        (place / TRAITS).unlink(missing_ok=True)
+        (place / TRAITS_FILE).unlink(missing_ok=True)
         if not any(place.glob("*.npy")):
             shutil.rmtree(place, ignore_errors=True)
 
 
 # ----------------------------------------------------------------------------------------- growing
 
-PROGRESS = "progress.json"
-PIECE = 2**24  # bytes of an array that are in memory at a time
+PROGRESS_FILE = "progress.json"
+HASHED_READ_BYTES = 2**24  # bytes of an array that are in memory at a time
 
 
-class Written(NamedTuple):
+class WrittenRows(NamedTuple):
     """What is on disk: the number of batches and of rows, the fingerprint of the samples that gave
     them, what was pooled, and of each array the width, the type and a hash of its rows."""
 
@@ -280,12 +297,14 @@ class GrowingArrays:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.written = read_document(folder / PROGRESS, _written_of, "what is written")
-            self._hashes = {name: _hash_of(self, name) for name in self.written.arrays}
-        except DAMAGED:
+            self.written = read_document(
+                folder / PROGRESS_FILE, _parse_written_rows, "what is written"
+            )
+            self._hashes = {name: _resume_row_hash(self, name) for name in self.written.arrays}
+        except DAMAGED_FILE_ERRORS:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            self.written = Written()
+            self.written = WrittenRows()
 
     def path(self, name: str) -> Path:
         """Return the file of an array."""
@@ -299,7 +318,7 @@ class GrowingArrays:
         """
         batches, before, _, words, arrays = self.written
         if batches:
-            _check_alike(arrays, rows)
+            _check_consistent_rows(arrays, rows)
         else:
             self._hashes = {name: hashlib.sha256() for name in rows}
         total = before + len(next(iter(rows.values())))
@@ -307,36 +326,36 @@ class GrowingArrays:
             content = np.ascontiguousarray(part).data
             self._hashes[name].update(content)
             with self.path(name).open("r+b" if batches else "wb") as file:
-                file.write(_head(total, part.shape[1], part.dtype))
+                file.write(_npy_header(total, part.shape[1], part.dtype))
                 file.seek(before * part[:1].nbytes, os.SEEK_CUR)
                 file.write(content)
                 file.truncate()
         hashes = {name: digest.hexdigest() for name, digest in self._hashes.items()}
         arrays = {name: (p.shape[1], p.dtype.str, hashes[name]) for name, p in rows.items()}
         together = tuple(sorted({*words, *pooled}))
-        self.written = Written(batches + 1, total, digest, together, arrays)
-        write_atomically(self.folder / PROGRESS, json.dumps(self.written._asdict()) + "\n")
+        self.written = WrittenRows(batches + 1, total, digest, together, arrays)
+        write_atomically(self.folder / PROGRESS_FILE, json.dumps(self.written._asdict()) + "\n")
 
 
-def _written_of(entries: dict[str, Any]) -> Written:
+def _parse_written_rows(entries: dict[str, Any]) -> WrittenRows:
     entries["pooled"] = tuple(entries["pooled"])
     entries["arrays"] = {name: tuple(of) for name, of in entries["arrays"].items()}
-    written = Written(**entries)
-    check_types(written, Written)
+    written = WrittenRows(**entries)
+    check_types(written, WrittenRows)
     if not (written.batches > 0 < written.rows and written.arrays):
         raise ValueError("nothing is written")
     return written
 
 
-def _hash_of(arrays: GrowingArrays, name: str) -> Any:
+def _resume_row_hash(arrays: GrowingArrays, name: str) -> Any:
     """Return the hash of the rows of an array, to which more can be added; ``ValueError`` if they
     are not those that were written."""
     width, kind, expected = arrays.written.arrays[name]
     rows, dtype = arrays.written.rows, np.dtype(kind)
     left, digest = rows * width * dtype.itemsize, hashlib.sha256()
     with arrays.path(name).open("rb") as file:
-        file.seek(len(_head(rows, width, dtype)))
-        while piece := file.read(min(PIECE, left)):
+        file.seek(len(_npy_header(rows, width, dtype)))
+        while piece := file.read(min(HASHED_READ_BYTES, left)):
             digest.update(piece)
             left -= len(piece)
     if digest.hexdigest() != expected:
@@ -344,7 +363,7 @@ def _hash_of(arrays: GrowingArrays, name: str) -> Any:
     return digest
 
 
-def _head(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
+def _npy_header(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
     """Return the head of a ``.npy`` file, whose length does not depend on the number of rows."""
     file, description = io.BytesIO(), np.lib.format.dtype_to_descr(dtype)
     head = {"descr": description, "fortran_order": False, "shape": (rows, width)}
@@ -352,7 +371,7 @@ def _head(rows: int, width: int, dtype: np.dtype[Any]) -> bytes:
     return file.getvalue()
 
 
-def _check_alike(
+def _check_consistent_rows(
     arrays: Mapping[str, tuple[int, str, str]], rows: Mapping[str, np.ndarray]
 ) -> None:
     if other := sorted(set(arrays) ^ set(rows)):

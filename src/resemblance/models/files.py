@@ -9,30 +9,42 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from ..base.text import encodable, warn
-from ..data.array_files import check_file, explained, open_array
+from ..base.text import replace_undecodable, warn
+from ..data.array_files import name_file_in_errors, open_npy, refuse_special_file
 from ..data.layouts import from_maps, from_tokens
 from ..data.representation import Representation
-from .contents import ARCHIVES, TABLES, Entry, array_in, ids_in, left_out_line, roles_of, table_in
+from .contents import (
+    ARCHIVE_SUFFIXES,
+    TABLE_FILE_SUFFIXES,
+    ArchiveArray,
+    find_archive_roles,
+    format_unread_arrays,
+    read_archive_array,
+    read_archive_ids,
+    read_table_frame,
+)
 
-SUFFIXES = (".npy", ".npz")  # what is read from folders
-READABLE = (".npy", *ARCHIVES, *TABLES)
-SAVE = 'save the array by np.save("x.npy", array)'
-SAVE_TABLE = 'pandas.read_csv(path, index_col="id").to_parquet("x.parquet")'
-REMEDIES = {
-    ".pt": f"it may run code when it is read; load it where you trust it and {SAVE}",
-    ".csv": f"choose the columns that are numbers, and the one with ids: {SAVE_TABLE}",
+ARRAY_SUFFIXES = (".npy", ".npz")  # what is read from folders
+READABLE_SUFFIXES = (".npy", *ARCHIVE_SUFFIXES, *TABLE_FILE_SUFFIXES)
+SAVE_ARRAY_HINT = 'save the array by np.save("x.npy", array)'
+SAVE_TABLE_HINT = 'pandas.read_csv(path, index_col="id").to_parquet("x.parquet")'
+SUFFIX_REMEDIES = {
+    ".pt": f"it may run code when it is read; load it where you trust it and {SAVE_ARRAY_HINT}",
+    ".csv": f"choose the columns that are numbers, and the one with ids: {SAVE_TABLE_HINT}",
     ".feather": 'write it as Parquet: pandas.read_feather(path).to_parquet("x.parquet")',
     ".gz": "it is compressed: unpack it first",
-    ".h5": f"it may hold anything; {SAVE}",
+    ".h5": f"it may hold anything; {SAVE_ARRAY_HINT}",
     ".json": "write one JSON object a line, as .jsonl",
 }
-ALIASES = {
+SUFFIX_ALIASES = {
     ".pth": ".pt", ".ckpt": ".pt", ".bin": ".pt", ".pkl": ".pt", ".pickle": ".pt", ".tsv": ".csv",
     ".txt": ".csv",
     ".hdf5": ".h5", ".mat": ".h5", ".arrow": ".feather", ".bz2": ".gz", ".xz": ".gz", ".zst": ".gz",
 }  # fmt: skip
-POOLING: Mapping[int, Callable[..., Representation]] = {3: from_tokens, 4: from_maps}  # by axes
+POOL_BY_AXES: Mapping[int, Callable[..., Representation]] = {
+    3: from_tokens,
+    4: from_maps,
+}  # by axes
 
 
 class StoredArray(NamedTuple):
@@ -46,20 +58,20 @@ class StoredArray(NamedTuple):
     ids: tuple[Hashable, ...] | str | None = None
 
 
-class Place(NamedTuple):
+class InputLocation(NamedTuple):
     """A path as it was given: a file or a folder, and the key that follows it."""
 
     path: Path
     key: str | None
 
 
-class Reading(NamedTuple):
+class ReadRequest(NamedTuple):
     """What all files are asked for: a key or a column, and ids; and the arrays that are left out,
     by file."""
 
     column: str | None
     ids: str | None
-    left_out: dict[Path, tuple[Entry, ...]]
+    left_out: dict[Path, tuple[ArchiveArray, ...]]
 
 
 def read_files(
@@ -88,10 +100,10 @@ def read_files(
     numbers, and for an archive whose arrays take more than 4 GiB; ``.npy`` files may be of any
     size. Raises it, too, for a ``pool`` when no array has tokens or maps.
     """
-    reading = Reading(column or None, ids or None, {})
+    reading = ReadRequest(column or None, ids or None, {})
     arrays = [array for path in paths for array in _arrays_at(Path(path), reading)]
     if reading.left_out:
-        warn(left_out_line(*next(iter(reading.left_out.items())), len(reading.left_out)))
+        warn(format_unread_arrays(*next(iter(reading.left_out.items())), len(reading.left_out)))
     uses = Counter(array.name for array in arrays)
     uses_of_longer = Counter(array.longer for array in arrays)
     representations: dict[str, Representation] = {}
@@ -99,10 +111,10 @@ def read_files(
     for array in arrays:
         whole = "/".join(filter(None, (array.path.as_posix(), array.key)))
         longer = array.longer if uses_of_longer[array.longer] == 1 else whole
-        name = encodable(array.name if uses[array.name] == 1 else longer)
+        name = replace_undecodable(array.name if uses[array.name] == 1 else longer)
         if name in representations:
             raise ValueError(f"{array.path} is given twice, or two inputs are called {name!r}")
-        representations[name], is_pooled = _read(array, name, pool)
+        representations[name], is_pooled = _read_stored_array(array, name, pool)
         pooled += is_pooled
     if pool and not pooled:
         raise ValueError(
@@ -112,40 +124,40 @@ def read_files(
     return representations
 
 
-def _arrays_at(path: Path, reading: Reading) -> Iterator[StoredArray]:
-    place = _place(path)
+def _arrays_at(path: Path, reading: ReadRequest) -> Iterator[StoredArray]:
+    place = _locate_input(path)
     path, key = place
     if path.is_dir() and (layers := list(_features_in(path))):
-        yield from layers if key is None else _layer(layers, key, path)
+        yield from layers if key is None else _find_layer_by_key(layers, key, path)
     elif path.is_dir():
-        inside = [p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file()]
+        inside = [p for p in path.rglob("*") if p.suffix in ARRAY_SUFFIXES and p.is_file()]
         if not inside:
-            tables = sorted(p for p in path.rglob("*") if p.suffix in TABLES)
+            tables = sorted(p for p in path.rglob("*") if p.suffix in TABLE_FILE_SUFFIXES)
             remedy = f"; it holds tables: name each, such as {tables[0]}" if tables else ""
             raise ValueError(f"{path} holds no .npy or .npz file{remedy}")
-        for file in sorted(inside, key=natural):
+        for file in sorted(inside, key=natural_sort_key):
             name = file.relative_to(path).with_suffix("").as_posix()
-            yield from _in_file(Place(file, None), name, reading)
+            yield from _arrays_in_file(InputLocation(file, None), name, reading)
     elif not path.exists():
         raise ValueError(f"{path} does not exist")
-    elif path.suffix not in READABLE:
-        check_file(path)
-        remedy = REMEDIES.get(ALIASES.get(path.suffix, path.suffix), SAVE)
-        known = ", ".join(READABLE)
+    elif path.suffix not in READABLE_SUFFIXES:
+        refuse_special_file(path)
+        remedy = SUFFIX_REMEDIES.get(SUFFIX_ALIASES.get(path.suffix, path.suffix), SAVE_ARRAY_HINT)
+        known = ", ".join(READABLE_SUFFIXES)
         raise ValueError(f"{path} is neither a folder nor a file that is read ({known}): {remedy}")
     else:
-        yield from _in_file(place, path.stem, reading)
+        yield from _arrays_in_file(place, path.stem, reading)
 
 
-def _place(path: Path) -> Place:
+def _locate_input(path: Path) -> InputLocation:
     """Return the file or the folder of features that a path names, and what follows it: a key."""
     if path.exists():
-        return Place(path, None)
+        return InputLocation(path, None)
     for parent in path.parents:
-        is_archive = parent.suffix in (*ARCHIVES, *TABLES) and parent.is_file()
+        is_archive = parent.suffix in (*ARCHIVE_SUFFIXES, *TABLE_FILE_SUFFIXES) and parent.is_file()
         if is_archive or (parent.is_dir() and parent != Path(".") and _holds_features(parent)):
-            return Place(parent, path.relative_to(parent).as_posix())
-    return Place(path, None)
+            return InputLocation(parent, path.relative_to(parent).as_posix())
+    return InputLocation(path, None)
 
 
 def _holds_features(folder: Path) -> bool:
@@ -154,7 +166,7 @@ def _holds_features(folder: Path) -> bool:
     return any(True for _ in feature_folders(folder))
 
 
-def _layer(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
+def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> list[StoredArray]:
     """Return the layers that a key names, as "model/layer" or as "layer"; ``ValueError`` for none,
     and for layers of several models."""
     chosen = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
@@ -182,46 +194,48 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
                 yield StoredArray(name, longer, r.path, ids=r.ids)
 
 
-def _in_file(place: Place, name: str, reading: Reading) -> Iterator[StoredArray]:
+def _arrays_in_file(place: InputLocation, name: str, reading: ReadRequest) -> Iterator[StoredArray]:
     path, key = place.path, place.key or reading.column
     longer = path.with_suffix("").as_posix()
     if path.suffix == ".npy":
         yield StoredArray(name, longer, path)
-    elif path.suffix in TABLES:
+    elif path.suffix in TABLE_FILE_SUFFIXES:
         ending = f"/{place.key}" if place.key else ""
         yield StoredArray(name + ending, longer + ending, path, key, reading.ids)
     else:
-        roles = roles_of(path, key, reading.ids)
+        roles = find_archive_roles(path, key, reading.ids)
         if roles.left_out:
             reading.left_out[path] = roles.left_out
-        with explained(f"{path}, ids {roles.ids!r},"):
-            names = ids_in(path, roles.ids) if roles.ids else None
+        with name_file_in_errors(f"{path}, ids {roles.ids!r},"):
+            names = read_archive_ids(path, roles.ids) if roles.ids else None
         for part in roles.keys:
             yield StoredArray(f"{name}/{part}", f"{longer}/{part}", path, part, names)
 
 
-def _read(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
+def _read_stored_array(array: StoredArray, name: str, pool: str) -> tuple[Representation, bool]:
     """Return the representation of an array, and whether it was pooled."""
-    key, is_table, ids = array.key, array.path.suffix in TABLES, array.ids
+    key, is_table, ids = array.key, array.path.suffix in TABLE_FILE_SUFFIXES, array.ids
     where = str(array.path) if key is None else f"{array.path}, array {key!r},"
-    with explained(where) if is_table or array.path.suffix == ".npz" else nullcontext():
+    with name_file_in_errors(where) if is_table or array.path.suffix == ".npz" else nullcontext():
         if is_table:
-            return Representation(table_in(array.path), name, ids=ids, column=key), False
-        data = readable(array.path) if key is None else array_in(array.path, key)
-        axes = open_array(data).ndim if isinstance(data, Path) else data.ndim
-        if not pool or axes not in POOLING:
+            return Representation(read_table_frame(array.path), name, ids=ids, column=key), False
+        data = (
+            check_readable_array(array.path) if key is None else read_archive_array(array.path, key)
+        )
+        axes = open_npy(data).ndim if isinstance(data, Path) else data.ndim
+        if not pool or axes not in POOL_BY_AXES:
             return Representation(data, name, ids=ids), False
-    with explained(where):
-        return POOLING[axes](data, pool=pool, name=name, ids=ids), True
+    with name_file_in_errors(where):
+        return POOL_BY_AXES[axes](data, pool=pool, name=name, ids=ids), True
 
 
-def readable(path: Path) -> Path:
+def check_readable_array(path: Path) -> Path:
     """Return the path of a ``.npy`` file; ``ValueError``, naming the file, if it holds no array."""
-    open_array(path)
+    open_npy(path)
     return path
 
 
-def natural(path: Path) -> list[tuple[int, int, str]]:
+def natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
     """Return the key of a path by which numbers inside names are sorted as numbers."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]

@@ -10,17 +10,25 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.extras import need
-from ..base.progress import Progress, counted, reporting
+from ..base.extras import import_optional
+from ..base.progress import Progress, count_items, progress_reporter
 from ..base.text import warn
 from ..data.representation import Representation
 from ..data.subject import Subject
 from .axes import SampleAxes
-from .batches import Batch, batch_of, check_order, inputs_of
-from .modules import check_called, named_in, watched_modules, with_blocks
-from .one_batch import BatchResult, Pool, as_tensor, check_pool, evaluating, rows_of_batch, titled
-from .variation import run_first
-from .wrappers import check_watchable, unwrapped
+from .batches import Batch, check_not_shuffled, find_model_inputs, make_model_batch
+from .modules import check_called, expand_blocks_word, modules_by_patterns, watched_modules
+from .one_batch import (
+    BatchResult,
+    PoolSpec,
+    check_pooling_word,
+    detach_to_tensor,
+    evaluation_mode,
+    name_layer_calls,
+    rows_of_batch,
+)
+from .variation import run_first_batch
+from .wrappers import check_watchable, unwrap_model
 
 
 def subject_from_model(
@@ -87,11 +95,11 @@ def subject_from_model(
     equal length; for rows that do not exist; and for a loader that is empty or shuffles, because
     rows would not be the same samples for the next model.
     """
-    title, model = name or type(model).__name__, _watchable(model)
-    layers = with_blocks(model, layers)
+    title, model = name or type(model).__name__, _unwrap_watchable_model(model)
+    layers = expand_blocks_word(model, layers)
     modules = watched_modules(model, layers)
     options: Any = {"lenient": layers is None, "outputs": outputs, "time_first": time_first}
-    run = _results({"": model}, {"": modules}, loader, pool, samples, progress, **options)
+    run = _results_by_batch({"": model}, {"": modules}, loader, pool, samples, progress, **options)
     results = [result[""] for result in run]
     if not results:
         raise ValueError(
@@ -102,7 +110,7 @@ def subject_from_model(
     check_called(layers, pool if isinstance(pool, Mapping) else (), modules, arrays)
     logits = _joined_logits([result.logits for result in results])
     n = len(next(iter(arrays.values())))
-    selected = slice(None) if rows is None else row_numbers(rows, n)
+    selected = slice(None) if rows is None else validate_row_numbers(rows, n)
     representations = {k: Representation(array[selected], k) for k, array in arrays.items()}
     logits = None if logits is None else logits[selected]
     return Subject(title, representations, logits, dict(traits or {}))
@@ -112,7 +120,7 @@ def layers_by_batch(
     models: Mapping[str, Any],
     loader: Iterable[Any],
     layers: str | Sequence[str] | None,
-    pool: Pool,
+    pool: PoolSpec,
     samples: str | None,
     progress: Progress,
 ) -> Iterator[dict[str, Any]]:
@@ -121,40 +129,42 @@ def layers_by_batch(
     The parameters, and what is raised, are those of :func:`subject_from_model`. A layer of a model
     with a name is called ``name/layer``.
     """
-    models = {name: _watchable(model) for name, model in models.items()}
-    names = {name: with_blocks(model, layers) for name, model in models.items()}
-    modules = {name: _watched(name, model, names[name]) for name, model in models.items()}
-    options: Any = {"lenient": layers is None, "outputs": False, "convert": as_tensor}
+    models = {name: _unwrap_watchable_model(model) for name, model in models.items()}
+    names = {name: expand_blocks_word(model, layers) for name, model in models.items()}
+    modules = {
+        name: _find_watched_modules(name, model, names[name]) for name, model in models.items()
+    }
+    options: Any = {"lenient": layers is None, "outputs": False, "convert": detach_to_tensor}
     words = pool if isinstance(pool, Mapping) else ()
-    for results in _results(models, modules, loader, pool, samples, progress, **options):
+    for results in _results_by_batch(models, modules, loader, pool, samples, progress, **options):
         rows: dict[str, Any] = {}
         for name, result in results.items():
-            called = titled(result.rows[""])
+            called = name_layer_calls(result.rows[""])
             check_called(names[name], words, modules[name], called)
             rows |= {f"{name}/{title}" if name else title: r for title, r in called.items()}
         yield rows
 
 
-def _watchable(model: Any) -> Any:
+def _unwrap_watchable_model(model: Any) -> Any:
     """Return the model that runs: the one inside wrappers, whose layers can be watched."""
     if hasattr(model, "named_modules"):
         check_watchable(model, "the model")
-        return unwrapped(model)
+        return unwrap_model(model)
     return model
 
 
-def _watched(name: str, model: Any, layers: Sequence[str] | None) -> dict[str, Any]:
+def _find_watched_modules(name: str, model: Any, layers: Sequence[str] | None) -> dict[str, Any]:
     try:
         return watched_modules(model, layers)
     except ValueError as error:
         raise ValueError(f"{name}: {error}" if name else str(error)) from None
 
 
-def _results(
+def _results_by_batch(
     models: Mapping[str, Any],
     modules: Mapping[str, Mapping[str, Any]],
     loader: Iterable[Any],
-    pool: Pool,
+    pool: PoolSpec,
     samples: str | None,
     progress: Progress,
     time_first: str | Sequence[str] = (),
@@ -162,36 +172,36 @@ def _results(
 ) -> Iterator[dict[str, BatchResult]]:
     """Yield what each model gives for each batch; ``options`` are those of
     :func:`rows_of_batch`."""
-    torch = need("torch")
-    check_pool(pool)
+    torch = import_optional("torch")
+    check_pooling_word(pool)
     if isinstance(loader, torch.Tensor | Mapping):
         raise ValueError("loader must give batches; for a single batch pass [batch]")
-    check_order(loader)
-    inputs = {name: inputs_of(model) for name, model in models.items()}
+    check_not_shuffled(loader)
+    inputs = {name: find_model_inputs(model) for name, model in models.items()}
     total = len(loader) if isinstance(loader, Sized) else None
     with ExitStack() as stack:
-        devices = {n: stack.enter_context(evaluating(torch, m)) for n, m in models.items()}
-        count = stack.enter_context(reporting(progress, total, "running the model"))
+        devices = {n: stack.enter_context(evaluation_mode(torch, m)) for n, m in models.items()}
+        count = stack.enter_context(progress_reporter(progress, total, "running the model"))
 
-        axes = {n: SampleAxes(named_in(time_first, modules[n])) for n in models}
+        axes = {n: SampleAxes(modules_by_patterns(time_first, modules[n])) for n in models}
 
         def run(name: str, batch: Batch) -> BatchResult:
             parts = (models[name], batch, modules[name], {"": pool})
             return rows_of_batch(*parts, axes=axes[name], **options)
 
-        for k, raw in enumerate(counted(loader, count)):
+        for k, raw in enumerate(count_items(loader, count)):
             results = {}
             for name, model in models.items():
-                batch = batch_of(torch, raw, devices[name], inputs[name], samples)
+                batch = make_model_batch(torch, raw, devices[name], inputs[name], samples)
                 if k > 0:
                     results[name] = run(name, batch)
                     continue
                 called, again = name or type(model).__name__, partial(run, name)
-                results[name], _ = run_first(called, batch, again, axes[name], devices[name])
+                results[name], _ = run_first_batch(called, batch, again, axes[name], devices[name])
             yield results
 
 
-def row_numbers(rows: Any, n: int) -> np.ndarray:
+def validate_row_numbers(rows: Any, n: int) -> np.ndarray:
     """Return the numbers of the rows to keep; ``ValueError`` for those that do not exist."""
     numbers = to_numpy(rows) if hasattr(rows, "__dlpack__") else np.asarray(rows)
     if numbers.dtype == bool and numbers.shape == (n,):
@@ -212,7 +222,7 @@ def _joined_logits(batches: list[np.ndarray | None]) -> np.ndarray | None:
             "the model returns logits (n_samples, n_classes) for some batches only; pass "
             "outputs=False"
         )
-    return _joined("outputs", parts) if parts else None
+    return _concatenate_batch_rows("outputs", parts) if parts else None
 
 
 def _joined_layers(
@@ -238,10 +248,13 @@ def _joined_layers(
         )
     keys = [key for key in batches[0] if key in everywhere]
     parts = {key: [rows[key] for rows in batches] for key in keys}
-    return {title: _joined(title, rows) for title, rows in titled(parts).items()}
+    return {
+        title: _concatenate_batch_rows(title, rows)
+        for title, rows in name_layer_calls(parts).items()
+    }
 
 
-def _joined(title: str, parts: list[np.ndarray]) -> np.ndarray:
+def _concatenate_batch_rows(title: str, parts: list[np.ndarray]) -> np.ndarray:
     widths = {part.shape[1] for part in parts}
     if len(widths) > 1:
         sizes = f"{min(widths)} to {max(widths)}"

@@ -8,81 +8,94 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..base.extras import need
-from .preparing import word_vectors
-from .transformer_files import read, silent
-from .transformer_files import read_model as read_weights
+from ..base.extras import import_optional
+from .preparing import count_word_vectors
+from .transformer_files import read_pretrained_model as read_weights
+from .transformer_files import read_pretrained_part, silence_transformers
 
-UNUSED = "pooler"  # a head on the last hidden state, which other checkpoints do not have
+UNUSED_HEAD = "pooler"  # a head on the last hidden state, which other checkpoints do not have
 PROCESSORS = {
     "texts": "AutoTokenizer",
     "images": "AutoImageProcessor",
     "arrays": "AutoFeatureExtractor",
 }
-FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_config.json"}
-SOUNDS = ("input_values", "input_features")  # what models of sound call their input
-PLAIN: dict[str, Any] = {"caller": "load_model: ", "trust_remote_code": False}
-WHOLE = (
+PROCESSOR_FILES = {"texts": "tokenizer_config.json", "images": "preprocessor_config.json"}
+SOUND_INPUT_NAMES = ("input_values", "input_features")  # what models of sound call their input
+HUB_READ_OPTIONS: dict[str, Any] = {"caller": "load_model: ", "trust_remote_code": False}
+INCOMPLETE_WEIGHTS_REMEDY = (
     "they would be random: get the whole checkpoint, or load it in a function and pass "
     "file.py:function"
 )
-DOWNLOAD = "download it where there is a network, and name its folder"
-PATIENCE = 10  # seconds that an answer of the hub may take
-TOKENIZERS = ("tokenizer*", "tekken.json")  # files of tokenizers, besides those of their classes
-FEWEST = 0.5  # entries of a tokenizer for each word vector of its model, which may be padded
-LIMITS, OWN_POOLING = "sentence_bert_config.json", "1_Pooling/config.json"  # sentence-transformers
-POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max", "lasttoken": "last"}
-TOWERS = {"texts": "text_model", "images": "vision_model"}
+DOWNLOAD_REMEDY = "download it where there is a network, and name its folder"
+HUB_TIMEOUT_SECONDS = 10  # seconds that an answer of the hub may take
+TOKENIZER_FILES = (
+    "tokenizer*",
+    "tekken.json",
+)  # files of tokenizers, besides those of their classes
+# entries of a tokenizer for each word vector of its model, which may be padded
+MIN_TOKENIZER_COVERAGE = 0.5
+SENTENCE_LIMITS_FILE, SENTENCE_POOLING_FILE = (
+    "sentence_bert_config.json",
+    "1_Pooling/config.json",
+)  # sentence-transformers
+SENTENCE_POOLINGS = {
+    "cls_token": "cls",
+    "mean_tokens": "mean",
+    "max_tokens": "max",
+    "lasttoken": "last",
+}
+TOWER_BY_KIND = {"texts": "text_model", "images": "vision_model"}
 
 
-def read_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
+def read_hub_model(name: str, kind: str | None) -> tuple[Any, Any, dict[str, Any]]:
     """Return a model of transformers in evaluation mode, its processor, and facts.
 
     ``name``: of a folder, or in the hub; ``kind``: of the samples. Nothing that a repository holds
     as code is run. Raises ``ValueError`` when the files cannot be read, or lack weights.
     """
-    transformers = need("transformers")
+    transformers = import_optional("transformers")
     is_folder = Path(name).is_dir()
-    remedy = "check its files" if is_folder else DOWNLOAD
+    remedy = "check its files" if is_folder else DOWNLOAD_REMEDY
     if not is_folder:
-        _check_there(name)
+        _check_model_exists(name)
     model, fresh = read_weights(
         transformers.AutoModel,
         name,
         remedy,
-        lambda key: UNUSED in key.split("."),
-        incomplete=WHOLE,
-        **PLAIN,
+        lambda key: UNUSED_HEAD in key.split("."),
+        incomplete=INCOMPLETE_WEIGHTS_REMEDY,
+        **HUB_READ_OPTIONS,
     )
     commit = getattr(model.config, "_commit_hash", None)
     facts: dict[str, Any] = {"revision": commit} if commit else {}
     facts |= {"weights drawn at random": fresh} if fresh else {}
-    processor, about = _processor(transformers, name, kind, model)
+    processor, about = _read_sample_processor(transformers, name, kind, model)
     facts |= about
     # The part that sees the samples: one of two towers, or the encoder
-    tower = TOWERS.get(kind or "")
-    if tower and all(hasattr(model, name) for name in TOWERS.values()):
+    tower = TOWER_BY_KIND.get(kind or "")
+    if tower and all(hasattr(model, name) for name in TOWER_BY_KIND.values()):
         return getattr(model, tower), processor, facts | {"part": tower}
     if getattr(model.config, "is_encoder_decoder", False) and hasattr(model, "get_encoder"):
         return model.get_encoder(), processor, facts | {"part": "encoder"}
     return model, processor, facts
 
 
-def _check_there(name: str) -> None:
+def _check_model_exists(name: str) -> None:
     """Raise ``ValueError`` for a model that is neither in the cache nor, at the first try, in the
     hub: a reader of files would try for half a minute."""
-    hub = need("huggingface_hub")
+    hub = import_optional("huggingface_hub")
     try:
         if hub.try_to_load_from_cache(name, "config.json") is None:
-            hub.model_info(name, timeout=PATIENCE)
+            hub.model_info(name, timeout=HUB_TIMEOUT_SECONDS)
     except Exception as error:  # no network, an unknown name, no right to read it
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(
-            f"load_model: hf:{name} is not in the cache and cannot be found ({reason}); {DOWNLOAD}"
+            f"load_model: hf:{name} is not in the cache and cannot be found ({reason}); "
+            f"{DOWNLOAD_REMEDY}"
         ) from error
 
 
-def _processor(
+def _read_sample_processor(
     transformers: Any, name: str, kind: str | None, model: Any
 ) -> tuple[Any, dict[str, Any]]:
     """Return the processor for samples, and what is recorded of it.
@@ -90,43 +103,49 @@ def _processor(
     Where the samples are not known, it is the one that the folder has.
     """
     if kind is None:
-        kind = next((k for k, file in FILES.items() if (Path(name) / file).is_file()), None)
-    if kind not in PROCESSORS or (kind == "arrays" and model.main_input_name not in SOUNDS):
+        kind = next(
+            (k for k, file in PROCESSOR_FILES.items() if (Path(name) / file).is_file()), None
+        )
+    if kind not in PROCESSORS or (
+        kind == "arrays" and model.main_input_name not in SOUND_INPUT_NAMES
+    ):
         return None, {}
     remedy = f"it may not be a model of {kind}; choose other data, or pass (model, processor)"
-    processor = read(getattr(transformers, PROCESSORS[kind]), name, remedy, **PLAIN)
+    processor = read_pretrained_part(
+        getattr(transformers, PROCESSORS[kind]), name, remedy, **HUB_READ_OPTIONS
+    )
     if kind != "texts":
         return processor, {}
     _check_tokenizer(name, processor, model)
-    limit = _settings(transformers, name, LIMITS).get("max_seq_length")
+    limit = _read_settings_file(transformers, name, SENTENCE_LIMITS_FILE).get("max_seq_length")
     if isinstance(limit, int) and limit > 0:
         processor.model_max_length = min(limit, processor.model_max_length)
-    modes = _settings(transformers, name, OWN_POOLING)
-    words = [word for mode, word in POOLINGS.items() if modes.get(f"pooling_mode_{mode}")]
+    modes = _read_settings_file(transformers, name, SENTENCE_POOLING_FILE)
+    words = [word for mode, word in SENTENCE_POOLINGS.items() if modes.get(f"pooling_mode_{mode}")]
     return processor, {"its pooling": " and ".join(words)} if words else {}
 
 
 def _check_tokenizer(name: str, tokenizer: Any, model: Any) -> None:
     """Raise ``ValueError`` for the tokenizer of another model, or one made of no file."""
-    folder, vectors, entries = Path(name), word_vectors(model), len(tokenizer)
+    folder, vectors, entries = Path(name), count_word_vectors(model), len(tokenizer)
     remedy = (
         f"write that of the model there by tokenizer.save_pretrained({name!r}), or pass "
         f"({folder.name!r}, (model, tokenizer)), on the command line by file.py:function"
     )
-    patterns = (*TOKENIZERS, *getattr(tokenizer, "vocab_files_names", {}).values())
+    patterns = (*TOKENIZER_FILES, *getattr(tokenizer, "vocab_files_names", {}).values())
     if folder.is_dir() and not any(file for p in patterns for file in folder.glob(p)):
         raise ValueError(f"load_model: {name} holds no tokenizer; {remedy}")
-    if vectors is not None and entries < FEWEST * vectors:
+    if vectors is not None and entries < MIN_TOKENIZER_COVERAGE * vectors:
         raise ValueError(
             f"load_model: the tokenizer of {name} has {entries} entries, and the model {vectors} "
             f"word vectors: it is that of another model, or lacks files; {remedy}"
         )
 
 
-def _settings(transformers: Any, name: str, file: str) -> dict[str, Any]:
+def _read_settings_file(transformers: Any, name: str, file: str) -> dict[str, Any]:
     """Return the settings in a file of a folder or a repository; none where it has no such file."""
     try:
-        with silent():
+        with silence_transformers():
             path = transformers.utils.cached_file(name, file)
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError):  # not there, or not JSON
@@ -134,26 +153,34 @@ def _settings(transformers: Any, name: str, file: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-Loaded = tuple[Any, Any, dict[str, Any]]
+LoadedHubModel = tuple[Any, Any, dict[str, Any]]
 
 
-def timm(name: str, kind: str | None) -> Loaded:
+def load_timm_model(name: str, kind: str | None) -> LoadedHubModel:
     """Return a pretrained model of timm and the transform of one image."""
-    model = _pretrained("timm", "create_model", name, pretrained=True)
+    model = _create_pretrained_model("timm", "create_model", name, pretrained=True)
     data = importlib.import_module("timm.data")
     transform = data.create_transform(**data.resolve_data_config({}, model=model))
-    return model, _of_images(transform), {"weights": "pretrained", "transform": repr(transform)}
+    return (
+        model,
+        _batch_image_transform(transform),
+        {"weights": "pretrained", "transform": repr(transform)},
+    )
 
 
-def torchvision(name: str, kind: str | None) -> Loaded:
+def load_torchvision_model(name: str, kind: str | None) -> LoadedHubModel:
     """Return a model of torchvision with its default weights, and their transform of one image."""
-    model = _pretrained("torchvision.models", "get_model", name, weights="DEFAULT")
+    model = _create_pretrained_model("torchvision.models", "get_model", name, weights="DEFAULT")
     weights = importlib.import_module("torchvision.models").get_model_weights(name).DEFAULT
     transform = weights.transforms()
-    return model, _of_images(transform), {"weights": str(weights), "transform": repr(transform)}
+    return (
+        model,
+        _batch_image_transform(transform),
+        {"weights": str(weights), "transform": repr(transform)},
+    )
 
 
-def _pretrained(package: str, function: str, name: str, **options: Any) -> Any:
+def _create_pretrained_model(package: str, function: str, name: str, **options: Any) -> Any:
     """Return a model from a hub; ``ValueError`` with the remedy for whatever goes wrong there."""
     hub = package.partition(".")[0]
     try:
@@ -169,5 +196,5 @@ def _pretrained(package: str, function: str, name: str, **options: Any) -> Any:
         ) from error
 
 
-def _of_images(transform: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
-    return lambda images: need("torch").stack([transform(image) for image in images])
+def _batch_image_transform(transform: Callable[[Any], Any]) -> Callable[[list[Any]], Any]:
+    return lambda images: import_optional("torch").stack([transform(image) for image in images])

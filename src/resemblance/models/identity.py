@@ -25,31 +25,47 @@ from typing import Any
 
 import numpy as np
 
-from .preparing import PARTS, is_tokenizer
-from .running import compiled_from, digest_of_tensors, hooks_of, modes, names_of_hooks
-from .samples import digest_of_arrays
-from .state import attributes_written, codes_in, objects_written, paths_written, run_by
+from .preparing import PROCESSOR_PARTS, is_tokenizer
+from .running import (
+    active_torch_modes,
+    digest_tensors,
+    format_hook_names,
+    list_model_hooks,
+    uncompiled_function,
+)
+from .samples import digest_arrays
+from .state import (
+    attributes_set_by_methods,
+    attributes_written,
+    codes_in,
+    objects_written,
+    paths_written,
+)
 
-ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-DUNDER = re.compile(r"__.*__", re.DOTALL)
-INSTALLED = {"site-packages", "dist-packages"}
-PLAIN = (bool, int, float, complex, str, bytes, range, Enum, type(None))
+MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+DUNDER_NAME = re.compile(r"__.*__", re.DOTALL)
+PACKAGE_FOLDERS = {"site-packages", "dist-packages"}
+PLAIN_VALUE_TYPES = (bool, int, float, complex, str, bytes, range, Enum, type(None))
 # Where a model or processor was found, and by what it is read
-NO_OPTIONS = {"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"}
+ORIGIN_ATTRIBUTES = {"_name_or_path", "name_or_path", "_commit_hash", "transformers_version"}
 # What a module holds that does not run, or is read from its weights, its parts and its hooks
-HELD = {
+NON_OPTION_ATTRIBUTES = {
     "training", "_parameters", "_buffers", "_non_persistent_buffers_set", "_modules",
     "_backward_pre_hooks", "_backward_hooks", "_is_full_backward_hook", "_state_dict_hooks",
     "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks",
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
     "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_compiled_call_impl",
 }  # fmt: skip
-WRAPPED = ("fget", "__func__", "__wrapped__")  # what properties, methods and caches are around
-CALL, FORWARD = frozenset({"__call__"}), frozenset({"forward"})
-Roots = frozenset[str]  # the methods of an object that run
+WRAPPED_ATTRIBUTES = (
+    "fget",
+    "__func__",
+    "__wrapped__",
+)  # what properties, methods and caches are around
+CALL_METHOD, FORWARD_METHOD = frozenset({"__call__"}), frozenset({"forward"})
+RootMethods = frozenset[str]  # the methods of an object that run
 
 
-class Seen:
+class VisitedObjects:
     """The objects that were read, each with its number, and the containers that are being read."""
 
     def __init__(self) -> None:
@@ -66,15 +82,15 @@ class Seen:
         self.kept.append(value)
         return None
 
-    def copy(self) -> Seen:
+    def copy(self) -> VisitedObjects:
         """Return another with the same objects."""
-        other = Seen()
+        other = VisitedObjects()
         other.numbers, other.kept = {**self.numbers}, [*self.kept]
         other.opened, other.state = {*self.opened}, self.state
         return other
 
 
-def identity_of(module: Any, processor: Any) -> dict[str, Any]:
+def feature_identity(module: Any, processor: Any) -> dict[str, Any]:
     """Return what makes the features of a model besides its weights.
 
     ``definition``: a fingerprint of the classes of its parts, their options, its config, its hooks
@@ -84,10 +100,10 @@ def identity_of(module: Any, processor: Any) -> dict[str, Any]:
     the hooks by their parts, and the modes, such as autocast, if there are any. ``preparation``: a
     fingerprint of the tokenizer, processor or function that makes a batch of samples.
     """
-    context, hooks = modes(), names_of_hooks(module)
-    pieces = {"definition": _of_model(module, context)}
+    context, hooks = active_torch_modes(), format_hook_names(module)
+    pieces = {"definition": _describe_model(module, context)}
     if processor is not None:
-        pieces["preparation"] = _pieces(processor, Seen())
+        pieces["preparation"] = _describe_value(processor, VisitedObjects())
     identity: dict[str, Any] = {}
     for name, words in pieces.items():
         digest = hashlib.sha256()
@@ -100,86 +116,96 @@ def identity_of(module: Any, processor: Any) -> dict[str, Any]:
     return identity | ({"hooks": hooks} if hooks else {}) | ({"context": active} if active else {})
 
 
-def _of_model(module: Any, context: Mapping[str, Any]) -> Iterator[str]:
-    seen = Seen()
-    yield from _of_module(module, seen)
-    yield from _pieces([hooks_of(None), context], seen)
-    yield from _pieces(_replaced(sys.modules["torch.nn.functional"]), seen)
+def _describe_model(module: Any, context: Mapping[str, Any]) -> Iterator[str]:
+    seen = VisitedObjects()
+    yield from _describe_module(module, seen)
+    yield from _describe_value([list_model_hooks(None), context], seen)
+    yield from _describe_value(_find_patched_functions(sys.modules["torch.nn.functional"]), seen)
 
 
-def _of_module(module: Any, seen: Seen) -> Iterator[str]:
-    yield ADDRESS.sub("", repr(module))
-    hooked = [hook for part in (*module.modules(), None) for _, hook in hooks_of(part)]
+def _describe_module(module: Any, seen: VisitedObjects) -> Iterator[str]:
+    yield MEMORY_ADDRESS.sub("", repr(module))
+    hooked = [hook for part in (*module.modules(), None) for _, hook in list_model_hooks(part)]
     seen.state = seen.state.union(*map(objects_written, hooked))
     for part in module.modules():
         seen.number(part)
     for name, part in module.named_modules():
-        kind, hooks = part.__class__, hooks_of(part)
+        kind, hooks = part.__class__, list_model_hooks(part)
         yield f"part {name} {kind.__qualname__}"
         if id(kind) not in seen.numbers:
             spaces = (*kind.__mro__, sys.modules.get(kind.__module__))
-            yield from _pieces([*map(_replaced, spaces)], seen)
-        yield from _pieces(kind, seen)
-        state, names = run_by(kind, FORWARD)
+            yield from _describe_value([*map(_find_patched_functions, spaces)], seen)
+        yield from _describe_value(kind, seen)
+        state, names = attributes_set_by_methods(kind, FORWARD_METHOD)
         of_hooks = (attributes_written(hook, 0) for _, hook in hooks)
         state = state.union(*of_hooks, attributes_written(vars(part).get("forward"), -1))
         if kind.__name__ != "OptimizedModule":  # the module inside runs
             state |= {name for owner, name in seen.state if owner == id(part)}
-            options = {k: v for k, v in vars(part).items() if k not in HELD | NO_OPTIONS | state}
-            yield from _pieces(options, seen, names | CALL)
-        yield from _pieces(hooks, seen)
+            options = {
+                k: v
+                for k, v in vars(part).items()
+                if k not in NON_OPTION_ATTRIBUTES | ORIGIN_ATTRIBUTES | state
+            }
+            yield from _describe_value(options, seen, names | CALL_METHOD)
+        yield from _describe_value(hooks, seen)
     for name, buffer in module.named_buffers():
         part, _, leaf = name.rpartition(".")
-        is_state = leaf in run_by(module.get_submodule(part).__class__, FORWARD)[0]
+        is_state = (
+            leaf
+            in attributes_set_by_methods(module.get_submodule(part).__class__, FORWARD_METHOD)[0]
+        )
         known = (str(buffer.dtype), *buffer.shape) if is_state else buffer
-        yield from _pieces([name, known], seen)
+        yield from _describe_value([name, known], seen)
 
 
-def _replaced(namespace: Any) -> dict[str, Any]:
+def _find_patched_functions(namespace: Any) -> dict[str, Any]:
     """Return the functions of a user that stand in a class or module of an installed package."""
-    if namespace is None or _is_users(namespace):
+    if namespace is None or _is_user_defined(namespace):
         return {}
     return {
         name: function
         for name, function in vars(namespace).items()
-        if isinstance(compiled_from(function), FunctionType) and _is_users(compiled_from(function))
+        if isinstance(uncompiled_function(function), FunctionType)
+        and _is_user_defined(uncompiled_function(function))
     }
 
 
-def _pieces(value: Any, seen: Seen, roots: Roots = CALL) -> Iterator[str]:
+def _describe_value(
+    value: Any, seen: VisitedObjects, roots: RootMethods = CALL_METHOD
+) -> Iterator[str]:
     """Yield words for all that decides what a value does; an object that was read by its number.
 
     ``roots``: the names in the code that uses the value, among them those of methods that run.
     """
-    value = compiled_from(value)
+    value = uncompiled_function(value)
     yield type(value).__qualname__
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN_VALUE_TYPES):
         yield repr(value)
     elif isinstance(value, Mapping | list | tuple):
-        yield from _entries(value, seen, roots)
+        yield from _describe_container(value, seen, roots)
     elif isinstance(value, set | frozenset):
-        yield from sorted("".join(_pieces(entry, seen.copy(), roots)) for entry in value)
+        yield from sorted("".join(_describe_value(entry, seen.copy(), roots)) for entry in value)
     elif isinstance(value, ModuleType):
         yield value.__name__
     elif isinstance(value, BuiltinFunctionType | MethodWrapperType):
         yield value.__name__
         owner = value.__self__
         if not isinstance(owner, ModuleType | type | None):
-            yield from _pieces(owner, seen)
+            yield from _describe_value(owner, seen)
     elif hasattr(value, "detach") and hasattr(value, "layout"):
-        yield digest_of_tensors({"": value})
+        yield digest_tensors({"": value})
     elif isinstance(value, np.ndarray | np.generic) and value.dtype != object:
-        yield digest_of_arrays([("", value)])
+        yield digest_arrays([("", value)])
     elif isinstance(value, CodeType):
         yield f"{value.co_code.hex()} {value.co_names} {value.co_varnames}"
-        yield from _pieces(value.co_consts, seen)
+        yield from _describe_value(value.co_consts, seen)
     elif (number := seen.number(value)) is not None:
         yield f"{getattr(value, '__qualname__', '')} {number}"
     else:
-        yield from _of_object(value, seen, roots)
+        yield from _describe_object(value, seen, roots)
 
 
-def _entries(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
+def _describe_container(value: Any, seen: VisitedObjects, roots: RootMethods) -> Iterator[str]:
     """Yield the words of a container: equal ones give equal words, and one that holds itself
     ends."""
     if id(value) in seen.opened:
@@ -187,74 +213,85 @@ def _entries(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
     seen.opened.add(id(value))
     for key in sorted(value, key=repr) if isinstance(value, Mapping) else range(len(value)):
         if isinstance(value, Mapping):
-            yield ADDRESS.sub("", repr(key))
-        yield from _pieces(value[key], seen, roots)
+            yield MEMORY_ADDRESS.sub("", repr(key))
+        yield from _describe_value(value[key], seen, roots)
     seen.opened.remove(id(value))
 
 
-def _of_object(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
+def _describe_object(value: Any, seen: VisitedObjects, roots: RootMethods) -> Iterator[str]:
     if isinstance(value, FunctionType):
-        yield from _of_function(value, seen)
+        yield from _describe_function(value, seen)
     elif isinstance(value, MethodType):
-        yield from _pieces(value.__func__, seen)
-        yield from _pieces(value.__self__, seen, frozenset({value.__name__}))
+        yield from _describe_value(value.__func__, seen)
+        yield from _describe_value(value.__self__, seen, frozenset({value.__name__}))
     elif isinstance(value, partial | partialmethod):
-        yield from _pieces([value.func, value.args, value.keywords], seen, roots)
+        yield from _describe_value([value.func, value.args, value.keywords], seen, roots)
     elif isinstance(value, type):
         yield value.__qualname__
-        for base in filter(_is_users, value.__mro__):
+        for base in filter(_is_user_defined, value.__mro__):
             # Without what Python adds
             members = {
-                k: v for k, v in vars(base).items() if callable(v) or not DUNDER.fullmatch(k)
+                k: v for k, v in vars(base).items() if callable(v) or not DUNDER_NAME.fullmatch(k)
             }
-            yield from _pieces(members, seen)
-    elif inside := [getattr(value, name) for name in WRAPPED if hasattr(value, name)]:
-        yield from _pieces(inside, seen)
+            yield from _describe_value(members, seen)
+    elif inside := [getattr(value, name) for name in WRAPPED_ATTRIBUTES if hasattr(value, name)]:
+        yield from _describe_value(inside, seen)
     elif hasattr(value, "named_modules"):
-        yield from _of_module(value, seen)
-        yield digest_of_tensors(dict(value.named_parameters()))
+        yield from _describe_module(value, seen)
+        yield digest_tensors(dict(value.named_parameters()))
     elif is_tokenizer(value):
-        yield from _of_tokenizer(value)
+        yield from _describe_tokenizer(value)
     elif type(value).__module__.startswith("transformers.") and hasattr(value, "to_dict"):
         options = value.to_dict().items()
-        yield from _pieces({k: v for k, v in options if k not in NO_OPTIONS}, seen)
-        yield from _pieces([getattr(value, part, None) for part in PARTS.values()], seen)
-    elif _is_users(type(value)):
-        yield from _pieces(type(value), seen)
-        yield from _pieces(*_options(value, seen, roots))
+        yield from _describe_value({k: v for k, v in options if k not in ORIGIN_ATTRIBUTES}, seen)
+        yield from _describe_value(
+            [getattr(value, part, None) for part in PROCESSOR_PARTS.values()], seen
+        )
+    elif _is_user_defined(type(value)):
+        yield from _describe_value(type(value), seen)
+        yield from _describe_value(*_object_options(value, seen, roots))
     else:
-        yield from _of_installed(value, seen, roots)
+        yield from _describe_package_object(value, seen, roots)
 
 
-def _options(value: Any, seen: Seen, roots: Roots) -> tuple[dict[str, Any], Seen, Roots]:
+def _object_options(
+    value: Any, seen: VisitedObjects, roots: RootMethods
+) -> tuple[dict[str, Any], VisitedObjects, RootMethods]:
     """Return the attributes of an object that are no state of the methods that run, and what is
     named in the code of these."""
-    state, names = run_by(value.__class__, roots)
+    state, names = attributes_set_by_methods(value.__class__, roots)
     state = state.union(name for owner, name in seen.state if owner == id(value))
-    return {k: v for k, v in _held_by(value).items() if k not in state}, seen, names | CALL
+    return (
+        {k: v for k, v in _contained_objects(value).items() if k not in state},
+        seen,
+        names | CALL_METHOD,
+    )
 
 
-def _held_by(value: Any) -> dict[str, Any]:
+def _contained_objects(value: Any) -> dict[str, Any]:
     slots = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
     held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
     return {**held, **getattr(value, "__dict__", {})}
 
 
-def _of_installed(value: Any, seen: Seen, roots: Roots) -> Iterator[str]:
+def _describe_package_object(value: Any, seen: VisitedObjects, roots: RootMethods) -> Iterator[str]:
     """Yield the words of an object of an installed package: its text, and if one of its methods
     runs and the text is only an address, its plain options and its functions."""
     kind = value.__class__
     is_bare = kind.__repr__ is object.__repr__
-    yield ADDRESS.sub("", str(value) if is_bare else repr(value))
+    yield MEMORY_ADDRESS.sub("", str(value) if is_bare else repr(value))
     if is_bare and any(callable(getattr(kind, name, None)) for name in roots):
-        options, plain = _options(value, seen, roots)[0], (*PLAIN, list, tuple, dict, np.ndarray)
+        options, plain = (
+            _object_options(value, seen, roots)[0],
+            (*PLAIN_VALUE_TYPES, list, tuple, dict, np.ndarray),
+        )
         functions = (FunctionType, MethodType, partial)
-        chosen = {k: v for k, v in _held_by(value).items() if isinstance(v, functions)}
+        chosen = {k: v for k, v in _contained_objects(value).items() if isinstance(v, functions)}
         chosen |= {k: v for k, v in options.items() if isinstance(v, plain) or hasattr(v, "detach")}
-        yield from _pieces(chosen, seen)
+        yield from _describe_value(chosen, seen)
 
 
-def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
+def _describe_function(function: FunctionType, seen: VisitedObjects) -> Iterator[str]:
     """Yield the code of a user's function and what it names, and what any function holds, but for
     what the function assigns or fills."""
     yield function.__qualname__
@@ -263,43 +300,49 @@ def _of_function(function: FunctionType, seen: Seen) -> Iterator[str]:
     written = paths_written(function.__code__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # empty
-            yield from _variable(name, cell.cell_contents, written, seen, names)
-    yield from _pieces([function.__defaults__, function.__kwdefaults__], seen, names | CALL)
+            yield from _describe_variable(name, cell.cell_contents, written, seen, names)
+    yield from _describe_value(
+        [function.__defaults__, function.__kwdefaults__], seen, names | CALL_METHOD
+    )
     of_itself = {path[1] for path in written if path[0] == function.__name__ and len(path) > 1}
     options = {k: v for k, v in vars(function).items() if k != "__wrapped__" and k not in of_itself}
-    yield from _pieces(options, seen)
-    if not _is_users(function):
+    yield from _describe_value(options, seen)
+    if not _is_user_defined(function):
         yield str(function.__module__)
         return
-    yield from _pieces(function.__code__, seen)
+    yield from _describe_value(function.__code__, seen)
     steps = [step for code in codes for step in dis.get_instructions(code)]
     for name in sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"}):
         value = function.__globals__.get(name)
-        yield from _variable(name, value, written, seen, names)
+        yield from _describe_variable(name, value, written, seen, names)
     for name in sorted({step.argval for step in steps if step.opname == "IMPORT_NAME"}):
-        yield from _variable(name, sys.modules.get(name), written, seen, names)
+        yield from _describe_variable(name, sys.modules.get(name), written, seen, names)
 
 
-def _variable(
-    name: str, value: Any, written: frozenset[tuple[str, ...]], seen: Seen, names: Roots
+def _describe_variable(
+    name: str,
+    value: Any,
+    written: frozenset[tuple[str, ...]],
+    seen: VisitedObjects,
+    names: RootMethods,
 ) -> Iterator[str]:
     """Yield the words of a variable of a function, unless it is state, or of those attributes that
     are none."""
     if (name,) in written or (id(value), "") in seen.state:
         yield type(value).__qualname__
         return
-    if isinstance(value, ModuleType) and _is_users(value):
+    if isinstance(value, ModuleType) and _is_user_defined(value):
         parts = {part: vars(value)[part] for part in sorted(names & vars(value).keys())}
-        yield from _pieces(parts, seen, names | CALL)
+        yield from _describe_value(parts, seen, names | CALL_METHOD)
     if inside := {path[1] for path in written if path[0] == name}:
-        options, *_ = _options(value, seen, names | CALL)
+        options, *_ = _object_options(value, seen, names | CALL_METHOD)
         options = {k: v for k, v in options.items() if k not in inside}
-        yield from _pieces([type(value), options], seen, names | CALL)
+        yield from _describe_value([type(value), options], seen, names | CALL_METHOD)
     else:
-        yield from _pieces(value, seen, names | CALL)
+        yield from _describe_value(value, seen, names | CALL_METHOD)
 
 
-def _is_users(value: Any) -> bool:
+def _is_user_defined(value: Any) -> bool:
     """Return whether a function, class or module is not from Python or an installed package."""
     name = getattr(value, "__module__", None) or getattr(value, "__name__", "")
     first = str(name).partition(".")[0]
@@ -308,10 +351,10 @@ def _is_users(value: Any) -> bool:
     if first in sys.stdlib_module_names or first == __name__.partition(".")[0]:
         return False
     file = getattr(sys.modules.get(str(name)), "__file__", None)
-    return not (file and INSTALLED & set(Path(file).parts))
+    return not (file and PACKAGE_FOLDERS & set(Path(file).parts))
 
 
-def _of_tokenizer(tokenizer: Any) -> Iterator[str]:
+def _describe_tokenizer(tokenizer: Any) -> Iterator[str]:
     """Yield the vocabulary and the rules of a tokenizer, not how it last padded or truncated."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     rules = (
@@ -321,9 +364,9 @@ def _of_tokenizer(tokenizer: Any) -> Iterator[str]:
     yield json.dumps(rules, sort_keys=True)
 
 
-def facts_of(module: Any, processor: Any = None) -> dict[str, Any]:
+def model_facts(module: Any, processor: Any = None) -> dict[str, Any]:
     """Return the facts of a model for JSON; ``sha256`` is over the names and values of weights, and
-    the rest of what makes its features is as in ``identity_of``."""
+    the rest of what makes its features is as in ``feature_identity``."""
     weights = dict(module.state_dict())
     parameters = list(module.parameters())
     versions = {
@@ -336,7 +379,7 @@ def facts_of(module: Any, processor: Any = None) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in parameters),
         "dtype": ", ".join(sorted({str(p.dtype).removeprefix("torch.") for p in parameters})),
         "device": str(parameters[0].device) if parameters else "cpu",
-        "sha256": digest_of_tensors(weights),
-        **identity_of(module, processor),
+        "sha256": digest_tensors(weights),
+        **feature_identity(module, processor),
         "versions": versions,
     }

@@ -11,25 +11,28 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.json_files import checksum
 from ..base.rng import generator
 from . import hub, scripts
-from .identity import facts_of
-from .modules import about_blocks, block_names
-from .preparing import preparation
+from .identity import model_facts
+from .modules import block_names, describe_blocks
+from .preparing import find_batch_preparation
 from .samples import Samples
-from .scripts import call_function, is_function
-from .wrappers import check_watchable, unwrapped
+from .scripts import call_function_spec, is_function_spec
+from .wrappers import check_watchable, unwrap_model
 
-OBJECT_FORMS = ", a torch.nn.Module, or a pair (module, processor)"
-FORMS = (
+MODEL_OBJECT_FORMS = ", a torch.nn.Module, or a pair (module, processor)"
+MODEL_FORMS = (
     "a folder with config.json or hf:NAME (transformers), timm:NAME, torchvision:NAME, a .pt2 file "
-    f"of torch.export, file.py:function{OBJECT_FORMS}"
+    f"of torch.export, file.py:function{MODEL_OBJECT_FORMS}"
 )
-ADAPTER, BASE = "adapter_config.json", "base_model_name_or_path"  # files of PEFT
-BLOCKS = "layers of the model"  # what the default layers are, in words
-Prepare = Callable[[Any], Any]
+ADAPTER_CONFIG_FILE, BASE_MODEL_KEY = (
+    "adapter_config.json",
+    "base_model_name_or_path",
+)  # files of PEFT
+DEFAULT_LAYERS_KEY = "layers of the model"  # what the default layers are, in words
+PrepareFunction = Callable[[Any], Any]
 
 
 class LoadedModel(NamedTuple):
@@ -42,12 +45,12 @@ class LoadedModel(NamedTuple):
 
     name: str
     module: Any
-    prepare: Prepare | None
+    prepare: PrepareFunction | None
     blocks: tuple[str, ...]
     facts: Mapping[str, Any]
 
 
-Parts = tuple[str, Any, Any, dict[str, Any]]  # name, module, processor of samples, and facts
+ModelParts = tuple[str, Any, Any, dict[str, Any]]  # name, module, processor of samples, and facts
 
 
 def load_model(
@@ -80,20 +83,20 @@ def load_model(
     if isinstance(model, tuple | list) and len(model) == 2 and isinstance(model[0], str):
         name, model = name or model[0], model[1]
     if isinstance(model, LoadedModel):
-        return _with_facts_of_now(model)._replace(name=name or model.name)
-    torch = need("torch")
+        return _refresh_model_facts(model)._replace(name=name or model.name)
+    torch = import_optional("torch")
     kind = None if samples is None else samples.kind
-    parts = _parts(model, kind)
+    parts = _find_model_parts(model, kind)
     if isinstance(parts, LoadedModel):
         return parts._replace(name=name or parts.name)
     title, module, processor, known = parts
     if not isinstance(module, torch.nn.Module):
         raise ValueError(
             f"load_model: {title} is a {type(module).__name__}, not a torch.nn.Module; model "
-            f"may be {FORMS}"
+            f"may be {MODEL_FORMS}"
         )
     check_watchable(module, f"load_model: {title}")
-    module = unwrapped(module)
+    module = unwrap_model(module)
     if device is not None or isinstance(model, str | Path):
         default = "cuda" if torch.cuda.is_available() else "cpu"
         try:
@@ -104,22 +107,27 @@ def load_model(
                 f"load_model: {title} cannot be moved to device={device or default!r} "
                 f"({why}); choose another, such as 'cpu'"
             ) from error
-    prepare, facts = preparation(module, processor, samples, name or title)
-    about = {**known, **facts_of(module, processor), **facts, BLOCKS: about_blocks(module)}
+    prepare, facts = find_batch_preparation(module, processor, samples, name or title)
+    about = {
+        **known,
+        **model_facts(module, processor),
+        **facts,
+        DEFAULT_LAYERS_KEY: describe_blocks(module),
+    }
     return LoadedModel(name or title, module, prepare, block_names(module), about)
 
 
-def _with_facts_of_now(loaded: LoadedModel) -> LoadedModel:
+def _refresh_model_facts(loaded: LoadedModel) -> LoadedModel:
     """Return a model that was loaded before with the weights, options and hooks that it has now."""
     if "definition" not in loaded.facts:
         return loaded
     old = {k: v for k, v in loaded.facts.items() if k not in ("hooks", "context")}
-    return loaded._replace(facts={**old, **facts_of(loaded.module)})
+    return loaded._replace(facts={**old, **model_facts(loaded.module)})
 
 
-def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
+def _find_model_parts(model: Any, kind: str | None) -> ModelParts | LoadedModel:
     if isinstance(model, str | Path):
-        return _of_word(str(model), kind)
+        return _load_parts_by_spec(str(model), kind)
     pair = model if isinstance(model, tuple | list) else (model, None)
     if len(pair) != 2:
         raise ValueError(
@@ -129,24 +137,24 @@ def _parts(model: Any, kind: str | None) -> Parts | LoadedModel:
     return type(module).__name__, module, processor, {"source": "an object"}
 
 
-def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
-    if is_function(spec):
-        model, function = call_function(spec, "load_model")
+def _load_parts_by_spec(spec: str, kind: str | None) -> ModelParts | LoadedModel:
+    if is_function_spec(spec):
+        model, function = call_function_spec(spec, "load_model")
         digest = checksum(Path(spec.rpartition(":")[0]))
         if isinstance(model, LoadedModel):  # whose code is not known
             about = {"source": spec, "file sha256": digest}
             return model._replace(facts={**model.facts, **about})
         if isinstance(model, str | Path):
             raise ValueError(f"load_model: {spec} returns {model!r}; name that as the model")
-        parts = _parts(model, kind)
+        parts = _find_model_parts(model, kind)
         assert not isinstance(parts, LoadedModel)
         if hasattr(parts[1], "eval"):
             parts[1].eval()
         return function, parts[1], parts[2], {"source": spec, "sha256 of the code": digest}
     readers: dict[str, Callable[..., Any]] = {
-        "hf": hub.read_model,
-        "timm": hub.timm,
-        "torchvision": hub.torchvision,
+        "hf": hub.read_hub_model,
+        "timm": hub.load_timm_model,
+        "torchvision": hub.load_torchvision_model,
     }
     prefix, _, rest = spec.partition(":")
     path = Path(spec)
@@ -154,10 +162,12 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
         read = readers[prefix]
     elif (path / "config.json").is_file():
         read, rest = readers["hf"], str(path)
-    elif path.suffix in scripts.SUFFIXES and path.is_file():
+    elif path.suffix in scripts.MODEL_FILE_SUFFIXES and path.is_file():
         read, rest = scripts.read_exported, str(path)
     else:
-        raise ValueError(f"load_model: {spec!r} is no model{_near(path)}; model may be {FORMS}")
+        raise ValueError(
+            f"load_model: {spec!r} is no model{_near_folder_hint(path)}; model may be {MODEL_FORMS}"
+        )
     module, processor, facts = read(rest, kind)
     title = path.resolve().name if rest == spec and path.is_dir() else rest.rpartition("/")[2]
     if path.is_file():
@@ -165,12 +175,12 @@ def _of_word(spec: str, kind: str | None) -> Parts | LoadedModel:
     return title, module.eval(), processor, {"source": spec, **facts}
 
 
-def _near(path: Path) -> str:
+def _near_folder_hint(path: Path) -> str:
     """Return the part of a message that names a folder near a path, if there is one."""
-    if (path / ADAPTER).is_file():
+    if (path / ADAPTER_CONFIG_FILE).is_file():
         base = "its base"
         with suppress(ValueError, AttributeError):  # no JSON, or no object
-            base = json.loads((path / ADAPTER).read_bytes()).get(BASE) or base
+            base = json.loads((path / ADAPTER_CONFIG_FILE).read_bytes()).get(BASE_MODEL_KEY) or base
         return (
             f": it holds an adapter of PEFT for {base}, not a model. Merge both once, and name the "
             f"new folder: model = AutoModel.from_pretrained({base!r}); model = PeftModel."
@@ -189,11 +199,14 @@ def _near(path: Path) -> str:
     return f": there is none; did you mean {above.joinpath(*close, *rest)}?" if close else ""
 
 
-RESETS = ("reset_parameters", "_reset_parameters")  # by which parts of PyTorch draw their weights
-MARK = "_is_hf_initialized"  # of transformers, on parts that it would not draw again
+RESET_METHODS = (
+    "reset_parameters",
+    "_reset_parameters",
+)  # by which parts of PyTorch draw their weights
+HF_INITIALIZED_MARK = "_is_hf_initialized"  # of transformers, on parts that it would not draw again
 
 
-def untrained(loaded: LoadedModel, name: str, seed: int) -> LoadedModel:
+def make_untrained_copy(loaded: LoadedModel, name: str, seed: int) -> LoadedModel:
     """Return a copy of a model, called ``name``, with weights as before any training.
 
     A model of timm or torchvision is made anew by its name. Of others all parts draw their weights
@@ -202,7 +215,7 @@ def untrained(loaded: LoadedModel, name: str, seed: int) -> LoadedModel:
 
     Raises ``ValueError`` for a model with weights that none of these draws.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     hub, _, word = str(loaded.facts.get("source", "")).partition(":")
     with torch.random.fork_rng(), torch.no_grad():
         # Not the seed itself, by which the model may have been begun
@@ -212,17 +225,21 @@ def untrained(loaded: LoadedModel, name: str, seed: int) -> LoadedModel:
         elif hub == "torchvision":
             module = importlib.import_module("torchvision.models").get_model(word, weights=None)
         else:
-            module = _drawn_again(torch, loaded)
+            module = _reinitialize_weights(torch, loaded)
     device = next((p.device for p in loaded.module.parameters()), "cpu")
-    facts = {**loaded.facts, "sha256": facts_of(module)["sha256"], "weights": f"untrained, {seed=}"}
+    facts = {
+        **loaded.facts,
+        "sha256": model_facts(module)["sha256"],
+        "weights": f"untrained, {seed=}",
+    }
     return loaded._replace(name=name, module=module.eval().to(device), facts=facts)
 
 
-def _drawn_again(torch: Any, loaded: LoadedModel) -> Any:
+def _reinitialize_weights(torch: Any, loaded: LoadedModel) -> Any:
     module = copy.deepcopy(loaded.module).cpu()  # where a seed draws the same on any machine
     for part in module.modules():
-        vars(part).pop(MARK, None)
-        for name in RESETS:
+        vars(part).pop(HF_INITIALIZED_MARK, None)
+        for name in RESET_METHODS:
             if callable(reset := getattr(part, name, None)):
                 reset()
     if callable(draw := getattr(module, "init_weights", None)):

@@ -13,20 +13,34 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.json_files import RECORDS, is_undamaged, read_document, record_of, recorded_in
+from ..base.json_files import (
+    CHECKSUM_FILE,
+    file_record,
+    is_undamaged,
+    read_document,
+    read_file_records,
+)
 from ..data.representation import Representation, fingerprint
-from ..data.subject import Subject, check_maps
-from .files import natural, readable
-from .recipe import DEFAULTS, SETTINGS, Extraction, subject_name
+from ..data.subject import Subject, check_map_shapes
+from .files import check_readable_array, natural_sort_key
+from .recipe import DEFAULT_TRAITS, TRAINING_SETTINGS, ModelOutputs, subject_name
 
-TRAITS = RECORDS
-IDS = "samples.json"
-PASS = ".pass-"  # the start of the name of a folder of an extraction that goes on
+TRAITS_FILE = CHECKSUM_FILE
+SAMPLE_IDS_FILE = "samples.json"
+PASS_FOLDER_PREFIX = ".pass-"  # the start of the name of a folder of an extraction that goes on
 Verify = bool | Literal["changed"]
-NOT_LAYERS = ("outputs", "labels")
-OWN = ("name", "layers", "maps", "files")  # entries of the traits that are not the model's own
-OF_STORES = ("format", "settings", "modules")  # likewise, in a store of features
-LONGEST, LONGEST_FILE = 200, 250  # bytes of the name of a layer, and of a file without its ending
+NON_LAYER_ARRAYS = ("outputs", "labels")
+FOLDER_ENTRIES = (
+    "name",
+    "layers",
+    "maps",
+    "files",
+)  # entries of the traits that are not the model's own
+STORE_ENTRIES = ("format", "settings", "modules")  # likewise, in a store of features
+MAX_LAYER_NAME_BYTES, MAX_FILE_NAME_BYTES = (
+    200,
+    250,
+)  # bytes of the name of a layer, and of a file without its ending
 
 
 def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
@@ -58,44 +72,55 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     Raises ``ValueError`` for a folder without a model and for traits or arrays that do not fit.
     """
     root = Path(folder)
-    files = [file for file in root.rglob(TRAITS) if not _is_partial(file.parent.relative_to(root))]
+    files = [
+        file for file in root.rglob(TRAITS_FILE) if not _is_partial(file.parent.relative_to(root))
+    ]
     if not files:
-        raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS}")
-    folders = [file.parent for file in sorted(files, key=natural)]
+        raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS_FILE}")
+    folders = [file.parent for file in sorted(files, key=natural_sort_key)]
     return tuple(s for place in folders for s in read_subject(place, verify=verify, defaults={}))
 
 
-def folders_left_out(folder: str | Path) -> dict[str, str]:
+def list_unread_folders(folder: str | Path) -> dict[str, str]:
     """Return the folders with arrays that are no models for :func:`read_subjects`, and why."""
     root = Path(folder)
-    with_arrays = sorted({file.parent for file in root.rglob("*.npy")}, key=natural)
-    without_traits = [place for place in with_arrays if not (place / TRAITS).exists()]
+    with_arrays = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
+    without_traits = [place for place in with_arrays if not (place / TRAITS_FILE).exists()]
     names = [place.relative_to(root) for place in without_traits]
-    return {str(name): f"no {TRAITS} beside its arrays" for name in names if not _is_partial(name)}
+    return {
+        str(name): f"no {TRAITS_FILE} beside its arrays" for name in names if not _is_partial(name)
+    }
 
 
 def read_subject(
-    folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULTS
+    folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULT_TRAITS
 ) -> tuple[Subject, ...]:
     """Return the subjects, one per pooling, of the model in a folder; see :func:`read_subjects`."""
     folder = Path(folder)
-    traits = _traits(folder)
-    outputs, labels = (_optional(folder / f"{part}.npy", verify) for part in NOT_LAYERS)
+    traits = _read_traits(folder)
+    outputs, labels = (
+        _optional_array_path(folder / f"{part}.npy", verify) for part in NON_LAYER_ARRAYS
+    )
     check_outputs(folder, outputs, labels)
     if "accuracy" not in traits and outputs is not None and labels is not None:
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
-    ids, title = _ids(folder), traits.get("name") or subject_name({**DEFAULTS, **traits})
+    ids, title = (
+        _read_sample_ids(folder),
+        traits.get("name") or subject_name({**DEFAULT_TRAITS, **traits}),
+    )
     layers_of, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
-    entries = {k: value for k, value in traits.items() if k not in (*OWN, *OF_STORES)}
+    entries = {
+        k: value for k, value in traits.items() if k not in (*FOLDER_ENTRIES, *STORE_ENTRIES)
+    }
     by_pooling = {
         pooling: {
-            layer: Representation(_checked(file, verify), f"{title}/{layer}", ids=ids)
+            layer: Representation(_check_array_file(file, verify), f"{title}/{layer}", ids=ids)
             for layer, file in files.items()
         }
         for pooling, files in layers_of.items()
     }
     widths = {k: r.shape[1] for layers in by_pooling.values() for k, r in layers.items()}
-    check_maps(f"{folder / TRAITS}", maps, widths)
+    check_map_shapes(f"{folder / TRAITS_FILE}", maps, widths)
     shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
     subjects = []
     for pooling, layers in by_pooling.items():
@@ -106,7 +131,10 @@ def read_subject(
 
 
 def write_subject(
-    folder: Path, extraction: Extraction, traits: Mapping[str, Any], state: Mapping[str, np.ndarray]
+    folder: Path,
+    extraction: ModelOutputs,
+    traits: Mapping[str, Any],
+    state: Mapping[str, np.ndarray],
 ) -> None:
     """Write a trained model for :func:`read_subject`, completely or not at all.
 
@@ -126,16 +154,16 @@ def write_subject(
     if extraction.maps:
         written = [pair for layers in extraction.layers.values() for pair in layers.items()]
         widths = {layer: array.shape[1] for layer, array in written}
-        check_maps(f"the extraction for {folder}", extraction.maps, widths)
+        check_map_shapes(f"the extraction for {folder}", extraction.maps, widths)
         measured["maps"] = {layer: list(shape) for layer, shape in extraction.maps.items()}
     if extraction.right:
         words = {name: answers.astype(int) for name, answers in extraction.right.items()}
         measured["right"] = {name: "".join(map(str, word)) for name, word in words.items()}
     arrays |= {"outputs": extraction.outputs, "labels": extraction.labels}
-    _write(folder, arrays, {**traits, **measured}, state=state)
+    _write_model_files(folder, arrays, {**traits, **measured}, state=state)
 
 
-def _write(
+def _write_model_files(
     folder: Path,
     arrays: Mapping[str, np.ndarray],
     traits: Mapping[str, Any],
@@ -153,9 +181,11 @@ def _write(
         if state is not None:
             np.savez(partial / "weights.npz", **state)  # type: ignore[arg-type]
         if ids is not None:
-            (partial / IDS).write_text(json.dumps({"ids": ids}) + "\n", encoding="utf-8")
-        document = {**traits, "files": records_of(partial.glob("*.np[yz]"))}
-        (partial / TRAITS).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+            (partial / SAMPLE_IDS_FILE).write_text(
+                json.dumps({"ids": ids}) + "\n", encoding="utf-8"
+            )
+        document = {**traits, "files": record_model_files(partial.glob("*.np[yz]"))}
+        (partial / TRAITS_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(partial, folder)
     except BaseException:
@@ -163,27 +193,27 @@ def _write(
         raise
 
 
-def records_of(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
+def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
     """Return what is to be recorded of arrays and weights: of a layer also its fingerprint, for
     which nobody has to read it then."""
     records = {}
     for path in paths:
-        is_layer = path.suffix == ".npy" and path.stem not in NOT_LAYERS
+        is_layer = path.suffix == ".npy" and path.stem not in NON_LAYER_ARRAYS
         facts = {"fingerprint": fingerprint(Representation(path))} if is_layer else {}
-        records[path.name] = record_of(path, facts)
+        records[path.name] = file_record(path, facts)
     return records
 
 
 def is_complete(folder: Path) -> bool:
     """Return whether a folder of :func:`write_subject` has all files and undamaged weights."""
-    weights, records = folder / "weights.npz", recorded_in(folder)
-    files = {weights, *(folder / f"{part}.npy" for part in NOT_LAYERS), *folder.glob("*.npy")}
+    weights, records = folder / "weights.npz", read_file_records(folder)
+    files = {weights, *(folder / f"{part}.npy" for part in NON_LAYER_ARRAYS), *folder.glob("*.npy")}
     is_whole = all(file.exists() and file.name in records for file in files)
     return is_whole and is_undamaged(weights, read=False)
 
 
-def _ids(folder: Path) -> tuple[Hashable, ...] | None:
-    file = folder / IDS
+def _read_sample_ids(folder: Path) -> tuple[Hashable, ...] | None:
+    file = folder / SAMPLE_IDS_FILE
     if not file.exists():
         return None
     entries = read_document(file, lambda entries: entries["ids"], "a list of ids of samples")
@@ -193,11 +223,11 @@ def _ids(folder: Path) -> tuple[Hashable, ...] | None:
 
 
 def _is_partial(folder: Path) -> bool:
-    return any(part.startswith((".partial-", PASS)) for part in folder.parts)
+    return any(part.startswith((".partial-", PASS_FOLDER_PREFIX)) for part in folder.parts)
 
 
-def _traits(folder: Path) -> dict[str, Any]:
-    file = folder / TRAITS
+def _read_traits(folder: Path) -> dict[str, Any]:
+    file = folder / TRAITS_FILE
     content = read_document(file, lambda entries: entries, "an object of traits")
     if not isinstance(content, dict):
         raise ValueError(f"{file} must hold an object of traits; got {type(content).__name__}")
@@ -214,12 +244,12 @@ def _is_word(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 
-def _is_number(value: Any, kind: Any = int | float) -> bool:
+def _is_number_of_kind(value: Any, kind: Any = int | float) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1  # nor NaN
+    return _is_number_of_kind(value) and 0 <= value <= 1  # nor NaN
 
 
 def _are_shares(value: Any) -> bool:
@@ -228,17 +258,23 @@ def _are_shares(value: Any) -> bool:
     )
 
 
-WORD, WHOLE, SHARE = "a word that can be printed", "a whole number", "a number between 0 and 1"
-FITTING: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # what entries of the traits must be
-    "setting": (lambda value: value in SETTINGS, f"one of {', '.join(SETTINGS)}"),
-    "domain": (_is_word, WORD),
-    "dataset": (_is_word, WORD),
-    "architecture": (_is_word, WORD),
+WORD_RULE, WHOLE_NUMBER_RULE, SHARE_RULE = (
+    "a word that can be printed",
+    "a whole number",
+    "a number between 0 and 1",
+)
+TRAIT_RULES: Mapping[
+    str, tuple[Callable[[Any], bool], str]
+] = {  # what entries of the traits must be
+    "setting": (lambda value: value in TRAINING_SETTINGS, f"one of {', '.join(TRAINING_SETTINGS)}"),
+    "domain": (_is_word, WORD_RULE),
+    "dataset": (_is_word, WORD_RULE),
+    "architecture": (_is_word, WORD_RULE),
     "name": (lambda value: isinstance(value, str) and bool(value), "a word"),
-    "seed": (lambda value: _is_number(value, int), WHOLE),
-    "pretrain": (lambda value: _is_number(value, int), WHOLE),
-    "strength": (_is_share, SHARE),
-    "accuracy": (_is_share, SHARE),
+    "seed": (lambda value: _is_number_of_kind(value, int), WHOLE_NUMBER_RULE),
+    "pretrain": (lambda value: _is_number_of_kind(value, int), WHOLE_NUMBER_RULE),
+    "strength": (_is_share, SHARE_RULE),
+    "accuracy": (_is_share, SHARE_RULE),
     "accuracies": (
         _are_shares,
         "an object of numbers between 0 and 1 by names that can be printed",
@@ -248,7 +284,7 @@ FITTING: Mapping[str, tuple[Callable[[Any], bool], str]] = {  # what entries of 
 
 def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` for traits that do not describe a model, but for its layers and maps."""
-    for name, (fits, words) in FITTING.items():
+    for name, (fits, words) in TRAIT_RULES.items():
         if name in traits and not fits(traits[name]):
             raise ValueError(f"{file}: {name} must be {words}; got {traits[name]!r}")
 
@@ -256,7 +292,7 @@ def check_traits(file: Path, traits: Mapping[str, Any]) -> None:
 def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray | None) -> None:
     """Raise ``ValueError`` for outputs and labels of a folder that are no logits and classes."""
     if labels is not None:
-        _check_labels(folder / "labels.npy", labels)
+        _check_folder_labels(folder / "labels.npy", labels)
     if outputs is None:
         return
     is_numeric = outputs.ndim == 2 and np.issubdtype(outputs.dtype, np.number)
@@ -277,7 +313,7 @@ def check_outputs(folder: Path, outputs: np.ndarray | None, labels: np.ndarray |
         )
 
 
-def _check_labels(file: Path, labels: np.ndarray) -> None:
+def _check_folder_labels(file: Path, labels: np.ndarray) -> None:
     if labels.ndim != 1:
         raise ValueError(f"{file} must be (n_samples,) classes; got shape {labels.shape}")
     if not np.issubdtype(labels.dtype, np.integer) or labels.min(initial=0) < 0:
@@ -293,14 +329,16 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
     """Return the file of each array, by pooling and then by layer."""
     by_pooling: dict[str, dict[str, Path]] = {}
     if layers is None:
-        files = [file for file in folder.glob("*.npy") if file.stem not in NOT_LAYERS]
-        by_pooling = {"": {file.stem: file for file in sorted(files, key=natural)}}
+        files = [file for file in folder.glob("*.npy") if file.stem not in NON_LAYER_ARRAYS]
+        by_pooling = {"": {file.stem: file for file in sorted(files, key=natural_sort_key)}}
     elif isinstance(layers, Mapping):
-        for pooling in _names(folder, list(layers), "pooling"):
-            names = _names(folder, layers[pooling])
+        for pooling in _check_entry_names(folder, list(layers), "pooling"):
+            names = _check_entry_names(folder, layers[pooling])
             by_pooling[pooling] = {name: folder / f"{pooling}.{name}.npy" for name in names}
     else:
-        by_pooling = {"": {name: folder / f"{name}.npy" for name in _names(folder, layers)}}
+        by_pooling = {
+            "": {name: folder / f"{name}.npy" for name in _check_entry_names(folder, layers)}
+        }
     if not by_pooling or not all(by_pooling.values()):
         raise ValueError(
             f"{folder} has no layers: no array besides outputs and labels, or an empty list of "
@@ -309,9 +347,9 @@ def _layer_files(folder: Path, layers: Any) -> dict[str, dict[str, Path]]:
     return by_pooling
 
 
-def _names(folder: Path, names: Any, what: str = "layer") -> list[str]:
+def _check_entry_names(folder: Path, names: Any, what: str = "layer") -> list[str]:
     """Return the names of layers or poolings, unique and usable in the names of files."""
-    file = folder / TRAITS
+    file = folder / TRAITS_FILE
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(
             f"{file}: layers must be a list of names, or an object of lists by pooling"
@@ -331,7 +369,8 @@ def check_file_names(layers: Iterable[str]) -> None:
     for layer in layers:
         if not layer or not is_file_name(layer):
             raise ValueError(
-                f"the layer {layer!r} cannot be the name of a file: it is longer than {LONGEST} "
+                f"the layer {layer!r} cannot be the name of a file: it is longer than "
+                f"{MAX_LAYER_NAME_BYTES} "
                 "bytes, or has a slash or control characters; leave it out"
             )
 
@@ -339,22 +378,22 @@ def check_file_names(layers: Iterable[str]) -> None:
 def is_file_name(name: str) -> bool:
     """Return whether a word can be part of the name of a file in any folder."""
     is_safe = name.isprintable() and not {"/", "\\"} & set(name)
-    return is_safe and len(name.encode()) < LONGEST
+    return is_safe and len(name.encode()) < MAX_LAYER_NAME_BYTES
 
 
-def _optional(path: Path, verify: Verify) -> np.ndarray | None:
+def _optional_array_path(path: Path, verify: Verify) -> np.ndarray | None:
     if not path.exists():
         return None
-    return np.load(_checked(path, verify), allow_pickle=False)
+    return np.load(_check_array_file(path, verify), allow_pickle=False)
 
 
-def _checked(path: Path, verify: Verify) -> Path:
+def _check_array_file(path: Path, verify: Verify) -> Path:
     """Return the path of an array that can be read and matches its checksum."""
     if not path.is_file():
         raise ValueError(f"{path} is missing")
     if verify and not is_undamaged(path, read=verify is True):
-        raise ValueError(f"{path} is damaged: its checksum is not the one in {TRAITS}")
-    return readable(path)
+        raise ValueError(f"{path} is damaged: its checksum is not the one in {TRAITS_FILE}")
+    return check_readable_array(path)
 
 
 def save_subject(subject: Subject, folder: str | Path) -> Path:
@@ -376,16 +415,21 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     for layer, r in subject.layers.items():
         name = layer if pooling == "" else f"{pooling}.{layer}"
         is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
-        if not is_plain or not layer or name in NOT_LAYERS or len(name.encode()) > LONGEST_FILE:
+        if (
+            not is_plain
+            or not layer
+            or name in NON_LAYER_ARRAYS
+            or len(name.encode()) > MAX_FILE_NAME_BYTES
+        ):
             raise ValueError(
                 f"save_subject: the layer {name!r} cannot be the name of a file in the folder: it "
                 "has a slash, control characters or too many letters, or is one of "
-                f"{', '.join(NOT_LAYERS)}; rename it"
+                f"{', '.join(NON_LAYER_ARRAYS)}; rename it"
             )
         arrays[name] = to_numpy(r.source)
     for name, answer in (("outputs", subject.outputs), ("labels", subject.labels)):
         arrays |= {} if answer is None else {name: np.asarray(answer)}
-    if clashes := sorted(subject.traits.keys() & {*OWN, *OF_STORES}):
+    if clashes := sorted(subject.traits.keys() & {*FOLDER_ENTRIES, *STORE_ENTRIES}):
         raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
     traits = {**subject.traits, "name": subject.name}
     traits["layers"] = layers if pooling == "" else {pooling: layers}
@@ -398,9 +442,9 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     if ids is not None and not all(isinstance(name, str | int) for name in ids):
         raise ValueError("save_subject: ids must be words or whole numbers to be written")
     _check_json(ids, "ids")
-    check_traits(folder / TRAITS, traits)
+    check_traits(folder / TRAITS_FILE, traits)
     check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
-    _write(folder, arrays, traits, ids=ids)
+    _write_model_files(folder, arrays, traits, ids=ids)
     return folder
 
 

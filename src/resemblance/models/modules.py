@@ -8,15 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
-from .wrappers import modules_of, parts_of, without_wrappers
+from .wrappers import callable_parts, list_model_modules, without_wrappers
 
-WHOLE = "model"  # the name of a model without parts, which its own list of modules calls ""
+WHOLE_MODEL = "model"  # the name of a model without parts, which its own list of modules calls ""
 
-SHOWN, ALIKE = 8, 0.6  # names of layers in an error, and how alike they are at least
-Layers = Sequence[str] | None  # names and patterns
+MAX_SUGGESTIONS, MIN_NAME_SIMILARITY = (
+    8,
+    0.6,
+)  # names of layers in an error, and how alike they are at least
+LayerPatterns = Sequence[str] | None  # names and patterns
 
 
-def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
+def watched_modules(model: Any, layers: LayerPatterns) -> dict[str, Any]:
     """Return the modules of layers by name, by default all without parts and graph convolutions.
 
     Names are without those of wrappers. A module with several names goes by the first that was
@@ -24,15 +27,17 @@ def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
     """
     if not hasattr(model, "named_modules"):
         raise ValueError(f"the model must be a torch.nn.Module; got {type(model).__name__}")
-    modules = modules_of(model)
-    modules = {name: module for name, module in modules.items() if name} or {WHOLE: model}
+    modules = list_model_modules(model)
+    modules = {name: module for name, module in modules.items() if name} or {WHOLE_MODEL: model}
     if layers is None:
-        modules = {WHOLE: model} if _is_one_layer(model) else modules
-        names = [name for name, module in modules.items() if _is_whole(name, module, modules)]
+        modules = {WHOLE_MODEL: model} if _is_one_layer(model) else modules
+        names = [
+            name for name, module in modules.items() if _is_default_layer(name, module, modules)
+        ]
     else:
         names = []
         for pattern in layers:
-            names += matching(pattern, modules) or _no_layer(pattern, modules)
+            names += match_module_names(pattern, modules) or _no_layer_error(pattern, modules)
     if not names:
         raise ValueError(
             "layers is empty; name at least one, or leave it out for all modules without parts"
@@ -44,7 +49,7 @@ def watched_modules(model: Any, layers: Layers) -> dict[str, Any]:
 
 
 def check_called(
-    layers: Layers, poolings: Iterable[str], modules: Iterable[str], called: Iterable[str]
+    layers: LayerPatterns, poolings: Iterable[str], modules: Iterable[str], called: Iterable[str]
 ) -> None:
     """Raise ``ValueError`` for a layer asked for, or with a pooling of its own, that is not called.
 
@@ -53,27 +58,30 @@ def check_called(
     """
     names = {name.partition("#")[0] for name in called}
     for pattern in layers or ():
-        check_any_called(pattern, matching(pattern, modules), names)
-    unknown = [pattern for pattern in poolings if not matching(pattern, {*names, *called})]
+        check_any_called(pattern, match_module_names(pattern, modules), names)
+    unknown = [
+        pattern for pattern in poolings if not match_module_names(pattern, {*names, *called})
+    ]
     if unknown:
         raise ValueError(
             f"pool names {unknown[0]!r}, which is not among the layers {', '.join(called)}"
         )
 
 
-def poolings_of(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
+def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[str, str]:
     """Return the pooling of each module, by names and patterns; ``ValueError`` for one that means
     none of the modules."""
     names = list(modules)
     for pattern in pool:
-        if not matching(pattern, names):
+        if not match_module_names(pattern, names):
             raise ValueError(
-                f"pool names {pattern!r}, which is not among the layers {', '.join(names[:SHOWN])}"
+                f"pool names {pattern!r}, which is not among the layers "
+                f"{', '.join(names[:MAX_SUGGESTIONS])}"
             )
-    return {name: pool_of(pool, name) for name in names}
+    return {name: pooling_of_call(pool, name) for name in names}
 
 
-def pool_of(pool: Any, layer: str, call: int = 1) -> str:
+def pooling_of_call(pool: Any, layer: str, call: int = 1) -> str:
     """Return the word for the pooling of a call of a layer: that of its name, of the last pattern
     that means it, or "mean"."""
     if not isinstance(pool, Mapping):
@@ -81,16 +89,18 @@ def pool_of(pool: Any, layer: str, call: int = 1) -> str:
     for name in (f"{layer}#{call}", layer):
         if name in pool:
             return str(pool[name])
-    fitting = [word for pattern, word in pool.items() if matching(pattern, [layer])]
+    fitting = [word for pattern, word in pool.items() if match_module_names(pattern, [layer])]
     return str(fitting[-1]) if fitting else "mean"
 
 
-def named_in(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
+def modules_by_patterns(patterns: str | Sequence[str], modules: Iterable[str]) -> list[str]:
     """Return the modules that names or patterns mean; ``ValueError`` for one that means none."""
     names = list(modules)
     asked = [patterns] if isinstance(patterns, str) else patterns
     return [
-        name for pattern in asked for name in matching(pattern, names) or _no_layer(pattern, names)
+        name
+        for pattern in asked
+        for name in match_module_names(pattern, names) or _no_layer_error(pattern, names)
     ]
 
 
@@ -101,44 +111,46 @@ def check_any_called(asked: str, modules: Sequence[str], called: Set[str]) -> No
         raise ValueError(f"layer {asked!r} was never called: {why}; choose a module around it")
 
 
-def _is_whole(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
+def _is_default_layer(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
     """Return whether a module has no parts, or is one layer, but not inside another."""
     outer = [name[:i] for i, letter in enumerate(name) if letter == "."]
     if any(_is_one_layer(modules[outer_name]) for outer_name in outer if outer_name in modules):
         return False
-    return _is_one_layer(module) or (not parts_of(module) and _runs(module))
+    return _is_one_layer(module) or (not callable_parts(module) and _is_called_by_model(module))
 
 
 def _is_one_layer(module: Any) -> bool:
     """Return whether a module is one layer although it has parts: a graph convolution, or one
     whose parts only make its weights."""
     passes_messages = hasattr(module, "propagate") and hasattr(module, "message")
-    return passes_messages or (any(module.children()) and not parts_of(module) and _runs(module))
+    return passes_messages or (
+        any(module.children()) and not callable_parts(module) and _is_called_by_model(module)
+    )
 
 
-def _runs(module: Any) -> bool:
+def _is_called_by_model(module: Any) -> bool:
     """Return whether a module is called, as lists of modules are not."""
     return type(module).__name__ not in ("ModuleList", "ModuleDict", "ParameterList")
 
 
-def matching(pattern: str, names: Iterable[str]) -> list[str]:
+def match_module_names(pattern: str, names: Iterable[str]) -> list[str]:
     names = list(names)
     for word in dict.fromkeys((pattern, without_wrappers(pattern))):
         if word in names:
             return [word]
-        expression = _expression(word)
+        expression = _pattern_to_regex(word)
         if matching := [name for name in names if expression.fullmatch(name)]:
             return matching
     return []
 
 
-def _expression(pattern: str) -> re.Pattern[str]:
+def _pattern_to_regex(pattern: str) -> re.Pattern[str]:
     """Return the regular expression of a pattern: ``*`` and ``?`` stay between dots, ``**`` does
     not, and ``[12]`` is one of these letters."""
     parts = re.split(r"(\*\*|\*|\?|\[[^\[\]]+\])", pattern)
     wild = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
     pieces = (
-        (wild.get(part) or _letters(part)) if i % 2 else re.escape(part)
+        (wild.get(part) or _letter_choice_regex(part)) if i % 2 else re.escape(part)
         for i, part in enumerate(parts)
     )
     try:
@@ -147,35 +159,45 @@ def _expression(pattern: str) -> re.Pattern[str]:
         raise ValueError(f"layers: {pattern!r} is no pattern: {error}") from None
 
 
-def _letters(part: str) -> str:
+def _letter_choice_regex(part: str) -> str:
     """Return the expression of a choice of letters such as ``[0-3]`` or ``[!0]``."""
     inside = part[1:-1].replace("\\", "\\\\")
     return f"[^{inside[1:]}]" if inside[0] == "!" and len(inside) > 1 else f"[{inside}]"
 
 
-def _no_layer(pattern: str, layers: Iterable[str]) -> NoReturn:
+def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
     names = list(layers)
     if "*" in pattern:  # those of blocks that differ in their numbers only
         names = list(dict.fromkeys(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name) for name in names))
     ends = [name for name in names if name.endswith(f".{pattern}")]  # the number of a block
-    close = ends or get_close_matches(pattern, names, n=SHOWN, cutoff=ALIKE)
+    close = ends or get_close_matches(pattern, names, n=MAX_SUGGESTIONS, cutoff=MIN_NAME_SIMILARITY)
     hint = f", did you mean {close[0]!r}?" if close else ";"
-    listed = ", ".join([*dict.fromkeys((*close, *names))][:SHOWN])
-    listed += ", ..." if len(names) > SHOWN else ""
+    listed = ", ".join([*dict.fromkeys((*close, *names))][:MAX_SUGGESTIONS])
+    listed += ", ..." if len(names) > MAX_SUGGESTIONS else ""
     raise ValueError(f"the model has no layer {pattern!r}{hint} it has {listed}")
 
 
-SHOWN_LEFT, FEW = 4, 3
-NO_LAYERS, ROTATION = ("Dropout", "Identity"), "Rotary"  # the last returns angles
-LISTS = ("ModuleList", "Sequential", "ModuleDict")
-EXPORTED = "InterpreterModule"  # any module of an exported program
-SHARE = 0.5  # of all modules that are inside the blocks, at least
-EMBEDDINGS = (  # what returns the first hidden state of a model of transformers; the first that is
-    "embedding_hidden_mapping_in", "embeddings_project", "pre_layrnorm", "layernorm_embedding",
-    "embeddings", "embedder", "emb_dropout", "word_embeddings_layernorm", "drop", "embed_dropout",
-    "embed_tokens", "word_embeddings",
-)  # fmt: skip
-POSITIONS = "embed_positions"  # added later to the tokens, so no module returns the sum
+MAX_SHOWN_PARTS, MIN_EVIDENT_BLOCKS = 4, 3
+NON_LAYER_TYPES, ROTARY_TYPE = ("Dropout", "Identity"), "Rotary"  # the last returns angles
+MODULE_LIST_TYPES = ("ModuleList", "Sequential", "ModuleDict")
+EXPORTED_MODULE_TYPE = "InterpreterModule"  # any module of an exported program
+MIN_BLOCK_SHARE = 0.5  # of all modules that are inside the blocks, at least
+# what returns the first hidden state of a model of transformers; the first that is
+EMBEDDING_MODULES = (
+    "embedding_hidden_mapping_in",
+    "embeddings_project",
+    "pre_layrnorm",
+    "layernorm_embedding",
+    "embeddings",
+    "embedder",
+    "emb_dropout",
+    "word_embeddings_layernorm",
+    "drop",
+    "embed_dropout",
+    "embed_tokens",
+    "word_embeddings",
+)
+POSITION_EMBEDDING = "embed_positions"  # added later to the tokens, so no module returns the sum
 
 
 def block_names(module: Any) -> tuple[str, ...]:
@@ -189,39 +211,39 @@ def block_names(module: Any) -> tuple[str, ...]:
     children with parts of their own, which are its stages, or where there are none all modules
     without parts.
     """
-    return _blocks(module)[0]
+    return _find_blocks(module)[0]
 
 
-def about_blocks(module: Any) -> str:
+def describe_blocks(module: Any) -> str:
     """Return what the blocks of a model leave out, or that it has none, and how layers are chosen;
     nothing where they are all of it."""
-    blocks, are_stages = _blocks(module)
-    modules = modules_of(module)
+    blocks, are_stages = _find_blocks(module)
+    modules = list_model_modules(module)
     choose = "choose by layers= (--layers)"
     if not are_stages:
         kinds = [type(m).__module__ for m in modules.values()]
-        shows = "torch.nn.modules.activation" in kinds or len(blocks) < FEW
+        shows = "torch.nn.modules.activation" in kinds or len(blocks) < MIN_EVIDENT_BLOCKS
         functions = "" if shows else ", and activations that are functions are not among them"
         return f"every module without parts, as no blocks were found{functions}; {choose}"
-    left = _left_out(modules, blocks)
-    listed = ", ".join([*left[:SHOWN_LEFT], "..."] if len(left) > SHOWN_LEFT else left)
+    left = _largest_parts_outside(modules, blocks)
+    listed = ", ".join([*left[:MAX_SHOWN_PARTS], "..."] if len(left) > MAX_SHOWN_PARTS else left)
     return f"blocks, without {listed}; {choose}" if left else ""
 
 
-def _blocks(module: Any) -> tuple[tuple[str, ...], bool]:
+def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:
     """Return the names of the blocks of a model, and whether they are any: not all its parts."""
-    modules = _unrepeated(modules_of(module))
-    if names := _listed(modules):
-        return tuple(dict.fromkeys((*_embeddings(module, modules, names), *names))), True
+    modules = _drop_shared_modules(list_model_modules(module))
+    if names := _largest_module_lists(modules):
+        return tuple(dict.fromkeys((*_embedding_names(module, modules, names), *names))), True
     if type(module).__name__ == "Sequential":
         return tuple(name for name in modules if name and "." not in name), True
     if names := _stages(modules):
         return tuple(names), True
     leaves = tuple(watched_modules(module, None))
-    return leaves, leaves == (WHOLE,)
+    return leaves, leaves == (WHOLE_MODEL,)
 
 
-def _unrepeated(modules: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_shared_modules(modules: Mapping[str, Any]) -> dict[str, Any]:
     """Return modules without further names of those that were there before."""
     first: dict[int, str] = {}
     for name, module in modules.items():
@@ -235,30 +257,35 @@ def _stages(modules: Mapping[str, Any], top: str = "") -> list[str]:
     Two plain lists, such as the features and the classifier of a network, are no stages.
     """
     prefix = f"{top}." if top else ""
-    children = [f"{prefix}{name}" for name, _ in parts_of(modules[top])]
-    stages = [n for n in children if n in modules and parts_of(modules[n])]
-    stages = [n for n in stages if _runs(modules[n]) and not _is_one_layer(modules[n])]
+    children = [f"{prefix}{name}" for name, _ in callable_parts(modules[top])]
+    stages = [n for n in children if n in modules and callable_parts(modules[n])]
+    stages = [
+        n for n in stages if _is_called_by_model(modules[n]) and not _is_one_layer(modules[n])
+    ]
     if len(stages) == 1:
         return _stages(modules, stages[0])
     is_clear = len(stages) > 2 or sum(not _is_list(modules[name]) for name in stages) > 1
     inside = sum(f"{name}.".startswith(tuple(f"{n}." for n in stages)) for name in modules)
-    return stages if is_clear and inside >= SHARE * (len(modules) - 1) else []
+    return stages if is_clear and inside >= MIN_BLOCK_SHARE * (len(modules) - 1) else []
 
 
-def _left_out(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
+def _largest_parts_outside(modules: Mapping[str, Any], blocks: Sequence[str]) -> list[str]:
     """Return the largest parts of a model that are outside its blocks."""
     outer = {name[:i] for name in blocks for i, letter in enumerate(name) if letter == "."}
     left: list[str] = []
     for name, module in modules.items():
         inside = tuple(f"{n}." for n in (*blocks, *left))
         is_outside = name and name not in {*blocks, *outer} and not name.startswith(inside)
-        is_layer = type(module).__name__ not in NO_LAYERS and ROTATION not in type(module).__name__
-        if is_outside and is_layer and _runs(module):
+        is_layer = (
+            type(module).__name__ not in NON_LAYER_TYPES
+            and ROTARY_TYPE not in type(module).__name__
+        )
+        if is_outside and is_layer and _is_called_by_model(module):
             left.append(name)
     return left
 
 
-def with_blocks(module: Any, layers: Any) -> tuple[str, ...] | None:
+def expand_blocks_word(module: Any, layers: Any) -> tuple[str, ...] | None:
     """Return names and patterns of layers as a tuple, with the blocks for the word "blocks"."""
     if layers is None:
         return None
@@ -274,7 +301,7 @@ def with_blocks(module: Any, layers: Any) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(names))
 
 
-def _listed(modules: Mapping[str, Any]) -> list[str]:
+def _largest_module_lists(modules: Mapping[str, Any]) -> list[str]:
     """Return the modules in lists nearest to the top that hold most of all modules."""
     by_depth: dict[int, list[str]] = defaultdict(list)
     for name, module in modules.items():
@@ -283,7 +310,7 @@ def _listed(modules: Mapping[str, Any]) -> list[str]:
     for depth in sorted(by_depth):
         prefixes = tuple(f"{name}." for name in by_depth[depth])
         inside = sum(f"{name}.".startswith(prefixes) for name in modules)
-        if inside >= SHARE * (len(modules) - 1):
+        if inside >= MIN_BLOCK_SHARE * (len(modules) - 1):
             return by_depth[depth]
     return []
 
@@ -291,21 +318,23 @@ def _listed(modules: Mapping[str, Any]) -> list[str]:
 def _is_block(name: str, module: Any, modules: Mapping[str, Any]) -> bool:
     """Return whether a module stands in a list, has parts, and is no list of larger parts."""
     around = modules.get(name.rpartition(".")[0])
-    if not _is_list(around) or not parts_of(module):
+    if not _is_list(around) or not callable_parts(module):
         return False
-    return not _is_list(module) or not any(parts_of(part) for _, part in parts_of(module))
+    return not _is_list(module) or not any(
+        callable_parts(part) for _, part in callable_parts(module)
+    )
 
 
 def _is_list(module: Any) -> bool:
     """Return whether a module only lists others, as an exported program does by their numbers."""
     if module is None:
         return False
-    if type(module).__name__ != EXPORTED:
-        return type(module).__name__ in LISTS
+    if type(module).__name__ != EXPORTED_MODULE_TYPE:
+        return type(module).__name__ in MODULE_LIST_TYPES
     return all(name.isdecimal() for name, _ in module.named_children())
 
 
-def _embeddings(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:
+def _embedding_names(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> Iterator[str]:
     """Yield the embeddings of a model of transformers, one for each list of blocks."""
     if not hasattr(module, "config"):
         return
@@ -313,8 +342,10 @@ def _embeddings(module: Any, modules: Mapping[str, Any], blocks: list[str]) -> I
         while top:  # from the inside out; "" is the model
             top = top.rpartition(".")[0]
             prefix = f"{top}." if top else ""
-            names = [prefix + name for name in EMBEDDINGS if prefix + name in modules]
-            is_sum = prefix + POSITIONS in modules and "".join(names[:1]).endswith("embed_tokens")
+            names = [prefix + name for name in EMBEDDING_MODULES if prefix + name in modules]
+            is_sum = prefix + POSITION_EMBEDDING in modules and "".join(names[:1]).endswith(
+                "embed_tokens"
+            )
             if names and not is_sum:
                 yield names[0]
                 break

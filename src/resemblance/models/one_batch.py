@@ -9,16 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.layouts import pooled_maps, pooled_tokens, zeros_at_ends
-from .axes import AxisError, SampleAxes, has_channels_second, mask_for, may_have_channels_second
+from ..data.layouts import count_zero_padded, pool_maps, pool_tokens
+from .axes import (
+    AxisError,
+    SampleAxes,
+    has_channels_second,
+    may_have_channels_second,
+    token_mask_of_layer,
+)
 from .batches import Batch
-from .modules import pool_of
-from .wrappers import uncompiled
+from .modules import pooling_of_call
+from .wrappers import run_uncompiled
 
-Pool = str | Mapping[str, str] | None
+PoolSpec = str | Mapping[str, str] | None
 MAP_POOLS = {"mean": "mean", "max": "max", "flatten": "flatten"}
-FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
-ELEMENTWISE = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
+POOLED_FORMS = {3: "tokens", 4: "positions"}  # what is pooled, by the number of axes
+ELEMENTWISE_MODULES = ("torch.nn.modules.activation", "torch.nn.modules.dropout")
 SHOWN = 5  # layers in a message
 TOKEN_POOLS = MAP_POOLS | {"cls": "first", "first": "first", "last": "last"}
 
@@ -35,14 +41,14 @@ class BatchResult(NamedTuple):
 
 
 @contextmanager
-def evaluating(torch: Any, model: Any) -> Iterator[Any]:
+def evaluation_mode(torch: Any, model: Any) -> Iterator[Any]:
     """Yield the device of a model that evaluates without gradients; its modes are restored."""
     training = [module for module in model.modules() if module.training]
     weights = next(model.parameters(), None)
     try:
         # A loader draws a seed for its workers even when it does not shuffle, so the random state
         # is restored.
-        with torch.random.fork_rng(devices=[]), torch.no_grad(), uncompiled():
+        with torch.random.fork_rng(devices=[]), torch.no_grad(), run_uncompiled():
             model.eval()
             if weights is not None and weights.is_meta:
                 raise ValueError("the model has no weights: they are on the device 'meta'")
@@ -56,7 +62,7 @@ def rows_of_batch(
     model: Any,
     batch: Batch,
     modules: Mapping[str, Any],
-    pools: Mapping[str, Pool],
+    pools: Mapping[str, PoolSpec],
     *,
     lenient: bool = False,
     outputs: bool = True,
@@ -73,7 +79,7 @@ def rows_of_batch(
     forward pass fails.
     """
     calls, numbers = Counter[str](), Counter[str]()
-    faults, reading = list[Exception](), _Reading(model, batch, axes or SampleAxes(), lenient)
+    faults, reading = list[Exception](), _LayerReader(model, batch, axes or SampleAxes(), lenient)
     rows: dict[str, dict[tuple[str, int], Any]] = {name: {} for name in pools}
 
     def take(layer: str, module: Any, arguments: Any, result: Any) -> None:
@@ -82,9 +88,9 @@ def rows_of_batch(
         if tensor is None:
             return
         calls[layer] += 1
-        values = (convert or as_numpy)(tensor)
+        values = (convert or detach_to_numpy)(tensor)
         for name, pool in pools.items():
-            word = pool_of(pool, layer, calls[layer])
+            word = pooling_of_call(pool, layer, calls[layer])
             # Pooled, or copied, at once: the next module may work in place
             rows[name][layer, calls[layer]] = reading.pooled(values, layer, module, word)
 
@@ -117,7 +123,7 @@ def rows_of_batch(
     return BatchResult(rows, logits, frozenset(reading.forms), notes)
 
 
-class _Reading:
+class _LayerReader:
     """How the results of the layers of a model are read in one batch: their axes and their mask."""
 
     def __init__(self, model: Any, batch: Batch, axes: SampleAxes, lenient: bool) -> None:
@@ -135,12 +141,13 @@ class _Reading:
         layer = call[0]
         if self.lenient and any(type(x).__name__ == "Parameter" for x in arguments[:1]):
             return None  # it makes weights
-        tensor, real = _unpacked(_first_tensor(result))
+        tensor, real = _unpack_sequence(_first_tensor(result))
         if not (hasattr(tensor, "is_floating_point") and _is_floating(tensor) and tensor.ndim):
             if self.lenient:
                 return None
             raise ValueError(
-                f"layer {layer!r} returns {_described(tensor)}, not a floating tensor with a row "
+                f"layer {layer!r} returns {_describe_layer_result(tensor)}, not a floating tensor "
+                "with a row "
                 "for each sample; leave it out, or name a layer inside it"
             )
         shape, samples = tuple(tensor.shape), self.batch.samples
@@ -161,11 +168,11 @@ class _Reading:
 
     def pooled(self, values: Any, layer: str, module: Any, word: str) -> Any:
         """Return the values of a layer as one row per sample, and note what is uncertain."""
-        if values.ndim in FORMS:
-            self.forms.add(FORMS[values.ndim])
+        if values.ndim in POOLED_FORMS:
+            self.forms.add(POOLED_FORMS[values.ndim])
         mask, shape = None, tuple(values.shape)
         if values.ndim == 3 and word != "flatten":
-            is_after = type(module).__module__ in ELEMENTWISE and shape in self.lines
+            is_after = type(module).__module__ in ELEMENTWISE_MODULES and shape in self.lines
             if has_channels_second(module, shape) or is_after:
                 self.lines.add(shape)
                 values = values.swapaxes(1, 2)
@@ -187,7 +194,7 @@ class _Reading:
                 f"its layer {layer!r} returns maps with channels last, and they are read as "
                 '(samples, channels, height, width); pool="flatten" is right for both'
             )
-        return _pooled(values, layer, word, mask)
+        return _pool_layer_values(values, layer, word, mask)
 
     def notes_of_left_out(self) -> Iterator[str]:
         """Yield sentences on the layers that the default leaves out although their results depend
@@ -207,13 +214,13 @@ class _Reading:
 
     def _ends(self, values: Any) -> str:
         """Return whether tokens at the ends are zero, in the first batch only."""
-        return zeros_at_ends(values) if self.axes.is_first and not self.axes.few else ""
+        return count_zero_padded(values) if self.axes.is_first and not self.axes.few else ""
 
     def _mask(self, layer: str, tokens: int, word: str) -> np.ndarray | None:
         """Return the mask of a layer, and note where the batch has one and it does not fit."""
         if self.lengths.get(layer) is not None:
             return self.lengths[layer]
-        mask = mask_for(self.model, layer, tokens, self.batch)
+        mask = token_mask_of_layer(self.model, layer, tokens, self.batch)
         if mask is None and word not in ("flatten", "first", "cls") and tokens > 1:
             for called in self.batch.unused_masks:
                 self.notes[called] = (
@@ -236,7 +243,7 @@ def _names_and_shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(listed[:SHOWN] + [f"and {len(listed) - SHOWN} more"] * (len(listed) > SHOWN))
 
 
-def _described(value: Any) -> str:
+def _describe_layer_result(value: Any) -> str:
     """Return the class of what a layer returns, with the shape and type of a tensor."""
     kind = type(value).__name__
     return f"{kind} {tuple(value.shape)} of {value.dtype}" if hasattr(value, "dtype") else kind
@@ -263,7 +270,7 @@ def _is_packed(value: Any) -> bool:
     return type(value).__name__ == "PackedSequence"
 
 
-def _unpacked(value: Any) -> tuple[Any, np.ndarray | None]:
+def _unpack_sequence(value: Any) -> tuple[Any, np.ndarray | None]:
     """Return a tensor, and of a packed sequence, (samples, steps, features), which steps are
     real."""
     if not _is_packed(value):
@@ -284,7 +291,7 @@ def _has_channels_last(module: Any, shape: Sequence[int]) -> bool:
     return is_linear or (shape[3],) in map(tuple, widths)
 
 
-def titled(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
+def name_layer_calls(rows: Mapping[tuple[str, int], Any]) -> dict[str, Any]:
     """Return rows by layer; the calls of a layer with several are ``name#1``, ``name#2`` ..."""
     several = {layer for layer, call in rows if call > 1}
     return {f"{k}#{call}" if k in several else k: array for (k, call), array in rows.items()}
@@ -298,10 +305,10 @@ def _logits(result: Any, samples: int) -> np.ndarray | None:
     elif logits is None:
         logits = result[0] if isinstance(result, tuple | list) and result else result
     shape = tuple(getattr(logits, "shape", ()))
-    return as_numpy(logits).copy() if len(shape) == 2 and shape[0] == samples else None
+    return detach_to_numpy(logits).copy() if len(shape) == 2 and shape[0] == samples else None
 
 
-def check_pool(pool: Pool) -> None:
+def check_pooling_word(pool: PoolSpec) -> None:
     """Raise ``ValueError`` for a pooling that does not exist."""
     for word in pool.values() if isinstance(pool, Mapping) else [pool or "mean"]:
         if isinstance(word, list | tuple):
@@ -313,12 +320,12 @@ def check_pool(pool: Pool) -> None:
             raise ValueError(f"pool must be one of {', '.join(TOKEN_POOLS)}; got {word!r}")
 
 
-def _pooled(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
+def _pool_layer_values(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
     """Return a copy of the values of a layer, pooled to one row per sample, (n, d)."""
     pool: Any = TOKEN_POOLS[word]
     try:
         if array.ndim == 3:
-            pooled = pooled_tokens(array, pool, mask)
+            pooled = pool_tokens(array, pool, mask)
         elif array.ndim == 4 and word not in MAP_POOLS:
             words = ", ".join(map(repr, MAP_POOLS))
             raise ValueError(
@@ -326,7 +333,7 @@ def _pooled(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
                 f"pool them by one of {words}"
             )
         elif array.ndim == 4:
-            pooled = pooled_maps(array, pool)
+            pooled = pool_maps(array, pool)
         elif array.ndim > 4 and word != "flatten":
             raise ValueError(
                 f'shape {tuple(array.shape)} is neither tokens nor maps; pool it with "flatten", '
@@ -339,12 +346,12 @@ def _pooled(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:
     return pooled.astype(array.dtype) if isinstance(array, np.ndarray) else pooled.clone()
 
 
-def as_numpy(tensor: Any) -> np.ndarray:
+def detach_to_numpy(tensor: Any) -> np.ndarray:
     """Return the values on the CPU; half precisions, some unknown to NumPy, become float32."""
-    return np.asarray(as_tensor(tensor).cpu().numpy())
+    return np.asarray(detach_to_tensor(tensor).cpu().numpy())
 
 
-def as_tensor(tensor: Any) -> Any:
+def detach_to_tensor(tensor: Any) -> Any:
     """Return the values where they are, those of half precisions as float32."""
     tensor = tensor.detach()
     return tensor if tensor.dtype.itemsize >= 4 else tensor.float()

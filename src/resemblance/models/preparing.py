@@ -9,20 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from ..base.extras import need
-from .batches import inputs_of
+from ..base.extras import import_optional
+from .batches import find_model_inputs
 from .samples import Samples
 
-Prepared = tuple[Callable[[Any], Any] | None, dict[str, Any]]
-UNLIMITED = 10**6  # tokens; tokenizers without a limit have a larger one
-PIECE = 1000  # texts that are read at a time
-MANY = 0.5  # of the tokens: so many unknown ones mean another language, or another tokenizer
-OFFSET = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
-PARTS = {"texts": "tokenizer", "images": "image_processor", "arrays": "feature_extractor"}
-PAIRS = {"texts": "(model, tokenizer)", "images": "(model, image_processor)"}
+BatchPreparation = tuple[Callable[[Any], Any] | None, dict[str, Any]]
+MAX_TOKEN_LIMIT = 10**6  # tokens; tokenizers without a limit have a larger one
+TEXTS_PER_READ = 1000  # texts that are read at a time
+# of the tokens: so many unknown ones mean another language, or another tokenizer
+MAX_UNKNOWN_TOKEN_SHARE = 0.5
+OFFSET_POSITION_MODELS = (
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "longformer",
+    "mpnet",
+    "xlm-roberta-xl",
+)
+PROCESSOR_PARTS = {"texts": "tokenizer", "images": "image_processor", "arrays": "feature_extractor"}
+MODEL_PAIR_FORMS = {"texts": "(model, tokenizer)", "images": "(model, image_processor)"}
 
 
-def preparation(module: Any, processor: Any, samples: Samples | None, name: str) -> Prepared:
+def find_batch_preparation(
+    module: Any, processor: Any, samples: Samples | None, name: str
+) -> BatchPreparation:
     """Return the function that makes a batch of samples, and what is recorded of it.
 
     Raises ``ValueError`` for samples that the processor does not take, and for a tokenizer with ids
@@ -31,7 +41,7 @@ def preparation(module: Any, processor: Any, samples: Samples | None, name: str)
     kind = None if samples is None else samples.kind
     if kind in ("batches", "graph"):
         return None, {}
-    processor = getattr(processor, PARTS.get(kind or "", ""), processor)
+    processor = getattr(processor, PROCESSOR_PARTS.get(kind or "", ""), processor)
     is_texts = is_tokenizer(processor)
     # Of images, or of sound, of transformers
     names = getattr(processor, "model_input_names", ()) if callable(processor) else ()
@@ -44,11 +54,11 @@ def preparation(module: Any, processor: Any, samples: Samples | None, name: str)
             "or pass (model, prepare) with a function that makes a batch of a list of samples"
         )
     if is_texts:
-        return _of_tokenizer(module, processor, samples, name)
+        return _prepare_by_tokenizer(module, processor, samples, name)
     if is_processor and kind == "arrays" and "pixel_values" in names:
-        return _of_arrays(module), {}
+        return _prepare_arrays(module), {}
     if is_processor:
-        return _of_processor(module, processor)
+        return _prepare_by_processor(module, processor)
     if callable(processor):
         return processor, {
             "processor": getattr(processor, "__qualname__", type(processor).__name__)
@@ -58,12 +68,13 @@ def preparation(module: Any, processor: Any, samples: Samples | None, name: str)
             f"load_model: the processor of {name} must be a tokenizer, a processor of images, or a "
             f"function of a list of samples; got {type(processor).__name__}"
         )
-    if kind in PAIRS:
+    if kind in MODEL_PAIR_FORMS:
         raise ValueError(
-            f"load_model: {name} does not know how to read {kind}; pass {PAIRS[kind]}, or (model, "
+            f"load_model: {name} does not know how to read {kind}; pass {MODEL_PAIR_FORMS[kind]}, "
+            "or (model, "
             "prepare) with a function that makes a batch of a list of samples"
         )
-    return _of_arrays(module), {}
+    return _prepare_arrays(module), {}
 
 
 def is_tokenizer(value: Any) -> bool:
@@ -73,7 +84,7 @@ def is_tokenizer(value: Any) -> bool:
     )
 
 
-def word_vectors(module: Any) -> int | None:
+def count_word_vectors(module: Any) -> int | None:
     """Return how many word vectors a model has, if it is known."""
     try:
         return int(module.get_input_embeddings().num_embeddings)
@@ -81,7 +92,9 @@ def word_vectors(module: Any) -> int | None:
         return None
 
 
-def _of_tokenizer(module: Any, tokenizer: Any, samples: Samples | None, name: str) -> Prepared:
+def _prepare_by_tokenizer(
+    module: Any, tokenizer: Any, samples: Samples | None, name: str
+) -> BatchPreparation:
     """Return the function that makes a batch of texts, padded on the right to the longest."""
     facts: dict[str, Any] = {}
     if tokenizer.pad_token is None:
@@ -92,28 +105,28 @@ def _of_tokenizer(module: Any, tokenizer: Any, samples: Samples | None, name: st
         tokenizer = copy.deepcopy(tokenizer)
         tokenizer.pad_token = tokenizer.eos_token
         facts["padded with"] = tokenizer.eos_token
-    longest = _longest(module, tokenizer)
-    names = set(inputs_of(module).names)
+    longest = _find_token_limit(module, tokenizer)
+    names = set(find_model_inputs(module).names)
     options = {"padding": True, "padding_side": "right", "truncation": longest is not None}
     options |= {"max_length": longest, "return_attention_mask": True}
 
     def prepare(texts: list[str]) -> dict[str, Any]:
-        return _accepted(tokenizer(list(texts), return_tensors="pt", **options), names)
+        return _accepted_entries(tokenizer(list(texts), return_tensors="pt", **options), names)
 
     facts |= {"processor": type(tokenizer).__name__, **options}
     if samples is not None:
-        facts |= _read_texts(tokenizer, samples, longest, word_vectors(module), name)
+        facts |= _count_cut_texts(tokenizer, samples, longest, count_word_vectors(module), name)
     return prepare, facts
 
 
-def _read_texts(
+def _count_cut_texts(
     tokenizer: Any, samples: Samples, longest: int | None, vectors: int | None, name: str
 ) -> dict[str, Any]:
     """Read all texts once, and return how many are cut, if any."""
     special = [i for i in tokenizer.all_special_ids if i != tokenizer.unk_token_id]
     cut, tokens, unknown, largest = 0, 0, 0, 0
-    for start in range(0, len(samples), PIECE):
-        texts = list(samples.batch(start, start + PIECE))
+    for start in range(0, len(samples), TEXTS_PER_READ):
+        texts = list(samples.batch(start, start + TEXTS_PER_READ))
         lists = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
         cut += sum(longest is not None and len(ids) > longest for ids in lists)
         ids = np.concatenate([np.asarray(part[:longest], np.int64) for part in lists])
@@ -125,7 +138,7 @@ def _read_texts(
             f"load_model: the tokenizer of {name} gives ids up to {largest}, the model has "
             f"{vectors} word vectors; pass (model, tokenizer) with the tokenizer of the model"
         )
-    if unknown > MANY * tokens:
+    if unknown > MAX_UNKNOWN_TOKEN_SHARE * tokens:
         warnings.warn(
             f"load_model: the tokenizer of {name} does not know {unknown} of {tokens} tokens of "
             f"{samples.name}; check that it is the tokenizer of the model, and the language",
@@ -134,36 +147,36 @@ def _read_texts(
     return {"texts cut": cut} if cut else {}
 
 
-def _longest(module: Any, tokenizer: Any) -> int | None:
+def _find_token_limit(module: Any, tokenizer: Any) -> int | None:
     config = getattr(module, "config", None)
     positions = getattr(config, "max_position_embeddings", None)
-    if positions is not None and getattr(config, "model_type", "") in OFFSET:
+    if positions is not None and getattr(config, "model_type", "") in OFFSET_POSITION_MODELS:
         positions -= (getattr(config, "pad_token_id", None) or 0) + 1
     limits = [tokenizer.model_max_length, positions]
-    usable = [limit for limit in limits if isinstance(limit, int) and 0 < limit < UNLIMITED]
+    usable = [limit for limit in limits if isinstance(limit, int) and 0 < limit < MAX_TOKEN_LIMIT]
     return min(usable, default=None)
 
 
-def _of_processor(module: Any, processor: Any) -> Prepared:
+def _prepare_by_processor(module: Any, processor: Any) -> BatchPreparation:
     """Return the function that makes a batch of images, or of sounds at the rate of the model."""
-    names = set(inputs_of(module).names)
+    names = set(find_model_inputs(module).names)
     rate = getattr(processor, "sampling_rate", None)
     sound = {} if rate is None else {"sampling_rate": rate, "padding": True}
 
     def prepare(values: Any) -> dict[str, Any]:
-        return _accepted(processor(list(values), return_tensors="pt", **sound), names)
+        return _accepted_entries(processor(list(values), return_tensors="pt", **sound), names)
 
     return prepare, {"processor": type(processor).__name__, **sound}
 
 
-def _accepted(batch: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+def _accepted_entries(batch: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     entries = dict(batch)
     return {k: v for k, v in entries.items() if k in names} if names & set(entries) else entries
 
 
-def _of_arrays(module: Any) -> Callable[[Any], Any]:
+def _prepare_arrays(module: Any) -> Callable[[Any], Any]:
     """Return the function that makes tensors of arrays, in the precision of the model."""
-    torch = need("torch")
+    torch = import_optional("torch")
     floating = (p.dtype for p in module.parameters() if p.is_floating_point())
     dtype = next(floating, torch.get_default_dtype())
 

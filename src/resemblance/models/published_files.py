@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CONFIG = "config.json"  # by which a folder of pretrained weights is known
+PRETRAINED_CONFIG_FILE = "config.json"  # by which a folder of pretrained weights is known
 
 
-class Origin(NamedTuple):
+class DatasetOrigin(NamedTuple):
     """A data set: its title, where its files come from, the folders below that of all data in which
     they may be, and one of the files by which such a folder is known."""
 
@@ -26,16 +26,16 @@ class Origin(NamedTuple):
     file: str = ""
 
 
-def place_of(folder: Path, origin: Origin) -> Path | None:
+def find_dataset_folder(folder: Path, origin: DatasetOrigin) -> Path | None:
     """Return the folder of a data set below that of all data, or None."""
     places = (folder / name for name in origin.folders)
     return next((place for place in places if (place / origin.file).exists()), None)
 
 
-def find(folder: Path, origin: Origin, note: str = "") -> Path:
+def require_dataset_folder(folder: Path, origin: DatasetOrigin, note: str = "") -> Path:
     """Return the folder of a data set below that of all data; ``ValueError``, with ``note``, if it
     is not there."""
-    place = place_of(folder, origin)
+    place = find_dataset_folder(folder, origin)
     if place is None:
         missing = folder / origin.folders[0] / origin.file
         raise ValueError(
@@ -46,7 +46,7 @@ def find(folder: Path, origin: Origin, note: str = "") -> Path:
 
 
 @contextmanager
-def reading(path: Path, origin: Origin) -> Iterator[Path]:
+def naming_dataset_file(path: Path, origin: DatasetOrigin) -> Iterator[Path]:
     """Turn whatever a missing or damaged file causes into a ``ValueError`` that names it."""
     if not path.is_file():
         raise ValueError(f"{path} is missing: {origin.title} needs it; get it from {origin.url}")
@@ -59,7 +59,7 @@ def reading(path: Path, origin: Origin) -> Iterator[Path]:
         ) from error
 
 
-def content_of(path: Path, digest: str, algorithm: str = "sha256") -> bytes:
+def read_verified_bytes(path: Path, digest: str, algorithm: str = "sha256") -> bytes:
     """Return the bytes of a file; ``ValueError`` if it has a digest, and another than this one.
 
     ``digest``: of the published file; "" for any.
@@ -70,18 +70,18 @@ def content_of(path: Path, digest: str, algorithm: str = "sha256") -> bytes:
     return content
 
 
-def plain_data(content: bytes) -> Any:
+def unpickle_plain_data(content: bytes) -> Any:
     """Return what a pickle of Python 2 holds: arrays, sparse matrices, and plain objects.
 
     A pickle is a program that can call any function. One that names another raises ``ValueError``.
     """
-    return _Reader(io.BytesIO(content), encoding="latin1").load()
+    return _PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
 
 
-class _Reader(pickle.Unpickler):
+class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         known = {
-            "multiarray._reconstruct": _new_array,
+            "multiarray._reconstruct": _make_unpickled_array,
             "numpy.ndarray": np.ndarray,
             "numpy.dtype": np.dtype,
             "_codecs.encode": lambda text, encoding: text.encode("latin1"),
@@ -99,6 +99,6 @@ class _Reader(pickle.Unpickler):
         return known[f"{ending}.{name}"]
 
 
-def _new_array(kind: object, shape: object, code: object) -> np.ndarray:
+def _make_unpickled_array(kind: object, shape: object, code: object) -> np.ndarray:
     """Return the empty array that a pickled one starts as; its content follows in the file."""
     return np.empty(0, np.int8)

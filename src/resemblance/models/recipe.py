@@ -12,25 +12,25 @@ import numpy as np
 
 from ..data.subject import MapShape, Subject
 
-DEFAULTS: Mapping[str, Any] = {  # of the traits that tell models apart
+DEFAULT_TRAITS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
     "strength": 0.0,
     "seed": 0,
 }  # fmt: skip
-CORRUPTED = ("labels", "shortcut", "augmentation")
-TRANSFER = ("pretrained", "finetuned")
-SETTINGS = ("normal", "layers", *CORRUPTED, *TRANSFER)
+CORRUPTED_SETTINGS = ("labels", "shortcut", "augmentation")
+TRANSFER_SETTINGS = ("pretrained", "finetuned")
+TRAINING_SETTINGS = ("normal", "layers", *CORRUPTED_SETTINGS, *TRANSFER_SETTINGS)
 
 
-def with_defaults(subject: Subject) -> Subject:
+def add_default_traits(subject: Subject) -> Subject:
     """Return a model with all traits that tell models apart, those not stated as in most models."""
-    return replace(subject, traits={**DEFAULTS, **subject.traits})
+    return replace(subject, traits={**DEFAULT_TRAITS, **subject.traits})
 
 
 def subject_name(traits: Mapping[str, Any]) -> str:
     """Return the name of a model with these traits, which is unique inside a benchmark."""
     setting, pretrain = traits["setting"], traits.get("pretrain")
-    setting += f"-{traits['strength']:g}" if setting in CORRUPTED else ""
+    setting += f"-{traits['strength']:g}" if setting in CORRUPTED_SETTINGS else ""
     setting += "" if pretrain is None else f"/pretrain{pretrain}"
     where = "/".join((traits["domain"], traits["dataset"], traits["architecture"]))
     return f"{where}/{setting}/seed{traits['seed']}"
@@ -101,7 +101,7 @@ class Recipe(NamedTuple):
         return start._replace(options=self.options["pretraining"])
 
 
-class Extraction(NamedTuple):
+class ModelOutputs(NamedTuple):
     """The outputs of a trained model, and of its layers, for the fixed inputs of its benchmark.
 
     ``layers``: by pooling ("cls", "mean", "last", "node"), then by layer in the order of the

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from .samples import digest_of_arrays
+from .samples import digest_arrays
 
-SPARSE = {  # the tensors that hold a sparse one, by its layout
+SPARSE_LAYOUT_PARTS = {  # the tensors that hold a sparse one, by its layout
     "torch.sparse_coo": ("_indices", "_values"),
     "torch.sparse_csr": ("crow_indices", "col_indices", "values"),
     "torch.sparse_bsr": ("crow_indices", "col_indices", "values"),
     "torch.sparse_csc": ("ccol_indices", "row_indices", "values"),
     "torch.sparse_bsc": ("ccol_indices", "row_indices", "values"),
 }
-DEVICES = ("cpu", "cuda", "mps", "xpu")
-HOOKS = ("forward_pre_hooks", "forward_hooks")
-FLAGS = ("with_kwargs", "always_called")
+AUTOCAST_DEVICES = ("cpu", "cuda", "mps", "xpu")
+HOOK_KINDS = ("forward_pre_hooks", "forward_hooks")
+HOOK_FLAGS = ("with_kwargs", "always_called")
 
 
-def hooks_of(module: Any) -> list[tuple[str, Any]]:
+def list_model_hooks(module: Any) -> list[tuple[str, Any]]:
     """Return the hooks that run when a module is called, in their order, each with its kind;
     without those of this package. ``None``: the hooks of all modules."""
     if module is None:
@@ -29,41 +29,41 @@ def hooks_of(module: Any) -> list[tuple[str, Any]]:
     else:
         held, prefix = vars(module), "_"
     listed = []
-    for hooks in HOOKS:
+    for hooks in HOOK_KINDS:
         for key, hook in dict(held.get(f"{prefix}{hooks}") or {}).items():
-            flags = [f for f in FLAGS if key in (held.get(f"{prefix}{hooks}_{f}") or ())]
-            if not _is_ours(hook):
+            flags = [f for f in HOOK_FLAGS if key in (held.get(f"{prefix}{hooks}_{f}") or ())]
+            if not _is_package_hook(hook):
                 listed.append((" ".join([hooks, *flags]), hook))
     return listed
 
 
-def names_of_hooks(module: Any) -> list[str]:
+def format_hook_names(module: Any) -> list[str]:
     """Return the hooks of a model, and those of all modules, as words for a message."""
     parts = [*module.named_modules(), ("all modules", None)]
     return [
-        f"{name or 'the model'}: {_name_of(hook)}"
+        f"{name or 'the model'}: {_hook_name(hook)}"
         for name, part in parts
-        for _, hook in hooks_of(part)
+        for _, hook in list_model_hooks(part)
     ]
 
 
-def _name_of(hook: Any) -> str:
+def _hook_name(hook: Any) -> str:
     while hasattr(hook, "func"):  # a partial function
         hook = hook.func
     return str(getattr(hook, "__qualname__", type(hook).__qualname__)).rpartition("<locals>.")[2]
 
 
-def _is_ours(hook: Any) -> bool:
+def _is_package_hook(hook: Any) -> bool:
     name = str(getattr(hook, "__module__", ""))
     return name.partition(".")[0] == __name__.partition(".")[0]
 
 
-def modes() -> dict[str, Any]:
+def active_torch_modes() -> dict[str, Any]:
     """Return the modes of PyTorch that hold now and change what a model returns: automatic casting,
     the precision of new tensors, and modes that replace its functions."""
     torch = sys.modules["torch"]
     active: dict[str, Any] = {}
-    for device in DEVICES:
+    for device in AUTOCAST_DEVICES:
         if torch.is_autocast_enabled(device):
             active[f"autocast of {device}"] = str(torch.get_autocast_dtype(device))
     if torch.get_default_dtype() != torch.float32:
@@ -79,28 +79,32 @@ def modes() -> dict[str, Any]:
     return active
 
 
-def compiled_from(value: Any) -> Any:
+def uncompiled_function(value: Any) -> Any:
     """Return the function of which another is the compiled form, or the value itself."""
     return getattr(value, "_torchdynamo_orig_callable", value)
 
 
-def digest_of_tensors(values: Mapping[str, Any]) -> str:
+def digest_tensors(values: Mapping[str, Any]) -> str:
     """Return the fingerprint of tensors by name, in any layout, and of those in packed weights."""
-    return digest_of_arrays(part for name, value in values.items() for part in _dense(name, value))
+    return digest_arrays(
+        part for name, value in values.items() for part in _plain_tensors(name, value)
+    )
 
 
-def _dense(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _plain_tensors(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the plain tensors by which a value is known."""
     if isinstance(value, tuple | list):  # the packed weights and bias of a quantised layer
         for number, part in enumerate(value):
-            yield from _dense(f"{name}.{number}", part)
+            yield from _plain_tensors(f"{name}.{number}", part)
         return
     if not hasattr(value, "detach"):
         return
     value = value.detach()
     if getattr(value, "is_quantized", False):
         yield name, value.dequantize()
-    elif value.layout in (parts := {_layout(word): names for word, names in SPARSE.items()}):
+    elif value.layout in (
+        parts := {_torch_layout(word): names for word, names in SPARSE_LAYOUT_PARTS.items()}
+    ):
         coalesced = value.coalesce() if value.is_sparse else value
         for part in parts[value.layout]:
             yield f"{name}.{part}", getattr(coalesced, part)()
@@ -110,6 +114,6 @@ def _dense(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value.to_dense() if getattr(value, "is_mkldnn", False) else value
 
 
-def _layout(word: str) -> Any:
+def _torch_layout(word: str) -> Any:
     torch: ModuleType = sys.modules["torch"]
     return getattr(torch, word.partition(".")[2])

@@ -12,35 +12,35 @@ from typing import Any
 
 import numpy as np
 
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.rng import generator
-from ..base.text import encodable
-from ..data.array_files import explained, open_array
-from .batches import check_order, is_graph
+from ..base.text import replace_undecodable
+from ..data.array_files import name_file_in_errors, open_npy
+from .batches import check_not_shuffled, is_graph
 from .cora import read_cora
-from .files import natural
+from .files import natural_sort_key
 from .samples import (
-    FORMS,
+    SAMPLE_FORMS,
     Samples,
-    checked_texts,
-    digest_of_arrays,
-    digest_of_file,
-    digest_of_files,
-    digest_of_images,
-    digest_of_row,
-    digest_of_texts,
-    of_texts,
+    digest_arrays,
+    digest_file,
+    digest_files,
+    digest_images,
+    digest_row,
+    digest_texts,
+    samples_from_texts,
+    validate_texts,
 )
-from .scripts import call_function, is_function
+from .scripts import call_function_spec, is_function_spec
 from .tables import (
-    IMAGES,
-    LABELS,
+    IMAGE_COLUMNS,
+    LABEL_COLUMNS,
+    TEXT_COLUMNS,
     TEXT_SUFFIXES,
-    TEXTS,
-    as_labels,
-    column_of,
-    labels_in,
+    find_label_column,
+    find_sample_column,
     read_texts,
+    to_integer_labels,
 )
 
 
@@ -90,9 +90,9 @@ def load_samples(
     if isinstance(data, Samples):
         samples = data
     elif isinstance(data, str | Path):
-        samples = _of_word(str(data), column)
+        samples = _samples_from_spec(str(data), column)
     else:
-        samples = samples_of(data, column)
+        samples = samples_from_object(data, column)
     samples = replace(samples, name=name) if name else samples
     if unique and samples.distinct is None:
         raise ValueError(
@@ -100,7 +100,7 @@ def load_samples(
             "the copies yourself"
         )
     if unique and len(places := list((samples.distinct or {}).values())) < len(samples):
-        samples = chosen(samples, places, {"copies left out": len(samples) - len(places)})
+        samples = select_samples(samples, places, {"copies left out": len(samples) - len(places)})
     if limit is None or (samples.count is not None and samples.count <= limit):
         return samples
     if samples.read is None:
@@ -110,7 +110,7 @@ def load_samples(
         )
     # The first may be of one class
     places = sorted(generator(seed, "limit").choice(len(samples), limit, replace=False).tolist())
-    return chosen(samples, places, {"limit": limit, "of": samples.count})
+    return select_samples(samples, places, {"limit": limit, "of": samples.count})
 
 
 def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
@@ -126,28 +126,30 @@ def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
     return replace(samples, ids=None, labels=None, count=None, stream=first, digest=None)
 
 
-def _of_word(spec: str, column: str | None) -> Samples:
+def _samples_from_spec(spec: str, column: str | None) -> Samples:
     path = Path(spec)
-    if is_function(spec):
-        data, function = call_function(spec, "load_samples")
-        return replace(samples_of(data, column), name=function)
+    if is_function_spec(spec):
+        data, function = call_function_spec(spec, "load_samples")
+        return replace(samples_from_object(data, column), name=function)
     if not path.exists():
-        raise ValueError(f"load_samples: {spec} does not exist; data may be {FORMS}")
+        raise ValueError(f"load_samples: {spec} does not exist; data may be {SAMPLE_FORMS}")
     if path.is_dir():
         is_cora = (path / "raw" / "ind.cora.x").exists()
-        return _cora(path) if is_cora else _read_folder_of_images(path)
+        return _samples_from_cora(path) if is_cora else _read_image_folder(path)
     if path.suffix in TEXT_SUFFIXES:
         return read_texts(path, column)
     if path.suffix in (".npy", ".npz"):
-        return _array(path, column)
-    raise ValueError(f"load_samples: {path} has no suffix that is known; data may be {FORMS}")
+        return _samples_from_array_file(path, column)
+    raise ValueError(
+        f"load_samples: {path} has no suffix that is known; data may be {SAMPLE_FORMS}"
+    )
 
 
-def _array(path: Path, column: str | None) -> Samples:
+def _samples_from_array_file(path: Path, column: str | None) -> Samples:
     facts: dict[str, Any] = {"file": path.name}
     if path.suffix == ".npy":
-        return of_array(open_array(path), path.stem, facts)
-    with explained(str(path)), np.load(path, allow_pickle=False) as archive:
+        return samples_from_array(open_npy(path), path.stem, facts)
+    with name_file_in_errors(str(path)), np.load(path, allow_pickle=False) as archive:
         keys = list(archive.files)
         if column is None and len(keys) != 1:
             listed = ", ".join(keys) or "none"
@@ -155,11 +157,11 @@ def _array(path: Path, column: str | None) -> Samples:
         key = column or keys[0]
         if key not in keys:
             raise ValueError(f"it has no array {key!r}; it has {', '.join(keys)}")
-        return of_array(archive[key], path.stem, facts | {"array": key})
+        return samples_from_array(archive[key], path.stem, facts | {"array": key})
 
 
-def _cora(folder: Path) -> Samples:
-    torch, graphs = need("torch"), need("torch_geometric.data")
+def _samples_from_cora(folder: Path) -> Samples:
+    torch, graphs = import_optional("torch"), import_optional("torch_geometric.data")
     data = read_cora(folder, strict=False, normalized=False)
     nodes = len(data.labels)
     masks = {}
@@ -170,34 +172,36 @@ def _cora(folder: Path) -> Samples:
     x, links, y = (torch.from_numpy(part) for part in (data.x, data.links, data.labels))
     graph = graphs.Data(x=x, edge_index=links, y=y, **masks)
     facts = {"folder": folder.name, "features": "as in the files"}
-    return of_graph(graph, folder.name, facts)
+    return samples_from_graph(graph, folder.name, facts)
 
 
-def samples_of(data: Any, column: str | None) -> Samples:
+def samples_from_object(data: Any, column: str | None) -> Samples:
     """Return the samples in an object; see :func:`resemblance.models.load_samples`."""
     if isinstance(data, Samples):
         return data
     if hasattr(data, "column_names") and hasattr(data, "__getitem__"):
-        return _of_dataset(data, column)
+        return _samples_from_dataset(data, column)
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        return _of_frame(data, column)
+        return _samples_from_frame(data, column)
     if column is not None:
         raise ValueError(
             f"load_samples: a {type(data).__name__} has no columns; leave column={column!r} out"
         )
     if is_graph(data):
-        return of_graph(data, "graph")
+        return samples_from_graph(data, "graph")
     if hasattr(data, "to_list") and hasattr(data, "dtype"):  # a column of pandas or polars
-        return of_texts(checked_texts(data.to_list(), "the column"), str(data.name or "texts"))
+        return samples_from_texts(
+            validate_texts(data.to_list(), "the column"), str(data.name or "texts")
+        )
     if hasattr(data, "shape") and hasattr(data, "dtype"):
-        return of_array(data, "array")
+        return samples_from_array(data, "array")
     if isinstance(data, list | tuple):
-        return _of_list(data)
+        return _samples_from_list(data)
     if hasattr(data, "batch_size") or not hasattr(data, "__getitem__"):
-        return _of_batches(data)
+        return _samples_from_batches(data)
     if isinstance(data, Mapping) or not hasattr(data, "__len__"):
-        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
-    return _of_items(data)
+        raise ValueError(f"load_samples: data may be {SAMPLE_FORMS}; got {type(data).__name__}")
+    return _samples_from_items(data)
 
 
 def is_image(value: Any) -> bool:
@@ -205,13 +209,13 @@ def is_image(value: Any) -> bool:
     return all(hasattr(value, part) for part in ("convert", "mode", "size", "tobytes"))
 
 
-def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
+def samples_from_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
     """Return an array or tensor with a row per sample as samples; texts as texts."""
     shape = tuple(array.shape)
     kind = getattr(array.dtype, "kind", "f")
     if kind in "UT" or (kind == "O" and len(shape) == 1):
-        texts = checked_texts(array.tolist(), "the array")
-        return of_texts(texts, name, facts=dict(facts or {}))
+        texts = validate_texts(array.tolist(), "the array")
+        return samples_from_texts(texts, name, facts=dict(facts or {}))
     if not shape or shape[0] == 0 or kind not in "biuf":
         raise ValueError(
             f"load_samples: {name} must be an array of numbers with a row per sample; got shape "
@@ -223,12 +227,12 @@ def of_array(array: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
         count=shape[0],
         facts={"shape": list(shape), "dtype": str(array.dtype), **(facts or {})},
         read=lambda start, stop: array[start:stop],
-        digest=lambda count: digest_of_arrays([("", array[:count])]),
-        keys=lambda places: [digest_of_row(array[i : i + 1]) for i in places],
+        digest=lambda count: digest_arrays([("", array[:count])]),
+        keys=lambda places: [digest_row(array[i : i + 1]) for i in places],
     )
 
 
-def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
+def samples_from_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> Samples:
     """Return a graph of PyTorch Geometric, whose samples are its nodes."""
     keys, nodes = sorted(graph.keys()), int(graph.num_nodes)
     tensors = [(key, graph[key]) for key in keys if hasattr(graph[key], "detach")]
@@ -236,22 +240,22 @@ def of_graph(graph: Any, name: str, facts: Mapping[str, Any] | None = None) -> S
     has_classes = hasattr(y, "detach") and y.shape == (nodes,) and not y.is_floating_point()
     labels = np.asarray(y.cpu().numpy()) if has_classes else None
     about = {"unit": "nodes"} | dict(facts or {})
-    stream, digest = (lambda: [graph]), (lambda count: digest_of_arrays(tensors))
+    stream, digest = (lambda: [graph]), (lambda count: digest_arrays(tensors))
     return Samples("graph", name, None, labels, nodes, about, stream=stream, digest=digest)
 
 
-def _of_list(data: list[Any] | tuple[Any, ...]) -> Samples:
+def _samples_from_list(data: list[Any] | tuple[Any, ...]) -> Samples:
     if not data:
-        raise ValueError(f"load_samples: the list is empty; data may be {FORMS}")
+        raise ValueError(f"load_samples: the list is empty; data may be {SAMPLE_FORMS}")
     if isinstance(data[0], str) and all(_is_image_file(entry) for entry in data):
         data = [Path(entry) for entry in data]
     if all(isinstance(entry, Path) for entry in data):
-        return _of_image_files(list(data), None, {})
+        return _samples_from_image_files(list(data), None, {})
     if isinstance(data[0], str):
-        return of_texts(checked_texts(data, "the list"), "texts")
+        return samples_from_texts(validate_texts(data, "the list"), "texts")
     if all(is_image(entry) for entry in data):
-        return _of_images(data)
-    return _of_batches(data)
+        return _samples_from_images(data)
+    return _samples_from_batches(data)
 
 
 def _is_image_file(value: Any) -> bool:
@@ -259,34 +263,34 @@ def _is_image_file(value: Any) -> bool:
     return f".{suffix}" in IMAGE_SUFFIXES and "\n" not in value and Path(value).is_file()
 
 
-def _of_images(images: Any) -> Samples:
+def _samples_from_images(images: Any) -> Samples:
     return Samples(
         "images",
         "images",
         count=len(images),
         read=lambda start, stop: [image.convert("RGB") for image in images[start:stop]],
-        digest=lambda count: digest_of_images(images[:count]),
-        keys=lambda places: [digest_of_images([images[i]]) for i in places],
+        digest=lambda count: digest_images(images[:count]),
+        keys=lambda places: [digest_images([images[i]]) for i in places],
     )
 
 
-def _of_batches(data: Any) -> Samples:
+def _samples_from_batches(data: Any) -> Samples:
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
-        raise ValueError(f"load_samples: data may be {FORMS}; got {type(data).__name__}")
-    check_order(data)
+        raise ValueError(f"load_samples: data may be {SAMPLE_FORMS}; got {type(data).__name__}")
+    check_not_shuffled(data)
     source: Any = getattr(data, "dataset", None)
     is_whole = hasattr(source, "__len__") and not getattr(data, "drop_last", False)
     count = len(source) if is_whole and getattr(data, "batch_sampler", None) else None
     return Samples("batches", "batches", count=count, stream=lambda: data)
 
 
-def _of_items(data: Any) -> Samples:
+def _samples_from_items(data: Any) -> Samples:
     """Return a data set with a length as samples, which are read one by one."""
     count = len(data)
-    first = _input(data[0]) if count else None
+    first = _first_model_input(data[0]) if count else None
     if is_graph(first):
         if count == 1:
-            return of_graph(first, type(data).__name__)
+            return samples_from_graph(first, type(data).__name__)
         raise ValueError(
             f"load_samples: a data set of {count} graphs needs batches; pass "
             "torch_geometric.loader.DataLoader(data)"
@@ -301,29 +305,29 @@ def _of_items(data: Any) -> Samples:
         )
 
     def read(start: int, stop: int) -> Any:
-        entries = [_input(data[i]) for i in range(start, stop)]
+        entries = [_first_model_input(data[i]) for i in range(start, stop)]
         if kind == "images":
             return [image.convert("RGB") for image in entries]
-        return entries if kind == "texts" else stacked(entries)
+        return entries if kind == "texts" else stack_entries(entries)
 
-    labels = as_labels(getattr(data, "targets", ()))
+    labels = to_integer_labels(getattr(data, "targets", ()))
     labels = labels if labels is not None and len(labels) == count else None
     return Samples(kind, type(data).__name__, labels=labels, count=count, read=read)  # type: ignore[arg-type]
 
 
-def chosen(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) -> Samples:
+def select_samples(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) -> Samples:
     """Return the samples at some places, with more facts."""
 
     def read(start: int, stop: int) -> Any:
         parts = [samples.batch(i, i + 1)[0] for i in places[start:stop]]
-        return stacked(parts) if samples.kind == "arrays" else parts
+        return stack_entries(parts) if samples.kind == "arrays" else parts
 
     def keys(some: Iterable[int]) -> Any:
         return samples.keys([places[i] for i in some])
 
     def digest(count: int) -> str:
         of_each = keys(range(count))
-        return digest_of_texts([k.hex() if isinstance(k, bytes) else k for k in of_each])
+        return digest_texts([k.hex() if isinstance(k, bytes) else k for k in of_each])
 
     return replace(
         samples,
@@ -339,18 +343,18 @@ def chosen(samples: Samples, places: Sequence[int], facts: Mapping[str, Any]) ->
     )
 
 
-def stacked(entries: list[Any]) -> Any:
+def stack_entries(entries: list[Any]) -> Any:
     """Return arrays or tensors of samples as one, with a row per sample."""
     if hasattr(entries[0], "detach"):
-        return need("torch").stack(entries)
+        return import_optional("torch").stack(entries)
     return np.stack(entries)
 
 
-def _input(entry: Any) -> Any:
+def _first_model_input(entry: Any) -> Any:
     return entry[0] if isinstance(entry, tuple | list) and entry else entry
 
 
-def _of_dataset(data: Any, column: str | None) -> Samples:
+def _samples_from_dataset(data: Any, column: str | None) -> Samples:
     if isinstance(data, Mapping):
         listed = ", ".join(map(repr, data))
         raise ValueError(f"load_samples: the data set has the splits {listed}; pass one, data[...]")
@@ -360,18 +364,18 @@ def _of_dataset(data: Any, column: str | None) -> Samples:
     names = tuple(data.column_names)
     first = data[0]
     columns = {name: data[name] if isinstance(first[name], str) else () for name in names}
-    chosen = column_of(columns, column, where, (*TEXTS, *IMAGES))
-    labels = labels_in({name: list(data[name]) for name in LABELS if name in names})
+    chosen = find_sample_column(columns, column, where, (*TEXT_COLUMNS, *IMAGE_COLUMNS))
+    labels = find_label_column({name: list(data[name]) for name in LABEL_COLUMNS if name in names})
     about = {"column": chosen}
     if isinstance(first[chosen], str):
-        texts = checked_texts(data[chosen], where)
-        return of_texts(texts, chosen, labels=labels, facts=about)
+        texts = validate_texts(data[chosen], where)
+        return samples_from_texts(texts, chosen, labels=labels, facts=about)
 
     def read(start: int, stop: int) -> Any:
         entries = list(data[start:stop][chosen])
         if is_image(first[chosen]):
             return [image.convert("RGB") for image in entries]
-        return stacked([np.asarray(entry) for entry in entries])
+        return stack_entries([np.asarray(entry) for entry in entries])
 
     kind: Any = "images" if is_image(first[chosen]) else "arrays"
     version = getattr(data, "_fingerprint", None)
@@ -379,7 +383,7 @@ def _of_dataset(data: Any, column: str | None) -> Samples:
     return Samples(kind, chosen, None, labels, count, about, read)
 
 
-def _of_frame(data: Any, column: str | None) -> Samples:
+def _samples_from_frame(data: Any, column: str | None) -> Samples:
     if not len(data):
         raise ValueError("load_samples: the data frame has no rows")
     columns = {str(name): data[name].to_list() for name in data.columns}
@@ -387,9 +391,11 @@ def _of_frame(data: Any, column: str | None) -> Samples:
         raise ValueError(
             "load_samples: the data frame holds numbers; pass data.to_numpy() for a sample per row"
         )
-    chosen = column_of(columns, column, "the data frame")
-    texts = checked_texts(columns[chosen], "the data frame", "row")
-    return of_texts(texts, chosen, labels=labels_in(columns), facts={"column": chosen})
+    chosen = find_sample_column(columns, column, "the data frame")
+    texts = validate_texts(columns[chosen], "the data frame", "row")
+    return samples_from_texts(
+        texts, chosen, labels=find_label_column(columns), facts={"column": chosen}
+    )
 
 
 IMAGE_SUFFIXES = (
@@ -397,7 +403,7 @@ IMAGE_SUFFIXES = (
 )  # fmt: skip
 
 
-def _read_folder_of_images(folder: Path) -> Samples:
+def _read_image_folder(folder: Path) -> Samples:
     """Return the images in a folder in natural order; its sub-folders are their classes."""
     files = {file: file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
     hidden = re.compile(r"(^|/)\.")
@@ -410,25 +416,27 @@ def _read_folder_of_images(folder: Path) -> Samples:
         )
     others = sorted(name.as_posix() for file, name in legible.items() if file not in set(images))
     facts = {"folder": folder.name} | ({"other files left out": others} if others else {})
-    return _of_image_files(images, folder, facts)
+    return _samples_from_image_files(images, folder, facts)
 
 
-def _of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str, Any]) -> Samples:
+def _samples_from_image_files(
+    files: Sequence[Path], folder: Path | None, facts: dict[str, Any]
+) -> Samples:
     """Return files of images as samples: in natural order below a folder, or as they are listed."""
     names = {file: file.relative_to(folder) if folder else file for file in files}
     if folder is not None:
-        files = sorted(files, key=lambda file: natural(names[file]))
-    by_name = {encodable(names[file].as_posix()): file for file in files}
+        files = sorted(files, key=lambda file: natural_sort_key(names[file]))
+    by_name = {replace_undecodable(names[file].as_posix()): file for file in files}
     if len(by_name) < len(files):
         raise ValueError("load_samples: an image is listed twice; name each once")
     labels = None
     if folder is not None and all(len(name.parts) > 1 for name in names.values()):
         tops = {name.parts[0] for name in names.values()}
-        classes = sorted(tops, key=lambda top: natural(Path(top)))
+        classes = sorted(tops, key=lambda top: natural_sort_key(Path(top)))
         numbers = {top: number for number, top in enumerate(classes)}
         labels = np.array([numbers[names[file].parts[0]] for file in files])
-        facts = facts | {"classes": [encodable(top) for top in classes]}
-    digest_once = cache(digest_of_file)
+        facts = facts | {"classes": [replace_undecodable(top) for top in classes]}
+    digest_once = cache(digest_file)
     return Samples(
         "images",
         folder.name if folder is not None else "images",
@@ -437,14 +445,14 @@ def _of_image_files(files: Sequence[Path], folder: Path | None, facts: dict[str,
         len(files),
         facts,
         read=lambda start, stop: [open_image(file) for file in files[start:stop]],
-        digest=lambda count: digest_of_files(dict(zip(by_name, map(digest_once, files[:count])))),
+        digest=lambda count: digest_files(dict(zip(by_name, map(digest_once, files[:count])))),
         keys=lambda places: [digest_once(files[i]) for i in places],
     )
 
 
 def open_image(path: Path) -> Any:
     """Return an image in red, green and blue; ``ValueError``, naming the file, if it is broken."""
-    image = need("PIL.Image")
+    image = import_optional("PIL.Image")
     try:
         with image.open(path) as opened:
             return opened.convert("RGB")

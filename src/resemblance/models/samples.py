@@ -11,19 +11,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.extras import need
+from ..base.extras import import_optional
 
-Kind = Literal["texts", "images", "arrays", "batches", "graph"]
-FILE_FORMS = (
+SampleKind = Literal["texts", "images", "arrays", "batches", "graph"]
+SAMPLE_FILE_FORMS = (
     "a .txt, .csv, .tsv, .jsonl or .parquet file of texts, a .npy or .npz file, a folder of "
     "images, a folder of Cora with raw/ind.cora.*, file.py:function"
 )
-OBJECT_FORMS = (
+SAMPLE_OBJECT_FORMS = (
     ", or an object of Python: a list of texts or of images, an array or a tensor with a row per "
     "sample, a data set or loader of PyTorch or PyTorch Geometric, a data set of Hugging Face, or "
     "a column or data frame of pandas or polars"
 )
-FORMS = FILE_FORMS + OBJECT_FORMS
+SAMPLE_FORMS = SAMPLE_FILE_FORMS + SAMPLE_OBJECT_FORMS
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Samples:
     and ``distinct``.
     """
 
-    kind: Kind
+    kind: SampleKind
     name: str
     ids: tuple[str, ...] | None = None
     labels: np.ndarray | None = None
@@ -86,7 +86,7 @@ class Samples:
         return iter(self.stream())
 
 
-def checked_texts(texts: Iterable[Any], where: str, what: str = "sample") -> list[str]:
+def validate_texts(texts: Iterable[Any], where: str, what: str = "sample") -> list[str]:
     """Return texts as a list; ``ValueError`` for one that is none or has only blanks."""
     checked = list(texts)
     if not checked:
@@ -103,121 +103,121 @@ def checked_texts(texts: Iterable[Any], where: str, what: str = "sample") -> lis
     return checked
 
 
-def of_texts(texts: list[str], name: str, **parts: Any) -> Samples:
+def samples_from_texts(texts: list[str], name: str, **parts: Any) -> Samples:
     """Return texts as samples."""
     return Samples(
         "texts",
         name,
         count=len(texts),
         read=lambda start, stop: texts[start:stop],
-        digest=lambda count: digest_of_texts(texts[:count]),
+        digest=lambda count: digest_texts(texts[:count]),
         keys=lambda places: [texts[i] for i in places],
         **parts,
     )
 
 
-PIECE = 2**24  # bytes of an array that are in memory at a time
+DIGEST_BLOCK_BYTES = 2**24  # bytes of an array that are in memory at a time
 
 
-def digest_of_texts(texts: Iterable[str]) -> str:
+def digest_texts(texts: Iterable[str]) -> str:
     """Return the fingerprint of texts in their order."""
     digest = hashlib.sha256(b"texts")
     for text in texts:
-        _add(digest, text.encode("utf-8", "surrogatepass"))
+        _add_to_digest(digest, text.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
-def digest_of_files(contents: Mapping[str, bytes]) -> str:
+def digest_files(contents: Mapping[str, bytes]) -> str:
     """Return the fingerprint of files by name, from those of their contents."""
     digest = hashlib.sha256(b"files")
     for name, content in contents.items():
-        _add(digest, name.encode("utf-8", "surrogatepass"))
-        _add(digest, content)
+        _add_to_digest(digest, name.encode("utf-8", "surrogatepass"))
+        _add_to_digest(digest, content)
     return digest.hexdigest()
 
 
-def digest_of_file(path: Path) -> bytes:
+def digest_file(path: Path) -> bytes:
     """Return the fingerprint of the content of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def digest_of_row(row: Any) -> bytes:
+def digest_row(row: Any) -> bytes:
     """Return the fingerprint of a row of an array or tensor."""
-    return hashlib.sha256(_bytes(row)).digest()
+    return hashlib.sha256(_contiguous_bytes(row)).digest()
 
 
-def digest_of_images(images: Iterable[Any]) -> str:
+def digest_images(images: Iterable[Any]) -> str:
     """Return the fingerprint of images of Pillow, of their pixels."""
     digest = hashlib.sha256(b"images")
     for image in images:
-        _add(digest, f"{image.mode} {image.size}".encode())
-        _add(digest, image.tobytes())
+        _add_to_digest(digest, f"{image.mode} {image.size}".encode())
+        _add_to_digest(digest, image.tobytes())
     return digest.hexdigest()
 
 
-def digest_of_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
+def digest_arrays(arrays: Iterable[tuple[str, Any]]) -> str:
     """Return the fingerprint of arrays or tensors by name: their shapes, types and values."""
     digest = hashlib.sha256(b"arrays")
     for name, array in arrays:
-        _add(digest, f"{name} {array.dtype} {tuple(array.shape)}".encode())
-        for piece in _pieces(array):
+        _add_to_digest(digest, f"{name} {array.dtype} {tuple(array.shape)}".encode())
+        for piece in _array_blocks(array):
             digest.update(piece)
     return digest.hexdigest()
 
 
-def digest_after(before: str, value: Any) -> str:
+def extend_digest(before: str, value: Any) -> str:
     """Return the fingerprint of what one of ``before`` was of, and then a sample or a batch.
 
     It does not depend on what a model or its tokenizer does with the samples.
     """
     digest = hashlib.sha256(before.encode())
-    for kind, content in _contents(value):
-        _add(digest, kind.encode())
-        _add(digest, content)
+    for kind, content in _digested_contents(value):
+        _add_to_digest(digest, kind.encode())
+        _add_to_digest(digest, content)
     return digest.hexdigest()
 
 
-def _contents(value: Any) -> Iterator[tuple[str, bytes]]:
+def _digested_contents(value: Any) -> Iterator[tuple[str, bytes]]:
     """Yield what is in a sample or a batch: texts, pixels, arrays, and the names of entries."""
     if isinstance(value, str):
         yield "text", value.encode("utf-8", "surrogatepass")
     elif hasattr(value, "shape") and hasattr(value, "dtype"):
-        yield "array", digest_of_arrays([("", value)]).encode()
+        yield "array", digest_arrays([("", value)]).encode()
     elif hasattr(value, "tobytes") and hasattr(value, "mode"):
-        yield "image", digest_of_images([value]).encode()
+        yield "image", digest_images([value]).encode()
     elif isinstance(value, Mapping) or hasattr(value, "num_nodes"):
         for key in sorted(value.keys(), key=str):
             yield "entry", str(key).encode()
-            yield from _contents(value[key])
+            yield from _digested_contents(value[key])
     elif isinstance(value, list | tuple):
         yield "list", str(len(value)).encode()
         for entry in value:
-            yield from _contents(entry)
+            yield from _digested_contents(entry)
     else:
         plain = value is None or isinstance(value, int | float)
         yield "other", (repr(value) if plain else type(value).__name__).encode()
 
 
-def _add(digest: Any, content: bytes) -> None:
+def _add_to_digest(digest: Any, content: bytes) -> None:
     """Add a content and its length, so that no two lists of contents give the same bytes."""
     digest.update(len(content).to_bytes(8, "little"))
     digest.update(content)
 
 
-def _pieces(array: Any) -> Iterable[bytes]:
+def _array_blocks(array: Any) -> Iterable[bytes]:
     if not array.shape or 0 in array.shape:
-        yield _bytes(array)
+        yield _contiguous_bytes(array)
         return
     row = max(1, int(np.prod(array.shape[1:])) * array.dtype.itemsize)
-    step = max(1, PIECE // row)
+    step = max(1, DIGEST_BLOCK_BYTES // row)
     for start in range(0, array.shape[0], step):
-        yield _bytes(array[start : start + step])
+        yield _contiguous_bytes(array[start : start + step])
 
 
-def _bytes(array: Any) -> bytes:
+def _contiguous_bytes(array: Any) -> bytes:
     if hasattr(array, "detach"):  # a tensor, perhaps of a type that NumPy lacks
-        torch = need("torch")
+        torch = import_optional("torch")
         flat = array.detach().cpu().contiguous().reshape(-1)
         array = flat.view(torch.uint8).numpy() if flat.numel() else flat.float().numpy()
     return np.ascontiguousarray(array).tobytes()

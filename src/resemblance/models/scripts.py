@@ -13,35 +13,46 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..base.extras import need
-from ..base.user_modules import OwnFileError, load_module, neighbours_of, own_module
+from ..base.extras import import_optional
+from ..base.user_modules import UserFileError, import_siblings, load_user_file, user_module_name
 
-PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
-SUFFIXES = (".pt2", *PICKLES)
-CODE = ("aotinductor", "opaque_obj", "custom_obj")  # parts of an export that are libraries, pickles
+PICKLE_SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".ts", ".torchscript")
+MODEL_FILE_SUFFIXES = (".pt2", *PICKLE_SUFFIXES)
+CODE_MEMBERS = (
+    "aotinductor",
+    "opaque_obj",
+    "custom_obj",
+)  # parts of an export that are libraries, pickles
 # What PyTorch writes of the sizes of tensors, and evaluates as it reads
-ARITHMETIC = (
+ARITHMETIC_NODES = (
     ast.Expression, ast.Constant, ast.Name, ast.Call, ast.keyword, ast.BinOp, ast.UnaryOp,
     ast.BoolOp, ast.Compare, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
 )  # fmt: skip
-FUNCTIONS = (
+ARITHMETIC_FUNCTIONS = (
     "Symbol Integer Rational Float Add Mul Pow Max Min Abs And Or Not Equality Unequality "
     "StrictLessThan LessThan StrictGreaterThan GreaterThan ceiling floor FloorDiv ModularIndexing "
     "Where PythonMod Mod CleanDiv CeilToInt FloorToInt CeilDiv LShift RShift PowByNatural FloatPow "
     "FloatTrueDiv IntTrueDiv IsNonOverlappingAndDenseIndicator TruncToFloat TruncToInt RoundToInt "
     "RoundDecimal ToFloat Identity"
 )
-NAMES = ("name", "as_name", "forward_arg_names")  # that PyTorch writes into the code of forward
-TREES = ("in_spec", "out_spec")
-IMPORTS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports what a tree names
-SHOWN = 60  # letters of a text in a message
-FORCED, FORBIDDEN = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
-SCRIPT = (
+FORWARD_NAME_KEYS = (
+    "name",
+    "as_name",
+    "forward_arg_names",
+)  # that PyTorch writes into the code of forward
+TREE_KEYS = ("in_spec", "out_spec")
+IMPORTING_WORDS = ("default_factory_module", "__enum__", r"\u")  # PyTorch imports what a tree names
+MAX_SHOWN_LETTERS = 60  # letters of a text in a message
+FORCE_WEIGHTS_VARIABLE, FORBID_WEIGHTS_VARIABLE = (
+    "TORCH_FORCE_WEIGHTS_ONLY_LOAD",
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
+)
+TORCHSCRIPT_REASON = (
     "is TorchScript, which does not show what its layers return; save the model by "
     "torch.export.save as .pt2, or"
 )
-PICKLE = "is a pickle, which may run code when it is read, or holds weights without a model"
-BY_CODE = (
+PICKLE_REASON = "is a pickle, which may run code when it is read, or holds weights without a model"
+LOAD_BY_FUNCTION_REMEDY = (
     "write a function that builds the model and loads its weights (torch.load with "
     "weights_only=True), and name it as file.py:function"
 )
@@ -62,10 +73,13 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
             with zipfile.ZipFile(path) as archive:
                 names = archive.namelist()
         is_script = any(Path(name).name == "constants.pkl" for name in names)
-        raise ValueError(f"load_model: {path} {SCRIPT if is_script else PICKLE}; {BY_CODE}")
-    torch = need("torch")
+        raise ValueError(
+            f"load_model: {path} {TORCHSCRIPT_REASON if is_script else PICKLE_REASON}; "
+            f"{LOAD_BY_FUNCTION_REMEDY}"
+        )
+    torch = import_optional("torch")
     try:
-        with warnings.catch_warnings(), _without_code(path):
+        with warnings.catch_warnings(), _refuse_stored_code(path):
             warnings.simplefilter("ignore")  # of PyTorch about its inner parts
             # The flat module of a program has no layers that can be watched
             return torch.export.unflatten(torch.export.load(path)), None, {"file": path.name}
@@ -78,21 +92,26 @@ def read_exported(file: str, kind: str | None) -> tuple[Any, None, dict[str, Any
 
 
 @contextmanager
-def _without_code(path: Path) -> Iterator[None]:
+def _refuse_stored_code(path: Path) -> Iterator[None]:
     """Have PyTorch refuse pickles and expressions that may run code, which it would read."""
-    archive = need("torch._C").PyTorchFileReader(str(path))  # two readers may see two contents
+    archive = import_optional("torch._C").PyTorchFileReader(
+        str(path)
+    )  # two readers may see two contents
     names = archive.get_all_records()
-    if any(part.startswith(CODE) for name in names for part in Path(name).parts):
+    if any(part.startswith(CODE_MEMBERS) for name in names for part in Path(name).parts):
         raise ValueError("it holds compiled libraries or pickled objects, which may run code")
     for name in names:
         if name.startswith("models/") or name.lower().endswith(".json"):
             _check_values(json.loads(archive.get_record(name)))
-    before = {name: os.environ.pop(name, None) for name in (FORCED, FORBIDDEN)}
-    os.environ[FORCED] = "1"
+    before = {
+        name: os.environ.pop(name, None)
+        for name in (FORCE_WEIGHTS_VARIABLE, FORBID_WEIGHTS_VARIABLE)
+    }
+    os.environ[FORCE_WEIGHTS_VARIABLE] = "1"
     try:
         yield
     finally:
-        del os.environ[FORCED]
+        del os.environ[FORCE_WEIGHTS_VARIABLE]
         os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
@@ -106,14 +125,14 @@ def _check_values(value: Any, key: str = "") -> None:
             _check_values(part, key)
     elif isinstance(value, str):
         is_safe = _is_arithmetic(value) if key == "expr_str" else True
-        if key in NAMES:
+        if key in FORWARD_NAME_KEYS:
             is_safe = value.isidentifier() or not value
         elif key == "as_operator":
             is_safe = value.startswith("torch.ops.") and value.count(".") > 2
-        elif key in TREES:
-            is_safe = not any(word in value for word in IMPORTS)
+        elif key in TREE_KEYS:
+            is_safe = not any(word in value for word in IMPORTING_WORDS)
         if not is_safe:
-            raise ValueError(f"its {key} {value[:SHOWN]!r} may run code")
+            raise ValueError(f"its {key} {value[:MAX_SHOWN_LETTERS]!r} may run code")
 
 
 def _is_arithmetic(text: str) -> bool:
@@ -121,45 +140,47 @@ def _is_arithmetic(text: str) -> bool:
     if not (text.isascii() and text.isprintable()) or set(text) & {"\\", "#"}:
         return False
     try:
-        return all(map(_is_plain, ast.walk(ast.parse(text, mode="eval"))))
+        return all(map(_is_plain_expression, ast.walk(ast.parse(text, mode="eval"))))
     except (SyntaxError, RecursionError, MemoryError):
         return False
 
 
-def _is_plain(part: ast.AST) -> bool:
+def _is_plain_expression(part: ast.AST) -> bool:
     if isinstance(part, ast.Call):
-        return isinstance(part.func, ast.Name) and part.func.id in FUNCTIONS.split()
+        return isinstance(part.func, ast.Name) and part.func.id in ARITHMETIC_FUNCTIONS.split()
     if isinstance(part, ast.Name):
         return not part.id.startswith("_")
     if isinstance(part, ast.Constant) and isinstance(part.value, str):
         return re.fullmatch(r"[\w.+-]+", part.value) is not None  # sympy evaluates texts, too
-    return isinstance(part, ARITHMETIC)
+    return isinstance(part, ARITHMETIC_NODES)
 
 
-PYTHON = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
+FUNCTION_SPEC_PATTERN = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)")
 
 
-def is_function(spec: str) -> bool:
+def is_function_spec(spec: str) -> bool:
     """Return whether a word has the form ``file.py:function``."""
-    return PYTHON.fullmatch(spec) is not None
+    return FUNCTION_SPEC_PATTERN.fullmatch(spec) is not None
 
 
-def call_function(spec: str, caller: str) -> tuple[Any, str]:
+def call_function_spec(spec: str, caller: str) -> tuple[Any, str]:
     """Return what ``file.py:function`` returns, and the name of the function.
 
     Raises ``ValueError`` for a file or function that does not exist, ``OwnFileError`` for one that
     fails or that ends the program.
     """
-    match = PYTHON.fullmatch(spec)
+    match = FUNCTION_SPEC_PATTERN.fullmatch(spec)
     assert match is not None
     path, function = Path(match["file"]), match["function"]
     if not path.is_file():
         raise ValueError(f"{caller}: {path} does not exist; name the file of {function}")
-    with neighbours_of(str(path)):
+    with import_siblings(str(path)):
         try:
-            module = load_module(str(path.resolve()), own_module(str(path)))
+            module = load_user_file(str(path.resolve()), user_module_name(str(path)))
         except (Exception, SystemExit) as error:  # which would end the command as if all were well
-            raise OwnFileError(f"{caller}: {path} cannot be imported: {_reason(error)}") from error
+            raise UserFileError(
+                f"{caller}: {path} cannot be imported: {_unreadable_reason(error)}"
+            ) from error
         if not callable(getattr(module, function, None)):
             functions = [name for name, value in vars(module).items() if callable(value)]
             defined = ", ".join(name for name in functions if not name.startswith("_")) or "none"
@@ -167,8 +188,8 @@ def call_function(spec: str, caller: str) -> tuple[Any, str]:
         try:
             return getattr(module, function)(), function
         except (Exception, SystemExit) as error:
-            raise OwnFileError(f"{caller}: {spec} failed: {_reason(error)}") from error
+            raise UserFileError(f"{caller}: {spec} failed: {_unreadable_reason(error)}") from error
 
 
-def _reason(error: BaseException) -> str:
+def _unreadable_reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -9,17 +9,24 @@ from functools import cache, partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-Path = tuple[str, ...]  # a variable, and the attributes that lead from its value to what is written
-METHODS = ("LOAD_METHOD", "LOAD_ATTR")  # before the call of a method, by the version of Python
-VARIABLES = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_NAME")
-FILLING = (
+AttributePath = tuple[
+    str, ...
+]  # a variable, and the attributes that lead from its value to what is written
+METHOD_OPCODES = (
+    "LOAD_METHOD",
+    "LOAD_ATTR",
+)  # before the call of a method, by the version of Python
+VARIABLE_OPCODES = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_NAME")
+MUTATING_METHODS = (
     "append", "appendleft", "extend", "insert", "add", "update", "setdefault", "add_", "copy_",
     "fill_", "__setitem__",
 )  # fmt: skip
 
 
 @cache
-def run_by(kind: type, roots: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
+def attributes_set_by_methods(
+    kind: type, roots: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
     """Return the attributes of its own that an object assigns or fills when these methods run, or
     methods that they name, and all names in their code."""
     state, reached, todo = set[str](), set[str](), set(roots)
@@ -67,14 +74,14 @@ def objects_written(value: Any) -> set[tuple[int, str]]:
 
 
 @cache
-def paths_written(code: CodeType) -> frozenset[Path]:
+def paths_written(code: CodeType) -> frozenset[AttributePath]:
     """Return what a code, or a function inside it, assigns or fills: of variables that it shares
     with other code their names, and of attributes also the names of these."""
-    paths = set[Path]()
+    paths = set[AttributePath]()
     for part in codes_in(code):
         steps = list(dis.get_instructions(part))
         for i, step in enumerate(steps):
-            path = _written_at(steps, i)
+            path = _path_written_by_step(steps, i)
             is_shared = step.opname == "STORE_GLOBAL" or step.argval in part.co_freevars
             if step.opname in ("STORE_GLOBAL", "STORE_DEREF") and is_shared:
                 path = (step.argval,)
@@ -91,39 +98,39 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
             yield from codes_in(const)
 
 
-def _written_at(steps: Sequence[dis.Instruction], i: int) -> Path:
+def _path_written_by_step(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
     """Return what a step assigns, or fills by an entry or by a method; nothing for other steps."""
     step, after = steps[i], steps[min(i + 1, len(steps) - 1)]
     if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
-        return _attribute(_path_before(steps, i), step.argval)
+        return _resolve_attribute(_path_on_stack(steps, i), step.argval)
     if step.opname == "COPY" and after.opname == "LOAD_ATTR":  # as in x.calls += 1
-        return _attribute(_path_before(steps, i), after.argval)
+        return _resolve_attribute(_path_on_stack(steps, i), after.argval)
     is_entry = step.opname in ("STORE_SUBSCR", "DELETE_SUBSCR")
     if is_entry or step.opname == after.opname == "COPY":  # as in x["calls"] += 1
-        return _path_before(steps, _before_key(steps, i))
-    if step.opname in METHODS and step.argval in FILLING:
-        return _path_before(steps, i)
+        return _path_on_stack(steps, _start_of_key(steps, i))
+    if step.opname in METHOD_OPCODES and step.argval in MUTATING_METHODS:
+        return _path_on_stack(steps, i)
     return ()
 
 
-def _attribute(owner: Path, name: str) -> Path:
+def _resolve_attribute(owner: AttributePath, name: str) -> AttributePath:
     return (*owner, name) if owner else ()
 
 
-def _path_before(steps: Sequence[dis.Instruction], i: int) -> Path:
+def _path_on_stack(steps: Sequence[dis.Instruction], i: int) -> AttributePath:
     """Return the variable, and the attributes, of what is on top of the stack before a step."""
     if i < 1:
         return ()
     step = steps[i - 1]
-    if step.opname.startswith(VARIABLES) and isinstance(step.argval, str):
+    if step.opname.startswith(VARIABLE_OPCODES) and isinstance(step.argval, str):
         return (step.argval,)
-    if step.opname in METHODS:
-        return _attribute(_path_before(steps, i - 1), step.argval)
+    if step.opname in METHOD_OPCODES:
+        return _resolve_attribute(_path_on_stack(steps, i - 1), step.argval)
     is_entry = step.opname == "BINARY_SUBSCR" or step.argrepr == "[]"
-    return _path_before(steps, _before_key(steps, i - 1)) if is_entry else ()
+    return _path_on_stack(steps, _start_of_key(steps, i - 1)) if is_entry else ()
 
 
-def _before_key(steps: Sequence[dis.Instruction], i: int) -> int:
+def _start_of_key(steps: Sequence[dis.Instruction], i: int) -> int:
     """Return where the steps begin that put the key of an entry on the stack before step ``i``."""
     pushed = 0
     while i > 0 and pushed != 1:

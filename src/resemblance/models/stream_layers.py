@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..base.progress import Progress
-from ..stream.stream import Method, Stream
+from ..stream.stream import Stream, StreamMethod
 from .hooks import layers_by_batch
 
 
@@ -16,7 +16,7 @@ def stream_from_model(
     layers: str | Sequence[str] | None = None,
     *,
     pool: str | Mapping[str, str] | None = None,
-    method: Method = "gram",
+    method: StreamMethod = "gram",
     pairs: Iterable[tuple[str, str]] | None = None,
     directions: bool = False,
     samples: str | None = None,

@@ -14,14 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..base.extras import need
-from .samples import Samples, of_texts
+from ..base.extras import import_optional
+from .samples import Samples, samples_from_texts
 
-LARGEST = 2**31 - 1  # letters of a cell: documents are longer than what the csv module takes
-Rows = tuple[list[str], list[Sequence[Any]], list[int]]  # names of columns, rows, their lines
+MAX_CELL_LETTERS = (
+    2**31 - 1
+)  # letters of a cell: documents are longer than what the csv module takes
+NamedTableRows = tuple[
+    list[str], list[Sequence[Any]], list[int]
+]  # names of columns, rows, their lines
 
 
-def read_rows(path: Path) -> Rows:
+def read_rows(path: Path) -> NamedTableRows:
     """Return the names of the columns of a table, its rows, and the line of each.
 
     ``.tsv``: UTF-8, tabs without quoting, a header; ``.csv``: UTF-8, commas with quoting, a header;
@@ -29,7 +33,7 @@ def read_rows(path: Path) -> Rows:
 
     Raises ``ValueError`` that names the file, and the line, for what is none of these.
     """
-    return _READERS[path.suffix](path)
+    return _TABLE_READERS[path.suffix](path)
 
 
 def read_parquet(
@@ -40,20 +44,20 @@ def read_parquet(
     ``choose``: which to read, given their types by name. Needs the package pyarrow. Raises
     ``ValueError`` that names the file when it has no row, or cannot be read.
     """
-    parquet = need("pyarrow.parquet")
+    parquet = import_optional("pyarrow.parquet")
     try:
         file = parquet.ParquetFile(path)
         fields = {field.name: str(field.type) for field in file.schema_arrow}
         wanted = list(choose(fields))
         table = file.read(columns=wanted)
-    except (OSError, need("pyarrow").ArrowException) as error:
+    except (OSError, import_optional("pyarrow").ArrowException) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     if not table.num_rows:
         raise ValueError(f"{path} has no row")
     return {name: table.column(name).to_pylist() if name in wanted else [] for name in fields}
 
 
-def _decoded(path: Path) -> str:
+def _decode_table_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -62,16 +66,16 @@ def _decoded(path: Path) -> str:
         ) from error
 
 
-def lines_of(path: Path) -> list[str]:
+def read_table_lines(path: Path) -> list[str]:
     """Return the lines; only line feeds end them, as texts may hold the other separators."""
-    lines = _decoded(path).split("\n")
+    lines = _decode_table_text(path).split("\n")
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
 
 
-def _from_tsv(path: Path) -> Rows:
-    lines = lines_of(path)
+def _from_tsv(path: Path) -> NamedTableRows:
+    lines = read_table_lines(path)
     names = lines[0].split("\t") if lines else []
     rows = [line.split("\t") if line.strip() else [""] * len(names) for line in lines[1:]]
     for number, row in enumerate(rows, 2):
@@ -79,10 +83,10 @@ def _from_tsv(path: Path) -> Rows:
     return names, list(rows), list(range(2, len(rows) + 2))
 
 
-def _from_csv(path: Path) -> Rows:
+def _from_csv(path: Path) -> NamedTableRows:
     rows, lines = [], []
-    limit = csv.field_size_limit(LARGEST)
-    reader = csv.reader(io.StringIO(_decoded(path), newline=""), strict=True)
+    limit = csv.field_size_limit(MAX_CELL_LETTERS)
+    reader = csv.reader(io.StringIO(_decode_table_text(path), newline=""), strict=True)
     try:
         names = next(reader, [])
         for row in reader:
@@ -106,9 +110,11 @@ def _check_width(path: Path, line: int, row: Sequence[str], names: Sequence[str]
         )
 
 
-def _from_jsonl(path: Path) -> Rows:
-    lines = [(number, line) for number, line in enumerate(lines_of(path), 1)]
-    entries = {number: _entry(path, number, line) for number, line in lines if line.strip()}
+def _from_jsonl(path: Path) -> NamedTableRows:
+    lines = [(number, line) for number, line in enumerate(read_table_lines(path), 1)]
+    entries = {
+        number: _parse_json_line(path, number, line) for number, line in lines if line.strip()
+    }
     names = list(next(iter(entries.values()), {}))
     for number, entry in entries.items():
         if not set(names) <= set(entry):
@@ -122,7 +128,7 @@ def _from_jsonl(path: Path) -> Rows:
     return names, rows, [number for number, _ in lines]
 
 
-def _entry(path: Path, line: int, text: str) -> dict[str, Any]:
+def _parse_json_line(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -136,19 +142,19 @@ def _entry(path: Path, line: int, text: str) -> dict[str, Any]:
     return value
 
 
-_READERS = {".tsv": _from_tsv, ".csv": _from_csv, ".jsonl": _from_jsonl}
+_TABLE_READERS = {".tsv": _from_tsv, ".csv": _from_csv, ".jsonl": _from_jsonl}
 
 
-TEXTS = ("sentence", "text")
-IMAGES = ("image", "img")
-LABELS = ("label", "labels")
+TEXT_COLUMNS = ("sentence", "text")
+IMAGE_COLUMNS = ("image", "img")
+LABEL_COLUMNS = ("label", "labels")
 
 
-def column_of(
+def find_sample_column(
     columns: Mapping[str, Sequence[Any]],
     column: str | None,
     where: str,
-    preferred: Sequence[str] = TEXTS,
+    preferred: Sequence[str] = TEXT_COLUMNS,
 ) -> str:
     """Return the column with the samples of a table: the one asked for, or the one with texts.
 
@@ -173,13 +179,13 @@ def column_of(
     return texts[0]
 
 
-def labels_in(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None:
+def find_label_column(columns: Mapping[str, Sequence[Any]]) -> np.ndarray | None:
     """Return the classes in a table by column, if they are whole numbers."""
-    values = next((columns[name] for name in LABELS if name in columns), None)
-    return None if values is None else as_labels(values)
+    values = next((columns[name] for name in LABEL_COLUMNS if name in columns), None)
+    return None if values is None else to_integer_labels(values)
 
 
-def as_labels(values: Any) -> np.ndarray | None:
+def to_integer_labels(values: Any) -> np.ndarray | None:
     """Return classes as an array of integers, or None for what are not whole numbers."""
     try:
         numbers = np.array([int(str(value)) for value in values], dtype=np.int64)
@@ -193,7 +199,7 @@ def is_blank(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def is_number(text: str) -> bool:
+def is_numeric_text(text: str) -> bool:
     """Return whether a text is a number."""
     try:
         float(text)
@@ -205,34 +211,39 @@ def is_number(text: str) -> bool:
 def _are_texts(values: Sequence[Any]) -> bool:
     """Return whether most cells of a column are texts; a text may also be a number."""
     cells = [value for value in values if not is_blank(value)]
-    return 2 * sum(isinstance(cell, str) and not is_number(cell) for cell in cells) > len(cells)
+    return 2 * sum(isinstance(cell, str) and not is_numeric_text(cell) for cell in cells) > len(
+        cells
+    )
 
 
-WORDS, ENDS = 5, (".", "!", "?")  # of what looks more like a text than like the name of a column
-SHOWN = 40  # letters of a header in a warning
-USUAL = {*TEXTS, *LABELS}
+MIN_TEXT_WORDS, SENTENCE_ENDS = (
+    5,
+    (".", "!", "?"),
+)  # of what looks more like a text than like the name of a column
+MAX_HEADER_LETTERS = 40  # letters of a header in a warning
+USUAL_COLUMN_NAMES = {*TEXT_COLUMNS, *LABEL_COLUMNS}
 TEXT_SUFFIXES = (".txt", ".parquet", ".tsv", ".csv", ".jsonl")
 
 
 def read_texts(path: Path, column: str | None) -> Samples:
     """Return the texts of a file; see :func:`resemblance.models.load_samples`."""
     if path.suffix == ".txt":
-        return _of_lines(path, column)
+        return _texts_from_lines(path, column)
     if path.suffix == ".parquet":
-        return _of_parquet(path, column)
+        return _texts_from_parquet(path, column)
     names, rows, lines = read_rows(path)
     if not rows:
         raise ValueError(f"load_samples: {path} has no row below its header; add samples")
     columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    chosen = column_of(columns, column, str(path))
+    chosen = find_sample_column(columns, column, str(path))
     if names.count(chosen) > 1:
         raise ValueError(f"load_samples: {path} has two columns {chosen!r}; rename one")
     if column is None and path.suffix != ".jsonl":
         _warn_of_header(path, names, chosen)
-    return _samples(path, columns, chosen, lines)
+    return _samples_from_column(path, columns, chosen, lines)
 
 
-def _samples(
+def _samples_from_column(
     path: Path, columns: Mapping[str, Sequence[Any]], chosen: str, lines: Sequence[int]
 ) -> Samples:
     """Return a column as samples with their classes; the blank ones are left out and counted."""
@@ -246,29 +257,31 @@ def _samples(
                 f"load_samples: line {lines[place]} of {path} holds a "
                 f"{type(texts[place]).__name__}, not a text"
             )
-    labelled = [name for name in LABELS if name in columns]
+    labelled = [name for name in LABEL_COLUMNS if name in columns]
     labels = {name: [columns[name][i] for i in places] for name in labelled}
     facts: dict[str, Any] = {"file": path.name} | ({"column": chosen} if chosen else {})
     facts |= {"blank left out": len(texts) - len(places)} if len(places) < len(texts) else {}
     legible = [texts[place] for place in places]
-    return of_texts(legible, path.stem, labels=labels_in(labels), facts=facts)
+    return samples_from_texts(legible, path.stem, labels=find_label_column(labels), facts=facts)
 
 
 def _warn_of_header(path: Path, names: Sequence[str], chosen: str) -> None:
     """Warn of a first line that is read as the names of columns and looks like a sample."""
-    is_text = len(chosen.split()) >= WORDS or chosen.rstrip().endswith(ENDS)
-    cause = chosen if is_text else next(filter(is_number, names), "")
+    is_text = len(chosen.split()) >= MIN_TEXT_WORDS or chosen.rstrip().endswith(SENTENCE_ENDS)
+    cause = chosen if is_text else next(filter(is_numeric_text, names), "")
     if cause:
         warnings.warn(
             f"load_samples: the first line of {path} names its columns, and looks like a sample "
-            f"({cause[:SHOWN]!r}); write a line such as {TEXTS[0]} above it",
+            f"({cause[:MAX_HEADER_LETTERS]!r}); write a line such as {TEXT_COLUMNS[0]} above it",
             stacklevel=2,
         )
 
 
 def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
     cells, *rows = (re.split(r"[\t,;]", text) for text in texts)
-    is_header = len(cells) > 1 and bool({cell.strip().lower() for cell in cells} & USUAL)
+    is_header = len(cells) > 1 and bool(
+        {cell.strip().lower() for cell in cells} & USUAL_COLUMN_NAMES
+    )
     is_header &= 2 * sum(len(row) >= len(cells) for row in rows) > len(rows)
     tabs = {text.count("\t") for text in texts}
     if is_header or (len(texts) > 1 and len(tabs) == 1 and tabs != {0}):
@@ -279,21 +292,21 @@ def _warn_of_table(path: Path, texts: Sequence[str]) -> None:
         )
 
 
-def _of_lines(path: Path, column: str | None) -> Samples:
+def _texts_from_lines(path: Path, column: str | None) -> Samples:
     if column is not None:
         raise ValueError(f"load_samples: {path} has no columns; leave column={column!r} out")
-    lines = lines_of(path)
-    samples = _samples(path, {"": lines}, "", range(1, len(lines) + 1))
+    lines = read_table_lines(path)
+    samples = _samples_from_column(path, {"": lines}, "", range(1, len(lines) + 1))
     _warn_of_table(path, samples.batch(0, len(samples)))
     return samples
 
 
-def _of_parquet(path: Path, column: str | None) -> Samples:
+def _texts_from_parquet(path: Path, column: str | None) -> Samples:
     def choose(fields: Mapping[str, str]) -> list[str]:
-        known = column or next((name for name in TEXTS if name in fields), None)
+        known = column or next((name for name in TEXT_COLUMNS if name in fields), None)
         texts = [known] if known else [name for name, kind in fields.items() if "string" in kind]
-        return [name for name in fields if name in (*texts, *LABELS)]
+        return [name for name in fields if name in (*texts, *LABEL_COLUMNS)]
 
     values = read_parquet(path, choose)
-    chosen = column_of(values, column, str(path))
-    return _samples(path, values, chosen, range(1, len(values[chosen]) + 1))
+    chosen = find_sample_column(values, column, str(path))
+    return _samples_from_column(path, values, chosen, range(1, len(values[chosen]) + 1))

@@ -8,32 +8,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..base.extras import need
+from ..base.extras import import_optional
 
-SHOWN = 3  # names of weights in an error
-LONGEST = 300  # letters of a reason that are shown
+MAX_SHOWN_WEIGHTS = 3  # names of weights in an error
+MAX_REASON_LETTERS = 300  # letters of a reason that are shown
 
 
-def read(kind: Any, name: str | Path, remedy: str, *, caller: str = "", **keywords: Any) -> Any:
+def read_pretrained_part(
+    kind: Any, name: str | Path, remedy: str, *, caller: str = "", **keywords: Any
+) -> Any:
     """Return what a class of transformers reads from a folder or the hub.
 
     Raises ``ValueError`` with the name and the remedy for whatever goes wrong: a damaged file, an
     unknown name, no network.
     """
     try:
-        with silent():
+        with silence_transformers():
             return kind.from_pretrained(name, **keywords)
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        reason = reason if len(reason) < LONGEST else f"{reason[:LONGEST]} ..."
+        reason = (
+            reason if len(reason) < MAX_REASON_LETTERS else f"{reason[:MAX_REASON_LETTERS]} ..."
+        )
         if isinstance(error, pickle.UnpicklingError):
-            reason = reason_of(error)
+            reason = load_error_cause(error)
         raise ValueError(
             f"{caller}{name} cannot be read by transformers.{kind.__name__} ({reason}); {remedy}"
         ) from error
 
 
-def read_model(
+def read_pretrained_model(
     kind: Any,
     name: str | Path,
     remedy: str,
@@ -48,16 +52,19 @@ def read_model(
     ``is_new``: whether a weight may be drawn at random where none is stored, such as one of a new
     head. The library would draw all missing ones. ``incomplete``: the remedy where others are.
 
-    Raises ``ValueError`` as :func:`read` does, and when other weights are missing or have another
+    Raises ``ValueError`` as :func:`read_pretrained_part` does, and when other weights are missing
+    or have another
     shape than the model.
     """
     options: dict[str, Any] = {"caller": caller, "output_loading_info": True, **keywords}
-    model, report = read(kind, name, remedy, **options)
+    model, report = read_pretrained_part(kind, name, remedy, **options)
     names = {str(key) for key in report["missing_keys"]}
     names |= {str(entry[0]) for entry in report["mismatched_keys"]}
     lacking = sorted(key for key in names if not is_new(key))
     if lacking:
-        shown = ", ".join(lacking[:SHOWN]) + (", ..." if len(lacking) > SHOWN else "")
+        shown = ", ".join(lacking[:MAX_SHOWN_WEIGHTS]) + (
+            ", ..." if len(lacking) > MAX_SHOWN_WEIGHTS else ""
+        )
         raise ValueError(
             f"{caller}{name} lacks {len(lacking)} weights of a {type(model).__name__}, or has them "
             f"in another shape ({shown}); {incomplete or remedy}"
@@ -65,7 +72,7 @@ def read_model(
     return model, sorted(names)
 
 
-def reason_of(error: Exception) -> str:
+def load_error_cause(error: Exception) -> str:
     """Return why a file could not be read, in a line.
 
     PyTorch explains how to read a file that asks for code to be run all the same; that is left out.
@@ -76,9 +83,9 @@ def reason_of(error: Exception) -> str:
 
 
 @contextmanager
-def silent() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """Keep transformers from reporting that weights are new or left out, and from drawing bars."""
-    logging = need("transformers").logging
+    logging = import_optional("transformers").logging
     level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -18,39 +18,48 @@ from typing import Any
 import numpy as np
 
 from ..base.progress import Progress
-from ..base.text import did_you_mean, printable
+from ..base.text import did_you_mean, escape_control_characters
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..data.inputs import TRANSPOSED
-from ..data.representation import Representation, with_rows
+from ..data.inputs import TRANSPOSED_HINT
+from ..data.representation import Representation, replace_rows
 from ..data.subject import Subject
 from ..engine.arguments import select_measures
 from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
-from ..engine.work import Work
-from ..inference._evidence import check_level, evidence_of
-from ..inference.exact_pairs import can_be_exact
-from ..significance.orders import DRAWS, design_of
+from ..engine.work import ComparisonPlan
+from ..inference._evidence import check_level, evidence_from_comparison
+from ..inference.exact_pairs import allows_exact_moments
+from ..significance.orders import DESIGN_PERMUTATIONS, design_of
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
-from .extraction import BY_LAYER, VARIES, extract
-from .hooks import row_numbers
-from .loading import BLOCKS, untrained
+from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_model
+from .hooks import validate_row_numbers
+from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy
 
 # One of each view of similarity, cheap enough for all layers of large models
-MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
-SCORES = "scores.comparison"
-POOLINGS = {  # in words, by what is pooled
+DEFAULT_LAYER_MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
+SCORES_FILE = "scores.comparison"
+POOLING_PHRASES = {  # in words, by what is pooled
     "mean": "mean over {}", "max": "maximum over {}", "flatten": "{} flattened",
     "cls": "first token", "first": "first token", "last": "last token",
 }  # fmt: skip
-UNITS = {"arrays": "rows", "batches": "samples", "graph": "nodes"}
-GENERIC = ("array", "batches", "graph", "images", "texts")  # names of samples that nobody named
-LOSSES = ("blank", "copies", "other files")  # what samples may be without
-CONSTANT = "layers left out"
-PIECE = 2**22  # values that are compared at a time
-REFERENCE = "reference"
-FRESH = re.compile(r"untrained|seed=(\d{1,9})")
-LONGEST, CUT = 200, 40  # bytes of the name of a folder, and letters of a name that is cut
+SAMPLE_UNITS = {"arrays": "rows", "batches": "samples", "graph": "nodes"}
+GENERIC_SAMPLE_NAMES = (
+    "array",
+    "batches",
+    "graph",
+    "images",
+    "texts",
+)  # names of samples that nobody named
+SAMPLE_LOSS_KEYS = ("blank", "copies", "other files")  # what samples may be without
+CONSTANT_LAYERS_KEY = "layers left out"
+MAX_COMPARED_VALUES = 2**22  # values that are compared at a time
+REFERENCE_KEY = "reference"
+UNTRAINED_PATTERN = re.compile(r"untrained|seed=(\d{1,9})")
+MAX_FOLDER_NAME_BYTES, MAX_CUT_NAME_LETTERS = (
+    200,
+    40,
+)  # bytes of the name of a folder, and letters of a name that is cut
 
 
 def compare_models(
@@ -69,7 +78,7 @@ def compare_models(
     measures: Iterable[str | Measure] | str | Measure | None = None,
     within: Any = None,
     blocks: Any = None,
-    draws: int = DRAWS,
+    draws: int = DESIGN_PERMUTATIONS,
     level: float = 0.95,
     batch_size: int = 32,
     device: str | None = None,
@@ -122,34 +131,46 @@ def compare_models(
     ``reference``, for weights of the first model that cannot be drawn anew, for ``rows`` that do
     not exist, and for a model all of whose layers are the same for all samples.
     """
-    chosen, _ = select_measures(MEASURES if measures is None else measures)
-    number = _seed_of(reference)
+    chosen, _ = select_measures(DEFAULT_LAYER_MEASURES if measures is None else measures)
+    number = _reference_seed(reference)
     _check_one_pooling(pool, number)
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
-    numbers = _numbers(rows, samples)
+    numbers = _compared_row_numbers(rows, samples)
     check_level("compare_models: level", level)
     design: Any = {"draws": draws, "seed": seed}
     for role, labels in (("within", within), ("blocks", blocks)):
-        design[role] = _labels(role, labels, samples, numbers)
+        design[role] = _compared_sample_labels(role, labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     work: Any = {"executor": executor, "memory": memory, "progress": progress}
-    with _features(save) as folder:
+    with _feature_folder(save) as folder:
         extracted = [
-            _pooled(extract(loaded, samples, folder / folder_of(loaded.name), **options))
+            _split_by_pooling(
+                extract_loaded_model(
+                    loaded, samples, folder / model_folder_name(loaded.name), **options
+                )
+            )
             for loaded in _loaded_models([a, b, *more], samples, device, number)
         ]
         if number is not None:
             extracted.append(extracted.pop(1))
         subjects = [
-            _without_constants(_only(s, numbers)) for of_model in extracted for s in of_model
+            _drop_constant_layers(_select_model_samples(s, numbers))
+            for of_model in extracted
+            for s in of_model
         ]
         has_blocks = layers in ("blocks", ["blocks"])
-        about = _about(subjects, samples, has_reference=number is not None, has_blocks=has_blocks)
+        about = _models_provenance(
+            subjects, samples, has_reference=number is not None, has_blocks=has_blocks
+        )
         about |= {"mask": rows} if isinstance(rows, str) else {}
-        scores = None if save is None else folder / SCORES
-        (comparison,) = compare_many([Work.of(subjects, chosen, about=about)], save=scores, **work)
+        scores = None if save is None else folder / SCORES_FILE
+        (comparison,) = compare_many(
+            [ComparisonPlan.of(subjects, chosen, about=about)], save=scores, **work
+        )
         options = {"executor": executor, "memory": memory, "save": scores}
-        sure = evidence_of(comparison, subjects, chosen[:1], design, level, options, progress)
+        sure = evidence_from_comparison(
+            comparison, subjects, chosen[:1], design, level, options, progress
+        )
     _advise_more_samples(comparison)
     origin = None if save is None else sure.origin  # temporary files are gone
     comparison = replace(comparison, evidence=replace(sure, origin=origin))
@@ -162,7 +183,9 @@ def _advise_more_samples(comparison: Comparison) -> None:
     """Advise more samples where a caveat asks for transposed arrays: nobody passed an array."""
     more_samples = "; more samples are needed"
     for of in comparison.matrices.values():
-        of.caveats = {k: text.replace(TRANSPOSED, more_samples) for k, text in of.caveats.items()}
+        of.caveats = {
+            k: text.replace(TRANSPOSED_HINT, more_samples) for k, text in of.caveats.items()
+        }
 
 
 def _check_one_pooling(pool: Any, reference: int | None) -> None:
@@ -172,7 +195,7 @@ def _check_one_pooling(pool: Any, reference: int | None) -> None:
         )
 
 
-def _pooled(subjects: list[Subject]) -> list[Subject]:
+def _split_by_pooling(subjects: list[Subject]) -> list[Subject]:
     """Return a model by each of its poolings, with the pooling in its name where there are
     several."""
     if len(subjects) == 1:
@@ -180,11 +203,11 @@ def _pooled(subjects: list[Subject]) -> list[Subject]:
     return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in subjects]
 
 
-def _seed_of(reference: str | None) -> int | None:
+def _reference_seed(reference: str | None) -> int | None:
     """Return the seed of an untrained copy of the first model; None without a reference."""
     if reference is None:
         return None
-    match = FRESH.fullmatch(str(reference))
+    match = UNTRAINED_PATTERN.fullmatch(str(reference))
     if match is None:
         raise ValueError(
             f"compare_models: reference must be 'untrained' or 'seed=N'; got {reference!r}"
@@ -193,7 +216,7 @@ def _seed_of(reference: str | None) -> int | None:
 
 
 @contextmanager
-def _features(save: str | Path | None) -> Iterator[Path]:
+def _feature_folder(save: str | Path | None) -> Iterator[Path]:
     """Yield the folder for features: one that stays, or a temporary one."""
     if save is not None:
         if Path(save).is_file():
@@ -216,21 +239,21 @@ def _loaded_models(
     title = f"untrained-{reference}" if reference else "untrained"
     names = [] if reference is None else [title]
     for k, model in enumerate(models):
-        loaded = _loaded(model, samples, device, names)
+        loaded = _load_with_unique_name(model, samples, device, names)
         names.append(loaded.name)
         yield loaded
         if k == 0 and reference is not None:
-            yield untrained(loaded, title, reference)
+            yield make_untrained_copy(loaded, title, reference)
 
 
-def _numbers(rows: Any, samples: Samples) -> np.ndarray | None:
+def _compared_row_numbers(rows: Any, samples: Samples) -> np.ndarray | None:
     """Return the numbers of the rows to compare; None for all."""
     if rows is None:
         return None
     if samples.count is None:
         raise ValueError(f"compare_models: rows={rows!r} needs samples whose number is known")
     if not isinstance(rows, str):
-        return row_numbers(rows, samples.count)
+        return validate_row_numbers(rows, samples.count)
     graph = next(samples.batches()) if samples.kind == "graph" else {}
     keys = list(graph.keys())
     if rows not in keys:
@@ -238,10 +261,12 @@ def _numbers(rows: Any, samples: Samples) -> np.ndarray | None:
         raise ValueError(
             f"compare_models: {samples.name} has no mask {rows!r}{did_you_mean(rows, masks)}"
         )
-    return row_numbers(graph[rows], samples.count)
+    return validate_row_numbers(graph[rows], samples.count)
 
 
-def _labels(role: str, labels: Any, samples: Samples, numbers: np.ndarray | None) -> Any:
+def _compared_sample_labels(
+    role: str, labels: Any, samples: Samples, numbers: np.ndarray | None
+) -> Any:
     """Return a label for each sample that is compared: those that were passed, or the classes of
     the data."""
     if isinstance(labels, str):
@@ -267,11 +292,11 @@ def _labels(role: str, labels: Any, samples: Samples, numbers: np.ndarray | None
     return labels
 
 
-def _only(subject: Subject, numbers: np.ndarray | None) -> Subject:
+def _select_model_samples(subject: Subject, numbers: np.ndarray | None) -> Subject:
     """Return a model with some of its samples."""
     if numbers is None:
         return subject
-    layers = {k: with_rows(r, r.source[numbers]) for k, r in subject.layers.items()}
+    layers = {k: replace_rows(r, r.source[numbers]) for k, r in subject.layers.items()}
     answers = {"outputs": subject.outputs, "labels": subject.labels}
     parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
     return replace(subject, layers=layers, **parts)
@@ -293,21 +318,23 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     call = signature(compare_models).bind(a, b, data, **options)
     call.apply_defaults()
     of = call.arguments
-    measures, _ = select_measures(MEASURES if of["measures"] is None else of["measures"])
+    measures, _ = select_measures(
+        DEFAULT_LAYER_MEASURES if of["measures"] is None else of["measures"]
+    )
     samples = load_samples(
         data, column=of["column"], limit=of["limit"], unique=of["unique"], seed=of["seed"]
     )
-    numbers, number = _numbers(of["rows"], samples), _seed_of(of["reference"])
+    numbers, number = _compared_row_numbers(of["rows"], samples), _reference_seed(of["reference"])
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
     part, n = first_batch(samples, of["batch_size"], of["seed"]), len(samples)
     n_rows = n if numbers is None else len(numbers)
     arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
-    with _features(None) as folder:
+    with _feature_folder(None) as folder:
         for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
-            start, place = time.process_time(), folder / folder_of(loaded.name)
+            start, place = time.process_time(), folder / model_folder_name(loaded.name)
             choices = (of["layers"], of["pool"], of["batch_size"], False)
-            subjects = _pooled(extract(loaded, part, place, *choices))
+            subjects = _split_by_pooling(extract_loaded_model(loaded, part, place, *choices))
             seconds += (time.process_time() - start) * n / subjects[0].last.n_samples
             rows = [(s.name, *layer) for s in subjects for layer in s.layers.items()]
             for model, name, layer in rows:
@@ -319,44 +346,50 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     first, design = measures[0], design_of(n_rows, draws=of["draws"])
     pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
     is_free = of["within"] is None and of["blocks"] is None
-    is_exact = is_free and first.product is not None and can_be_exact(design, exact=True)
+    is_exact = is_free and first.product is not None and allows_exact_moments(design, exact=True)
     permuted = pairs * design.total
     usual = 0 if is_exact else permuted
     return replace(forecast, models=seconds, disk=disk, permutations=usual, permuted=permuted)
 
 
-def _without_constants(subject: Subject) -> Subject:
+def _drop_constant_layers(subject: Subject) -> Subject:
     """Return a model without the layers that are the same for all samples; its traits name them.
 
     Such a layer, as the first token of the embeddings of BERT, has no similarity with any other.
     """
-    constant = [name for name, layer in subject.layers.items() if _is_constant(layer)]
+    constant = [name for name, layer in subject.layers.items() if _is_constant_layer(layer)]
     layers = {name: r for name, r in subject.layers.items() if name not in constant}
     if not layers:
         raise ValueError(
             f"compare_models: all layers of {subject.name} are the same for all samples with "
             f"pool={subject.traits['pooling']!r}; pool otherwise, or name other layers"
         )
-    return replace(subject, layers=layers, traits={**subject.traits, CONSTANT: constant})
+    return replace(subject, layers=layers, traits={**subject.traits, CONSTANT_LAYERS_KEY: constant})
 
 
-def _is_constant(layer: Representation) -> bool:
+def _is_constant_layer(layer: Representation) -> bool:
     rows = np.asarray(layer.source)
-    step = max(1, PIECE // max(1, rows.shape[1]))
+    step = max(1, MAX_COMPARED_VALUES // max(1, rows.shape[1]))
     starts = range(0, len(rows), step)
     return len(rows) > 1 and all((rows[i : i + step] == rows[0]).all() for i in starts)
 
 
-def folder_of(name: str) -> str:
+def model_folder_name(name: str) -> str:
     """Return the name of the folder for a model: its own, or one that can be a folder inside."""
     plain = re.sub(r"[^\w.+-]+", "-", name)
-    if not plain.startswith(".") and plain != SCORES and 0 < len(plain.encode()) <= LONGEST:
+    if (
+        not plain.startswith(".")
+        and plain != SCORES_FILE
+        and 0 < len(plain.encode()) <= MAX_FOLDER_NAME_BYTES
+    ):
         return plain
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{plain.strip('.')[:CUT] or 'model'}-{digest}"
+    return f"{plain.strip('.')[:MAX_CUT_NAME_LETTERS] or 'model'}-{digest}"
 
 
-def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[str]) -> LoadedModel:
+def _load_with_unique_name(
+    model: Any, samples: Samples, device: str | None, names: Sequence[str]
+) -> LoadedModel:
     """Return a model with a name that is not among ``names``."""
     name = ""
     if isinstance(model, tuple) and len(model) == 2 and isinstance(model[0], str):
@@ -371,19 +404,19 @@ def _loaded(model: Any, samples: Samples, device: str | None, names: Sequence[st
     return loaded._replace(name=title)
 
 
-def _about(
+def _models_provenance(
     subjects: Sequence[Subject], samples: Samples, *, has_reference: bool, has_blocks: bool
 ) -> dict[str, Any]:
     """Return what the provenance of a comparison has of models and data."""
     about = {
-        "models": {s.name: _facts(s) for s in subjects},
+        "models": {s.name: _recorded_model_facts(s) for s in subjects},
         "data": subjects[0].traits["data"],
-        "inputs": _inputs_line(subjects, samples, has_reference, has_blocks),
+        "inputs": _format_model_inputs(subjects, samples, has_reference, has_blocks),
     }
-    return about | ({REFERENCE: subjects[-1].name} if has_reference else {})
+    return about | ({REFERENCE_KEY: subjects[-1].name} if has_reference else {})
 
 
-def _inputs_line(
+def _format_model_inputs(
     subjects: Sequence[Subject], samples: Samples, has_reference: bool, has_blocks: bool
 ) -> str:
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
@@ -394,20 +427,22 @@ def _inputs_line(
     pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
     forms = " and ".join(sorted(pooled))
     pooling = " and ".join(
-        dict.fromkeys(POOLINGS[s.traits["pooling"]].format(forms) for s in subjects)
+        dict.fromkeys(POOLING_PHRASES[s.traits["pooling"]].format(forms) for s in subjects)
     )
-    parts = [_samples_words(samples, subjects[0].last.n_samples), pooling if pooled else ""]
+    parts = [_format_sample_count(samples, subjects[0].last.n_samples), pooling if pooled else ""]
     parts.append(each if len(set(layers.values())) == 1 else several)
     by_layer = [
-        (f"{s.name}/{k}", w, s) for s in subjects for k, w in s.traits.get(BY_LAYER, {}).items()
+        (f"{s.name}/{k}", w, s)
+        for s in subjects
+        for k, w in s.traits.get(POOLING_BY_LAYER_KEY, {}).items()
     ]
     notes = [f"{k} by {w}" for k, w, s in by_layer if w != s.traits["pooling"]]
     notes = [
-        *(_layer_words(subjects) if has_blocks else ()),
+        *(_format_default_layers(subjects) if has_blocks else ()),
         *notes,
-        *_losses(samples),
-        *_cuts(subjects),
-        *(n for s in subjects for n in _notes(s)),
+        *_format_sample_losses(samples),
+        *_format_cut_texts(subjects),
+        *(n for s in subjects for n in _model_notes(s)),
     ]
     if samples.kind == "graph":
         notes.append(
@@ -415,35 +450,37 @@ def _inputs_line(
         )
     if has_reference:
         notes.append(f"{subjects[-1].name} is {subjects[0].name} with weights drawn anew")
-    return printable("; ".join([", ".join(filter(None, parts)), *notes]))
+    return escape_control_characters("; ".join([", ".join(filter(None, parts)), *notes]))
 
 
-def _samples_words(samples: Samples, n: int) -> str:
+def _format_sample_count(samples: Samples, n: int) -> str:
     """Return how many samples there are, and where they are from."""
     facts = samples.facts
     place = facts.get("file") or facts.get("folder")
-    place = samples.name if place is None and samples.name not in GENERIC else place
-    where = [f"column {facts['column'][:CUT]}"] if "column" in facts else []
+    place = samples.name if place is None and samples.name not in GENERIC_SAMPLE_NAMES else place
+    where = [f"column {facts['column'][:MAX_CUT_NAME_LETTERS]}"] if "column" in facts else []
     where += [str(place)] if place and place != facts.get("column") else []
     drawn = f"drawn from {facts['of']}, " if facts.get("of") else ""
     words = f"{drawn}{' of '.join(where)}".removesuffix(", ")
     count = f"{n} of {samples.count}" if samples.count not in (None, n) else str(n)
-    return f"{count} {UNITS.get(samples.kind, samples.kind)}" + (f" ({words})" if words else "")
+    return f"{count} {SAMPLE_UNITS.get(samples.kind, samples.kind)}" + (
+        f" ({words})" if words else ""
+    )
 
 
-def _layer_words(subjects: Sequence[Subject]) -> Iterator[str]:
+def _format_default_layers(subjects: Sequence[Subject]) -> Iterator[str]:
     """Yield what the default layers leave out, with the models if it is not the same for all."""
     models = defaultdict[str, list[str]](list)
     for subject in subjects:
-        models[subject.traits["model"].get(BLOCKS, "")].append(subject.name)
+        models[subject.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(subject.name)
     for words, names in models.items():
         if words:
             yield words if len(names) == len(subjects) else f"{', '.join(names)}: {words}"
 
 
-def _losses(samples: Samples) -> Iterator[str]:
+def _format_sample_losses(samples: Samples) -> Iterator[str]:
     """Yield what was left out of samples, and that some are copies of others."""
-    for what in LOSSES:
+    for what in SAMPLE_LOSS_KEYS:
         many = samples.facts.get(f"{what} left out", 0)
         if many:
             yield f"{many if isinstance(many, int) else len(many)} {what} left out"
@@ -452,7 +489,7 @@ def _losses(samples: Samples) -> Iterator[str]:
         yield f"{copies} of them are copies of others, which unique=True (--unique) leaves out"
 
 
-def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
+def _format_cut_texts(subjects: Sequence[Subject]) -> Iterator[str]:
     """Yield how many texts were cut, with the models if it was not the same for all."""
     models = defaultdict[str, list[str]](list)
     for subject in subjects:
@@ -464,24 +501,24 @@ def _cuts(subjects: Sequence[Subject]) -> Iterator[str]:
         yield words if len(names) == len(subjects) else f"{words} for {', '.join(names)}"
 
 
-def _notes(subject: Subject) -> Iterator[str]:
+def _model_notes(subject: Subject) -> Iterator[str]:
     """Yield how a model pools by itself, on what else than samples it depends, and by what it
     is changed, and which of its layers were left out."""
     facts, pooling = subject.traits["model"], subject.traits["pooling"]
-    if POOLINGS.get(facts.get("its pooling", pooling)) != POOLINGS[pooling]:
+    if POOLING_PHRASES.get(facts.get("its pooling", pooling)) != POOLING_PHRASES[pooling]:
         yield f"{subject.name} itself pools by {facts['its pooling']}"
-    if VARIES in facts:
-        yield f"{subject.name} {VARIES} {facts[VARIES]}"
+    if DEPENDENCE_KEY in facts:
+        yield f"{subject.name} {DEPENDENCE_KEY} {facts[DEPENDENCE_KEY]}"
     if hooks := facts.get("hooks"):
         yield f"{subject.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
     for words in facts.get("context", ()):
         yield f"{subject.name} runs with {words}"
-    for layer in subject.traits[CONSTANT]:
+    for layer in subject.traits[CONSTANT_LAYERS_KEY]:
         yield f"{subject.name}/{layer} is the same for all samples and left out"
 
 
-def _facts(subject: Subject) -> Mapping[str, Any]:
+def _recorded_model_facts(subject: Subject) -> Mapping[str, Any]:
     """Return what is recorded of a model and of how its layers were made."""
-    facts, constant = dict(subject.traits["model"]), subject.traits[CONSTANT]
+    facts, constant = dict(subject.traits["model"]), subject.traits[CONSTANT_LAYERS_KEY]
     facts |= {"pooling": subject.traits["pooling"]} if facts.get("pooled", True) else {}
-    return facts | ({CONSTANT: constant} if constant else {})
+    return facts | ({CONSTANT_LAYERS_KEY: constant} if constant else {})

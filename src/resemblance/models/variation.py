@@ -8,28 +8,30 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.text import warn
 from .axes import AxisError, SampleAxes
-from .batches import Batch, last_of
+from .batches import Batch, last_samples_of_batch
 from .one_batch import BatchResult
 
-AGAIN = 2  # samples that run again
+RERUN_SAMPLES = 2  # samples that run again
 # Of the length of rows: rounding changes less in a batch of one size, and of another one
-CHANGED, CHANGED_BY_SIZE = 0.02, 0.1
-ROWS = 1000  # that are compared
-CHANCE, OTHERS = "chance", "the other samples of a batch"
-CAUSES = {
-    CHANCE: "the same samples give other values when they run again; evaluation mode does not "
+CHANGE_TOLERANCE, SIZE_CHANGE_TOLERANCE = 0.02, 0.1
+MAX_COMPARED_ROWS = 1000  # that are compared
+CHANCE_CAUSE, OTHER_SAMPLES_CAUSE = "chance", "the other samples of a batch"
+DEPENDENCE_CAUSES = {
+    CHANCE_CAUSE: "the same samples give other values when they run again; evaluation mode does "
+    "not "
     "reach what draws random numbers (functional dropout needs training=self.training) or keeps a "
     "state between calls",
-    OTHERS: "the same samples give other values in a smaller batch; usual causes are batch "
+    OTHER_SAMPLES_CAUSE: "the same samples give other values in a smaller batch; usual causes are "
+    "batch "
     "normalisation without running statistics, and a recurrent or attention module without "
     "batch_first=True",
 }
 
 
-def run_first(
+def run_first_batch(
     called: str, batch: Batch, run: Callable[[Batch], BatchResult], axes: SampleAxes, device: Any
 ) -> tuple[BatchResult, str]:
     """Run the first batch, and return its rows, and on what they depend besides its samples.
@@ -40,12 +42,14 @@ def run_first(
 
     Raises ``ValueError`` for a layer that has no such axis.
     """
-    few = last_of(batch, min(AGAIN, batch.samples - 1))
-    whole = batch if few is None else last_of(batch, batch.samples) or batch
+    few = last_samples_of_batch(batch, min(RERUN_SAMPLES, batch.samples - 1))
+    whole = batch if few is None else last_samples_of_batch(batch, batch.samples) or batch
     first, again = run(batch), None
     # What PyTorch draws for later batches stays as it is
-    with need("torch").random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        written = [] if few is None else _written(few)
+    with import_optional("torch").random.fork_rng(
+        devices=[device] if device.type == "cuda" else []
+    ):
+        written = [] if few is None else _tensor_versions(few)
         if few is not None:
             axes.few = few.samples
             try:
@@ -59,7 +63,7 @@ def run_first(
         for note in first.notes:
             warn(f"{called}: {note}")
         if few is None or again is None:
-            written, again = _written(batch), None
+            written, again = _tensor_versions(batch), None
             try:
                 again = run(batch)
             except ValueError:
@@ -67,12 +71,14 @@ def run_first(
             part = batch
         else:
             part = few
-        if _written(part) != written or not _changed(first, again, CHANGED):
+        if _tensor_versions(part) != written or not _first_changed_layer(
+            first, again, CHANGE_TOLERANCE
+        ):
             return first, ""  # a model that works in place has other samples when it runs again
-        return first, _warned(called, first, again, run, part, part is few)
+        return first, _warn_of_dependence(called, first, again, run, part, part is few)
 
 
-def _warned(
+def _warn_of_dependence(
     called: str,
     first: BatchResult,
     again: BatchResult,
@@ -80,25 +86,25 @@ def _warned(
     part: Batch,
     is_smaller: bool,
 ) -> str:
-    what, layer = CHANCE, _changed(again, run(part), CHANGED)
+    what, layer = CHANCE_CAUSE, _first_changed_layer(again, run(part), CHANGE_TOLERANCE)
     if not layer and is_smaller:
-        what, layer = OTHERS, _changed(first, again, CHANGED_BY_SIZE)
+        what, layer = OTHER_SAMPLES_CAUSE, _first_changed_layer(first, again, SIZE_CHANGE_TOLERANCE)
     if layer:
-        warn(f"{called}: its layer {layer!r} depends on {what}: {CAUSES[what]}")
+        warn(f"{called}: its layer {layer!r} depends on {what}: {DEPENDENCE_CAUSES[what]}")
     return what if layer else ""
 
 
-def _written(batch: Batch) -> list[int]:
+def _tensor_versions(batch: Batch) -> list[int]:
     """Return how often each tensor of a batch was written."""
     values = (*batch.arguments, *batch.keywords.values())
     return [v._version for v in values if hasattr(v, "layout") and not v.is_inference()]
 
 
-def _changed(before: BatchResult, after: BatchResult, limit: float) -> str:
+def _first_changed_layer(before: BatchResult, after: BatchResult, limit: float) -> str:
     """Return the first layer whose last rows differ by more than a share of their length."""
-    old, new = map(_by_layer, (before, after))
+    old, new = map(_rows_by_layer_and_pool, (before, after))
     for key in (key for key in new if key in old):
-        y = to_numpy(new[key][-ROWS:]).astype(np.float64)
+        y = to_numpy(new[key][-MAX_COMPARED_ROWS:]).astype(np.float64)
         x = to_numpy(old[key][-len(y) :]).astype(np.float64)
         if x.shape == y.shape:
             size = max(np.linalg.norm(x), np.linalg.norm(y))
@@ -107,6 +113,6 @@ def _changed(before: BatchResult, after: BatchResult, limit: float) -> str:
     return ""
 
 
-def _by_layer(result: BatchResult) -> dict[tuple[Any, ...], Any]:
+def _rows_by_layer_and_pool(result: BatchResult) -> dict[tuple[Any, ...], Any]:
     rows = {(*key, pool): x for pool, layers in result.rows.items() for key, x in layers.items()}
     return rows if result.logits is None else {**rows, ("outputs",): result.logits}

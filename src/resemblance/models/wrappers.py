@@ -7,47 +7,64 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-PARALLEL = ("DataParallel", "DistributedDataParallel")
-AVERAGES = ("AveragedModel", "ModelEma", "ModelEmaV2", "ModelEmaV3")  # of weights, in training
-AROUND = {  # by the class of what is around a module, the name of the module inside
-    **dict.fromkeys((*PARALLEL, *AVERAGES, "DeepSpeedEngine"), "module"),
+PARALLEL_WRAPPERS = ("DataParallel", "DistributedDataParallel")
+AVERAGING_WRAPPERS = (
+    "AveragedModel",
+    "ModelEma",
+    "ModelEmaV2",
+    "ModelEmaV3",
+)  # of weights, in training
+INNER_MODULE_NAMES = {  # by the class of what is around a module, the name of the module inside
+    **dict.fromkeys((*PARALLEL_WRAPPERS, *AVERAGING_WRAPPERS, "DeepSpeedEngine"), "module"),
     "OptimizedModule": "_orig_mod",
     "FullyShardedDataParallel": "_fsdp_wrapped_module",
     "CheckpointWrapper": "_checkpoint_wrapped_module",
 }
-ADAPTER = "base_model.model"  # where PEFT keeps the model
-PREFIXES = ("module.", "_orig_mod.", f"{ADAPTER}.")
+ADAPTER_MODEL_PATH = "base_model.model"  # where PEFT keeps the model
+WRAPPER_PREFIXES = ("module.", "_orig_mod.", f"{ADAPTER_MODEL_PATH}.")
 # Parts that make or watch the weights and activations of the module around them
-BOOKKEEPING = ("parametrizations", "_packed_params", "weight_fake_quant", "activation_post_process")
-ATTENTION, UNCALLED = "MultiheadAttention", "out_proj"  # whose weights are used without a call
-ADAPTED = "base_layer"  # of a layer of PEFT
+BOOKKEEPING_PARTS = (
+    "parametrizations",
+    "_packed_params",
+    "weight_fake_quant",
+    "activation_post_process",
+)
+ATTENTION_TYPE, UNCALLED_PART = (
+    "MultiheadAttention",
+    "out_proj",
+)  # whose weights are used without a call
+ADAPTED_LAYER = "base_layer"  # of a layer of PEFT
 
 
-def unwrapped(model: Any) -> Any:
+def unwrap_model(model: Any) -> Any:
     """Return the model inside wrappers of several devices and compilers, unless one of these has
     hooks of its own."""
-    while type(model).__name__ in (*PARALLEL, "OptimizedModule"):
+    while type(model).__name__ in (*PARALLEL_WRAPPERS, "OptimizedModule"):
         if model._forward_hooks or model._forward_pre_hooks:
             break
-        model = getattr(model, AROUND[type(model).__name__])
+        model = getattr(model, INNER_MODULE_NAMES[type(model).__name__])
     return model
 
 
-def modules_of(model: Any) -> dict[str, Any]:
+def list_model_modules(model: Any) -> dict[str, Any]:
     """Return the modules of a model by name, without the names of wrappers, and without what only
     makes the weights of a module; the model itself is ""."""
     modules = dict(model.named_modules(remove_duplicate=False))
-    wrapped = {name for name, module in modules.items() if type(module).__name__ in AROUND}
-    has_adapter = "peft_config" in vars(model) and ADAPTER in modules
+    wrapped = {
+        name for name, module in modules.items() if type(module).__name__ in INNER_MODULE_NAMES
+    }
+    has_adapter = "peft_config" in vars(model) and ADAPTER_MODEL_PATH in modules
     plain: dict[str, Any] = {}
     for name, module in modules.items():
         parts = name.split(".") if name else []
-        if any(part in BOOKKEEPING for part in parts):
+        if any(part in BOOKKEEPING_PARTS for part in parts):
             continue
         steps = [".".join(parts[:i]) for i in range(len(parts))]
-        inside = [AROUND.get(type(modules[s]).__name__) if s in wrapped else "" for s in steps]
+        inside = [
+            INNER_MODULE_NAMES.get(type(modules[s]).__name__) if s in wrapped else "" for s in steps
+        ]
         words = [part for part, around in zip(parts, inside) if part != around]
-        if has_adapter and words[:2] == ADAPTER.split("."):
+        if has_adapter and words[:2] == ADAPTER_MODEL_PATH.split("."):
             words = words[2:]
         title = ".".join(words)
         if title or not name:
@@ -57,26 +74,28 @@ def modules_of(model: Any) -> dict[str, Any]:
 
 def without_wrappers(pattern: str) -> str:
     """Return the name or pattern of a layer without the names of wrappers that it begins with."""
-    while prefix := next((p for p in PREFIXES if pattern.startswith(p)), ""):
+    while prefix := next((p for p in WRAPPER_PREFIXES if pattern.startswith(p)), ""):
         pattern = pattern.removeprefix(prefix)
     return pattern
 
 
-def parts_of(module: Any) -> list[tuple[str, Any]]:
+def callable_parts(module: Any) -> list[tuple[str, Any]]:
     """Return the parts of a module that are called with activations, by name.
 
     A part without a forward pass of its own, or of its parts, only holds values; a layer of PEFT or
     of PyTorch's attention is one layer.
     """
     children = list(module.named_children())
-    if any(name == ADAPTED for name, _ in children):
+    if any(name == ADAPTED_LAYER for name, _ in children):
         return []
-    if type(module).__name__ == ATTENTION:
-        children = [(name, part) for name, part in children if name != UNCALLED]
-    return [(n, part) for n, part in children if n not in BOOKKEEPING and _is_called(part)]
+    if type(module).__name__ == ATTENTION_TYPE:
+        children = [(name, part) for name, part in children if name != UNCALLED_PART]
+    return [
+        (n, part) for n, part in children if n not in BOOKKEEPING_PARTS and _is_called_part(part)
+    ]
 
 
-def _is_called(module: Any) -> bool:
+def _is_called_part(module: Any) -> bool:
     base = sys.modules["torch.nn"].Module
     return any(
         type(part).forward is not base.forward or "forward" in vars(part)
@@ -104,7 +123,7 @@ def check_watchable(model: Any, name: str) -> None:
 
 
 @contextmanager
-def uncompiled() -> Iterator[None]:
+def run_uncompiled() -> Iterator[None]:
     """Have compiled parts of models run as they were written, so that their layers are seen."""
     if "torch._dynamo" not in sys.modules:  # nothing can be compiled
         yield

@@ -10,24 +10,26 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.extras import need
-from ..report.colours import colour_table
-from ..report.svg import distinct_names
+from ..base.extras import import_optional
+from ..report.colours import color_palette
+from ..report.svg import shorten_distinct_names
 
 Axes: TypeAlias = Any  # matplotlib.axes.Axes, which this package does not import
-POINTS = 72  # of an inch
-WIDTH = 3.4  # of a column of a paper, in inches
-WIDTHS = {"single": WIDTH, "double": 7.0}  # of one column and of two
-FLATNESS = 0.62  # height of figures of matplotlib that have no height of their own, per width
-_figure_width: ContextVar[float | None] = ContextVar("width of new figures", default=None)
-CHARACTER = 0.6  # of the size of letters: mean width of one
-GREY, PALE = "#7b8794", "#eef1f4"
+POINTS_PER_INCH = 72  # of an inch
+COLUMN_WIDTH_INCHES = 3.4  # of a column of a paper, in inches
+FIGURE_WIDTHS = {"single": COLUMN_WIDTH_INCHES, "double": 7.0}  # of one column and of two
+DEFAULT_ASPECT = 0.62  # height of figures of matplotlib that have no height of their own, per width
+_requested_figure_width: ContextVar[float | None] = ContextVar("width of new figures", default=None)
+MEAN_CHARACTER_WIDTH = 0.6  # of the size of letters: mean width of one
+SLATE_GRAY, PALE_GRAY = "#7b8794", "#eef1f4"
 # Okabe and Ito 2008: safe for colour-blind readers; neighbours differ in lightness
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
-MARKS = ("o", "s", "^", "D", "v", "P", "X")
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
-TEX = str.maketrans({c: f"\\{c}" for c in "_%&#{}"} | {"\\": r"\textbackslash ", "^": r"\^{}"})
-STYLE = {
+COLORBLIND_PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#000000")
+PLOT_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASH_PATTERNS = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
+TEX_ESCAPES = str.maketrans(
+    {c: f"\\{c}" for c in "_%&#{}"} | {"\\": r"\textbackslash ", "^": r"\^{}"}
+)
+MATPLOTLIB_STYLE = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.titlelocation": "left",
     "axes.linewidth": 0.6, "axes.edgecolor": "#1c2530", "axes.labelcolor": "#1c2530",
@@ -41,7 +43,7 @@ STYLE = {
 }  # fmt: skip
 
 
-class Look(NamedTuple):
+class SeriesStyle(NamedTuple):
     """How one of several lines or groups is drawn, so that it can be told in grey as well."""
 
     colour: str
@@ -64,32 +66,34 @@ def style(*, width: float | Literal["single", "double"] | None = None) -> Any:
     Raises ``ImportError`` without matplotlib (extra ``plot``), ``ValueError`` for another width.
     """
     if width is None:
-        return need("matplotlib").rc_context(STYLE)
-    inches = WIDTHS.get(width) if isinstance(width, str) else width
+        return import_optional("matplotlib").rc_context(MATPLOTLIB_STYLE)
+    inches = FIGURE_WIDTHS.get(width) if isinstance(width, str) else width
     if isinstance(inches, bool) or not isinstance(inches, Real) or not 1 <= inches <= 100:
         raise ValueError(
             f"plot.style: width must be 'single', 'double' or 1 to 100 inches; got {width!r}"
         )
-    return _style_of_width(need("matplotlib"), float(inches))
+    return _style_of_width(import_optional("matplotlib"), float(inches))
 
 
 @contextmanager
 def _style_of_width(matplotlib: Any, inches: float) -> Iterator[None]:
-    token = _figure_width.set(inches)
+    token = _requested_figure_width.set(inches)
     try:
-        with matplotlib.rc_context(STYLE | {"figure.figsize": (inches, FLATNESS * inches)}):
+        with matplotlib.rc_context(
+            MATPLOTLIB_STYLE | {"figure.figsize": (inches, DEFAULT_ASPECT * inches)}
+        ):
             yield
     finally:
-        _figure_width.reset(token)
+        _requested_figure_width.reset(token)
 
 
 def figure_width() -> float | None:
     """Return the width of new figures in inches that :func:`style` was given, if any."""
-    return _figure_width.get()
+    return _requested_figure_width.get()
 
 
 @contextmanager
-def axes(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
+def axes_in_style(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Yield axes to draw in: the user's, in their style, or those of a new figure, in ours.
 
     Raises ``ValueError`` for what is no axes of matplotlib.
@@ -101,9 +105,9 @@ def axes(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
             )
         yield ax
         return
-    pyplot = need("matplotlib.pyplot")  # whose figures notebooks show
+    pyplot = import_optional("matplotlib.pyplot")  # whose figures notebooks show
     # Outside the style, which would undo that the first figure of a notebook makes it interactive.
-    size = {"figsize": (figure_width() or width, height), "dpi": STYLE["figure.dpi"]}
+    size = {"figsize": (figure_width() or width, height), "dpi": MATPLOTLIB_STYLE["figure.dpi"]}
     figure = pyplot.figure(**size, layout="constrained")
     with style():
         try:
@@ -113,53 +117,58 @@ def axes(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
             raise
 
 
-def setting(name: str) -> Any:
+def matplotlib_setting(name: str) -> Any:
     """Return a setting of matplotlib, as it is now."""
-    return need("matplotlib").rcParams[name]
+    return import_optional("matplotlib").rcParams[name]
 
 
-def letter_size(name: str) -> float:
+def font_size_points(name: str) -> float:
     """Return the size of letters that a setting names, in points."""
-    properties = need("matplotlib.font_manager").FontProperties(size=setting(name))
+    properties = import_optional("matplotlib.font_manager").FontProperties(
+        size=matplotlib_setting(name)
+    )
     return float(properties.get_size_in_points())
 
 
-def look(i: int) -> Look:
+def series_style(i: int) -> SeriesStyle:
     """Return the look of one of several lines."""
-    mark = MARKS[(i + i // len(COLOURS)) % len(MARKS)]
-    return Look(COLOURS[i % len(COLOURS)], mark, DASHES[i % len(DASHES)])
+    mark = PLOT_MARKERS[(i + i // len(COLORBLIND_PALETTE)) % len(PLOT_MARKERS)]
+    return SeriesStyle(
+        COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)], mark, DASH_PATTERNS[i % len(DASH_PATTERNS)]
+    )
 
 
-def plain(name: object, longest: int = 32) -> str:
+def escape_matplotlib_name(name: object, longest: int = 32) -> str:
     """Return a name as matplotlib must have it to show it as it is: ``$`` begins no formula."""
-    return plain_names([name], longest)[0]
+    return escape_matplotlib_names([name], longest)[0]
 
 
-def plain_names(names: Sequence[object], longest: int = 32) -> list[str]:
-    """Return names that are drawn together, as :func:`plain` does; different ones stay
+def escape_matplotlib_names(names: Sequence[object], longest: int = 32) -> list[str]:
+    """Return names that are drawn together, as :func:`escape_matplotlib_name` does; different ones
+    stay
     different."""
-    texts = distinct_names([" ".join(str(name).split()) for name in names], longest)
-    if setting("text.usetex"):
-        texts = [text.translate(TEX) for text in texts]
+    texts = shorten_distinct_names([" ".join(str(name).split()) for name in names], longest)
+    if matplotlib_setting("text.usetex"):
+        texts = [text.translate(TEX_ESCAPES) for text in texts]
     return [text.replace("$", r"\$") for text in texts]
 
 
-def text_width(name: str, size: float) -> float:
+def estimate_text_width(name: str, size: float) -> float:
     """Estimate the length of a text, in the unit of its size."""
-    return len(name) * size * CHARACTER
+    return len(name) * size * MEAN_CHARACTER_WIDTH
 
 
-def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
+def draw_legend(ax: Axes, handles: Sequence[Any], names: Sequence[str], **options: Any) -> None:
     """Name lines and patches; also those whose name begins with ``_``, which matplotlib hides."""
     box = ax.legend(handles, [str(i) for i in range(len(names))], **options)
-    for text, name in zip(box.get_texts(), plain_names(names, 48)):
+    for text, name in zip(box.get_texts(), escape_matplotlib_names(names, 48)):
         text.set_text(name)
 
 
-def colour_map(*, is_diverging: bool, is_reversed: bool) -> Any:
+def map_colormap(*, is_diverging: bool, is_reversed: bool) -> Any:
     """Return the colours of maps, those of pages: pale to dark; with brown for below 0."""
-    table = colour_table(256)
+    table = color_palette(256)
     if is_diverging:
-        table = np.concatenate([colour_table(256, opposite=True)[::-1], table])
+        table = np.concatenate([color_palette(256, opposite=True)[::-1], table])
     table = table[::-1] if is_reversed else table
-    return need("matplotlib.colors").ListedColormap(table)
+    return import_optional("matplotlib.colors").ListedColormap(table)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison.comparison import Comparison, MeasureInfo, chance_of
+from ..comparison.comparison import Comparison, MeasureInfo, chance_matrix
 from ..contracts._measure import Measure
 from ..inference.result import Evidence
 
 
-def compared(
+def comparison_and_evidence(
     function: str, data: Any, evidence: Evidence | None = None
 ) -> tuple[Comparison, Evidence | None]:
     """Return a comparison with its evidence, either of which may be what is drawn.
@@ -39,7 +39,9 @@ def compared(
     return data, evidence
 
 
-def measure_of(function: str, comparison: Comparison, measure: str | Measure | None) -> MeasureInfo:
+def measure_to_plot(
+    function: str, comparison: Comparison, measure: str | Measure | None
+) -> MeasureInfo:
     """Return the measure to draw; the only one of a comparison need not be named."""
     if measure is not None:
         return comparison.info(measure)
@@ -49,19 +51,19 @@ def measure_of(function: str, comparison: Comparison, measure: str | Measure | N
     return comparison.measures[0]
 
 
-def chance_level(
+def chance_of_pairs(
     comparison: Comparison, evidence: Evidence | None, info: MeasureInfo
 ) -> np.ndarray:
     """Return the chance of each pair, NaN where it is not known."""
-    return chance_of(comparison, info.spec) if evidence is None else evidence.chance(info.spec)
+    return chance_matrix(comparison, info.spec) if evidence is None else evidence.chance(info.spec)
 
 
-def direction(info: MeasureInfo) -> str:
+def measure_axis_label(info: MeasureInfo) -> str:
     """Return the label of a measure with what is more similar."""
     return f"{info.title} ({'larger' if info.larger_is_more_similar else 'smaller'} = more similar)"
 
 
-def taken(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:
+def reordered_comparison(comparison: Comparison, info: MeasureInfo, order: list[int]) -> Comparison:
     """Return a square comparison by one measure with its representations in another order."""
     names = tuple(comparison.rows[i] for i in order)
     matrices = {info.spec: comparison.matrices[info.spec]}

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..report.diagrams import bar_levels
-from ..report.numbers import counted
+from ..report.diagrams import tie_bar_levels
+from ..report.numbers import count_with_noun
 from ..sections.figures import Diagram
 from ..sections.result import Result
 from ..sections.standing import tie_diagram
 from ..significance import SETTLING, Places
-from ._style import POINTS, WIDTH, Axes, axes, plain, plain_names, setting, text_width
+from ._style import (
+    COLUMN_WIDTH_INCHES,
+    POINTS_PER_INCH,
+    Axes,
+    axes_in_style,
+    escape_matplotlib_name,
+    escape_matplotlib_names,
+    estimate_text_width,
+    matplotlib_setting,
+)
 
-ROW, LEVEL, AROUND = 0.16, 0.075, 0.5  # inches of a name, of a bar, and above the axis
+NAME_ROW_INCHES, TIE_BAR_INCHES, ABOVE_AXIS_INCHES = (
+    0.16,
+    0.075,
+    0.5,
+)  # inches of a name, of a bar, and above the axis
 
 
 def critical_difference(
@@ -34,27 +47,34 @@ def critical_difference(
     Raises ``ValueError`` for what is neither, for a trial, and where there are fewer than two
     measures or too few cells to tell any apart.
     """
-    figure = _diagram_of(result, labels)
+    figure = _diagram_from_result(result, labels)
     better = (len(figure.names) + 1) // 2
-    levels = bar_levels(figure.groups)
-    bars = LEVEL * (max(levels, default=-1) + 2)
+    levels = tie_bar_levels(figure.groups)
+    bars = TIE_BAR_INCHES * (max(levels, default=-1) + 2)
     sides = figure.names[:better], figure.names[better:]
-    room = sum(max(text_width(plain(name), 7) for name in side) / POINTS for side in sides)
-    tall = bars + ROW * (better + 0.5)
-    with axes(ax, max(WIDTH, room + 1.8), AROUND + tall) as chosen:
-        _axis(chosen, figure, tall)
+    room = sum(
+        max(estimate_text_width(escape_matplotlib_name(name), 7) for name in side) / POINTS_PER_INCH
+        for side in sides
+    )
+    tall = bars + NAME_ROW_INCHES * (better + 0.5)
+    with axes_in_style(
+        ax, max(COLUMN_WIDTH_INCHES, room + 1.8), ABOVE_AXIS_INCHES + tall
+    ) as chosen:
+        _format_top_axis(chosen, figure, tall)
         for i in range(len(figure.names)):
             row = i if i < better else len(figure.names) - 1 - i
-            _arm(chosen, figure, i, -bars - ROW * (row + 0.5), is_left=i < better)
+            _draw_measure_arm(
+                chosen, figure, i, -bars - NAME_ROW_INCHES * (row + 0.5), is_left=i < better
+            )
         for (first, last), level in zip(figure.groups, levels):
             ends = figure.values[first], figure.values[last]
             style = {"linewidth": 2.6, "solid_capstyle": "round", "zorder": 3}
-            at = -LEVEL * (level + 1)
-            chosen.plot(ends, (at, at), color=setting("text.color"), **style)
+            at = -TIE_BAR_INCHES * (level + 1)
+            chosen.plot(ends, (at, at), color=matplotlib_setting("text.color"), **style)
     return chosen
 
 
-def _diagram_of(result: Any, labels: Mapping[str, str] | None) -> Diagram:
+def _diagram_from_result(result: Any, labels: Mapping[str, str] | None) -> Diagram:
     """The diagram that a result has, or that follows from its places."""
     if isinstance(result, Result):
         if result.is_trial:
@@ -77,12 +97,13 @@ def _diagram_of(result: Any, labels: Mapping[str, str] | None) -> Diagram:
     if figure is None:
         raise ValueError(
             f"plot.critical_difference needs two measures and {SETTLING} cells; got "
-            f"{counted(len(result.rows), 'measure')} and {counted(result.cells, 'cell')}"
+            f"{count_with_noun(len(result.rows), 'measure')} and "
+            f"{count_with_noun(result.cells, 'cell')}"
         )
     return figure
 
 
-def _axis(ax: Axes, figure: Diagram, tall: float) -> None:
+def _format_top_axis(ax: Axes, figure: Diagram, tall: float) -> None:
     """Put the axis on top, and leave room at both ends."""
     low, high = figure.values[0], figure.values[-1]
     slack = 0.04 * (high - low) or 0.5
@@ -97,11 +118,11 @@ def _axis(ax: Axes, figure: Diagram, tall: float) -> None:
     ax.spines["top"].set_visible(True)
 
 
-def _arm(ax: Axes, figure: Diagram, i: int, y: float, *, is_left: bool) -> None:
+def _draw_measure_arm(ax: Axes, figure: Diagram, i: int, y: float, *, is_left: bool) -> None:
     """Draw the line from a value down to its name."""
     value, end = figure.values[i], ax.get_xlim()[0 if is_left else 1]
-    ax.plot((value, value, end), (0.0, y, y), color=setting("text.color"), linewidth=0.7)
-    name = plain_names(figure.names)[i]
+    ax.plot((value, value, end), (0.0, y, y), color=matplotlib_setting("text.color"), linewidth=0.7)
+    name = escape_matplotlib_names(figure.names)[i]
     ax.annotate(
         f"{name} {value:.2f}" if is_left else f"{value:.2f} {name}",
         (end, y),
@@ -109,6 +130,6 @@ def _arm(ax: Axes, figure: Diagram, i: int, y: float, *, is_left: bool) -> None:
         textcoords="offset points",
         ha="right" if is_left else "left",
         va="center",
-        fontsize=setting("xtick.labelsize"),
+        fontsize=matplotlib_setting("xtick.labelsize"),
         annotation_clip=False,
     )

@@ -19,12 +19,12 @@ from .diagrams import critical_difference
 from .embeddings import mds, tree
 from .maps import heatmap
 
-PAIRS: Mapping[str, Callable[..., Axes]] = {
+PAIR_PLOTS: Mapping[str, Callable[..., Axes]] = {
     "heatmap": heatmap, "layers": layers, "mds": mds, "tree": tree,
 }  # fmt: skip
-KINDS: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
-    Comparison: PAIRS,
-    Evidence: {**PAIRS, "intervals": intervals},
+PLOTS_BY_TYPE: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
+    Comparison: PAIR_PLOTS,
+    Evidence: {**PAIR_PLOTS, "intervals": intervals},
     Result: {"ranks": ranks, "box": box, "critical_difference": critical_difference},
     DriftReport: {"drift": drift},
     Across: {"across": across},
@@ -39,9 +39,9 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
 
     Raises ``ValueError`` for what cannot be drawn, and for an unknown kind.
     """
-    kinds = next((of for type_, of in KINDS.items() if isinstance(result, type_)), None)
+    kinds = next((of for type_, of in PLOTS_BY_TYPE.items() if isinstance(result, type_)), None)
     if kinds is None:
-        names = ", ".join(type_.__name__ for type_ in KINDS)
+        names = ", ".join(type_.__name__ for type_ in PLOTS_BY_TYPE)
         raise ValueError(f"plot.draw draws {names}; got {type(result).__name__}")
     chosen = next(iter(kinds)) if kind is None else kind
     if chosen not in kinds:

@@ -9,45 +9,48 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.extras import need
-from ..base.text import without_rounding
+from ..base.extras import import_optional
+from ..base.text import snap_to_bounds
 from ..comparison import arrangements
-from ..comparison.arrangements import layer_name, models_of
+from ..comparison.arrangements import layer_name, layers_by_model
 from ..comparison.comparison import Comparison, MeasureInfo
 from ..contracts._measure import Measure
 from ..data.representation import as_representation
 from ..inference.result import Evidence
 from ..measures._dissimilarities import rdm as dissimilarities_of
-from ..report.comparing.figures import HATCHING
-from ..report.comparing.stats import colour_scale
+from ..report.comparing.figures import NOT_SIGNIFICANT_NOTE
+from ..report.comparing.stats import color_scale
 from ..report.evidence_words import ALPHA
-from ..report.maps import ACROSS, CORNERS, ModelSpan, model_groups
-from ..report.numbers import number
-from ..report.svg import distinct_names
+from ..report.maps import CORNER_HATCHING, DIAGONAL_HATCHING, ModelSpan, model_groups
+from ..report.numbers import format_number
+from ..report.svg import shorten_distinct_names
 from ._style import (
-    GREY,
-    PALE,
-    POINTS,
+    PALE_GRAY,
+    POINTS_PER_INCH,
+    SLATE_GRAY,
     Axes,
-    axes,
-    colour_map,
+    axes_in_style,
+    escape_matplotlib_name,
+    escape_matplotlib_names,
+    estimate_text_width,
     figure_width,
-    letter_size,
-    plain,
-    plain_names,
-    setting,
-    text_width,
+    font_size_points,
+    map_colormap,
+    matplotlib_setting,
 )
-from .arguments import compared, direction, measure_of
+from .arguments import comparison_and_evidence, measure_axis_label, measure_to_plot
 
-FEW = 12  # representations along a side whose values are written into the cells
-SIDE = (1.9, 4.6)  # of a map, in inches: least and most
-PITCH, WRITTEN_PITCH = 0.14, 0.31  # inches of a cell, without and with its value
-FLATTEST = 4.0  # cells are squares up to this ratio of the sides
-MANY = 10_000  # cells; more are stored as an image
-SMALLEST, LEAST_MODEL = 4.8, 5.5  # sizes of letters: of names of cells, and of models
-BAR = 0.75  # inches of the colour bar
-LONGEST = 24  # characters of a name
+MAX_SIDE_WITH_NUMBERS = 12  # representations along a side whose values are written into the cells
+MAP_SIDE_INCHES = (1.9, 4.6)  # of a map, in inches: least and most
+CELL_INCHES, NUMBERED_CELL_INCHES = 0.14, 0.31  # inches of a cell, without and with its value
+MAX_SQUARE_ASPECT = 4.0  # cells are squares up to this ratio of the sides
+MAX_VECTOR_CELLS = 10_000  # cells; more are stored as an image
+MIN_CELL_NAME_SIZE, MIN_MODEL_NAME_SIZE = (
+    4.8,
+    5.5,
+)  # sizes of letters: of names of cells, and of models
+COLOR_BAR_INCHES = 0.75  # inches of the colour bar
+MAX_SIDE_NAME_LENGTH = 24  # characters of a name
 
 
 class MapCells(NamedTuple):
@@ -92,23 +95,25 @@ def heatmap(
     Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
     comparison, for another order, and for a tree of one list against another.
     """
-    data, sure = compared("heatmap", comparison, evidence)
-    info = measure_of("heatmap", data, measure)
-    cells = _cells(data, info, sure, order)
-    is_written = max(cells.values.shape) <= FEW if values is None else values
-    pitch = _pitch(cells, ax, is_written)
-    size = 7 if ax is None else _size()
+    data, sure = comparison_and_evidence("heatmap", comparison, evidence)
+    info = measure_to_plot("heatmap", data, measure)
+    cells = _map_cells(data, info, sure, order)
+    is_written = max(cells.values.shape) <= MAX_SIDE_WITH_NUMBERS if values is None else values
+    pitch = _cell_size_points(cells, ax, is_written)
+    size = 7 if ax is None else _tick_label_size()
     if ax is None and (inches := figure_width()):
-        pitch = _pitch_in_width(inches, cells.rows, len(cells.columns), size)
-    left = side_names(cells.rows, pitch, size, is_below=False)
-    bottom = side_names(cells.columns, pitch, size, is_below=True)
+        pitch = _cell_size_in_width(inches, cells.rows, len(cells.columns), size)
+    left = choose_side_names(cells.rows, pitch, size, is_below=False)
+    bottom = choose_side_names(cells.columns, pitch, size, is_below=True)
     rows, columns = cells.values.shape
-    width = (columns * pitch + left.room) / POINTS + BAR
-    height = (max(rows * pitch, 24) + bottom.room) / POINTS + 0.1 + 0.2 * cells.unsure.any()
-    with axes(ax, max(width, 2.2), max(height, 1.1)) as chosen:
-        mesh = _coloured(chosen, cells, stretch)
-        _write_sides(chosen, left, bottom)
-        _write_lines(chosen, cells, mesh, is_written)
+    width = (columns * pitch + left.room) / POINTS_PER_INCH + COLOR_BAR_INCHES
+    height = (
+        (max(rows * pitch, 24) + bottom.room) / POINTS_PER_INCH + 0.1 + 0.2 * cells.unsure.any()
+    )
+    with axes_in_style(ax, max(width, 2.2), max(height, 1.1)) as chosen:
+        mesh = _draw_colored_cells(chosen, cells, stretch)
+        _draw_side_names(chosen, left, bottom)
+        _hatch_insignificant_cells(chosen, cells, mesh, is_written)
         if is_written:
             _write_values(chosen, cells, mesh, pitch)
     return chosen
@@ -149,29 +154,37 @@ def rdm(
         order = sorted(range(len(labels)), key=lambda i: first[labels[i]])
         values = values[np.ix_(order, order)]
         names = [f"{labels[i]}/{names[i]}" for i in order]
-    pitch = float(np.clip(len(values) * PITCH, *SIDE)) * POINTS / len(values)
-    size = 7 if ax is None else _size()
+    pitch = (
+        float(np.clip(len(values) * CELL_INCHES, *MAP_SIDE_INCHES)) * POINTS_PER_INCH / len(values)
+    )
+    size = 7 if ax is None else _tick_label_size()
     if ax is None and (inches := figure_width()):
-        pitch = _pitch_in_width(inches, names, len(values), size)
-    left, bottom = (side_names(names, pitch, size, is_below=b) for b in (False, True))
+        pitch = _cell_size_in_width(inches, names, len(values), size)
+    left, bottom = (choose_side_names(names, pitch, size, is_below=b) for b in (False, True))
     side = len(values) * pitch
-    with axes(ax, (side + left.room) / POINTS + BAR, (side + bottom.room) / POINTS + 0.1) as drawn:
+    with axes_in_style(
+        ax,
+        (side + left.room) / POINTS_PER_INCH + COLOR_BAR_INCHES,
+        (side + bottom.room) / POINTS_PER_INCH + 0.1,
+    ) as drawn:
         low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
-        mesh = _mesh(drawn, values, (low, high), colour_map(is_diverging=False, is_reversed=True))
+        mesh = _draw_mesh(
+            drawn, values, (low, high), map_colormap(is_diverging=False, is_reversed=True)
+        )
         label = f"dissimilarity: {x.signed.kind if x.signed else kind}"
-        _write_bar(drawn, mesh, (high, low), plain(label, 60))
-        _write_sides(drawn, left, bottom)
+        _draw_color_bar(drawn, mesh, (high, low), escape_matplotlib_name(label, 60))
+        _draw_side_names(drawn, left, bottom)
     return drawn
 
 
-def _size() -> float:
-    return letter_size("xtick.labelsize")
+def _tick_label_size() -> float:
+    return font_size_points("xtick.labelsize")
 
 
-def _cells(
+def _map_cells(
     data: Comparison, info: MeasureInfo, evidence: Evidence | None, order: str | None
 ) -> MapCells:
-    values = without_rounding(data.values[info.spec], info)
+    values = snap_to_bounds(data.values[info.spec], info)
     unsure = np.zeros(values.shape, dtype=bool)
     if evidence is not None:
         unsure = ~np.isnan(evidence.p(info.spec)) & ~(evidence.adjusted(info.spec) <= ALPHA)
@@ -179,7 +192,7 @@ def _cells(
         return MapCells(data.rows, data.columns, values, unsure, info)
     if order != "tree":
         raise ValueError(f"plot.heatmap: order must be 'tree' or None; got {order!r}")
-    branches = arrangements.tree(data, info.spec)
+    branches = arrangements.linkage_tree(data, info.spec)
     names = [branches.names[i] for i in branches.order]
     names += [name for name in data.rows if name not in branches.names]
     places = [data.rows.index(name) for name in names]
@@ -187,57 +200,64 @@ def _cells(
     return MapCells(tuple(names), tuple(names), values[at], unsure[at], info)
 
 
-def _pitch(cells: MapCells, ax: Axes | None, is_written: bool) -> float:
+def _cell_size_points(cells: MapCells, ax: Axes | None, is_written: bool) -> float:
     """Return the size of a cell in points: of given axes as it is, else as is fit to read."""
     rows, columns = cells.values.shape
     if ax is not None and hasattr(ax, "get_window_extent"):
-        box, scale = ax.get_window_extent(), POINTS / ax.figure.dpi
+        box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)
     most = max(rows, columns)
-    side = np.clip(most * (WRITTEN_PITCH if is_written else PITCH), *SIDE)
-    return float(side * POINTS / most)
+    side = np.clip(most * (NUMBERED_CELL_INCHES if is_written else CELL_INCHES), *MAP_SIDE_INCHES)
+    return float(side * POINTS_PER_INCH / most)
 
 
-def _pitch_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
+def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: float) -> float:
     """Return the size of a cell in points in a figure of a width, with room for the names of rows,
     which depends on the size, and the colour bar."""
-    across = (inches - BAR) * POINTS
-    room = side_names(rows, across / columns, size, is_below=False).room
+    across = (inches - COLOR_BAR_INCHES) * POINTS_PER_INCH
+    room = choose_side_names(rows, across / columns, size, is_below=False).room
     return max(across - room, across / 4) / columns
 
 
-def _coloured(ax: Axes, cells: MapCells, stretch: bool) -> Any:
+def _draw_colored_cells(ax: Axes, cells: MapCells, stretch: bool) -> Any:
     """Draw the cells in the colours of their measure, and the colour bar."""
     info, values = cells.info, cells.values
-    (low, high), note = colour_scale(values, info.range, stretch=stretch)
+    (low, high), note = color_scale(values, info.range, stretch=stretch)
     is_diverging = low < 0 < high
     ends = (-max(high, -low), max(high, -low)) if is_diverging else (low, high)
-    colours = colour_map(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
-    mesh = _mesh(ax, values, ends, colours)
+    colours = map_colormap(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
+    mesh = _draw_mesh(ax, values, ends, colours)
     if not np.isfinite(values).all():
-        ax.patch.set(facecolor=PALE, hatch="//////", edgecolor=GREY, linewidth=0)
-    label, size = direction(info), letter_size("axes.labelsize")
-    tall = ax.get_window_extent().height * POINTS / ax.figure.dpi
-    label = plain(label if text_width(label, size) <= tall else info.label, 60)
+        ax.patch.set(facecolor=PALE_GRAY, hatch="//////", edgecolor=SLATE_GRAY, linewidth=0)
+    label, size = measure_axis_label(info), font_size_points("axes.labelsize")
+    tall = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
+    label = escape_matplotlib_name(
+        label if estimate_text_width(label, size) <= tall else info.label, 60
+    )
     upwards = (low, high) if info.larger_is_more_similar else (high, low)
-    _write_bar(ax, mesh, upwards, label + (f"\n{note}" if note else ""))
+    _draw_color_bar(ax, mesh, upwards, label + (f"\n{note}" if note else ""))
     return mesh
 
 
-def _mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colours: Any) -> Any:
+def _draw_mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colours: Any) -> Any:
     rows, columns = values.shape
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    options = {"cmap": colours, "vmin": ends[0], "vmax": ends[1], "rasterized": values.size > MANY}
+    options = {
+        "cmap": colours,
+        "vmin": ends[0],
+        "vmax": ends[1],
+        "rasterized": values.size > MAX_VECTOR_CELLS,
+    }
     known = np.ma.masked_invalid(values)
     mesh = ax.pcolormesh(*edges, known, edgecolors="face", linewidth=0.1, **options)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
-    ax.set_aspect("equal" if max(rows / columns, columns / rows) <= FLATTEST else "auto")
+    ax.set_aspect("equal" if max(rows / columns, columns / rows) <= MAX_SQUARE_ASPECT else "auto")
     ax.set_anchor("W")  # where the layout takes the names at the left to begin
     ax.spines[:].set_visible(False)
     return mesh
 
 
-def _write_bar(ax: Axes, mesh: Any, upwards: tuple[float, float], label: str) -> None:
+def _draw_color_bar(ax: Axes, mesh: Any, upwards: tuple[float, float], label: str) -> None:
     """Draw the colours with their numbers, the similar end on top."""
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18, panchor=False)
     bar.outline.set_visible(False)
@@ -247,24 +267,28 @@ def _write_bar(ax: Axes, mesh: Any, upwards: tuple[float, float], label: str) ->
     bar.solids.set_edgecolor("face")  # no thin white lines between the colours in PDF viewers
 
 
-def _write_lines(ax: Axes, cells: MapCells, mesh: Any, is_written: bool) -> None:
+def _hatch_insignificant_cells(ax: Axes, cells: MapCells, mesh: Any, is_written: bool) -> None:
     """Draw lines across cells that are not beyond chance."""
     if not cells.unsure.any():
         return
-    strokes = CORNERS if is_written else ACROSS
+    strokes = CORNER_HATCHING if is_written else DIAGONAL_HATCHING
     ends, colours = [], []
     for i, j in np.argwhere(cells.unsure):
-        ink = _ink(mesh, float(cells.values[i, j]))
+        ink = _readable_text_color(mesh, float(cells.values[i, j]))
         for x, y, size in strokes:
             start = j - 0.5 + x, i - 0.5 + y
             ends.append([start, (start[0] + size, start[1] - size)])
             colours.append(ink)
-    collection = need("matplotlib.collections").LineCollection
+    collection = import_optional("matplotlib.collections").LineCollection
     ax.add_collection(collection(ends, colors=colours, linewidths=0.5, alpha=0.8))
-    ax.set_xlabel(f"Lines across: {HATCHING}", fontsize=_size(), color=setting("axes.labelcolor"))
+    ax.set_xlabel(
+        f"Lines across: {NOT_SIGNIFICANT_NOTE}",
+        fontsize=_tick_label_size(),
+        color=matplotlib_setting("axes.labelcolor"),
+    )
 
 
-def _ink(mesh: Any, value: float) -> str:
+def _readable_text_color(mesh: Any, value: float) -> str:
     """Return black or white, whichever can be read on the colour of a value."""
     if not np.isfinite(value):
         return "#1c2530"
@@ -273,18 +297,22 @@ def _ink(mesh: Any, value: float) -> str:
 
 
 def _write_values(ax: Axes, cells: MapCells, mesh: Any, pitch: float) -> None:
-    texts = {(i, j): _short(v) for (i, j), v in np.ndenumerate(cells.values) if np.isfinite(v)}
+    texts = {
+        (i, j): _format_two_decimals(v)
+        for (i, j), v in np.ndenumerate(cells.values)
+        if np.isfinite(v)
+    }
     longest = max(map(len, texts.values()), default=1)
-    size = min(letter_size("ytick.labelsize"), 0.9 * pitch / (0.6 * longest))
+    size = min(font_size_points("ytick.labelsize"), 0.9 * pitch / (0.6 * longest))
     for (i, j), text in texts.items():
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-        ax.text(j, i, text, color=_ink(mesh, float(cells.values[i, j])), **style)
+        ax.text(j, i, text, color=_readable_text_color(mesh, float(cells.values[i, j])), **style)
 
 
-def _short(value: float) -> str:
+def _format_two_decimals(value: float) -> str:
     """Write a number into a cell: two decimals, without the 0 before the point."""
     if abs(value) >= 10 or 0 < abs(value) < 0.005:
-        return number(value, 2)
+        return format_number(value, 2)
     text = f"{value:.2f}".replace("-", "−")
     return {"0.00": "0", "1.00": "1"}.get(text, text)
 
@@ -313,26 +341,30 @@ class SideNames(NamedTuple):
         return tuple(run.start - 0.5 for run in self.models[1:])
 
 
-def side_names(names: Sequence[str], pitch: float, size: float, *, is_below: bool) -> SideNames:
+def choose_side_names(
+    names: Sequence[str], pitch: float, size: float, *, is_below: bool
+) -> SideNames:
     """Choose what to write along a side with cells of ``pitch`` points, letters of at most
     ``size``."""
-    models = model_runs(names)
+    models = model_spans_along_side(names)
     small = min(size, 0.92 * pitch)
-    fits = small >= SMALLEST
-    step = 1 if fits else math.ceil(1.1 * SMALLEST / pitch)
+    fits = small >= MIN_CELL_NAME_SIZE
+    step = 1 if fits else math.ceil(1.1 * MIN_CELL_NAME_SIZE / pitch)
     places = range(0, len(names), step) if fits or not models else range(0)
-    short = distinct_names([layer_name(name) if models else name for name in names], LONGEST)
+    short = shorten_distinct_names(
+        [layer_name(name) if models else name for name in names], MAX_SIDE_NAME_LENGTH
+    )
     texts = [short[i] for i in places]
-    small = max(small, SMALLEST)
-    longest = max((text_width(text, small) for text in texts), default=0.0)
+    small = max(small, MIN_CELL_NAME_SIZE)
+    longest = max((estimate_text_width(text, small) for text in texts), default=0.0)
     are_turned = is_below and longest > 0.9 * pitch
     depth = longest if are_turned or not is_below else small * bool(texts)
     offset = depth + 7 if texts else 3
-    titles = distinct_names([run.name for run in models], LONGEST)
-    lengths = [text_width(title, size) for title in titles]
+    titles = shorten_distinct_names([run.name for run in models], MAX_SIDE_NAME_LENGTH)
+    lengths = [estimate_text_width(title, size) for title in titles]
     room = [(run.stop - run.start) * pitch / length for run, length in zip(models, lengths)]
     model_size = size * min([1.0, *room])
-    fit = model_size >= LEAST_MODEL
+    fit = model_size >= MIN_MODEL_NAME_SIZE
     model_size = model_size if fit else size
     across = (1.3 * size if fit else max(lengths)) if models else 0.0
     cells = tuple(zip(map(float, places), texts))
@@ -340,31 +372,36 @@ def side_names(names: Sequence[str], pitch: float, size: float, *, is_below: boo
     return SideNames(cells, models, small, model_size, offset, offset + across + 4, *turned)
 
 
-def model_runs(names: Sequence[str]) -> tuple[ModelSpan, ...]:
+def model_spans_along_side(names: Sequence[str]) -> tuple[ModelSpan, ...]:
     """Return the models along a side; none unless the layers of each are together, with several of
     one."""
     groups = model_groups(names)
-    return groups if len(groups) == len(models_of(names)) < len(names) else ()
+    return groups if len(groups) == len(layers_by_model(names)) < len(names) else ()
 
 
-def _write_sides(ax: Axes, left: SideNames, bottom: SideNames) -> None:
+def _draw_side_names(ax: Axes, left: SideNames, bottom: SideNames) -> None:
     """Write the names at both sides, with borders between models."""
     for at in left.borders:
         ax.axhline(at, color="white", linewidth=1.4)
     for at in bottom.borders:
         ax.axvline(at, color="white", linewidth=1.4)
-    _write_names(ax, left, is_below=False)
-    _write_names(ax, bottom, is_below=True)
+    _draw_names_of_side(ax, left, is_below=False)
+    _draw_names_of_side(ax, bottom, is_below=True)
 
 
-def _write_names(ax: Axes, side: SideNames, *, is_below: bool) -> None:
+def _draw_names_of_side(ax: Axes, side: SideNames, *, is_below: bool) -> None:
     """Write names along the bottom or the left of a map: of cells as minor ticks, of models as
     major ones."""
     axis = ax.xaxis if is_below else ax.yaxis
     axis.remove_overlapping_locs = False
     places, texts = zip(*side.cells) if side.cells else ((), ())
-    axis.set_ticks(places, plain_names(texts, 2 * LONGEST), minor=True, fontsize=side.size)
-    models = plain_names([run.name for run in side.models], LONGEST)
+    axis.set_ticks(
+        places,
+        escape_matplotlib_names(texts, 2 * MAX_SIDE_NAME_LENGTH),
+        minor=True,
+        fontsize=side.size,
+    )
+    models = escape_matplotlib_names([run.name for run in side.models], MAX_SIDE_NAME_LENGTH)
     axis.set_ticks([run.middle for run in side.models], models, fontsize=side.model_size)
     which = "x" if is_below else "y"
     ax.tick_params(which, which="both", length=0)

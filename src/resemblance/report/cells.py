@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ..sections.sections import Entry, Sign, Table
-from .numbers import decimals, digits, minus, number
+from ..sections.sections import Sign, Table, TableEntry
+from .numbers import decimals_for_column, format_decimals, format_number, with_minus_signs
 
-LONG = 32  # characters of a text that needs a wide column
-NUMBER = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"
+MAX_NARROW_TEXT_LENGTH = 32  # characters of a text that needs a wide column
+NUMBER_PATTERN = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"
 # a number, a bound or an interval, with or without %, or of how many, or a number with its interval
 # in brackets
-NUMBERS = re.compile(
-    rf"(?:< )?({NUMBER})\s?%?(?: (?:to|±) {NUMBER}\s?%?| \({NUMBER} to {NUMBER}\))?(?: of \d+)?"
+LEADING_NUMBER = re.compile(
+    rf"(?:< )?({NUMBER_PATTERN})\s?%?(?: (?:to|±) {NUMBER_PATTERN}\s?%?| \({NUMBER_PATTERN} to "
+    rf"{NUMBER_PATTERN}\))?(?: of \d+)?"
 )
 
 
@@ -39,14 +40,14 @@ class TableCell(NamedTuple):
     def classes(self) -> str:
         """What the style sheet knows it by."""
         shade = "" if self.shade is None else "s neg" if self.shade < 0 else "s"
-        return " ".join(filter(None, (_kind(self), shade, "best" * self.is_framed)))
+        return " ".join(filter(None, (_cell_class(self), shade, "best" * self.is_framed)))
 
 
-def _kind(cell: TableCell) -> str:
-    return "n" if cell.value is not None else "w" if len(cell.text) > LONG else ""
+def _cell_class(cell: TableCell) -> str:
+    return "n" if cell.value is not None else "w" if len(cell.text) > MAX_NARROW_TEXT_LENGTH else ""
 
 
-class Heading(NamedTuple):
+class ColumnGroupHeading(NamedTuple):
     """A heading above columns: where they begin, how many there are, and its text."""
 
     start: int
@@ -54,37 +55,37 @@ class Heading(NamedTuple):
     text: str
 
 
-class Row(NamedTuple):
+class GridRow(NamedTuple):
     """A row of a table; a marked one is highlighted."""
 
     cells: tuple[TableCell, ...]
     is_marked: bool
 
 
-class Grid(NamedTuple):
+class TableGrid(NamedTuple):
     """A table as a page shows it: which columns are numbers, headings above columns, and rows."""
 
     table: Table
     is_number: tuple[bool, ...]
-    headings: tuple[Heading, ...]
-    rows: tuple[Row, ...]
+    headings: tuple[ColumnGroupHeading, ...]
+    rows: tuple[GridRow, ...]
 
 
-def grid(table: Table) -> Grid:
+def table_grid(table: Table) -> TableGrid:
     """Return a table as a page shows it."""
-    columns = _columns(table)
+    columns = _grid_columns(table)
     signs = {(sign.row, sign.column): sign for sign in table.signs}
     links = {(row, column): address for row, column, address in table.links}
     framed, marked = set(table.framed), set(table.marked)
     rows = tuple(
-        Row(_finished(row, i, table.shades, framed, signs, links), i in marked)
+        GridRow(_decorated_cells(row, i, table.shades, framed, signs, links), i in marked)
         for i, row in enumerate(zip(*columns))
     )
     is_number = tuple(any(cell.value is not None for cell in column) for column in columns)
-    return Grid(table, is_number, _headings(table), rows)
+    return TableGrid(table, is_number, _column_group_headings(table), rows)
 
 
-def _finished(
+def _decorated_cells(
     row: Sequence[TableCell],
     i: int,
     shades: Sequence[Sequence[float | None]],
@@ -103,62 +104,66 @@ def _finished(
     return tuple(cells)
 
 
-def _headings(table: Table) -> tuple[Heading, ...]:
+def _column_group_headings(table: Table) -> tuple[ColumnGroupHeading, ...]:
     """Return what is above the headings of columns; equal neighbours share one."""
     headings, start = [], 0
     for name, columns in groupby(table.groups):
         width = len(list(columns))
-        headings.append(Heading(start, width, name))
+        headings.append(ColumnGroupHeading(start, width, name))
         start += width
     return tuple(headings)
 
 
-def _columns(table: Table) -> list[list[TableCell]]:
+def _grid_columns(table: Table) -> list[list[TableCell]]:
     columns = [[row[i] for row in table.rows] for i in range(len(table.columns))]
-    return [_column(entries, i == 0, table.figures) for i, entries in enumerate(columns)]
+    return [_grid_column(entries, i == 0, table.figures) for i, entries in enumerate(columns)]
 
 
-def _column(entries: Sequence[Entry], is_first: bool, figures: int | None) -> list[TableCell]:
+def _grid_column(
+    entries: Sequence[TableEntry], is_first: bool, figures: int | None
+) -> list[TableCell]:
     """Return the cells of a column: of numbers, of texts that are numbers, or of texts."""
     values = [entry for entry in entries if entry is not None]
     if values and not any(isinstance(entry, str) for entry in values):
-        return _numbers(entries, figures)
-    counts = None if is_first else _counts(entries)
-    return counts or [_words(entry) for entry in entries]
+        return _number_cells(entries, figures)
+    counts = None if is_first else _leading_number_cells(entries)
+    return counts or [_text_cell(entry) for entry in entries]
 
 
-def _words(entry: Entry) -> TableCell:
-    return TableCell(minus(entry) if isinstance(entry, str) else number(entry), None)
+def _text_cell(entry: TableEntry) -> TableCell:
+    return TableCell(
+        with_minus_signs(entry) if isinstance(entry, str) else format_number(entry), None
+    )
 
 
-def _counts(column: Sequence[Entry]) -> list[TableCell] | None:
+def _leading_number_cells(column: Sequence[TableEntry]) -> list[TableCell] | None:
     """Return a column of texts that begin with numbers by these; None for any other column.
 
     Such as "97%" and "1.2 to 3.4".
     """
     texts = ["" if entry is None else str(entry) for entry in column]
-    matches = [NUMBERS.fullmatch(text) for text in texts]
+    matches = [LEADING_NUMBER.fullmatch(text) for text in texts]
     if not any(matches) or any(text and not match for text, match in zip(texts, matches)):
         return None
     return [
-        TableCell(minus(text), match[1].replace("−", "-").replace("∞", "inf"))
+        TableCell(with_minus_signs(text), match[1].replace("−", "-").replace("∞", "inf"))
         if match
         else TableCell("–", "")
         for text, match in zip(texts, matches)
     ]
 
 
-def _numbers(column: Sequence[Entry], figures: int | None) -> list[TableCell]:
+def _number_cells(column: Sequence[TableEntry], figures: int | None) -> list[TableCell]:
     values = [
         None if entry is None or not math.isfinite(float(entry)) else float(entry)
         for entry in column
     ]
-    places = decimals([abs(v) for v in values if v is not None])
+    places = decimals_for_column([abs(v) for v in values if v is not None])
     # A zero that is a whole number is exact, and written without decimals
     exact = [isinstance(entry, int) and not entry for entry in column]
 
     def write(value: float) -> str:
-        return digits(value, places) if figures is None else number(value, figures)
+        return format_decimals(value, places) if figures is None else format_number(value, figures)
 
     return [
         TableCell("–", "") if v is None else TableCell("0" if is_exact else write(v), f"{v!r}")

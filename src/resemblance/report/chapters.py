@@ -20,23 +20,32 @@ from ..sections.figures import (
     Strips,
     Switch,
 )
-from ..sections.headlines import RESAMPLING
+from ..sections.headlines import RESAMPLING_NOTE
 from ..sections.result import Result
-from ..sections.sections import Entry, Section, Table
-from ..sections.standing import AXIS, JOINED, TIES, rank_bars, tie_diagram
-from .cells import Grid, grid
-from .charts import Key, chart, clouds
-from .colours import limits
-from .diagrams import dendrogram, diagram
-from .maps import heat_map
-from .numbers import counted
-from .rows import bars, boxes, strips
-from .svg import NOTHING, note
+from ..sections.sections import Section, Table, TableEntry
+from ..sections.standing import (
+    MEAN_RANK_AXIS,
+    RANK_BARS_NOTE,
+    TIE_DIAGRAM_NOTE,
+    mean_rank_bars,
+    tie_diagram,
+)
+from .cells import TableGrid, table_grid
+from .charts import LineStyle, line_chart, point_cloud_row
+from .colours import color_limits
+from .diagrams import critical_difference_svg, dendrogram_svg
+from .maps import heat_map_svg
+from .numbers import count_with_noun
+from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
+from .svg import EMPTY_FIGURE_HTML, figure_note
 
-FEW, FIRST = 10, 8  # lines that are all shown at first; how many of more are
+MAX_LINES_ALL_VISIBLE, INITIALLY_VISIBLE_LINES = (
+    10,
+    8,
+)  # lines that are all shown at first; how many of more are
 
 
-class Drawing(NamedTuple):
+class PlacedFigure(NamedTuple):
     """A figure with its place on the page, its parts as markup, and the names of the parts."""
 
     figure: Figure
@@ -45,7 +54,7 @@ class Drawing(NamedTuple):
     parts: tuple[tuple[str, str], ...]
 
 
-class Colours(NamedTuple):
+class ColorMeaning(NamedTuple):
     """What the colours of heat maps mean: the words at their ends, and what else there is.
 
     ``hatchings``: what hatched cells mean.
@@ -65,10 +74,10 @@ class Chapter(NamedTuple):
 
     section: Section
     place: str
-    keys: tuple[tuple[str, Key], ...]
-    colours: Colours | None
-    drawings: tuple[Drawing, ...]
-    grids: tuple[Grid, ...]
+    keys: tuple[tuple[str, LineStyle], ...]
+    colours: ColorMeaning | None
+    drawings: tuple[PlacedFigure, ...]
+    grids: tuple[TableGrid, ...]
     unshown: tuple[str, ...] = ()
 
 
@@ -78,55 +87,59 @@ def chapters(result: Result) -> tuple[Chapter, ...]:
     A name has the same colour in all, as far as colours go.
     """
     numbers: dict[str, int] = {}
-    return tuple(_chapter(section, i, numbers) for i, section in enumerate(result.sections))
+    return tuple(
+        _chapter_of_section(section, i, numbers) for i, section in enumerate(result.sections)
+    )
 
 
-def _chapter(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
+def _chapter_of_section(section: Section, i: int, numbers: dict[str, int]) -> Chapter:
     keys = line_keys(section, numbers)
-    place = f"section-{_slug(section.name) or i + 1}"
+    place = f"section-{_link_slug(section.name) or i + 1}"
     drawn = [
-        draw(figure, f"{place}-{_slug(figure.name) or j}", keys)
+        figure_markup(figure, f"{place}-{_link_slug(figure.name) or j}", keys)
         for j, figure in enumerate(section.figures)
     ]
-    drawings = tuple(d for d in drawn if d.parts != (("", NOTHING),))
+    drawings = tuple(d for d in drawn if d.parts != (("", EMPTY_FIGURE_HTML),))
     tables = [table for table in section.tables if not table.is_data]
-    grids = tuple(grid(table) for table in tables if has_values(table))
+    grids = tuple(table_grid(table) for table in tables if has_values(table))
     unshown = tuple(d.figure.title for d in drawn if d not in drawings)
     unshown += tuple(table.title for table in tables if not has_values(table))
-    return Chapter(section, place, tuple(keys.items()), _colours(section), drawings, grids, unshown)
+    return Chapter(
+        section, place, tuple(keys.items()), _color_meaning(section), drawings, grids, unshown
+    )
 
 
 def has_values(table: Table) -> bool:
     """Return whether a table has more than names: an entry or a sign behind its first column."""
     entries = (entry for row in table.rows for entry in (row[1:] or row))
-    return bool(table.signs) or any(_is_value(entry) for entry in entries)
+    return bool(table.signs) or any(_is_nonempty_entry(entry) for entry in entries)
 
 
-def _is_value(entry: Entry) -> bool:
+def _is_nonempty_entry(entry: TableEntry) -> bool:
     if entry is None or isinstance(entry, str):
         return entry not in (None, "", "–")
     return math.isfinite(entry)
 
 
-def _colours(section: Section) -> Colours | None:
+def _color_meaning(section: Section) -> ColorMeaning | None:
     """Return what the colours of the maps of a section mean; None where none says so."""
     maps = [figure for figure in section.figures if isinstance(figure, HeatMap)]
     maps += [heat for f in section.figures if isinstance(f, Choice) for heat in f.maps]
     ends = tuple(dict.fromkeys(heat.ends for heat in maps if heat.ends is not None))
     if not ends:
         return None
-    has_negative = any(heat.is_diverging and limits(heat)[0] < 0 for heat in maps)
+    has_negative = any(heat.is_diverging and color_limits(heat)[0] < 0 for heat in maps)
     has_gaps = any(None in row for heat in maps for row in heat.values)
     hatchings = dict.fromkeys(heat.hatching for heat in maps if heat.hatched and heat.hatching)
-    return Colours(ends, has_negative, has_gaps, tuple(hatchings))
+    return ColorMeaning(ends, has_negative, has_gaps, tuple(hatchings))
 
 
-def _slug(name: str) -> str:
+def _link_slug(name: str) -> str:
     """Return a name as part of a link; nothing for one with other characters."""
     return name if re.fullmatch(r"[A-Za-z0-9_.-]+", name) else ""
 
 
-def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
+def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, LineStyle]:
     """Return how the lines of a section are drawn, and note the numbers of names that are new."""
     inside = [part for f in section.figures if isinstance(f, Switch) for part in f.figures]
     charts = [figure for figure in (*section.figures, *inside) if isinstance(figure, Chart)]
@@ -140,61 +153,61 @@ def line_keys(section: Section, numbers: dict[str, int]) -> dict[str, Key]:
         if name not in taken:
             taken[name] = next(i for i in range(2 * len(names) + 1) if i not in taken.values())
             numbers.setdefault(name, taken[name])
-    first = len(names) if len(names) <= FEW else FIRST
+    first = len(names) if len(names) <= MAX_LINES_ALL_VISIBLE else INITIALLY_VISIBLE_LINES
     keys = {}
     for i, name in enumerate(names):
         line = lines[name]
         is_shown = i < first if line.is_shown is None else line.is_shown
-        keys[name] = Key(taken[name], is_shown, line.is_dashed, line.note)
+        keys[name] = LineStyle(taken[name], is_shown, line.is_dashed, line.note)
     return keys
 
 
-def draw(figure: Figure, place: str, keys: Mapping[str, Key]) -> Drawing:
+def figure_markup(figure: Figure, place: str, keys: Mapping[str, LineStyle]) -> PlacedFigure:
     """Return a figure as markup."""
     match figure:
         case Chart():
-            return Drawing(figure, place, "chart", (("", chart(figure, keys)),))
+            return PlacedFigure(figure, place, "chart", (("", line_chart(figure, keys)),))
         case Bars():
-            return Drawing(figure, place, "bars", (("", bars(figure)),))
+            return PlacedFigure(figure, place, "bars", (("", bar_rows_svg(figure)),))
         case Boxes():
-            return Drawing(figure, place, "boxes", (("", boxes(figure)),))
+            return PlacedFigure(figure, place, "boxes", (("", box_rows_svg(figure)),))
         case Strips():
-            return Drawing(figure, place, "strips", (("", strips(figure)),))
+            return PlacedFigure(figure, place, "strips", (("", strip_rows_svg(figure)),))
         case HeatMap():
-            return Drawing(figure, place, "map", (("", heat_map(figure, place)),))
+            return PlacedFigure(figure, place, "map", (("", heat_map_svg(figure, place)),))
         case Clouds():
             names = (cloud.name for cloud in figure.clouds)
-            return Drawing(figure, place, "clouds", tuple(zip(names, clouds(figure))))
+            return PlacedFigure(figure, place, "clouds", tuple(zip(names, point_cloud_row(figure))))
         case Dendrogram():
-            return Drawing(figure, place, "tree", (("", dendrogram(figure)),))
+            return PlacedFigure(figure, place, "tree", (("", dendrogram_svg(figure)),))
         case Diagram():
-            return Drawing(figure, place, "diagram", (("", diagram(figure)),))
+            return PlacedFigure(figure, place, "diagram", (("", critical_difference_svg(figure)),))
         case Switch():
-            parts = (draw(part, place, keys) for part in figure.figures)
-            shown = (note(part.figure.note) + part.parts[0][1] for part in parts)
-            return Drawing(figure, place, "switch", tuple(zip(figure.choices, shown)))
+            parts = (figure_markup(part, place, keys) for part in figure.figures)
+            shown = (figure_note(part.figure.note) + part.parts[0][1] for part in parts)
+            return PlacedFigure(figure, place, "switch", tuple(zip(figure.choices, shown)))
         case Choice():
             kind = "choice linked" if figure.is_linked else "choice"
-            return Drawing(figure, place, kind, _static(figure, place))
+            return PlacedFigure(figure, place, kind, _static_maps(figure, place))
 
 
-def _static(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
+def _static_maps(choice: Choice, place: str) -> tuple[tuple[str, str], ...]:
     """Return the maps that are shown without a program, and in print."""
     parts = []
     for option in (choice.options[i] for i in choice.static if i < len(choice.options)):
         words = ", ".join(filter(None, option.choices))
         for i in option.maps:
             heat = choice.maps[i]
-            parts.append((f"{heat.title} ({words})", heat_map(heat, f"{place}-{i}")))
+            parts.append((f"{heat.title} ({words})", heat_map_svg(heat, f"{place}-{i}")))
     return tuple(parts)
 
 
-def worth_a_legend(keys: Sequence[tuple[str, Key]]) -> bool:
+def needs_legend(keys: Sequence[tuple[str, LineStyle]]) -> bool:
     """Return whether a legend is of use: for several lines, or for one that is hidden at first."""
     return len(keys) > 1 or any(not key.is_shown for _, key in keys)
 
 
-def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, Key], ...]:
+def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, LineStyle], ...]:
     """Return the lines of the whole page if several sections draw the same ones; else none."""
     legends = [dict(chapter.keys) for chapter in shown if chapter.keys]
     largest = max(legends, key=len, default={})
@@ -204,7 +217,7 @@ def common_legend(shown: Sequence[Chapter]) -> tuple[tuple[str, Key], ...]:
     return tuple(largest.items()) if is_common else ()
 
 
-def standing(result: Result) -> Bars | None:
+def mean_rank_chart(result: Result) -> Bars | None:
     """Return the mean ranks of the measures, best first; of a trial by name.
 
     With the intervals of differences from the leader where these mean anything.
@@ -214,20 +227,23 @@ def standing(result: Result) -> Bars | None:
         return None
     is_sure = places.is_settling and not result.is_trial
     order = [place.measure for place in places.rows]
-    bars = list(rank_bars(places, result.labels, order, is_sure=is_sure))
+    bars = list(mean_rank_bars(places, result.labels, order, is_sure=is_sure))
     if result.is_trial:
         bars.sort(key=lambda bar: bar.name)
     note = (
-        f"Rank among all measures, 1 for the best, averaged over {counted(places.cells, 'cell')} "
+        "Rank among all measures, 1 for the best, averaged over "
+        f"{count_with_noun(places.cells, 'cell')} "
         "of this run; a measure without a value in a cell is ranked behind all that have one."
     )
-    note = f"{note} {RESAMPLING} {TIES} {JOINED}" if is_sure else note
+    note = f"{note} {RESAMPLING_NOTE} {RANK_BARS_NOTE} {TIE_DIAGRAM_NOTE}" if is_sure else note
     level = places.rows[0].mean if is_sure else None
     span = (1.0, float(len(bars)))
-    return Bars("standing", "Mean ranks", AXIS, tuple(bars), note, level, span, is_dotted=True)
+    return Bars(
+        "standing", "Mean ranks", MEAN_RANK_AXIS, tuple(bars), note, level, span, is_dotted=True
+    )
 
 
-def ties_of(result: Result) -> Diagram | None:
+def tie_diagram_of_result(result: Result) -> Diagram | None:
     """Return which measures of a result cannot be told apart; None of a trial, and where there are
     too few cells or measures."""
     return None if result.is_trial else tie_diagram(result.places(), result.labels)

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..sections.figures import HeatMap
 
-DARK = 0.45  # of the levels: letters on darker ones are white
-LEVELS = 100  # colours of a direction; the style sheet has a class for each
+MIN_DARK_LEVEL = 0.45  # of the levels: letters on darker ones are white
+N_COLOR_LEVELS = 100  # colours of a direction; the style sheet has a class for each
 
 
-def limits(heat: HeatMap) -> tuple[float, float]:
+def color_limits(heat: HeatMap) -> tuple[float, float]:
     """Return the values at the ends of the colours: the span, or the extremes.
 
     The diagonal of a square with equal names does not count where there is anything else.
@@ -27,25 +27,25 @@ def limits(heat: HeatMap) -> tuple[float, float]:
     pairs = [
         v for i, row in enumerate(heat.values) for j, v in enumerate(row) if not is_square or i != j
     ]
-    known = _known(pairs) or _known([v for row in heat.values for v in row])
+    known = _finite_map_values(pairs) or _finite_map_values([v for row in heat.values for v in row])
     return (min(known), max(known)) if known else (0.0, 1.0)
 
 
-def _known(values: Sequence[float | None]) -> list[float]:
+def _finite_map_values(values: Sequence[float | None]) -> list[float]:
     return [v for v in values if v is not None and math.isfinite(v)]
 
 
-def level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -> int | None:
+def color_level(heat: HeatMap, value: float | None, ends: tuple[float, float]) -> int | None:
     """Return the colour of a value, from 0, the palest, to the darkest; None for no value.
 
     Negative for the other direction of a diverging scale.
     """
     if value is None or not math.isfinite(value):
         return None
-    return round((LEVELS - 1) * position(heat, value, ends))
+    return round((N_COLOR_LEVELS - 1) * color_position(heat, value, ends))
 
 
-def position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
+def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> float:
     """Return where a value is among the colours: 0 to 1, or −1 to 1 on a diverging scale.
 
     A diverging scale has equal steps both ways: that few values are below 0 takes nothing from the
@@ -68,33 +68,38 @@ def css_class(step: int | None) -> str:
     return f"q{step}" if step >= 0 else f"o{-step}"
 
 
-def class_colours() -> dict[str, np.ndarray]:
+def colors_by_class() -> dict[str, np.ndarray]:
     """Return the colours of values by the names of :func:`css_class`, each (3,) in 0..1."""
-    ramps = (("q", colour_table(LEVELS)), ("o", colour_table(LEVELS, opposite=True)))
+    ramps = (
+        ("q", color_palette(N_COLOR_LEVELS)),
+        ("o", color_palette(N_COLOR_LEVELS, opposite=True)),
+    )
     return {f"{name}{i}": colour for name, table in ramps for i, colour in enumerate(table)}
 
 
-def style_sheet() -> str:
+def color_style_sheet() -> str:
     """Return the classes of all colours."""
-    rules = [f".{name}{{fill:{rgb(colour)}}}" for name, colour in class_colours().items()]
+    rules = [
+        f".{name}{{fill:{format_css_rgb(colour)}}}" for name, colour in colors_by_class().items()
+    ]
     ends = ((".ramp", "right", False), (".ramp.opposite", "left", True))
     for name, side, opposite in ends:
-        steps = ", ".join(rgb(colour) for colour in colour_table(9, opposite=opposite))
+        steps = ", ".join(format_css_rgb(colour) for colour in color_palette(9, opposite=opposite))
         rules.append(f"\n{name} {{ background: linear-gradient(to {side}, {steps}); }}")
     return "".join([*rules, "\n.cells .missing { fill: url(#hatch); }"])
 
 
-def rgb(colour: np.ndarray) -> str:
+def format_css_rgb(colour: np.ndarray) -> str:
     """Write a colour for a style sheet."""
     return "rgb({:.0f} {:.0f} {:.0f})".format(*(255 * colour))
 
 
-def is_dark(step: int | None) -> bool:
+def needs_white_text(step: int | None) -> bool:
     """Whether letters on a colour must be white."""
-    return step is not None and abs(step) > DARK * LEVELS
+    return step is not None and abs(step) > MIN_DARK_LEVEL * N_COLOR_LEVELS
 
 
-def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:
+def color_palette(size: int = 256, *, opposite: bool = False) -> np.ndarray:
     """Return colours from pale sand by green to deep blue, (size, 3) in 0..1.
 
     Their lightness falls evenly.
@@ -107,10 +112,10 @@ def colour_table(size: int = 256, *, opposite: bool = False) -> np.ndarray:
     lightness = 0.975 - fall * t
     chroma = 0.025 + 0.2 * t * (1 - t) + chroma_end * t
     hue = np.radians(100 + hue_turn * t)
-    return _from_oklab(np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1))
+    return _oklab_to_srgb(np.stack([lightness, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1))
 
 
-def _from_oklab(lab: np.ndarray) -> np.ndarray:
+def _oklab_to_srgb(lab: np.ndarray) -> np.ndarray:
     """Return colours of Oklab as sRGB, cut to 0..1."""
     to_cones = np.array(
         [
@@ -130,42 +135,42 @@ def _from_oklab(lab: np.ndarray) -> np.ndarray:
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
-TRANSPARENT = 255  # the pixel of a cell without a value
+TRANSPARENT_PIXEL = 255  # the pixel of a cell without a value
 
 
-def picture(levels: Sequence[Sequence[int | None]]) -> str:
+def png_of_levels(levels: Sequence[Sequence[int | None]]) -> str:
     """Return a PNG with a pixel for each level of colour as an address; None is transparent.
 
     It is smaller by far than a path for every cell, and each viewer shows the same colours.
     """
     height, width = len(levels), len(levels[0])
-    rows = b"".join(b"\0" + bytes(map(_index, row)) for row in levels)
+    rows = b"".join(b"\0" + bytes(map(_palette_index, row)) for row in levels)
     header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     parts = (
-        _chunk(b"IHDR", header),
-        _chunk(b"PLTE", _palette()),
-        _chunk(b"tRNS", b"\xff" * TRANSPARENT + b"\0"),
-        _chunk(b"IDAT", zlib.compress(rows, 9)),
-        _chunk(b"IEND", b""),
+        _png_chunk(b"IHDR", header),
+        _png_chunk(b"PLTE", _png_palette()),
+        _png_chunk(b"tRNS", b"\xff" * TRANSPARENT_PIXEL + b"\0"),
+        _png_chunk(b"IDAT", zlib.compress(rows, 9)),
+        _png_chunk(b"IEND", b""),
     )
     data = b"\x89PNG\r\n\x1a\n" + b"".join(parts)
     return f"data:image/png;base64,{base64.b64encode(data).decode()}"
 
 
-def _index(level: int | None) -> int:
+def _palette_index(level: int | None) -> int:
     """Return the place of a level in the palette: those below 0 follow the others."""
     if level is None:
-        return TRANSPARENT
-    return level if level >= 0 else LEVELS - level
+        return TRANSPARENT_PIXEL
+    return level if level >= 0 else N_COLOR_LEVELS - level
 
 
-def _palette() -> bytes:
+def _png_palette() -> bytes:
     """Return 256 colours: both directions, then the transparent one."""
-    colours = [*colour_table(LEVELS), *colour_table(LEVELS, opposite=True)]
+    colours = [*color_palette(N_COLOR_LEVELS), *color_palette(N_COLOR_LEVELS, opposite=True)]
     data = b"".join(bytes(round(255 * float(part)) for part in colour) for colour in colours)
-    return data.ljust(3 * (TRANSPARENT + 1), b"\0")
+    return data.ljust(3 * (TRANSPARENT_PIXEL + 1), b"\0")
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _png_chunk(kind: bytes, data: bytes) -> bytes:
     check = struct.pack(">I", zlib.crc32(kind + data))
     return struct.pack(">I", len(data)) + kind + data + check

@@ -6,55 +6,65 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..sections.figures import Dendrogram, Diagram
-from .numbers import decimals, digits, listed, number
+from .numbers import decimals_for_column, format_decimals, format_number, join_with_rest_counted
 from .svg import (
-    NOTHING,
-    Axis,
-    apart,
+    EMPTY_FIGURE_HTML,
+    AxisScale,
+    axis_numbers,
     axis_ticks,
-    columns,
-    distinct_names,
-    drawing,
-    numbers_below,
-    room,
-    row_name,
-    tag,
-    text,
-    title,
+    name_column_width,
+    row_name_svg,
+    separated_ends,
+    shorten_distinct_names,
+    svg_element,
+    svg_figure,
+    svg_text,
+    svg_title,
+    vertical_grid,
 )
 
-WIDTH = 480.0
-NAMES, NUMBERS = 150.0, 40.0  # room on each side: for a name, and for its number
-ROW, LEVEL = 16.0, 7.0  # heights of a name and of a bar
-AXIS = 36.0  # height of what is above the axis
-LONGEST = 22  # characters of a name
-SPOKEN = 6  # names of a bar that the pointer reads; more are counted
+DIAGRAM_WIDTH = 480.0
+NAME_MARGIN, NUMBER_MARGIN = 150.0, 40.0  # room on each side: for a name, and for its number
+NAME_ROW_HEIGHT, TIE_BAR_SPACING = 16.0, 7.0  # heights of a name and of a bar
+AXIS_AREA_HEIGHT = 36.0  # height of what is above the axis
+MAX_DIAGRAM_NAME_LENGTH = 22  # characters of a name
+MAX_NAMES_IN_TOOLTIP = 6  # names of a bar that the pointer reads; more are counted
 
 
-def diagram(figure: Diagram) -> str:
+def critical_difference_svg(figure: Diagram) -> str:
     """Draw names at both sides, the better half at the left, each with a line to its value."""
     count = len(figure.names)
     if not count:
-        return NOTHING
+        return EMPTY_FIGURE_HTML
     better = (count + 1) // 2
     sides = figure.names[:better], figure.names[better:]
-    left, right = (room(side, NAMES) + NUMBERS for side in sides)
-    x = Axis(*apart(min(figure.values), max(figure.values)), left + 8, WIDTH - right - 8)
-    levels = bar_levels(figure.groups)
-    first = AXIS + LEVEL * (max(levels, default=-1) + 1) + ROW
-    parts = _axis(figure, x)
-    names = distinct_names(figure.names, LONGEST)
+    left, right = (name_column_width(side, NAME_MARGIN) + NUMBER_MARGIN for side in sides)
+    x = AxisScale(
+        *separated_ends(min(figure.values), max(figure.values)), left + 8, DIAGRAM_WIDTH - right - 8
+    )
+    levels = tie_bar_levels(figure.groups)
+    first = AXIS_AREA_HEIGHT + TIE_BAR_SPACING * (max(levels, default=-1) + 1) + NAME_ROW_HEIGHT
+    parts = _rank_axis(figure, x)
+    names = shorten_distinct_names(figure.names, MAX_DIAGRAM_NAME_LENGTH)
     for i in range(count):
         row = i if i < better else count - 1 - i
-        parts.append(_arm(figure, i, names[i], x, first + ROW * row, is_left=i < better))
+        parts.append(
+            _measure_arm(figure, i, names[i], x, first + NAME_ROW_HEIGHT * row, is_left=i < better)
+        )
     parts += [
-        _bar(figure, group, x, AXIS + LEVEL * (level + 1))
+        _tie_bar(figure, group, x, AXIS_AREA_HEIGHT + TIE_BAR_SPACING * (level + 1))
         for group, level in zip(figure.groups, levels)
     ]
-    return drawing(WIDTH, first + ROW * better, parts, _label(figure), kind="chart ties")
+    return svg_figure(
+        DIAGRAM_WIDTH,
+        first + NAME_ROW_HEIGHT * better,
+        parts,
+        _describe_ties(figure),
+        kind="chart ties",
+    )
 
 
-def bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
+def tie_bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
     """Return on which level each bar is drawn, so that none touches another: 0 is the nearest to
     the axis."""
     ends, levels = list[int](), list[int]()
@@ -65,12 +75,18 @@ def bar_levels(groups: Sequence[tuple[int, int]]) -> list[int]:
     return levels
 
 
-def _axis(figure: Diagram, x: Axis) -> list[str]:
+def _rank_axis(figure: Diagram, x: AxisScale) -> list[str]:
     at = axis_ticks(x, 6)
-    ticks = "".join(f"M{x(t):.1f} {AXIS - 5:g}V{AXIS:g}" for t in at)
-    line = tag("path", d=f"M{x.start:.1f} {AXIS:g}H{x.end:.1f}{ticks}", class_="grid zero")
+    ticks = "".join(f"M{x(t):.1f} {AXIS_AREA_HEIGHT - 5:g}V{AXIS_AREA_HEIGHT:g}" for t in at)
+    line = svg_element(
+        "path", d=f"M{x.start:.1f} {AXIS_AREA_HEIGHT:g}H{x.end:.1f}{ticks}", class_="grid zero"
+    )
     middle = round((x.start + x.end) / 2, 1)
-    return [line, *numbers_below(x, at, AXIS - 9), text(figure.x, middle, 11, class_="mid axis")]
+    return [
+        line,
+        *axis_numbers(x, at, AXIS_AREA_HEIGHT - 9),
+        svg_text(figure.x, middle, 11, class_="mid axis"),
+    ]
 
 
 def _are_tied(figure: Diagram, i: int, j: int) -> bool:
@@ -79,44 +95,56 @@ def _are_tied(figure: Diagram, i: int, j: int) -> bool:
     return i != j and any(first <= low and high <= last for first, last in figure.groups)
 
 
-def _arm(figure: Diagram, i: int, short: str, x: Axis, y: float, *, is_left: bool) -> str:
+def _measure_arm(
+    figure: Diagram, i: int, short: str, x: AxisScale, y: float, *, is_left: bool
+) -> str:
     """Draw the line from a value down to its name, which has the number at its side."""
     name, value, at = figure.names[i], figure.values[i], x(figure.values[i])
     end = x.start - 6 if is_left else x.end + 6
-    d = f"M{at:.1f} {AXIS:g}V{y:g}H{end:.1f}"
-    written = digits(value, decimals(figure.values))
+    d = f"M{at:.1f} {AXIS_AREA_HEIGHT:g}V{y:g}H{end:.1f}"
+    written = format_decimals(value, decimals_for_column(figure.values))
     kind, sign = ("end", -1) if is_left else ("start", 1)
-    words = f"{name}: {figure.x} {number(value)}"
+    words = f"{name}: {figure.x} {format_number(value)}"
     tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
-    words += f"; not told from {listed(tied, SPOKEN, 1)}" if tied else "; told from all others"
-    return tag(
+    words += (
+        f"; not told from {join_with_rest_counted(tied, MAX_NAMES_IN_TOOLTIP, 1)}"
+        if tied
+        else "; told from all others"
+    )
+    return svg_element(
         "g",
-        title(words),
-        tag("path", d=d, class_="reach"),
-        tag("path", d=d),
-        text(written, round(end + sign * 3, 1), y + 3.5, class_=kind),
-        text(short, round(end + sign * NUMBERS, 1), y + 3.5, class_=f"{kind} name"),
+        svg_title(words),
+        svg_element("path", d=d, class_="reach"),
+        svg_element("path", d=d),
+        svg_text(written, round(end + sign * 3, 1), y + 3.5, class_=kind),
+        svg_text(short, round(end + sign * NUMBER_MARGIN, 1), y + 3.5, class_=f"{kind} name"),
         class_="branch arm",
     )
 
 
-def _bar(figure: Diagram, group: tuple[int, int], x: Axis, y: float) -> str:
+def _tie_bar(figure: Diagram, group: tuple[int, int], x: AxisScale, y: float) -> str:
     first, last = group
     d = f"M{x(figure.values[first]) - 3:.1f} {y:g}H{x(figure.values[last]) + 3:.1f}"
-    words = f"no two can be told apart: {listed(figure.names[first : last + 1], SPOKEN, 1)}"
-    return tag("g", title(words), tag("path", d=d), class_="branch tie")
+    words = (
+        "no two can be told apart: "
+        f"{join_with_rest_counted(figure.names[first : last + 1], MAX_NAMES_IN_TOOLTIP, 1)}"
+    )
+    return svg_element("g", svg_title(words), svg_element("path", d=d), class_="branch tie")
 
 
-def _label(figure: Diagram) -> str:
+def _describe_ties(figure: Diagram) -> str:
     """Return a diagram in words: what is joined."""
-    joined = "; ".join(listed(figure.names[a : b + 1], SPOKEN, 1) for a, b in figure.groups)
+    joined = "; ".join(
+        join_with_rest_counted(figure.names[a : b + 1], MAX_NAMES_IN_TOOLTIP, 1)
+        for a, b in figure.groups
+    )
     return f"{figure.title}: {figure.x} of {len(figure.names)}; {joined or 'none are joined'}"
 
 
-LEAF, LEAST = 17.0, 10.5  # heights of a leaf: of few leaves, of many
-FEW_LEAVES = 40  # leaves
-LEAF_NAMES = 190.0  # room at the left
-SPOKEN_LEAVES = 3  # names of a branch that the pointer reads; more are counted
+LEAF_HEIGHT, MIN_LEAF_HEIGHT = 17.0, 10.5  # heights of a leaf: of few leaves, of many
+MAX_LEAVES_AT_FULL_HEIGHT = 40  # leaves
+LEAF_NAME_MARGIN = 190.0  # room at the left
+MAX_LEAVES_IN_TOOLTIP = 3  # names of a branch that the pointer reads; more are counted
 
 
 class Branch(NamedTuple):
@@ -127,41 +155,45 @@ class Branch(NamedTuple):
     leaves: tuple[str, ...]
 
 
-def dendrogram(figure: Dendrogram) -> str:
+def dendrogram_svg(figure: Dendrogram) -> str:
     """Draw a tree: two branches meet at the height at which they are joined."""
     if len(figure.leaves) < 2:
-        return NOTHING
-    pitch = LEAF if len(figure.leaves) <= FEW_LEAVES else LEAST
-    tall, names = pitch * len(figure.leaves), room(figure.leaves, LEAF_NAMES)
-    high = apart(0.0, max(merge.height for merge in figure.merges))[1]
-    x = Axis(0.0, high, names + 4, WIDTH - 12)
-    parts = columns(x, axis_ticks(x, 5), tall, figure.x)
+        return EMPTY_FIGURE_HTML
+    pitch = LEAF_HEIGHT if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT else MIN_LEAF_HEIGHT
+    tall, names = pitch * len(figure.leaves), name_column_width(figure.leaves, LEAF_NAME_MARGIN)
+    high = separated_ends(0.0, max(merge.height for merge in figure.merges))[1]
+    x = AxisScale(0.0, high, names + 4, DIAGRAM_WIDTH - 12)
+    parts = vertical_grid(x, axis_ticks(x, 5), tall, figure.x)
     branches: list[Branch] = [Branch(x.start, 0.0, ())] * len(figure.leaves)
-    short = distinct_names(figure.leaves)
+    short = shorten_distinct_names(figure.leaves)
     for place, leaf in enumerate(figure.order):
         name, y = figure.leaves[leaf], pitch * (place + 0.5)
         branches[leaf] = Branch(x.start, y, (name,))
-        parts.append(row_name(name, names - 4, y + 3.6, short[leaf]))
+        parts.append(row_name_svg(name, names - 4, y + 3.6, short[leaf]))
     for merge in figure.merges:
         one, other = branches[merge.left], branches[merge.right]
         at = x(merge.height)
-        parts.append(_joined(figure, one, other, at, merge.height))
+        parts.append(_merge_lines(figure, one, other, at, merge.height))
         branches.append(Branch(at, (one.y + other.y) / 2, (*one.leaves, *other.leaves)))
-    kind = "chart tree" if pitch == LEAF else "chart tree dense"
-    return drawing(WIDTH, tall + 42, parts, label_of(figure), kind=kind)
+    kind = "chart tree" if pitch == LEAF_HEIGHT else "chart tree dense"
+    return svg_figure(DIAGRAM_WIDTH, tall + 42, parts, describe_tree(figure), kind=kind)
 
 
-def label_of(figure: Dendrogram) -> str:
+def describe_tree(figure: Dendrogram) -> str:
     """Return a tree in words: which branches are joined last."""
     last = figure.merges[-1]
-    one, other = (listed(_leaves(figure, side), SPOKEN_LEAVES, 1) for side in last[:2])
+    one, other = (
+        join_with_rest_counted(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP, 1)
+        for side in last[:2]
+    )
     return (
-        f"{figure.title}: tree of {len(figure.leaves)}; joined last, at {number(last.height)}: "
+        f"{figure.title}: tree of {len(figure.leaves)}; joined last, at "
+        f"{format_number(last.height)}: "
         f"{one}, and {other}"
     )
 
 
-def _leaves(figure: Dendrogram, branch: int) -> tuple[str, ...]:
+def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
     """Return the names below a branch."""
     names, waiting = list[str](), [branch]
     while waiting:
@@ -173,10 +205,16 @@ def _leaves(figure: Dendrogram, branch: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _joined(figure: Dendrogram, one: Branch, other: Branch, at: float, height: float) -> str:
+def _merge_lines(figure: Dendrogram, one: Branch, other: Branch, at: float, height: float) -> str:
     """Draw the lines of a merge, with broad ones for the pointer."""
     d = f"M{one.x:.1f} {one.y:.1f}H{at:.1f}V{other.y:.1f}H{other.x:.1f}"
-    first, second = (listed(branch.leaves, SPOKEN_LEAVES, 1) for branch in (one, other))
-    words = f"{first}  with  {second}: {figure.x} {number(height)}"
-    wide = [tag("path", d=d, class_="reach")] if len(figure.leaves) <= FEW_LEAVES else []
-    return tag("g", title(words), *wide, tag("path", d=d), class_="branch")
+    first, second = (
+        join_with_rest_counted(branch.leaves, MAX_LEAVES_IN_TOOLTIP, 1) for branch in (one, other)
+    )
+    words = f"{first}  with  {second}: {figure.x} {format_number(height)}"
+    wide = (
+        [svg_element("path", d=d, class_="reach")]
+        if len(figure.leaves) <= MAX_LEAVES_AT_FULL_HEIGHT
+        else []
+    )
+    return svg_element("g", svg_title(words), *wide, svg_element("path", d=d), class_="branch")

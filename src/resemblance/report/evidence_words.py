@@ -10,26 +10,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.rendering import picture
-from ..base.text import ROUNDING, diagnostic_notes, table, without_rounding
-from ..comparison.arrangements import between_models
-from ..comparison.comparison import MeasureInfo, label_of
-from ..contracts.claims import CHANCE
-from ..inference.nulls import EXACT, FIXED, UNPAIRED, p_text, p_words
-from ..inference.result import Evidence, above_chance
-from .numbers import count, counted
+from ..base.rendering import thumbnail
+from ..base.text import DISPLAY_ROUNDING, diagnostic_notes, html_table, snap_to_bounds
+from ..comparison.arrangements import is_between_models
+from ..comparison.comparison import MeasureInfo, unique_measure_title
+from ..contracts.claims import CHANCE_KEY
+from ..inference.nulls import (
+    EXACT_MOMENTS,
+    PAIRING_INDEPENDENT,
+    PAIRING_INDEPENDENT_REASON,
+    format_labeled_p_value,
+    format_p_value,
+)
+from ..inference.result import Evidence, scores_above_chance
+from .numbers import count_with_noun, format_count
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
-FEW_PAIRS = 6  # that a notebook shows one by one
-FEW_REASONS = 3  # of missing numbers that a notebook shows
-FEW_MEASURES = 8  # of more of them, not each gets a line of its own
-MISSING = "–"
-NAMES = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
-BETWEEN = " between models"
-LARGE, MOST_PLACES = 10, 6  # numbers from there on have no set decimals; nor more of them than this
+MAX_PAIRS_IN_NOTEBOOK = 6  # that a notebook shows one by one
+MAX_REASONS_IN_NOTEBOOK = 3  # of missing numbers that a notebook shows
+MAX_MEASURES_WITH_OWN_LINE = 8  # of more of them, not each gets a line of its own
+MISSING_VALUE = "–"
+EVIDENCE_COLUMNS = ("measure", "value", "{level} interval", "chance", "above chance", "p", "how")
+BETWEEN_MODELS_SUFFIX = " between models"
+MIN_LARGE_NUMBER, MAX_DECIMALS = (
+    10,
+    6,
+)  # numbers from there on have no set decimals; nor more of them than this
 
 
-class Reading(NamedTuple):
+class PairResult(NamedTuple):
     """All that is known about one measure of one pair; NaN where something does not exist.
 
     ``reason``: why there is no value, or "". ``is_self``: a representation and itself.
@@ -59,7 +68,7 @@ class Reading(NamedTuple):
         return not math.isnan(self.p)
 
 
-class Readings(NamedTuple):
+class MeasureResult(NamedTuple):
     """The readings of one measure: of every cell, and of the pairs that are tests of their own.
 
     ``name``: its label, or its specification where another measure here has that label.
@@ -68,14 +77,14 @@ class Readings(NamedTuple):
 
     info: MeasureInfo
     name: str
-    cells: tuple[tuple[Reading, ...], ...]
-    pairs: tuple[Reading, ...]
+    cells: tuple[tuple[PairResult, ...], ...]
+    pairs: tuple[PairResult, ...]
     where: str = ""
 
     @property
-    def tested(self) -> list[Reading]:
+    def tested(self) -> list[PairResult]:
         """The pairs whose value could be beyond chance: none if the pairing does not matter."""
-        return [pair for pair in self.pairs if pair.is_tested and pair.how != FIXED]
+        return [pair for pair in self.pairs if pair.is_tested and pair.how != PAIRING_INDEPENDENT]
 
     @property
     def beyond(self) -> int:
@@ -83,22 +92,22 @@ class Readings(NamedTuple):
         return sum(pair.is_beyond for pair in self.pairs)
 
 
-def readings(evidence: Evidence) -> tuple[Readings, ...]:
+def measure_results(evidence: Evidence) -> tuple[MeasureResult, ...]:
     """Return the readings of all measures."""
-    return tuple(readings_of(evidence, info) for info in evidence.measures)
+    return tuple(result_of_measure(evidence, info) for info in evidence.measures)
 
 
-def readings_of(evidence: Evidence, info: MeasureInfo) -> Readings:
+def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
     """Return the readings of one measure."""
     spec, is_square = info.spec, evidence.is_square
     reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
     scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
-    tables = [without_rounding(table, info) for table in scores]
-    tables += [above_chance(evidence, info), evidence.p(spec), evidence.adjusted(spec)]
+    tables = [snap_to_bounds(table, info) for table in scores]
+    tables += [scores_above_chance(evidence, info), evidence.p(spec), evidence.adjusted(spec)]
     columns = np.stack(tables, axis=-1).tolist()
     cells = tuple(
         tuple(
-            Reading._make((x, y, *numbers, how, reasons.get((x, y), ""), is_square and i == j))
+            PairResult._make((x, y, *numbers, how, reasons.get((x, y), ""), is_square and i == j))
             for j, (y, numbers, how) in enumerate(zip(evidence.columns, row, ways))
         )
         for i, (x, row, ways) in enumerate(zip(evidence.rows, columns, evidence.nulls[spec].how))
@@ -106,14 +115,16 @@ def readings_of(evidence: Evidence, info: MeasureInfo) -> Readings:
     is_half = is_square and info.symmetric
     pairs = tuple(c for i, row in enumerate(cells) for c in row[i + 1 if is_half else 0 :])
     others = tuple(pair for pair in pairs if not pair.is_self)
-    return Readings(info, label_of(evidence.comparison, info), cells, others)
+    return MeasureResult(info, unique_measure_title(evidence.comparison, info), cells, others)
 
 
-def readings_between_models(evidence: Evidence, known: Sequence[Readings]) -> tuple[Readings, ...]:
+def results_between_models(
+    evidence: Evidence, known: Sequence[MeasureResult]
+) -> tuple[MeasureResult, ...]:
     """Return the readings with the pairs of layers of different models alone, without an untrained
     copy; with all pairs where no names are layers of several models."""
     reference = str(evidence.comparison.provenance.get("reference", ""))
-    is_between = between_models(evidence.rows, evidence.columns, reference)
+    is_between = is_between_models(evidence.rows, evidence.columns, reference)
     if not is_between.any():
         return tuple(known)
     rows, columns = (
@@ -122,63 +133,64 @@ def readings_between_models(evidence: Evidence, known: Sequence[Readings]) -> tu
     chosen = []
     for of in known:
         pairs = tuple(p for p in of.pairs if is_between[rows[p.x], columns[p.y]])
-        chosen.append(of._replace(pairs=pairs, where=BETWEEN))
+        chosen.append(of._replace(pairs=pairs, where=BETWEEN_MODELS_SUFFIX))
     return tuple(chosen)
 
 
 # ------------------------------------------------------------------------------------------ numbers
 
 
-def brief(value: float) -> str:
+def format_brief(value: float) -> str:
     """Write a number with two decimals, one that is small or large with two or three digits."""
     if math.isnan(value):
-        return MISSING
-    if abs(value) < ROUNDING or not math.isfinite(value):
+        return MISSING_VALUE
+    if abs(value) < DISPLAY_ROUNDING or not math.isfinite(value):
         return "0" if math.isfinite(value) else f"{value:g}"
     size = abs(value)
     return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
 
 
-def scores(reading: Reading) -> tuple[str, str, str, str]:
+def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
     """Write value, interval, chance and what is above it with the same decimals; no interval is "".
 
     The interval sets how many: at least two, and so many that half its width is not 0.
     """
     half = (reading.high - reading.low) / 2
     numbers = (reading.value, reading.low, reading.high, reading.chance, reading.above)
-    if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= LARGE:
-        value, low, high, chance, above = map(brief, numbers)
+    if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= MIN_LARGE_NUMBER:
+        value, low, high, chance, above = map(format_brief, numbers)
     else:
-        places = min(max(2, math.ceil(-math.log10(half))), MOST_PLACES)
-        value, low, high, chance, above = (_rounded(number, places) for number in numbers)
+        places = min(max(2, math.ceil(-math.log10(half))), MAX_DECIMALS)
+        value, low, high, chance, above = (_format_rounded(number, places) for number in numbers)
     return value, "" if math.isnan(half) else f"{low} to {high}", chance, above
 
 
-def _rounded(number: float, places: int) -> str:
-    """Write a number with so many decimals, one without any or that is 0 as :func:`brief` does."""
-    if not math.isfinite(number) or abs(number) < ROUNDING:
-        return brief(number)
+def _format_rounded(number: float, places: int) -> str:
+    """Write a number with so many decimals, one without any or that is 0 as
+    :func:`format_brief` does."""
+    if not math.isfinite(number) or abs(number) < DISPLAY_ROUNDING:
+        return format_brief(number)
     return f"{round(number, places) + 0.0:.{places}f}"  # no −0
 
 
-def score_words(reading: Reading) -> str:
+def describe_score(reading: PairResult) -> str:
     """Write a value with its interval and chance: "0.71 (0.66 to 0.75), chance 0.23"."""
-    value, interval, chance, _ = scores(reading)
+    value, interval, chance, _ = format_evidence_scores(reading)
     ends = f" ({interval})" if interval else ""
     return f"{value}{ends}" + ("" if math.isnan(reading.chance) else f", chance {chance}")
 
 
-def words_of(reading: Reading) -> str:
+def describe_pair_result(reading: PairResult) -> str:
     """Return everything about one pair, as the pointer reads it."""
     if math.isnan(reading.value):
         return f"no value: {reading.reason}" if reading.reason else "no value"
     if reading.is_self:
-        return f"{brief(reading.value)}; a representation is not tested against itself"
-    parts = [score_words(reading)]
+        return f"{format_brief(reading.value)}; a representation is not tested against itself"
+    parts = [describe_score(reading)]
     if not math.isnan(reading.above):
-        parts.append(f"above chance {scores(reading)[-1]}")
-    if reading.is_tested and reading.how != FIXED:
-        parts.append(p_words(reading.p, reading.how))
+        parts.append(f"above chance {format_evidence_scores(reading)[-1]}")
+    if reading.is_tested and reading.how != PAIRING_INDEPENDENT:
+        parts.append(format_labeled_p_value(reading.p, reading.how))
     if math.isnan(reading.chance):
         parts.append("chance unknown")
     return ", ".join([*parts, *([reading.how] if reading.how else [])])
@@ -189,18 +201,22 @@ def words_of(reading: Reading) -> str:
 
 def design_facts(evidence: Evidence) -> dict[str, str]:
     """Return by name: the samples, how chance was computed, the smallest p, the intervals."""
-    is_map = len(_pairs(evidence)) > 1  # else there is nothing to adjust for
-    adjusted = {"adjusted p": _by_measure(evidence, Evidence.adjustment)} if is_map else {}
+    is_map = len(_unordered_name_pairs(evidence)) > 1  # else there is nothing to adjust for
+    adjusted = (
+        {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjustment)} if is_map else {}
+    )
     return {
-        "samples": count(evidence.n_samples),
-        "chance": _by_measure(evidence, Evidence.how),
-        "smallest possible p": attainable_words(evidence),
+        "samples": format_count(evidence.n_samples),
+        "chance": _merge_notes_of_measures(evidence, Evidence.how),
+        "smallest possible p": describe_min_p_values(evidence),
         **adjusted,
-        f"{level_words(evidence)} intervals": _by_measure(evidence, _parts_words),
+        f"{format_level(evidence)} intervals": _merge_notes_of_measures(
+            evidence, _describe_interval_source
+        ),
     }
 
 
-def _pairs(evidence: Evidence) -> set[frozenset[str]]:
+def _unordered_name_pairs(evidence: Evidence) -> set[frozenset[str]]:
     return {frozenset((x, y)) for x in evidence.rows for y in evidence.columns if x != y}
 
 
@@ -214,22 +230,22 @@ def design_line(evidence: Evidence) -> str:
     return "; ".join(parts)
 
 
-def level_words(evidence: Evidence) -> str:
+def format_level(evidence: Evidence) -> str:
     """Write the level of the intervals: "95 %"."""
     return f"{100 * evidence.level:g} %"
 
 
-def attainable_words(evidence: Evidence) -> str:
+def describe_min_p_values(evidence: Evidence) -> str:
     """Say which p-values are the smallest that the design and the moments can give."""
     ways = {how for m in evidence.measures for row in evidence.nulls[m.spec].how for how in row}
-    orders = p_text(evidence.attainable)
-    if EXACT not in ways:
+    orders = format_p_value(evidence.attainable)
+    if EXACT_MOMENTS not in ways:
         return orders
-    drawn = ways - {EXACT, FIXED, ""}
+    drawn = ways - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
     return f"{orders} by orders, < 1e-4 by exact moments" if drawn else "< 1e-4"
 
 
-def null_words(evidence: Evidence) -> str:
+def describe_null_hypothesis(evidence: Evidence) -> str:
     """Say what chance is: the null hypothesis that the orders of the samples stand for."""
     design = evidence.design
     if design.shifts:
@@ -240,7 +256,7 @@ def null_words(evidence: Evidence) -> str:
             "is of the windows that are not shifted (Harris 2020)."
         )
     groups, blocks = (
-        "" if labels is None else counted(len(np.unique(labels)), word)
+        "" if labels is None else count_with_noun(len(np.unique(labels)), word)
         for labels, word in ((design.groups, "group"), (design.blocks, "block"))
     )
     groups = groups and f" inside {groups}"
@@ -252,13 +268,13 @@ def null_words(evidence: Evidence) -> str:
     return f"Chance is the mean of the values when {moved}{shared}."
 
 
-def caveats_in_words(evidence: Evidence) -> tuple[str, ...]:
+def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
     """Say why values, chance or intervals mean little: of the data, then of each measure."""
-    notes = diagnostic_notes(evidence.comparison, without=CHANCE)
+    notes = diagnostic_notes(evidence.comparison, without=CHANCE_KEY)
     return (*evidence.cautions, *(f"{spec}: {note}" for spec, note in notes.items()))
 
 
-def _parts_words(evidence: Evidence, info: MeasureInfo) -> str:
+def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
     """Say from which values the intervals of a measure follow."""
     kind, values, _ = evidence.parts[info.spec]
     if kind == "left_out":
@@ -270,73 +286,81 @@ def _parts_words(evidence: Evidence, info: MeasureInfo) -> str:
     return f"from the values without each of {values.shape[-1]} {groups}"
 
 
-def _by_measure(evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], str]) -> str:
+def _merge_notes_of_measures(
+    evidence: Evidence, text_of: Callable[[Evidence, MeasureInfo], str]
+) -> str:
     """Join texts about measures; each text once, with its measures if there are several texts."""
     names: dict[str, list[str]] = {}
     for info in evidence.measures:
         if text := text_of(evidence, info):
-            names.setdefault(text, []).append(label_of(evidence.comparison, info))
+            names.setdefault(text, []).append(unique_measure_title(evidence.comparison, info))
     if len(names) <= 1:
-        return "".join(names) or MISSING
+        return "".join(names) or MISSING_VALUE
     return ", ".join(f"{text} ({', '.join(labels)})" for text, labels in names.items())
 
 
 # ------------------------------------------------------------------------------------------ results
 
 
-def results_in_words(evidence: Evidence, known: Sequence[Readings]) -> tuple[str, ...]:
+def describe_significance(evidence: Evidence, known: Sequence[MeasureResult]) -> tuple[str, ...]:
     """Say how many pairs are beyond chance and which is furthest; then a line for each measure, if
     there are several but not many. Of layers of several models, the pairs between models count."""
-    tested = [r for r in readings_between_models(evidence, known) if r.tested]
+    tested = [r for r in results_between_models(evidence, known) if r.tested]
     if not tested:
         return ("No pair could be tested.",)
     names = {frozenset((pair.x, pair.y)) for r in tested for pair in r.pairs}
     if len(names) == 1 and len(tested) > 1:
-        first = _one_pair(evidence, tested)
+        first = _describe_only_pair(evidence, tested)
     elif len(tested) == 1:
-        return (_one_measure(evidence, tested[0]),)
+        return (_describe_only_measure(evidence, tested[0]),)
     else:
-        first = _several(evidence, tested)
-    each = [_brief(evidence, r) for r in tested] if len(tested) <= FEW_MEASURES else []
+        first = _describe_several_measures(evidence, tested)
+    each = (
+        [_describe_one_of_measures(evidence, r) for r in tested]
+        if len(tested) <= MAX_MEASURES_WITH_OWN_LINE
+        else []
+    )
     return (first, *each)
 
 
-def furthest(evidence: Evidence, known: Readings) -> Reading:
+def furthest_above_chance(evidence: Evidence, known: MeasureResult) -> PairResult:
     """Return the reading of the pair furthest above chance, in units of the spread."""
     pairs = [(pair.x, pair.y) for pair in known.pairs]
     best = evidence.best(known.info.spec, pairs=pairs)
     return known.pairs[pairs.index((best.row, best.column))]
 
 
-def _one_measure(evidence: Evidence, known: Readings) -> str:
+def _describe_only_measure(evidence: Evidence, known: MeasureResult) -> str:
     """Say what the only measure shows."""
     pairs, label = known.tested, known.name
-    best = furthest(evidence, known)
+    best = furthest_above_chance(evidence, known)
     if len(pairs) == 1:
         verb = "are beyond chance" if best.is_beyond else "are not beyond chance"
-        return f"{best.x} and {best.y} {verb} by {label}: {_score(best, pairs)}."
-    rest = f"furthest are {best.x} and {best.y}: {_score(best, pairs)}"
-    share = _share(known.beyond, len(pairs), known.where)
+        return f"{best.x} and {best.y} {verb} by {label}: {_score_with_adjusted_p(best, pairs)}."
+    rest = f"furthest are {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
+    share = _count_of_pairs_phrase(known.beyond, len(pairs), known.where)
     return f"{share} beyond chance by {label}; {rest}."
 
 
-def _brief(evidence: Evidence, known: Readings) -> str:
+def _describe_one_of_measures(evidence: Evidence, known: MeasureResult) -> str:
     """Say what one of several measures shows."""
-    pairs, label, best = known.tested, known.name, furthest(evidence, known)
+    pairs, label, best = known.tested, known.name, furthest_above_chance(evidence, known)
     if len(pairs) == 1:
-        return f"{label}: {_score(best, pairs)}"
+        return f"{label}: {_score_with_adjusted_p(best, pairs)}"
     share = f"{known.beyond} of {len(pairs)}"
-    return f"{label}: {share}, furthest {best.x} and {best.y}: {_score(best, pairs)}"
+    return (
+        f"{label}: {share}, furthest {best.x} and {best.y}: {_score_with_adjusted_p(best, pairs)}"
+    )
 
 
-def _score(best: Reading, pairs: Sequence[Reading]) -> str:
+def _score_with_adjusted_p(best: PairResult, pairs: Sequence[PairResult]) -> str:
     """Write the score of a pair with the p-value that holds for all pairs."""
     if len(pairs) == 1:
-        return f"{score_words(best)}, {p_words(best.p, best.how)}"
-    return f"{score_words(best)}, adjusted {p_words(best.adjusted, best.how)}"
+        return f"{describe_score(best)}, {format_labeled_p_value(best.p, best.how)}"
+    return f"{describe_score(best)}, adjusted {format_labeled_p_value(best.adjusted, best.how)}"
 
 
-def _share(beyond: int, pairs: int, where: str) -> str:
+def _count_of_pairs_phrase(beyond: int, pairs: int, where: str) -> str:
     if not beyond:
         return f"None of {pairs} pairs{where} is"
     if beyond == pairs:
@@ -344,7 +368,7 @@ def _share(beyond: int, pairs: int, where: str) -> str:
     return f"{beyond} of {pairs} pairs{where} {'is' if beyond == 1 else 'are'}"
 
 
-def _one_pair(evidence: Evidence, tested: Sequence[Readings]) -> str:
+def _describe_only_pair(evidence: Evidence, tested: Sequence[MeasureResult]) -> str:
     """Say by how many measures the only pair is beyond chance."""
     pair, beyond = tested[0].pairs[0], sum(r.beyond > 0 for r in tested)
     whole = "both" if len(tested) == 2 else f"all {len(tested)}"
@@ -353,7 +377,7 @@ def _one_pair(evidence: Evidence, tested: Sequence[Readings]) -> str:
     return f"{pair.x} and {pair.y} are beyond chance by {many} measures{rest}."
 
 
-def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
+def _describe_several_measures(evidence: Evidence, tested: Sequence[MeasureResult]) -> str:
     """Say how many pairs are beyond chance by at least one measure, and by all."""
     verdicts: dict[frozenset[str] | tuple[str, str], list[bool]] = {}
     for known in tested:
@@ -361,14 +385,15 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
             key = frozenset((pair.x, pair.y)) if evidence.is_square else (pair.x, pair.y)
             verdicts.setdefault(key, []).append(pair.is_beyond)
     by_any, by_all = (sum(map(test, verdicts.values())) for test in (any, all))
-    best, several = furthest(evidence, tested[0]), f"{len(tested)} measures"
+    best, several = furthest_above_chance(evidence, tested[0]), f"{len(tested)} measures"
     if by_any == by_all:
         whole = "both measures" if len(tested) == 2 else f"all {several}"
         ways = whole if by_all else f"any of {several}"
     else:
         ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (
-        f"{_share(by_any, len(verdicts), tested[0].where)} beyond chance by {ways}; furthest by "
+        f"{_count_of_pairs_phrase(by_any, len(verdicts), tested[0].where)} beyond chance by "
+        f"{ways}; furthest by "
         f"{tested[0].name} are {best.x} and {best.y}."
     )
 
@@ -378,81 +403,99 @@ def _several(evidence: Evidence, tested: Sequence[Readings]) -> str:
 
 def text_of(evidence: Evidence) -> str:
     """Return a head and a line for each measure."""
-    rows = _rows(evidence, readings_between_models(evidence, readings(evidence)))
+    rows = _evidence_table_rows(
+        evidence, results_between_models(evidence, measure_results(evidence))
+    )
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    notes = (*caveats_in_words(evidence), *_reasons(evidence))
-    return "\n  ".join([_head(evidence), *lines, *notes])
+    notes = (*describe_caveats(evidence), *_missing_value_reasons(evidence))
+    return "\n  ".join([_evidence_heading(evidence), *lines, *notes])
 
 
-def _reasons(evidence: Evidence) -> list[str]:
+def _missing_value_reasons(evidence: Evidence) -> list[str]:
     """Say of each measure why pairs lack a number; what ``how`` says is not said again."""
-    reasons = Counter((f.measure, f.reason) for f in evidence.failures if UNPAIRED not in f.reason)
+    reasons = Counter(
+        (f.measure, f.reason)
+        for f in evidence.failures
+        if PAIRING_INDEPENDENT_REASON not in f.reason
+    )
     return [
         f"{spec}: {reason}" + (f" ({number} pairs)" if number > 1 else "")
-        for (spec, reason), number in reasons.most_common(FEW_REASONS)
+        for (spec, reason), number in reasons.most_common(MAX_REASONS_IN_NOTEBOOK)
     ]
 
 
 def html_of(evidence: Evidence) -> str:
     """Return the table of the measures and a map of each of the first measures, as HTML."""
-    known = readings(evidence)
-    first, *_ = results_in_words(evidence, known)
-    names, *lines = _rows(evidence, readings_between_models(evidence, known))
-    facts = table(_head(evidence), names, lines)
-    maps = picture(evidence) if any(len(of.pairs) > 1 for of in known) else ""
-    notes = [*caveats_in_words(evidence), design_line(evidence)]
-    return "".join([_paragraph(first), facts, maps, *map(_paragraph, notes)])
+    known = measure_results(evidence)
+    first, *_ = describe_significance(evidence, known)
+    names, *lines = _evidence_table_rows(evidence, results_between_models(evidence, known))
+    facts = html_table(_evidence_heading(evidence), names, lines)
+    maps = thumbnail(evidence) if any(len(of.pairs) > 1 for of in known) else ""
+    notes = [*describe_caveats(evidence), design_line(evidence)]
+    return "".join([_html_paragraph(first), facts, maps, *map(_html_paragraph, notes)])
 
 
-def _paragraph(text: str) -> str:
+def _html_paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def _head(evidence: Evidence) -> str:
+def _evidence_heading(evidence: Evidence) -> str:
     size = f"{len(evidence.rows)} x {len(evidence.columns)} representations"
     of = (
         " and ".join((evidence.rows[0], evidence.columns[-1]))
-        if len(_pairs(evidence)) == 1
+        if len(_unordered_name_pairs(evidence)) == 1
         else size
     )
     return f"Evidence for {of}, {evidence.n_samples} samples"
 
 
-def _rows(evidence: Evidence, known: Sequence[Readings]) -> list[tuple[str, ...]]:
+def _evidence_table_rows(
+    evidence: Evidence, known: Sequence[MeasureResult]
+) -> list[tuple[str, ...]]:
     """Return names of columns, and lines: a line for each measure and pair, of more than a few
     pairs one for each measure."""
     most = max(len(of.pairs) for of in known)
-    names = [name.format(level=level_words(evidence)) for name in NAMES]
+    names = [name.format(level=format_level(evidence)) for name in EVIDENCE_COLUMNS]
     names[-2] = "p" if most == 1 else "adjusted p"
-    if most > FEW_PAIRS:
-        return [tuple(names), *(_line(evidence, of) for of in known)]
+    if most > MAX_PAIRS_IN_NOTEBOOK:
+        return [tuple(names), *(_measure_summary_row(evidence, of) for of in known)]
     rows = [tuple(names)] if most == 1 else [(names[0], "x", "y", *names[1:])]
     for info, pair in ((of.info, pair) for of in known for pair in of.pairs):
         p, places = (pair.p, ()) if most == 1 else (pair.adjusted, (pair.x, pair.y))
-        rows.append((info.spec, *places, *scores(pair), p_text(p, pair.how), pair.how))
+        rows.append(
+            (
+                info.spec,
+                *places,
+                *format_evidence_scores(pair),
+                format_p_value(p, pair.how),
+                pair.how,
+            )
+        )
     return rows
 
 
-def _line(evidence: Evidence, known: Readings) -> tuple[str, ...]:
+def _measure_summary_row(evidence: Evidence, known: MeasureResult) -> tuple[str, ...]:
     """Return what one measure shows of several pairs: the spans of their numbers."""
     pairs, spec = known.pairs, known.info.spec
     how = evidence.how(spec)
     names = "value", "chance", "above"
-    value, chance, above = (_span([getattr(pair, name) for pair in pairs]) for name in names)
+    value, chance, above = (
+        _format_value_span([getattr(pair, name) for pair in pairs]) for name in names
+    )
     tested = len(known.tested)
     share = f"{known.beyond} of {tested}{known.where} ≤ {ALPHA:g}" if tested else "not tested"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=0.0)
-    interval = f"± {brief(widest / 2)} or less" if widest else ""
+    interval = f"± {format_brief(widest / 2)} or less" if widest else ""
     return spec, value, interval, chance, above, share, how
 
 
-def _span(values: Sequence[float]) -> str:
+def _format_value_span(values: Sequence[float]) -> str:
     """Write the least and the largest of some numbers, both with two decimals if one has them."""
     known = [value for value in values if not math.isnan(value)]
     if not known:
-        return MISSING
+        return MISSING_VALUE
     least, largest = min(known), max(known)
     is_plain = 0.01 <= max(-least, largest) < 10
-    ends = (f"{round(x, 2) + 0.0:.2f}" if is_plain else brief(x) for x in (least, largest))
+    ends = (f"{round(x, 2) + 0.0:.2f}" if is_plain else format_brief(x) for x in (least, largest))
     return " to ".join(dict.fromkeys(ends))

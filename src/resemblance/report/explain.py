@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..base.extras import install_hint, packages_of
-from ..citations import url_of
+from ..base.extras import install_hint, packages_in_extra
+from ..citations import citation_url
 from ..contracts._measure import Measure
 from ..contracts._statistic import Statistic
 from ..contracts.claims import INVARIANCES
-from ..contracts.streamed import STREAMS, needs_of
-from .numbers import span
+from ..contracts.streamed import STREAMING_ANSWERS, stream_requirements
+from .numbers import format_interval_ends
 from .terminal import plain_table
 
-WIDTH = 79
-SYMBOLS = {
+TEXT_WIDTH = 79
+LATEX_SYMBOLS = {
     "lVert": "‖", "rVert": "‖", "|": "‖", "langle": "⟨", "rangle": "⟩", "sum": "Σ", "rho": "ρ",
     "alpha": "α",
     "lambda": "λ", "Sigma": "Σ", "sigma": "σ", "pi": "π", "in": "∈", "cup": "∪", "cap": "∩",
@@ -37,10 +37,10 @@ SYMBOLS = {
     "prod": "Π",
     "mathcal": "", "operatorname*": "",
 }  # fmt: skip
-NESTING = ("frac", "tfrac", "sqrt")
-RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
-LOWERED = str.maketrans("0123456789ij", "₀₁₂₃₄₅₆₇₈₉ᵢⱼ")
-LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
+NESTED_COMMANDS = ("frac", "tfrac", "sqrt")
+SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+SUBSCRIPTS = str.maketrans("0123456789ij", "₀₁₂₃₄₅₆₇₈₉ᵢⱼ")
+INVARIANCE_LETTERS = {name: name[0].upper() for name in INVARIANCES} | {
     "invertible_linear": "L",
     "isotropic_scaling": "S",
 }
@@ -67,12 +67,12 @@ def measure_table(measures: Sequence[Measure]) -> Any:
             m.label,
             m.family,
             "larger" if m.larger_is_more_similar else "smaller",
-            span(*m.range, 4),
-            _tick(m.symmetric),
-            _tick(m.metric),
-            _tick(m.identity),
+            format_interval_ends(*m.range, 4),
+            _format_claim(m.symmetric),
+            _format_claim(m.metric),
+            _format_claim(m.identity),
             invariance_letters(m.invariant_to),
-            _tick(m.differentiable),
+            _format_claim(m.differentiable),
             f"≥{m.min_samples}",
         )
         for m in measures
@@ -91,12 +91,12 @@ def measure_legend() -> str:
 
 def letters_legend() -> str:
     """Return what the letters of :func:`invariance_letters` mean."""
-    return ", ".join(f"{LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
+    return ", ".join(f"{INVARIANCE_LETTERS[name]} {name.replace('_', ' ')}" for name in INVARIANCES)
 
 
 def invariance_letters(names: Collection[str]) -> str:
     """Return one letter per invariance in a fixed place, and a dot for each that is not there."""
-    return "".join(LETTERS[name] if name in names else "·" for name in INVARIANCES)
+    return "".join(INVARIANCE_LETTERS[name] if name in names else "·" for name in INVARIANCES)
 
 
 def measure_record(measure: Measure) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def measure_record(measure: Measure) -> dict[str, Any]:
     }
 
 
-def _tick(claim: bool) -> str:
+def _format_claim(claim: bool) -> str:
     return "yes" if claim else "–"
 
 
@@ -142,7 +142,7 @@ def explain(measure: Measure | Statistic) -> list[Any]:
     ]
     if measure.defaults:
         shown += [parameter_table(measure)]
-    if address := url_of(measure.reference):
+    if address := citation_url(measure.reference):
         shown += [f"Paper: {address}", f"BibTeX: resemblance cite {measure.name}"]
     return shown
 
@@ -152,24 +152,29 @@ def paragraphs(measure: Measure | Statistic) -> list[str]:
     blocks = []
     for block in (inspect.getdoc(measure.function) or "").split("\n\n"):
         if block.lstrip().startswith(".. math::"):
-            formula = readable(block.split("::", 1)[1])
-            lines = formula.split("    ") if len(formula) > WIDTH else [formula]
+            formula = latex_to_text(block.split("::", 1)[1])
+            lines = formula.split("    ") if len(formula) > TEXT_WIDTH else [formula]
             blocks.append(textwrap.indent("\n".join(lines), "    "))
         elif block.strip():
             blocks.append(
-                textwrap.fill(plain(block), WIDTH, break_long_words=False, break_on_hyphens=False)
+                textwrap.fill(
+                    docstring_to_text(block),
+                    TEXT_WIDTH,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
             )
     return blocks
 
 
-def plain(text: str) -> str:
+def docstring_to_text(text: str) -> str:
     """Take the markup out of a docstring: roles, quotes of code, formulas."""
-    text = re.sub(r":math:`([^`]*)`", lambda match: readable(match[1]), text)
+    text = re.sub(r":math:`([^`]*)`", lambda match: latex_to_text(match[1]), text)
     text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
     return " ".join(text.split())
 
 
-def readable(formula: str) -> str:
+def latex_to_text(formula: str) -> str:
     """Write a LaTeX formula with the characters of a terminal.
 
     What is not known stays as it is, without the backslash.
@@ -181,31 +186,33 @@ def readable(formula: str) -> str:
     text = re.sub(r"\\hat\s*\{?(\w)\}?", "\\1\u0302", text)
     text = re.sub(
         r"\\([a-zA-Z]+\*?|[,;\\{}])",
-        lambda m: SYMBOLS.get(m[1], m[0] if m[1] in NESTING else m[1]),
+        lambda m: LATEX_SYMBOLS.get(m[1], m[0] if m[1] in NESTED_COMMANDS else m[1]),
         text,
     )
-    while (simpler := _innermost(text)) != text:
+    while (simpler := _resolve_inner_braces(text)) != text:
         text = simpler
     parts = [" ".join(part.split()) for part in re.sub("[{}]", "", text).split("\t")]
     return "    ".join(part for part in parts if part)
 
 
-def _innermost(text: str) -> str:
+def _resolve_inner_braces(text: str) -> str:
     """Resolve the braces that hold no others."""
-    text = re.sub(r"\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", lambda m: _fraction(m[1], m[2]), text)
+    text = re.sub(
+        r"\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", lambda m: _format_fraction(m[1], m[2]), text
+    )
     text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", r"√(\1)", text)
-    text = re.sub(r"([_^])\{([^{}]*)\}", lambda m: m[1] + _grouped(m[2]), text)
-    text = re.sub(r"\^([\d])", lambda m: m[1].translate(RAISED), text)
-    text = re.sub(r"_([\dij])(?![A-Za-z0-9])", lambda m: m[1].translate(LOWERED), text)
+    text = re.sub(r"([_^])\{([^{}]*)\}", lambda m: m[1] + _parenthesize(m[2]), text)
+    text = re.sub(r"\^([\d])", lambda m: m[1].translate(SUPERSCRIPTS), text)
+    text = re.sub(r"_([\dij])(?![A-Za-z0-9])", lambda m: m[1].translate(SUBSCRIPTS), text)
     return re.sub(r"(?<!frac)(?<!sqrt)(?<![_^}])\{([^{}\\]*)\}(?!\s*\{)", r"\1", text)
 
 
-def _fraction(above: str, below: str) -> str:
-    above, below = _grouped(above), _grouped(below)
+def _format_fraction(above: str, below: str) -> str:
+    above, below = _parenthesize(above), _parenthesize(below)
     return f"{above}/{below} " if len(above + below) < 4 else f"{above} / {below}"
 
 
-def _grouped(text: str) -> str:
+def _parenthesize(text: str) -> str:
     text = text.strip()
     return text if re.fullmatch(r"[\w.]+|‖[^‖]*‖|\|[^|]*\|", text) else f"({text})"
 
@@ -216,20 +223,20 @@ def claims_table(measure: Measure) -> Any:
     others = [name for name in INVARIANCES if name not in measure.invariant_to]
     lines = {
         "more similar is": "larger" if measure.larger_is_more_similar else "smaller",
-        "range": span(*measure.range, 4),
-        "symmetric": _yes(measure.symmetric),
-        "metric": _yes(measure.metric),
-        "X with itself": _extreme(measure)
+        "range": format_interval_ends(*measure.range, 4),
+        "symmetric": _format_yes_no(measure.symmetric),
+        "metric": _format_yes_no(measure.metric),
+        "X with itself": _most_similar_value(measure)
         if measure.identity
         else "not always the most similar value",
-        "unchanged by": _words(invariant),
-        "changed by": _words(others),
-        "from a stream": STREAMS[needs_of(measure)],
-        "differentiable": _yes(measure.differentiable),
+        "unchanged by": _format_identifiers(invariant),
+        "changed by": _format_identifiers(others),
+        "from a stream": STREAMING_ANSWERS[stream_requirements(measure)],
+        "differentiable": _format_yes_no(measure.differentiable),
         "samples": f"at least {measure.min_samples}",
-        "in closed form": _exact(measure),
+        "in closed form": _exact_evidence(measure),
         "uninformative": measure.uninformative_when,
-        "needs": f"{', '.join(packages_of(measure.extra))} ({install_hint(measure.extra)})"
+        "needs": f"{', '.join(packages_in_extra(measure.extra))} ({install_hint(measure.extra)})"
         if measure.extra
         else "",
         "reference": measure.reference,
@@ -239,7 +246,7 @@ def claims_table(measure: Measure) -> Any:
     )
 
 
-def _exact(measure: Measure) -> str:
+def _exact_evidence(measure: Measure) -> str:
     """Say what of the evidence for a value needs no draws: p by moments, intervals."""
     p = "chance and p over all orders of the samples" if measure.product else ""
     chance = "chance" if measure.chance and not p else ""
@@ -253,9 +260,13 @@ def statistic_table(statistic: Statistic) -> Any:
     lines = {
         "called with": ", ".join(("X", *statistic.needs)),
         "more stable is": better,
-        "range": span(*statistic.range, 4),
-        "unchanged by": _words([name for name in INVARIANCES if name in statistic.invariant_to]),
-        "changed by": _words([name for name in INVARIANCES if name not in statistic.invariant_to]),
+        "range": format_interval_ends(*statistic.range, 4),
+        "unchanged by": _format_identifiers(
+            [name for name in INVARIANCES if name in statistic.invariant_to]
+        ),
+        "changed by": _format_identifiers(
+            [name for name in INVARIANCES if name not in statistic.invariant_to]
+        ),
         "samples": f"at least {statistic.min_samples}",
         "caution": statistic.caution,
         "reference": statistic.reference,
@@ -275,13 +286,13 @@ def parameter_table(measure: Measure | Statistic) -> Any:
     return plain_table(("parameter", "value", "choices"), rows)
 
 
-def _words(names: list[str]) -> str:
+def _format_identifiers(names: list[str]) -> str:
     return ", ".join(name.replace("_", " ") for name in names) or "nothing listed"
 
 
-def _extreme(measure: Measure) -> str:
+def _most_similar_value(measure: Measure) -> str:
     return f"{measure.range[measure.larger_is_more_similar]:.4g}, the most similar value"
 
 
-def _yes(claim: bool) -> str:
+def _format_yes_no(claim: bool) -> str:
     return "yes" if claim else "no"

@@ -8,25 +8,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..sections.figures import Choice, HeatMap
-from .colours import DARK, LEVELS, css_class, is_dark, level, limits, picture
-from .numbers import number
-from .svg import Style, distinct_names, drawing, page_style, tag, text, title
+from .colours import (
+    MIN_DARK_LEVEL,
+    N_COLOR_LEVELS,
+    color_level,
+    color_limits,
+    css_class,
+    needs_white_text,
+    png_of_levels,
+)
+from .numbers import format_number
+from .svg import (
+    ElementStyle,
+    css_class_style,
+    shorten_distinct_names,
+    svg_element,
+    svg_figure,
+    svg_text,
+    svg_title,
+)
 
-WIDTH = 480.0
-SCALE = 62.0  # room for the colour scale at the right
-FONT, SMALLEST_FONT = 11.0, 9.0
-SMALLEST_NUMBER = 8.5  # font of numbers in cells
-MOST_SQUARES = 40  # along a side; the cells of larger maps are a picture
-MOST_READ = 20  # along a side of a map whose cells have titles
-CHARACTER = 0.56  # of the font size: mean width of a character
-LONGEST = 24  # characters of a name along an axis
-TALLEST = 2.5  # of the width of the cells
-STEPS = 32  # colours of a scale
-SMALL_CELL = 22.0
+MAP_WIDTH = 480.0
+COLOR_SCALE_WIDTH = 62.0  # room for the colour scale at the right
+AXIS_FONT_SIZE, MIN_AXIS_FONT_SIZE = 11.0, 9.0
+MIN_CELL_FONT_SIZE = 8.5  # font of numbers in cells
+MAX_SIDE_DRAWN_AS_PATHS = 40  # along a side; the cells of larger maps are a picture
+MAX_SIDE_WITH_TITLES = 20  # along a side of a map whose cells have titles
+CHARACTER_WIDTH_RATIO = 0.56  # of the font size: mean width of a character
+MAX_AXIS_NAME_LENGTH = 24  # characters of a name along an axis
+MAX_HEIGHT_RATIO = 2.5  # of the width of the cells
+COLOR_SCALE_STEPS = 32  # colours of a scale
+SMALL_CELL_SIDE = 22.0
 # of the lines in a hatched cell: where they begin, in cells, and how far they go right and up
-ACROSS = ((0.0, 1.0, 1),)
-CORNERS = ((0.0, 0.2, 0.2), (0.0, 0.4, 0.4), (0.6, 1.0, 0.4), (0.8, 1.0, 0.2))
-TINY = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
+DIAGONAL_HATCHING = ((0.0, 1.0, 1),)
+CORNER_HATCHING = ((0.0, 0.2, 0.2), (0.0, 0.4, 0.4), (0.6, 1.0, 0.4), (0.8, 1.0, 0.2))
+ZERO_TOLERANCE = 1e-9  # of the span of the colours: smaller numbers are 0 but for rounding
 
 
 class ModelSpan(NamedTuple):
@@ -42,7 +58,7 @@ class ModelSpan(NamedTuple):
         return (self.start + self.stop - 1) / 2
 
 
-class Name(NamedTuple):
+class AxisName(NamedTuple):
     """A name along an axis: its place in cells, its distance from them, and how it is written."""
 
     place: float
@@ -53,15 +69,15 @@ class Name(NamedTuple):
     is_muted: bool = False
 
 
-class Names(NamedTuple):
+class AxisNames(NamedTuple):
     """What is written along one axis, where a new model begins, and the room it takes."""
 
-    names: tuple[Name, ...]
+    names: tuple[AxisName, ...]
     borders: tuple[int, ...]
     room: float
 
 
-class Cells(NamedTuple):
+class CellGeometry(NamedTuple):
     """Where the cells of a map are: left, top, width and height of all, and of one."""
 
     left: float
@@ -71,137 +87,158 @@ class Cells(NamedTuple):
     pitch_y: float
 
 
-def heat_map(heat: HeatMap, data: str) -> str:
+def heat_map_svg(heat: HeatMap, data: str) -> str:
     """Draw a heat map; ``data`` is the name of its numbers in the data of the page."""
-    squares = _squares(heat, page_style)
-    return _frame(heat, squares, limits(heat), page_style, data_map=data, tabindex=0)
+    squares = _cell_paths(heat, css_class_style)
+    return _map_frame(heat, squares, color_limits(heat), css_class_style, data_map=data, tabindex=0)
 
 
-def empty_map(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
+def empty_map_svg(rows: tuple[str, ...], columns: tuple[str, ...]) -> str:
     """Draw the names and the scale of a heat map into which the page puts cells and numbers."""
     heat = HeatMap("", "heat map", rows, columns, ())
-    _, _, cells = _geometry(heat)
+    _, _, cells = _map_geometry(heat)
     places = f"{cells.left:.1f} {cells.pitch_x:.3f} {cells.pitch_y:.3f}"
-    data = {"data_cells": places, "data_lines": json.dumps(_lines(cells))}
-    return _frame(heat, [], (0.0, 1.0), page_style, tabindex=0, **data)
+    data = {"data_cells": places, "data_lines": json.dumps(_hatching_pattern(cells))}
+    return _map_frame(heat, [], (0.0, 1.0), css_class_style, tabindex=0, **data)
 
 
-def still_map(heat: HeatMap, style: Style) -> str:
+def static_map_svg(heat: HeatMap, style: ElementStyle) -> str:
     """Draw a heat map where no program reads it: the pointer reads the titles of the cells, unless
     they are many."""
     unseen = {"width": 1, "height": 1, "fill": "none", "pointer_events": "all"}
     cells = [(i, j, words) for i, row in enumerate(heat.titles) for j, words in enumerate(row)]
-    if max(len(heat.rows), len(heat.columns)) > MOST_READ:
+    if max(len(heat.rows), len(heat.columns)) > MAX_SIDE_WITH_TITLES:
         cells = []
-    titles = [tag("rect", title(words), x=j, y=i, **unseen) for i, j, words in cells if words]
-    return _frame(heat, [*_squares(heat, style), *titles], limits(heat), style)
+    titles = [
+        svg_element("rect", svg_title(words), x=j, y=i, **unseen) for i, j, words in cells if words
+    ]
+    return _map_frame(heat, [*_cell_paths(heat, style), *titles], color_limits(heat), style)
 
 
-def _frame(
-    heat: HeatMap, inside: list[str], ends: tuple[float, float], style: Style, **attributes: Any
+def _map_frame(
+    heat: HeatMap,
+    inside: list[str],
+    ends: tuple[float, float],
+    style: ElementStyle,
+    **attributes: Any,
 ) -> str:
     """Draw names, borders between models, and the scale around cells."""
-    left, bottom, cells = _geometry(heat)
+    left, bottom, cells = _map_geometry(heat)
     transform = f"translate({cells.left:.2f} 4) scale({cells.pitch_x:.4f} {cells.pitch_y:.4f})"
-    cursor = tag("path", **style("cursor"))
-    inside = [*inside, *_hatching(heat, cells, ends, style)]
-    parts = [tag("g", *inside, cursor, **style("cells"), transform=transform)]
-    parts += _written(heat, cells, ends, style) if inside else []
-    parts += [*_left(left, cells, style), *_below(bottom, cells, style)]
-    parts += [*_borders(left, bottom, cells, style), *_scale(heat, cells, ends, style)]
+    cursor = svg_element("path", **style("cursor"))
+    inside = [*inside, *_hatching_lines(heat, cells, ends, style)]
+    parts = [svg_element("g", *inside, cursor, **style("cells"), transform=transform)]
+    parts += _cell_numbers(heat, cells, ends, style) if inside else []
+    parts += [*_left_names_svg(left, cells, style), *_bottom_names_svg(bottom, cells, style)]
+    parts += [
+        *_model_borders(left, bottom, cells, style),
+        *_color_scale_svg(heat, cells, ends, style),
+    ]
     keys = "; arrow keys read single values" if "tabindex" in attributes else ""
     label = f"Heat map: {heat.title}{keys}"
     # Few cells are not drawn large
     attributes |= {"style_": f"--columns:{max(len(heat.columns), 1)}", "kind": "chart matrix"}
-    return drawing(WIDTH, cells.height + 8 + bottom.room, parts, label, style, **attributes)
+    return svg_figure(MAP_WIDTH, cells.height + 8 + bottom.room, parts, label, style, **attributes)
 
 
-def _geometry(heat: HeatMap) -> tuple[Names, Names, Cells]:
+def _map_geometry(heat: HeatMap) -> tuple[AxisNames, AxisNames, CellGeometry]:
     """Return the names at the left and below, and where the cells are."""
     rows, columns = max(len(heat.rows), 1), max(len(heat.columns), 1)
-    left = axis_names(heat.rows, (WIDTH - 130) / max(rows, columns), turn=False)
-    width = WIDTH - left.room - SCALE
-    bottom = axis_names(heat.columns, width / columns, turn=True)
-    height = min(max(width * rows / columns, 24.0), TALLEST * width)
-    return left, bottom, Cells(left.room, width, height, width / columns, height / rows)
+    left = fit_axis_names(heat.rows, (MAP_WIDTH - 130) / max(rows, columns), turn=False)
+    width = MAP_WIDTH - left.room - COLOR_SCALE_WIDTH
+    bottom = fit_axis_names(heat.columns, width / columns, turn=True)
+    height = min(max(width * rows / columns, 24.0), MAX_HEIGHT_RATIO * width)
+    return left, bottom, CellGeometry(left.room, width, height, width / columns, height / rows)
 
 
-def _squares(heat: HeatMap, style: Style) -> list[str]:
+def _cell_paths(heat: HeatMap, style: ElementStyle) -> list[str]:
     """Return the cells in units of cells, a path for every colour; equal neighbours are one."""
-    ends, paths = limits(heat), dict[str, list[str]]()
-    levels = [[level(heat, value, ends) for value in row] for row in heat.values]
-    is_large = max(len(levels), *map(len, levels), 0) > MOST_SQUARES
+    ends, paths = color_limits(heat), dict[str, list[str]]()
+    levels = [[color_level(heat, value, ends) for value in row] for row in heat.values]
+    is_large = max(len(levels), *map(len, levels), 0) > MAX_SIDE_DRAWN_AS_PATHS
     for i, row in enumerate(levels):
         kinds = [css_class(step) for step in row]
-        for start, stop in _runs(kinds):
+        for start, stop in _run_boundaries(kinds):
             if is_large and row[start] is not None:
                 continue
             width = stop - start
             paths.setdefault(kinds[start], []).append(f"M{start} {i}h{width}v1h-{width}z")
-    squares = [tag("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]
-    return [_picture(levels), *squares] if is_large else squares
+    squares = [svg_element("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]
+    return [_cell_image(levels), *squares] if is_large else squares
 
 
-def _picture(levels: Sequence[Sequence[int | None]]) -> str:
+def _cell_image(levels: Sequence[Sequence[int | None]]) -> str:
     """Return the cells as a picture without smooth edges."""
     size = {"width": len(levels[0]), "height": len(levels)}
     more = {"preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
-    return tag("image", href=picture(levels), **size, **more)
+    return svg_element("image", href=png_of_levels(levels), **size, **more)
 
 
-def _hatching(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style) -> list[str]:
+def _hatching_lines(
+    heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
+) -> list[str]:
     """Draw lines across the corners of hatched cells, so that their numbers can be read; in small
     cells one line across the middle. Lines are white on dark colours."""
     paths: dict[str, list[str]] = {}
     for i, j in heat.hatched:
-        kind = "unsure light" if is_dark(level(heat, heat.values[i][j], ends)) else "unsure"
-        lines = (f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in _lines(cells))
+        kind = (
+            "unsure light"
+            if needs_white_text(color_level(heat, heat.values[i][j], ends))
+            else "unsure"
+        )
+        lines = (f"M{j + x:g} {i + y:g}l{s} -{s}" for x, y, s in _hatching_pattern(cells))
         paths.setdefault(kind, []).extend(lines)
-    return [tag("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]
+    return [svg_element("path", d="".join(paths[kind]), **style(kind)) for kind in sorted(paths)]
 
 
-def _lines(cells: Cells) -> tuple[tuple[float, float, float], ...]:
-    return ACROSS if min(cells.pitch_x, cells.pitch_y) < SMALL_CELL else CORNERS
+def _hatching_pattern(cells: CellGeometry) -> tuple[tuple[float, float, float], ...]:
+    return (
+        DIAGONAL_HATCHING
+        if min(cells.pitch_x, cells.pitch_y) < SMALL_CELL_SIDE
+        else CORNER_HATCHING
+    )
 
 
-def _runs(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
+def _run_boundaries(kinds: Sequence[str]) -> Iterable[tuple[int, int]]:
     """Yield the first position of every run of equal entries, and one past the last."""
     starts = [i for i, kind in enumerate(kinds) if i == 0 or kinds[i - 1] != kind]
     return zip(starts, [*starts[1:], len(kinds)])
 
 
-def _written(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style) -> list[str]:
+def _cell_numbers(
+    heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
+) -> list[str]:
     """Write the numbers into the cells if all have room."""
     words, font = _cell_texts(heat, cells, ends)
     parts = []
     for i, row in enumerate(heat.values if words else ()):
         for j, value in enumerate(row):
             x, y = cells.left + (j + 0.5) * cells.pitch_x, 4 + (i + 0.5) * cells.pitch_y + font / 3
-            kind = "count light" if is_dark(level(heat, value, ends)) else "count"
+            kind = "count light" if needs_white_text(color_level(heat, value, ends)) else "count"
             size = f"font-size:{font:.1f}px"
             if words[i][j]:
                 looks = {**style(kind), "style": size}
-                parts.append(text(words[i][j], round(x, 1), round(y, 1), **looks))
+                parts.append(svg_text(words[i][j], round(x, 1), round(y, 1), **looks))
     return parts
 
 
 def _cell_texts(
-    heat: HeatMap, cells: Cells, ends: tuple[float, float]
+    heat: HeatMap, cells: CellGeometry, ends: tuple[float, float]
 ) -> tuple[list[list[str]], float]:
     """Return what is written into the cells, and the size of its font; nothing without room."""
-    tiny = TINY * abs(ends[1] - ends[0])
-    if 0.5 * cells.pitch_y < SMALLEST_NUMBER:
+    tiny = ZERO_TOLERANCE * abs(ends[1] - ends[0])
+    if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
     values = (value for row in heat.values for value in row if value is not None)
     are_whole = all(float(value).is_integer() for value in values)
-    words = [[cell_text(value, tiny, are_whole) for value in row] for row in heat.values]
+    words = [[format_cell_number(value, tiny, are_whole) for value in row] for row in heat.values]
     longest = max((len(word) for row in words for word in row), default=0)
-    room = CHARACTER * max(longest, len("1.00"))
-    font = min(FONT, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / room)
-    return (words, font) if font >= SMALLEST_NUMBER else ([], 0.0)
+    room = CHARACTER_WIDTH_RATIO * max(longest, len("1.00"))
+    font = min(AXIS_FONT_SIZE, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / room)
+    return (words, font) if font >= MIN_CELL_FONT_SIZE else ([], 0.0)
 
 
-def cell_text(value: float | None, tiny: float, are_whole: bool = False) -> str:
+def format_cell_number(value: float | None, tiny: float, are_whole: bool = False) -> str:
     """Write a number into a cell; what is only rounding on this scale is 0, and 1 is 1.00 unless
     all numbers of the map ``are_whole``."""
     if value is None or not math.isfinite(value):
@@ -209,16 +246,16 @@ def cell_text(value: float | None, tiny: float, are_whole: bool = False) -> str:
     if abs(value) < tiny:
         return "0"
     if value == int(value) and (are_whole or abs(value) >= 2):
-        return number(value)
+        return format_number(value)
     if abs(value) < 0.01:
-        return number(value, 1)
-    return f"{value:.2f}".replace("-", "−") if abs(value) < 10 else number(value)
+        return format_number(value, 1)
+    return f"{value:.2f}".replace("-", "−") if abs(value) < 10 else format_number(value)
 
 
 # -------------------------------------------------------------------------------------------- names
 
 
-def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
+def fit_axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> AxisNames:
     """Choose what fits along an axis with ``pitch`` per name.
 
     All names, or some of them; with those of models where the names have any.
@@ -229,23 +266,30 @@ def axis_names(names: Sequence[str], pitch: float, *, turn: bool) -> Names:
     groups = model_groups(names)
     if all(group.stop - group.start == 1 for group in groups):
         groups = ()
-    font = max(SMALLEST_FONT, min(FONT, 0.92 * pitch))
-    places = _places(groups or (ModelSpan("", 0, len(names)),), pitch, font)
-    short = distinct_names([n.rpartition("/")[2] if groups else n for n in names], LONGEST)
+    font = max(MIN_AXIS_FONT_SIZE, min(AXIS_FONT_SIZE, 0.92 * pitch))
+    places = _label_positions(groups or (ModelSpan("", 0, len(names)),), pitch, font)
+    short = shorten_distinct_names(
+        [n.rpartition("/")[2] if groups else n for n in names], MAX_AXIS_NAME_LENGTH
+    )
     cells = [short[i] for i in places]
-    written = [Name(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
-    depth = max((text_width(name, font) for name in cells), default=0) + 5
+    written = [AxisName(i, name, 5, font, turn, bool(groups)) for i, name in zip(places, cells)]
+    depth = max((estimate_name_width(name, font) for name in cells), default=0) + 5
     titles = []
-    for group, name in zip(groups, distinct_names([group.name for group in groups], LONGEST)):
+    for group, name in zip(
+        groups, shorten_distinct_names([group.name for group in groups], MAX_AXIS_NAME_LENGTH)
+    ):
         length = (group.stop - group.start) * pitch
-        is_upright = turn and text_width(name, FONT) + 6 > length
-        titles.append(Name(group.middle, name, depth + 6, FONT, is_upright))
-    across = [text_width(t.name, FONT) if t.is_upright or not turn else FONT for t in titles]
+        is_upright = turn and estimate_name_width(name, AXIS_FONT_SIZE) + 6 > length
+        titles.append(AxisName(group.middle, name, depth + 6, AXIS_FONT_SIZE, is_upright))
+    across = [
+        estimate_name_width(t.name, AXIS_FONT_SIZE) if t.is_upright or not turn else AXIS_FONT_SIZE
+        for t in titles
+    ]
     room = depth + (6 + max(across) if across else 0) + 4
-    return Names((*written, *titles), tuple(g.start for g in groups[1:]), room)
+    return AxisNames((*written, *titles), tuple(g.start for g in groups[1:]), room)
 
 
-def _places(groups: Sequence[ModelSpan], pitch: float, font: float) -> list[int]:
+def _label_positions(groups: Sequence[ModelSpan], pitch: float, font: float) -> list[int]:
     """Return which names are written: all, or so many that they do not touch, the first of each
     model among them."""
     step = 1 if font <= 1.3 * pitch else math.ceil(1.1 * font / pitch)
@@ -265,23 +309,23 @@ def model_groups(names: Sequence[str]) -> tuple[ModelSpan, ...]:
     if not all(0 < name.rfind("/") < len(name) - 1 for name in names):
         return ()
     models = [name.rpartition("/")[0] for name in names]
-    return tuple(ModelSpan(models[start], start, stop) for start, stop in _runs(models))
+    return tuple(ModelSpan(models[start], start, stop) for start, stop in _run_boundaries(models))
 
 
-def text_width(name: str, font: float) -> float:
+def estimate_name_width(name: str, font: float) -> float:
     """Estimate the length of a name."""
-    return len(name) * font * CHARACTER
+    return len(name) * font * CHARACTER_WIDTH_RATIO
 
 
-def _left(left: Names, cells: Cells, style: Style) -> list[str]:
+def _left_names_svg(left: AxisNames, cells: CellGeometry, style: ElementStyle) -> list[str]:
     parts = []
     for name in left.names:
         y = 4 + (name.place + 0.5) * cells.pitch_y + name.font / 3
-        parts.append(_name(name, cells.left - name.offset, y, "end", style))
+        parts.append(_axis_name_svg(name, cells.left - name.offset, y, "end", style))
     return parts
 
 
-def _below(bottom: Names, cells: Cells, style: Style) -> list[str]:
+def _bottom_names_svg(bottom: AxisNames, cells: CellGeometry, style: ElementStyle) -> list[str]:
     parts = []
     for name in bottom.names:
         x = cells.left + (name.place + 0.5) * cells.pitch_x
@@ -289,35 +333,41 @@ def _below(bottom: Names, cells: Cells, style: Style) -> list[str]:
         if name.is_upright:
             x += name.font / 3
             turned = f"rotate(-90 {x:.1f} {y:.1f})"
-            parts.append(_name(name, x, y, "end", style, transform=turned))
+            parts.append(_axis_name_svg(name, x, y, "end", style, transform=turned))
         else:
-            parts.append(_name(name, x, y + name.font, "mid", style))
+            parts.append(_axis_name_svg(name, x, y + name.font, "mid", style))
     return parts
 
 
-def _name(name: Name, x: float, y: float, anchor: str, style: Style, **attributes: object) -> str:
+def _axis_name_svg(
+    name: AxisName, x: float, y: float, anchor: str, style: ElementStyle, **attributes: object
+) -> str:
     kind = anchor if name.is_muted else f"{anchor} name"
     attributes = {**style(kind), "style": f"font-size:{name.font:.1f}px", **attributes}
-    return text(name.name, round(x, 1), round(y, 1), **attributes)
+    return svg_text(name.name, round(x, 1), round(y, 1), **attributes)
 
 
-def _borders(left: Names, bottom: Names, cells: Cells, style: Style) -> list[str]:
+def _model_borders(
+    left: AxisNames, bottom: AxisNames, cells: CellGeometry, style: ElementStyle
+) -> list[str]:
     """Draw lines between models."""
     across = [
         f"M{cells.left:.1f} {4 + i * cells.pitch_y:.2f}h{cells.width:.1f}" for i in left.borders
     ]
     down = [f"M{cells.left + j * cells.pitch_x:.2f} 4v{cells.height:.1f}" for j in bottom.borders]
     d = "".join([*across, *down])
-    return [tag("path", d=d, **style(kind)) for kind in ("edge", "thread")] if d else []
+    return [svg_element("path", d=d, **style(kind)) for kind in ("edge", "thread")] if d else []
 
 
-def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style) -> list[str]:
+def _color_scale_svg(
+    heat: HeatMap, cells: CellGeometry, ends: tuple[float, float], style: ElementStyle
+) -> list[str]:
     """Draw the colours with their numbers, dark on top."""
     x, tall = cells.left + cells.width + 14, min(cells.height, 1.6 * cells.width)
-    tall_step = tall / STEPS
-    levels, ticks = _scale_marks(heat, tall, ends)
+    tall_step = tall / COLOR_SCALE_STEPS
+    levels, ticks = _color_scale_marks(heat, tall, ends)
     parts = [
-        tag(
+        svg_element(
             "path",
             d=f"M{x:.1f} {4 + i * tall_step:.2f}h10v{tall_step + 0.25:.2f}h-10z",
             **style(css_class(step)),
@@ -326,22 +376,22 @@ def _scale(heat: HeatMap, cells: Cells, ends: tuple[float, float], style: Style)
     ]
     for i, words in enumerate(ticks):
         y = 4 + max(8.0, min(tall * i / (len(ticks) - 1) + 3.5, tall))
-        parts.append(text(words, round(x + 14, 1), round(y, 1), **style("tick")))
-    return [tag("g", *parts, **style("scale"))]
+        parts.append(svg_text(words, round(x + 14, 1), round(y, 1), **style("tick")))
+    return [svg_element("g", *parts, **style("scale"))]
 
 
-def _scale_marks(
+def _color_scale_marks(
     heat: HeatMap, tall: float, ends: tuple[float, float]
 ) -> tuple[list[int | None], list[str]]:
     """Return the levels of a scale from the top, and the numbers at it."""
     top, bottom = (ends[0], ends[1]) if heat.is_reversed else (ends[1], ends[0])
-    steps = [top + (bottom - top) * (i + 0.5) / STEPS for i in range(STEPS)]
+    steps = [top + (bottom - top) * (i + 0.5) / COLOR_SCALE_STEPS for i in range(COLOR_SCALE_STEPS)]
     few = 5 if tall > 90 else 3 if tall > 40 else 2
-    ticks = [number(top + (bottom - top) * i / (few - 1)) for i in range(few)]
-    return [level(heat, value, ends) for value in steps], ticks
+    ticks = [format_number(top + (bottom - top) * i / (few - 1)) for i in range(few)]
+    return [color_level(heat, value, ends) for value in steps], ticks
 
 
-FIGURES = 4  # significant digits of a value, as many as the pointer reads
+SIGNIFICANT_DIGITS = 4  # significant digits of a value, as many as the pointer reads
 
 
 class PageData(NamedTuple):
@@ -372,13 +422,13 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
         return PageData({}, {})
     titles: dict[tuple[tuple[str, ...], ...], str] = {}
     document: dict[str, Any] = {
-        "levels": LEVELS,
-        "dark": DARK * LEVELS,
+        "levels": N_COLOR_LEVELS,
+        "dark": MIN_DARK_LEVEL * N_COLOR_LEVELS,
         "names": list(axes),
-        "maps": _once(
+        "maps": _deduplicate_maps(
             {
                 place: _map_data(heat, numbers)
-                | _titles(heat.titles, titles.setdefault(heat.titles, place), place)
+                | _titles_data(heat.titles, titles.setdefault(heat.titles, place), place)
                 for place, heat in heats.items()
             }
         ),
@@ -386,14 +436,14 @@ def page_data(figures: Iterable[tuple[str, HeatMap | Choice]]) -> PageData:
     }
     frames = dict[str, str]()
     for place, heat in chosen.items():
-        document["maps"][place] |= _painted(heat)
+        document["maps"][place] |= _painted_map_data(heat)
         name = f"frame-{numbers[heat.rows]}-{numbers[heat.columns]}"
         if name not in frames:
-            frames[name] = empty_map(heat.rows, heat.columns)
+            frames[name] = empty_map_svg(heat.rows, heat.columns)
     return PageData(document, frames)
 
 
-def _once(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _deduplicate_maps(maps: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the data of maps; of those that differ in title only, all but the first name it."""
     places, data = dict[str, str](), dict[str, dict[str, Any]]()
     for place, entries in maps.items():
@@ -410,34 +460,43 @@ def _map_data(heat: HeatMap, numbers: Mapping[tuple[str, ...], int]) -> dict[str
         "title": heat.title,
         "rows": numbers[heat.rows],
         "columns": numbers[heat.columns],
-        "values": _packed([[_brief(value, FIGURES) for value in row] for row in heat.values]),
+        "values": _pack_symmetric(
+            [
+                [_round_significant(value, SIGNIFICANT_DIGITS) for value in row]
+                for row in heat.values
+            ]
+        ),
     }
     if heat.chance:
-        data["chance"] = _packed([[_brief(value, 2) for value in row] for row in heat.chance])
+        data["chance"] = _pack_symmetric(
+            [[_round_significant(value, 2) for value in row] for row in heat.chance]
+        )
     return data
 
 
-def _painted(heat: HeatMap) -> dict[str, Any]:
+def _painted_map_data(heat: HeatMap) -> dict[str, Any]:
     """Return what is painted into an empty map: the levels of cells and of the scale as pairs of
     characters, the numbers at the scale and in the cells, and which cells are hatched."""
-    ends, (_, _, cells) = limits(heat), _geometry(heat)
-    levels = _packed([[_code(level(heat, value, ends)) for value in row] for row in heat.values])
-    scale, ticks = _scale_marks(heat, min(cells.height, 1.6 * cells.width), ends)
+    ends, (_, _, cells) = color_limits(heat), _map_geometry(heat)
+    levels = _pack_symmetric(
+        [[_encode_level(color_level(heat, value, ends)) for value in row] for row in heat.values]
+    )
+    scale, ticks = _color_scale_marks(heat, min(cells.height, 1.6 * cells.width), ends)
     data: dict[str, Any] = {
         "levels": "".join(levels),
-        "scale": "".join(map(_code, scale)),
+        "scale": "".join(map(_encode_level, scale)),
         "ticks": ticks,
     }
     words, font = _cell_texts(heat, cells, ends)
     hatched = [i * len(heat.columns) + j for i, j in heat.hatched]
-    return data | {"texts": _packed(words), "font": round(font, 1), "hatched": hatched}
+    return data | {"texts": _pack_symmetric(words), "font": round(font, 1), "hatched": hatched}
 
 
-def _code(step: int | None) -> str:
-    return "--" if step is None else f"{step + LEVELS:02x}"
+def _encode_level(step: int | None) -> str:
+    return "--" if step is None else f"{step + N_COLOR_LEVELS:02x}"
 
 
-def _titles(titles: tuple[tuple[str, ...], ...], first: str, place: str) -> dict[str, Any]:
+def _titles_data(titles: tuple[tuple[str, ...], ...], first: str, place: str) -> dict[str, Any]:
     """Return what the pointer reads in the cells of a map, or the ``first`` map with the same."""
     words = {f"{i},{j}": text for i, row in enumerate(titles) for j, text in enumerate(row) if text}
     if not words:
@@ -456,7 +515,7 @@ def _choice_data(choice: Choice) -> dict[str, Any]:
     return data | ({"groups": choice.groups} if choice.groups else {})
 
 
-def _packed(rows: Sequence[Sequence[Any]]) -> list[Any]:
+def _pack_symmetric(rows: Sequence[Sequence[Any]]) -> list[Any]:
     """Return the entries in one row, of a symmetric map those from the diagonal up."""
     size = len(rows)
     is_square = size > 1 and all(len(row) == size for row in rows)
@@ -464,7 +523,7 @@ def _packed(rows: Sequence[Sequence[Any]]) -> list[Any]:
     return [entry for i, row in enumerate(rows) for entry in (row[i:] if is_same else row)]
 
 
-def _brief(value: float | None, figures: int) -> float | int | None:
+def _round_significant(value: float | None, figures: int) -> float | int | None:
     if value is None or not math.isfinite(value):
         return None
     short = float(f"{value:.{figures}g}")

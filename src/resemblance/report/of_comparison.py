@@ -7,32 +7,46 @@ from dataclasses import replace
 from typing import Any
 
 from ..base.text import diagnostic_notes
-from ..comparison.arrangements import models_of
+from ..comparison.arrangements import layers_by_model
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..contracts.claims import CHANCE
+from ..contracts.claims import CHANCE_KEY
 from ..inference.result import Evidence
 from ..sections.result import Result
 from ..sections.sections import Section
 from .comparing.figures import agreement_section, family_sections, first_section
-from .comparing.finding import finding
-from .comparing.stats import Shown, agreement, is_square, named, off_diagonal, pair_of, shown_of
+from .comparing.finding import summary_sentences
+from .comparing.stats import (
+    PageContext,
+    is_all_pairs_of_one_list,
+    measure_agreement,
+    name_in_sentence,
+    off_diagonal,
+    only_pair_position,
+    page_context,
+)
 from .comparing.tables import (
     CHANCE_NOTE,
-    FEW_MODELS,
-    OVER_PAIRS,
+    MAX_MODELS_IN_SUBTITLE,
+    PAIR_SUMMARY_NOTE,
     evidence_sections,
     failures_table,
-    inputs_table,
     measures_table,
     models_facts,
     models_section,
     pair_table,
+    representations_table,
 )
-from .evidence_words import caveats_in_words, design_facts, null_words, readings, results_in_words
-from .numbers import count, counted, minus
+from .evidence_words import (
+    describe_caveats,
+    describe_null_hypothesis,
+    describe_significance,
+    design_facts,
+    measure_results,
+)
+from .numbers import count_with_noun, format_count, with_minus_signs
 
-BEHIND = {
+PROVENANCE_SHOWN_ELSEWHERE = {
     "rows",
     "columns",
     "models",
@@ -42,7 +56,7 @@ BEHIND = {
 }  # which have places of their own
 
 
-def result_of(
+def result_from_comparison(
     comparison: Comparison,
     *,
     evidence: Evidence | None = None,
@@ -62,79 +76,93 @@ def result_of(
     if evidence is None and comparison.evidence is not None:
         evidence = comparison.evidence
         measure = measure or evidence.measures[0].spec
-    shown = shown_of(comparison, measure=measure, evidence=evidence, stretch=stretch)
+    shown = page_context(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
     about = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
     about += [f"{caution}." for caution in comparison.cautions if evidence is None]
     if evidence is not None:
-        about += [null_words(evidence), *(f"{caveat}." for caveat in caveats_in_words(evidence))]
+        about += [
+            describe_null_hypothesis(evidence),
+            *(f"{caveat}." for caveat in describe_caveats(evidence)),
+        ]
     return Result(
         "compare",
         "",
-        (*sections(shown),),
+        (*comparison_sections(shown),),
         {m.spec: m.label for m in comparison.measures},
-        provenance=settings_of(comparison),
-        facts=_facts(comparison) | {name: minus(fact) for name, fact in design.items()},
-        lead=finding(shown),
-        title=title_of(comparison, "Comparison of"),
+        provenance=comparison_settings(comparison),
+        facts=_comparison_facts(comparison)
+        | {name: with_minus_signs(fact) for name, fact in design.items()},
+        lead=summary_sentences(shown),
+        title=comparison_title(comparison, "Comparison of"),
         about=" ".join(about),
     )
 
 
-def result_of_evidence(
+def result_from_evidence(
     evidence: Evidence, *, measure: str | Measure | None = None, stretch: bool = False
 ) -> Result:
     """Return an evidence as a result for a page.
 
     ``measure``: which one leads; with ``stretch`` the colours of every map span its values.
     """
-    result = result_of(evidence.comparison, evidence=evidence, measure=measure, stretch=stretch)
-    known = readings(evidence)
+    result = result_from_comparison(
+        evidence.comparison, evidence=evidence, measure=measure, stretch=stretch
+    )
+    known = measure_results(evidence)
     return replace(
         result,
         suite="evidence",
         provenance={**result.provenance, "seed": evidence.design.seed},
-        lead="\n".join(map(_one_line, results_in_words(evidence, known))),
-        title=title_of(evidence.comparison, "Evidence for the similarity of"),
+        lead="\n".join(map(_without_line_breaks, describe_significance(evidence, known))),
+        title=comparison_title(evidence.comparison, "Evidence for the similarity of"),
     )
 
 
-def _one_line(text: str) -> str:
+def _without_line_breaks(text: str) -> str:
     """Return a text without line breaks, which names of representations may have."""
-    return minus(" ".join(text.split()))
+    return with_minus_signs(" ".join(text.split()))
 
 
-def title_of(comparison: Comparison, words: str) -> str:
+def comparison_title(comparison: Comparison, words: str) -> str:
     """Return a title with the names of models or representations, if there are few of them."""
     sides = comparison.rows, comparison.columns
-    models = dict.fromkeys(m for side in sides for m in models_of(side))
+    models = dict.fromkeys(m for side in sides for m in layers_by_model(side))
     names = [m for m in models if m != comparison.provenance.get("reference")]
     if "" in models or len(names) < 2:
         names = list(dict.fromkeys((*comparison.rows, *comparison.columns)))
-    if not 2 <= len(names) <= FEW_MODELS:
+    if not 2 <= len(names) <= MAX_MODELS_IN_SUBTITLE:
         return f"{words} representations"
-    return f"{words} {', '.join(map(named, names[:-1]))} and {named(names[-1])}"
+    return (
+        f"{words} {', '.join(map(name_in_sentence, names[:-1]))} and {name_in_sentence(names[-1])}"
+    )
 
 
-def _facts(comparison: Comparison) -> dict[str, str]:
+def _comparison_facts(comparison: Comparison) -> dict[str, str]:
     """Return the line under the title: models and data where they are known, and how many."""
     rows, columns = len(comparison.rows), len(comparison.columns)
     sizes = {
-        "representations": count(rows) if is_square(comparison) else f"{rows} x {columns}",
-        "samples": count(comparison.provenance["n_samples"]),
-        "measures": count(len(comparison.measures)),
+        "representations": format_count(rows)
+        if is_all_pairs_of_one_list(comparison)
+        else f"{rows} x {columns}",
+        "samples": format_count(comparison.provenance["n_samples"]),
+        "measures": format_count(len(comparison.measures)),
     }
     return models_facts(comparison.provenance) | sizes
 
 
-def sections(shown: Shown) -> Iterator[Section]:
+def comparison_sections(shown: PageContext) -> Iterator[Section]:
     """Yield what a page shows of a comparison: of a single pair tables, of more also maps."""
-    comparison, pair, about = shown.comparison, pair_of(shown.comparison), _about(shown.comparison)
-    notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables and maps show
+    comparison, pair, about = (
+        shown.comparison,
+        only_pair_position(shown.comparison),
+        _describe_comparison(shown.comparison),
+    )
+    notes = diagnostic_notes(comparison, without=CHANCE_KEY)  # which the tables and maps show
     if pair is None:
         yield first_section(shown)
         yield from evidence_sections(shown)
-        table, about = measures_table(comparison), f"{about} {OVER_PAIRS}"
+        table, about = measures_table(comparison), f"{about} {PAIR_SUMMARY_NOTE}"
         yield Section("measures", "Measures", about, (table,), terms=notes)
         yield from family_sections(shown)
     elif shown.evidence is not None:
@@ -142,40 +170,45 @@ def sections(shown: Shown) -> Iterator[Section]:
     else:
         table, about = pair_table(comparison, pair), f"{about} {CHANCE_NOTE}"
         yield Section("measures", "The pair", about, (table,), terms=notes)
-    together = agreement(comparison)
+    together = measure_agreement(comparison)
     if together is not None:
         yield agreement_section(together)
     if comparison.failures:
         yield Section("failures", "Failures", "", (failures_table(comparison),))
     yield from models_section(comparison.provenance)
-    yield inputs_section(comparison)
+    yield representations_section(comparison)
 
 
-def inputs_section(comparison: Comparison) -> Section:
+def representations_section(comparison: Comparison) -> Section:
     """Return the representations, closed: their fingerprints are for who repeats the run."""
-    table = inputs_table(comparison)
+    table = representations_table(comparison)
     return Section("inputs", "Representations", "", (table,), is_closed=True)
 
 
-def settings_of(comparison: Comparison) -> dict[str, Any]:
+def comparison_settings(comparison: Comparison) -> dict[str, Any]:
     """Return how a comparison was made, by the names that a page shows."""
     return {
         name.removeprefix("n_").replace("_", " "): value
         for name, value in comparison.provenance.items()
-        if name not in BEHIND
+        if name not in PROVENANCE_SHOWN_ELSEWHERE
     }
 
 
-def _about(comparison: Comparison) -> str:
+def _describe_comparison(comparison: Comparison) -> str:
     """Say what was compared with what, and whether every value could be computed."""
     rows, columns = len(comparison.rows), len(comparison.columns)
-    several = f"{counted(rows, 'representation')} (rows) and {columns} (columns)"
-    inputs = counted(rows, "representation") if is_square(comparison) else several
-    pairs = int(off_diagonal(comparison).sum()) // (2 if is_square(comparison) else 1)
+    several = f"{count_with_noun(rows, 'representation')} (rows) and {columns} (columns)"
+    inputs = (
+        count_with_noun(rows, "representation") if is_all_pairs_of_one_list(comparison) else several
+    )
+    pairs = int(off_diagonal(comparison).sum()) // (
+        2 if is_all_pairs_of_one_list(comparison) else 1
+    )
     failed = len(comparison.failures)
-    outcome = f"{counted(failed, 'value')} could not be computed: see Failures."
+    outcome = f"{count_with_noun(failed, 'value')} could not be computed: see Failures."
     return (
         f"{inputs} of the same {comparison.provenance['n_samples']} samples, compared by "
-        f"{counted(len(comparison.measures), 'measure')}: {counted(pairs, 'pair')} each. "
+        f"{count_with_noun(len(comparison.measures), 'measure')}: "
+        f"{count_with_noun(pairs, 'pair')} each. "
         f"{outcome if failed else 'Every value could be computed.'}"
     )

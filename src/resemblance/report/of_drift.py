@@ -7,59 +7,70 @@ from typing import Any
 
 from ..sections.figures import Bar, Bars, Cloud, Clouds
 from ..sections.result import Result
-from ..sections.sections import Entry, Section, Table
+from ..sections.sections import Section, Table, TableEntry
 from ..versions import Drift, DriftReport, Finding, Moved, MovedClass
-from ..versions.findings import ROUNDING, WORDS, brief, percent
-from .output import Output, toned
+from ..versions.findings import CHANGE_NAMES, MIN_WRITTEN_VALUE, format_three_digits, percent
+from .output import Output, color_by_tone
 from .terminal import text_table
 
-TITLE = "Drift between two versions"
-_TONES = {"drift": "bad", "changed, not counted": "warning"}  # of what drifts amount to
-CLASSES = 12  # in the table of classes
-LEAST, MOST = 0.1, 1e6  # times the threshold: drifts beyond are drawn at these ends
-SIDES = {"geometry": "geometry", "coordinates": "coordinates", "index": "old index"}
-MAPS = {
+DRIFT_TITLE = "Drift between two versions"
+_DRIFT_TONES = {"drift": "bad", "changed, not counted": "warning"}  # of what drifts amount to
+MAX_CLASS_ROWS = 12  # in the table of classes
+MIN_DRAWN_RATIO, MAX_DRAWN_RATIO = (
+    0.1,
+    1e6,
+)  # times the threshold: drifts beyond are drawn at these ends
+SIDE_LABELS = {"geometry": "geometry", "coordinates": "coordinates", "index": "old index"}
+MAP_DESCRIPTIONS = {
     "identity": "none needed but a shift and a factor of scale",
     "rotation": "a rotation, with a shift and a factor of scale",
     "linear": "a linear map with a shift",
     "classes": "a shift of each class",
 }
-SOURCE = (
+DRIFT_REFERENCE = (
     "Most of the drifts: Raju, “Geometric Stability: The Missing Axis of Representations”, "
     "arXiv 2601.09173."
 )
 
 
-def drift_result(report: DriftReport, *, title: str = TITLE) -> Result:
+def drift_result(report: DriftReport, *, title: str = DRIFT_TITLE) -> Result:
     """Return a drift report as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = report.settings
-    sections = [*_facts(report), *(_paired if settings["paired"] else _batches)(report)]
+    sections = [
+        *_drift_facts(report),
+        *(_paired_samples_sections if settings["paired"] else _batches_section)(report),
+    ]
     return Result(
         "drift",
         "",
         tuple(sections),
-        provenance={**report.provenance, **_settings(report)},
+        provenance={**report.provenance, **_describe_drift_settings(report)},
         facts={"purpose": settings["purpose"]},
-        lead="\n".join((report.verdict, *report.lines, *next_step(report))),
+        lead="\n".join((report.verdict, *report.lines, *suggest_next_step(report))),
         about=" ".join(f"{caution}." for caution in report.cautions),
         title=title,
-        counts=_counts(report),
-        tone=tone(report),
+        counts=_drift_counts(report),
+        tone=drift_tone(report),
     )
 
 
-def _paired(report: DriftReport) -> list[Section]:
-    sections = [_happened(report), _samples(report), *_maps(report), _drifts(report)]
-    return [*sections, *_classes(report), _moved(report)]
+def _paired_samples_sections(report: DriftReport) -> list[Section]:
+    sections = [
+        _kinds_of_change_section(report),
+        _samples_description(report),
+        *_version_maps_section(report),
+        _drifts_section(report),
+    ]
+    return [*sections, *_classes_section(report), _moved_samples_section(report)]
 
 
-def _counts(report: DriftReport) -> dict[str, str]:
+def _drift_counts(report: DriftReport) -> dict[str, str]:
     settings = report.settings
     if report.unexplained is None:
         sizes = f"{settings['samples']:,} and {settings['batch']:,}"
         return {"samples, other ones in both": sizes, "features": f"{settings['widths'][0]:,}"}
     return {
-        _samples_of(settings): f"{settings['samples']:,}",
+        _describe_sample_settings(settings): f"{settings['samples']:,}",
         "features, reference → current": " → ".join(f"{w:,}" for w in settings["widths"]),
         "of the variance is not explained by the map": (
             f"{min(100 * report.unexplained, 100):.1f} %"
@@ -75,23 +86,30 @@ def drift_output(report: DriftReport) -> Output:
     result = drift_result(report)
     by_name = {table.name: table for section in result.sections for table in section.tables}
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
-    outcomes = [_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
+    outcomes = [_DRIFT_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
     shown: list[Any] = [f"Note: {caution}." for caution in report.cautions]
     shown += [fact.said for fact in report.row_facts]
     shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]
     if kinds is not None:
         shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
-    shown += ["", *([f"Not assessed: {missing}."] if (missing := unassessed(report)) else [])]
-    shown += [samples_used(report), *report.lines, toned(report.verdict, result.tone)]
+    shown += [
+        "",
+        *([f"Not assessed: {missing}."] if (missing := unassessed_changes(report)) else []),
+    ]
+    shown += [
+        describe_samples_used(report),
+        *report.lines,
+        color_by_tone(report.verdict, result.tone),
+    ]
     if result.tone == "warning":
         shown.append("Use --for index to count it.")
-    shown += next_step(report)
+    shown += suggest_next_step(report)
     document = report.to_dict() | result.document()
     return Output(shown, document, page=report, code=int(report.drifted))
 
 
-def next_step(report: DriftReport) -> list[str]:
+def suggest_next_step(report: DriftReport) -> list[str]:
     """Say what to do next about an index, where new queries no longer find their neighbours."""
     has_lost = report.index.drifted and report.index.counts and report.reordered is None
     if not has_lost or report.row_facts:  # whose remedies come first
@@ -101,7 +119,7 @@ def next_step(report: DriftReport) -> list[str]:
     ]
 
 
-def tone(report: DriftReport) -> str:
+def drift_tone(report: DriftReport) -> str:
     """Return "bad" for drift, "warning" for changes that do not count, else "good"."""
     sides = (report.geometry, report.coordinates, report.index)
     if report.drifted:
@@ -109,21 +127,25 @@ def tone(report: DriftReport) -> str:
     return "warning" if any(side.drifted for side in sides) else "good"
 
 
-def _samples_of(settings: Mapping[str, Any]) -> str:
+def _describe_sample_settings(settings: Mapping[str, Any]) -> str:
     is_part = settings["used"] < settings["samples"]
     return f"samples, {settings['used']:,} used" if is_part else "samples"
 
 
-def _settings(report: DriftReport) -> dict[str, str]:
+def _describe_drift_settings(report: DriftReport) -> dict[str, str]:
     settings = report.settings
     if not settings["paired"]:
         level = f"{100 * settings['level']:g} % for {settings['tests']} tests together"
-        return {"samples": samples_used(report), "level": level, "seed": str(settings["seed"])}
+        return {
+            "samples": describe_samples_used(report),
+            "level": level,
+            "seed": str(settings["seed"]),
+        }
     threshold = f"calibrated by noise of {settings['tolerance']:g} radii"
     if settings["threshold"] != "calibrated":
         threshold = f"{settings['threshold']:g}"
     return {
-        "samples": samples_used(report),
+        "samples": describe_samples_used(report),
         "threshold": threshold,
         "random halves": str(settings["draws"]),
         "seed": str(settings["seed"]),
@@ -134,7 +156,7 @@ def _settings(report: DriftReport) -> dict[str, str]:
 # ----------------------------------------------------------------------------------- what happened
 
 
-def _facts(report: DriftReport) -> list[Section]:
+def _drift_facts(report: DriftReport) -> list[Section]:
     if not report.row_facts:
         return []
     table = Table(
@@ -149,16 +171,18 @@ def _facts(report: DriftReport) -> list[Section]:
     return [Section("facts", "What the rows show", about, (table,))]
 
 
-def _happened(report: DriftReport) -> Section:
+def _kinds_of_change_section(report: DriftReport) -> Section:
     assessed = [f for f in report.findings if f.assessed]
-    order = sorted(assessed, key=lambda f: ("yes", "explained by the map", "no").index(status(f)))
-    rows = tuple((WORDS[f.kind], status(f), f.said) for f in order)
+    order = sorted(
+        assessed, key=lambda f: ("yes", "explained by the map", "no").index(change_status(f))
+    )
+    rows = tuple((CHANGE_NAMES[f.kind], change_status(f), f.said) for f in order)
     table = Table(
         "kinds of change",
         "Kinds of change",
         ("kind of change", "happened", "what the data show"),
         rows,
-        marked=tuple(i for i, f in enumerate(order) if status(f) != "no"),
+        marked=tuple(i for i, f in enumerate(order) if change_status(f) != "no"),
     )
     nothing = " No kind of change explains the drifts below, if there are any."
     if table.marked:
@@ -166,33 +190,35 @@ def _happened(report: DriftReport) -> Section:
     about = (
         "A kind of change is named when maps that allow it explain clearly more, on samples they "
         f"were not fitted to, than maps that do not.{nothing} The map that was chosen: "
-        f"{MAPS[report.map]}."
+        f"{MAP_DESCRIPTIONS[report.map]}."
     )
-    reasons = {WORDS[f.kind]: f"not assessed: {f.said}" for f in report.findings if not f.assessed}
+    reasons = {
+        CHANGE_NAMES[f.kind]: f"not assessed: {f.said}" for f in report.findings if not f.assessed
+    }
     tables = (table,) if rows else ()
     return Section("kinds", "What happened", about, tables, reasons=reasons)
 
 
-def status(finding: Finding) -> str:
+def change_status(finding: Finding) -> str:
     """Say whether a kind of change that was assessed happened: yes, no, or explained by the map."""
     if finding.explained:
         return "explained by the map"
     return "yes" if finding.named else "no"
 
 
-def unassessed(report: DriftReport) -> str:
+def unassessed_changes(report: DriftReport) -> str:
     """Name the kinds of change that were not assessed, with the reasons, in one line."""
     reasons: dict[str, list[str]] = {}
     for f in report.findings:
         if not f.assessed:
-            reasons.setdefault(f.said, []).append(WORDS[f.kind])
+            reasons.setdefault(f.said, []).append(CHANGE_NAMES[f.kind])
     return "; ".join(f"{', '.join(kinds)} ({why})" for why, kinds in reasons.items())
 
 
 # --------------------------------------------------------------------------------- samples and maps
 
 
-def _samples(report: DriftReport) -> Section:
+def _samples_description(report: DriftReport) -> Section:
     clouds = {name: tuple(points) for name, points in report.picture.items()}
     current = clouds["current"]
     pair = (
@@ -209,10 +235,10 @@ def _samples(report: DriftReport) -> Section:
     return Section("samples", "The samples", about, figures=(figure,))
 
 
-def _maps(report: DriftReport) -> list[Section]:
+def _version_maps_section(report: DriftReport) -> list[Section]:
     if not report.ladder:
         return []
-    bars = tuple(_rung(name, left) for name, left in report.ladder)
+    bars = tuple(_version_map_bar(name, left) for name, left in report.ladder)
     title, axis = "Unexplained variance by map", "variance that is left, %"
     figure = Bars("unexplained", title, axis, bars, span=(0.0, 100.0))
     about = (
@@ -228,7 +254,7 @@ def _maps(report: DriftReport) -> list[Section]:
     return [Section("maps", "What maps explain", about, figures=(figure,))]
 
 
-def _rung(name: str, left: float) -> Bar:
+def _version_map_bar(name: str, left: float) -> Bar:
     """A bar of one map; one that is worse than no map at all fills the scale."""
     label = "as it is" if name == "nothing" else f"+ {name}"
     is_over = left > 1.005
@@ -240,17 +266,17 @@ def _rung(name: str, left: float) -> Bar:
 # ------------------------------------------------------------------------------------------- drifts
 
 
-def _drifts(report: DriftReport) -> Section:
+def _drifts_section(report: DriftReport) -> Section:
     judged = [d for d in report.drifts if d.value is not None and d.threshold]
     figure = Bars(
         "thresholds",
         "Drifts by their thresholds",
         "times the threshold",
-        tuple(map(_times, judged)),
+        tuple(map(_threshold_ratio_bar, judged)),
         "The line at 1 is the threshold"
         + ("; the thin line of a drift is its 95 % interval." if report.ladder else "."),
         threshold=1.0,
-        span=(LEAST, _end(judged)),
+        span=(MIN_DRAWN_RATIO, _scale_end(judged)),
         log_x=True,
         is_limit=True,
     )
@@ -261,15 +287,15 @@ def _drifts(report: DriftReport) -> Section:
         "Drifts and their thresholds",
         ("drift", "side", "value", middle, "threshold", "times the threshold", "result"),
         tuple(_drift_row(report, d) for d in report.drifts),
-        samples_used(report),
+        describe_samples_used(report),
         marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds),
         figures=3,
         brief=("side", "drift", "value", middle, "threshold", "result"),
     )
-    return Section("drifts", "Drifts", _about_drifts(report), (table,), (figure,))
+    return Section("drifts", "Drifts", _describe_drifts(report), (table,), (figure,))
 
 
-def _about_drifts(report: DriftReport) -> str:
+def _describe_drifts(report: DriftReport) -> str:
     settings = report.settings
     if not settings["paired"]:
         return (
@@ -291,53 +317,61 @@ def _about_drifts(report: DriftReport) -> str:
         "Each drift is 0 without change. The bars show how many times its threshold a drift is, on "
         f"one logarithmic scale. {judged} Drifts of the geometry are 0 after a rotation, a "
         "translation, or a factor of scale; those of the coordinates and of the index are not. "
-        f"{SOURCE}"
+        f"{DRIFT_REFERENCE}"
     )
 
 
-def _times(drift: Drift) -> Bar:
+def _threshold_ratio_bar(drift: Drift) -> Bar:
     """A bar of how many times its threshold a drift is."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
-    times = f"{brief(value / limit)} times the threshold of {brief(limit)}"
-    note = f"{drift.label}: {brief(value)}, {times}"
-    bar = Bar(drift.name.replace("_", " "), _on_scale(value / limit), note=note)
-    if drift.low is None or drift.high is None or value <= ROUNDING:
+    times = (
+        f"{format_three_digits(value / limit)} times the threshold of {format_three_digits(limit)}"
+    )
+    note = f"{drift.label}: {format_three_digits(value)}, {times}"
+    bar = Bar(drift.name.replace("_", " "), _clip_to_scale(value / limit), note=note)
+    if drift.low is None or drift.high is None or value <= MIN_WRITTEN_VALUE:
         return bar
-    return bar._replace(low=_on_scale(drift.low / limit), high=_on_scale(drift.high / limit))
+    return bar._replace(
+        low=_clip_to_scale(drift.low / limit), high=_clip_to_scale(drift.high / limit)
+    )
 
 
-def _on_scale(times: float) -> float:
-    return min(max(times, LEAST), MOST)
+def _clip_to_scale(times: float) -> float:
+    return min(max(times, MIN_DRAWN_RATIO), MAX_DRAWN_RATIO)
 
 
-def _end(drifts: Sequence[Drift]) -> float:
+def _scale_end(drifts: Sequence[Drift]) -> float:
     """The last power of ten of a scale that holds all drifts, at least 100 thresholds."""
     ratios = [(d.value or 0.0) / (d.threshold or 1.0) for d in drifts]
     end = 100.0
-    while end < min(max(ratios, default=0.0), MOST):
+    while end < min(max(ratios, default=0.0), MAX_DRAWN_RATIO):
         end *= 10
     return end
 
 
-def _drift_row(report: DriftReport, drift: Drift) -> tuple[Entry, ...]:
+def _drift_row(report: DriftReport, drift: Drift) -> tuple[TableEntry, ...]:
     value, limit = drift.value, drift.threshold
-    times = _rounded(value / limit) if value is not None and limit else None
-    side, result = SIDES[drift.judges], outcome(report, drift)
-    middle = bounds(drift) if report.settings["paired"] else drift.p
-    return drift.label, side, _rounded(value), middle, limit, times, result
+    times = _without_rounding_noise(value / limit) if value is not None and limit else None
+    side, result = SIDE_LABELS[drift.judges], drift_outcome(report, drift)
+    middle = format_drift_interval(drift) if report.settings["paired"] else drift.p
+    return drift.label, side, _without_rounding_noise(value), middle, limit, times, result
 
 
-def _rounded(value: float | None) -> float | None:
+def _without_rounding_noise(value: float | None) -> float | None:
     """Return a number, 0 for rounding noise."""
-    return 0.0 if value is not None and abs(value) < ROUNDING else value
+    return 0.0 if value is not None and abs(value) < MIN_WRITTEN_VALUE else value
 
 
-def bounds(drift: Drift) -> str:
+def format_drift_interval(drift: Drift) -> str:
     """Write the interval of a drift."""
-    return "" if drift.low is None else f"{brief(drift.low)} to {brief(drift.high)}"
+    return (
+        ""
+        if drift.low is None
+        else f"{format_three_digits(drift.low)} to {format_three_digits(drift.high)}"
+    )
 
 
-def outcome(report: DriftReport, drift: Drift) -> str:
+def drift_outcome(report: DriftReport, drift: Drift) -> str:
     """Say whether a drift exceeds its threshold, and whether that counts for the purpose."""
     if not drift.exceeds:
         return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
@@ -346,7 +380,7 @@ def outcome(report: DriftReport, drift: Drift) -> str:
     return f"{word}: {drift.reason}" if drift.reason else word
 
 
-def samples_used(report: DriftReport) -> str:
+def describe_samples_used(report: DriftReport) -> str:
     """Say how many samples the report rests on."""
     s = report.settings
     if not s["paired"]:
@@ -366,7 +400,7 @@ def samples_used(report: DriftReport) -> str:
 # ------------------------------------------------------------------------ batches of other samples
 
 
-def _batches(report: DriftReport) -> list[Section]:
+def _batches_section(report: DriftReport) -> list[Section]:
     clouds = {name: tuple(points) for name, points in report.picture.items()}
     points, first = clouds["reference"] + clouds["current"], len(clouds["reference"])
     groups = (0,) * first + (1,) * (len(points) - first)
@@ -376,10 +410,10 @@ def _batches(report: DriftReport) -> list[Section]:
     )
     figure = Clouds("samples", "Where the samples are", (Cloud("both batches", points, groups),))
     samples = Section("samples", "The samples", about, figures=(figure,))
-    return [_drifts(report), *_features(report), *_classes(report), samples]
+    return [_drifts_section(report), *_features_section(report), *_classes_section(report), samples]
 
 
-def _features(report: DriftReport) -> list[Section]:
+def _features_section(report: DriftReport) -> list[Section]:
     if not report.features:
         return []
     rows = tuple((f.column, f.distance, f.p, f.before, f.after) for f in report.features)
@@ -395,16 +429,16 @@ def _features(report: DriftReport) -> list[Section]:
 # --------------------------------------------------------------------------------------- what moved
 
 
-def _classes(report: DriftReport) -> list[Section]:
+def _classes_section(report: DriftReport) -> list[Section]:
     if not report.classes:
         return []
-    shown = report.classes[:CLASSES]
-    is_part = len(report.classes) > CLASSES
+    shown = report.classes[:MAX_CLASS_ROWS]
+    is_part = len(report.classes) > MAX_CLASS_ROWS
     about = (
         "How far the mean of each class moved, in radii of the current version, and the class "
         "whose mean is nearest, before and after, with its distance in radii of that version. "
         "Classes whose distance to the nearest class changed most come first"
-        f"{f': {CLASSES} of {len(report.classes)}' if is_part else ''}."
+        f"{f': {MAX_CLASS_ROWS} of {len(report.classes)}' if is_part else ''}."
     )
     columns = (
         "class", "samples", "moved", "not explained",
@@ -414,13 +448,17 @@ def _classes(report: DriftReport) -> list[Section]:
     return [Section("classes", "Classes", about, (table,))]
 
 
-def _class_row(moved: MovedClass) -> tuple[Entry, ...]:
-    far = moved.samples, _rounded(moved.moved), _rounded(moved.unexplained)
+def _class_row(moved: MovedClass) -> tuple[TableEntry, ...]:
+    far = (
+        moved.samples,
+        _without_rounding_noise(moved.moved),
+        _without_rounding_noise(moved.unexplained),
+    )
     before = str(moved.nearest_before), moved.distance_before
     return str(moved.label), *far, *before, str(moved.nearest_after), moved.distance_after
 
 
-def _moved(report: DriftReport) -> Section:
+def _moved_samples_section(report: DriftReport) -> Section:
     with_class = bool(report.classes)
     columns = ("sample", *(("class",) if with_class else ()), "moved", "not explained")
     tables = tuple(
@@ -433,7 +471,12 @@ def _moved(report: DriftReport) -> Section:
     return Section("moved", "Samples that moved", "In radii of the current version.", tables)
 
 
-def _sample_row(moved: Moved, with_class: bool) -> tuple[Entry, ...]:
+def _sample_row(moved: Moved, with_class: bool) -> tuple[TableEntry, ...]:
     sample = str(moved.index if moved.id is None else moved.id)
     label = (str(moved.label),) if with_class else ()
-    return (sample, *label, _rounded(moved.distance), _rounded(moved.unexplained))
+    return (
+        sample,
+        *label,
+        _without_rounding_noise(moved.distance),
+        _without_rounding_noise(moved.unexplained),
+    )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..comparison.provenance import environment
+from ..comparison.provenance import environment_versions
 from ..sections.result import Result
-from ..sections.sections import Entry, Section, Table
+from ..sections.sections import Section, Table, TableEntry
 from ..versions import DriftReport
-from ..versions.findings import WORDS
-from .of_drift import drift_result, tone
-from .output import Output, toned
+from ..versions.findings import CHANGE_NAMES
+from .of_drift import drift_result, drift_tone
+from .output import Output, color_by_tone
 from .terminal import text_table
 
-SHOWN = {  # drifts in the table of layers, with their headings
+LAYER_DRIFT_COLUMNS = {  # drifts in the table of layers, with their headings
     "cka": "1 − CKA",
     "displacement": "displacement",
     "neighbours": "neighbours lost",
@@ -23,7 +23,7 @@ SHOWN = {  # drifts in the table of layers, with their headings
     "mmd": "MMD",
     "classifier": "classifier",
 }
-WORST = ("bad", "warning", "good")
+TONES_WORST_FIRST = ("bad", "warning", "good")
 
 
 def layers_output(
@@ -36,7 +36,7 @@ def layers_output(
     result = layers_result(reports, left_out, provenance)
     layers = result["layers"].tables[0]
     shown: list[Any] = [text_table(layers, tones=[(i, 1, "bad") for i in layers.marked])]
-    shown += ["", *result.remarks, toned(result.lead, result.tone)]
+    shown += ["", *result.remarks, color_by_tone(result.lead, result.tone)]
     has_drifted = any(report.drifted for report in reports.values())
     each = {layer: report.to_dict() for layer, report in reports.items()}
     document = {"drifted": has_drifted, "layers": each} | result.document()
@@ -47,7 +47,7 @@ def layers_result(
     reports: Mapping[str, DriftReport], left_out: str, provenance: Mapping[str, Any]
 ) -> Result:
     """Return a result with a row for every layer and a section for each."""
-    tones = {layer: tone(report) for layer, report in reports.items()}
+    tones = {layer: drift_tone(report) for layer, report in reports.items()}
     drifted = [layer for layer, report in reports.items() if report.drifted]
     lead = f"No drift beyond the threshold in any of {len(reports)} layers."
     if drifted:
@@ -56,40 +56,45 @@ def layers_result(
     return Result(
         "drift",
         "",
-        (_table(reports), *(_section(layer, report) for layer, report in reports.items())),
-        provenance={**environment(), **provenance},
+        (
+            _layers_table(reports),
+            *(_layer_section(layer, report) for layer, report in reports.items()),
+        ),
+        provenance={**environment_versions(), **provenance},
         facts={"purpose": settings["purpose"]},
         lead=lead,
         remarks=(left_out,) if left_out else (),
         title="Drift between two versions, layer by layer",
         counts={"layers": f"{len(reports):,}", "layers with drift": f"{len(drifted):,}"},
-        tone=next(word for word in WORST if word in tones.values()),
+        tone=next(word for word in TONES_WORST_FIRST if word in tones.values()),
     )
 
 
-def _table(reports: Mapping[str, DriftReport]) -> Section:
+def _layers_table(reports: Mapping[str, DriftReport]) -> Section:
     known = {d.name for r in reports.values() for d in r.drifts if d.value is not None}
-    names = [name for name in SHOWN if name in known]
-    columns = ("layer", "result", "what happened", *(SHOWN[name] for name in names))
-    rows = tuple(_row(layer, report, names) for layer, report in reports.items())
+    names = [name for name in LAYER_DRIFT_COLUMNS if name in known]
+    columns = ("layer", "result", "what happened", *(LAYER_DRIFT_COLUMNS[name] for name in names))
+    rows = tuple(_layer_row(layer, report, names) for layer, report in reports.items())
     marked = tuple(i for i, report in enumerate(reports.values()) if report.drifted)
     table = Table("layers", "Layers", columns, rows, marked=marked, figures=3)
     about = "One report for each layer that both sides have, by the same name."
     return Section("layers", "Layers", about, (table,))
 
 
-def _row(layer: str, report: DriftReport, names: list[str]) -> tuple[Entry, ...]:
+def _layer_row(layer: str, report: DriftReport, names: list[str]) -> tuple[TableEntry, ...]:
     kinds = [fact.kind for fact in report.row_facts]
-    kinds += ["another order"] if report.reordered else [WORDS[kind] for kind in report.named]
+    kinds += (
+        ["another order"] if report.reordered else [CHANGE_NAMES[kind] for kind in report.named]
+    )
     result = "drift" if report.drifted else "no drift"
-    return layer, result, ", ".join(kinds), *(_value(report, name) for name in names)
+    return layer, result, ", ".join(kinds), *(_layer_drift_value(report, name) for name in names)
 
 
-def _value(report: DriftReport, name: str) -> float | None:
+def _layer_drift_value(report: DriftReport, name: str) -> float | None:
     return next((drift.value for drift in report.drifts if drift.name == name), None)
 
 
-def _section(layer: str, report: DriftReport) -> Section:
+def _layer_section(layer: str, report: DriftReport) -> Section:
     """The drifts of one layer, below its verdict."""
     drifts = drift_result(report)["drifts"]
     return Section(f"layer {layer}", layer, report.verdict, drifts.tables, drifts.figures)

@@ -7,26 +7,31 @@ from typing import Any
 
 from ..sections.figures import Bar, Bars, Chart, Line
 from ..sections.result import Result
-from ..sections.sections import Entry, Section, Table
+from ..sections.sections import Section, Table, TableEntry
 from ..versions import Upgrade
-from .numbers import number
+from .numbers import format_number
 from .output import Output
 from .terminal import text_table
 
-TITLE = "An old index under a new model"
-NAMES = {"as_new": "the new model's answers", "as_before": "the old model's answers"}
-TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the decision
-GROUPS = 12  # in the table of groups, those with the lowest recall
+UPGRADE_TITLE = "An old index under a new model"
+GOAL_LABELS = {"as_new": "the new model's answers", "as_before": "the old model's answers"}
+DECISION_TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the decision
+MAX_GROUP_ROWS = 12  # in the table of groups, those with the lowest recall
 
 
-def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
+def upgrade_result(upgrade: Upgrade, *, title: str = UPGRADE_TITLE) -> Result:
     """Return an upgrade as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = upgrade.settings
     used = {"seed": str(settings["seed"]), "level": f"{settings['level']:g}"}
     return Result(
         "upgrade",
         "",
-        (_ways(upgrade), *_candidates(upgrade), *_groups(upgrade), *_curve(upgrade)),
+        (
+            _options_section(upgrade),
+            *_candidates_sections(upgrade),
+            *_lowest_groups_sections(upgrade),
+            *_recall_curve_sections(upgrade),
+        ),
         provenance={**upgrade.provenance, **used},
         facts={"decision": upgrade.decision},
         lead="\n".join((upgrade.verdict, *upgrade.lines)),
@@ -38,7 +43,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = TITLE) -> Result:
             "queries": f"{settings['queries']:,}",
             "features, old → new": " → ".join(f"{w:,}" for w in settings["widths"]),
         },
-        tone=TONES[upgrade.code],
+        tone=DECISION_TONES[upgrade.code],
     )
 
 
@@ -57,7 +62,9 @@ def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None
     }
     if provenance:
         document["provenance"] = {**document["provenance"], **provenance}
-    tables = [table for name in ("ways", "candidates") for table in _tables_of(result, name)]
+    tables = [
+        table for name in ("ways", "candidates") for table in _tables_of_section(result, name)
+    ]
     shown: list[Any] = [f"Note: {caution}." for caution in upgrade.cautions]
     shown += [part for table in tables for part in (text_table(table), "")]
     return Output(
@@ -65,32 +72,38 @@ def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None
     )
 
 
-def _tables_of(result: Result, name: str) -> Sequence[Table]:
+def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
     return next((s.tables for s in result.sections if s.name == name), ())
 
 
-def _ways(upgrade: Upgrade) -> Section:
+def _options_section(upgrade: Upgrade) -> Section:
     """The recall of each option by both truths, and what it costs."""
     columns = (
         "option", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
         "re-embed", "rebuild", "break-even",
     )  # fmt: skip
-    rows: list[tuple[Entry, ...]] = []
+    rows: list[tuple[TableEntry, ...]] = []
     for row in upgrade.records():
         if row["recall"] is not None and not row["candidates"]:
             worst, group = row["worst_recall"], row["worst_group"]
-            lowest = None if worst is None else f"{number(worst)} ({group})"
-            facts = (row["recall"], row["low"], row["high"], lowest, _counted(row["numbers"]))
+            lowest = None if worst is None else f"{format_number(worst)} ({group})"
+            facts = (
+                row["recall"],
+                row["low"],
+                row["high"],
+                lowest,
+                _format_thousands(row["numbers"]),
+            )
             rebuild = "yes" if row["rebuild"] else "no"
-            costs = (_counted(row["embeds"]), rebuild, row["break_even"])
+            costs = (_format_thousands(row["embeds"]), rebuild, row["break_even"])
             of = "new" if row["truth"] == "as_new" else "old"
             rows.append((row["option"], of, *facts, *costs))
     goal, accept = upgrade.settings["goal"], upgrade.settings["accept"]
     figure = Bars(
         "recalls",
-        f"Recall of {NAMES[goal]}",
+        f"Recall of {GOAL_LABELS[goal]}",
         f"share of the {upgrade.settings['k']} documents",
-        tuple(_bars(upgrade)),
+        tuple(_recall_bars(upgrade)),
         f"The line is the recall that is enough, {accept:g}.",
         threshold=accept,
         span=(0.0, 1.0),
@@ -116,26 +129,26 @@ def _ways(upgrade: Upgrade) -> Section:
     return Section("ways", "Options for the old index", about, (table,), figures, reasons=reasons)
 
 
-def _counted(value: int | None) -> str | None:
+def _format_thousands(value: int | None) -> str | None:
     """Return a count with separators between thousands; None for none."""
     return None if value is None else f"{value:,}"
 
 
-def _bars(upgrade: Upgrade) -> Iterator[Bar]:
+def _recall_bars(upgrade: Upgrade) -> Iterator[Bar]:
     for option in upgrade.options:
         recall = getattr(option, upgrade.settings["goal"])
         if recall is not None and not option.candidates:
             yield Bar(option.name, recall.value, recall.low, recall.high)
 
 
-def _candidates(upgrade: Upgrade) -> Iterator[Section]:
+def _candidates_sections(upgrade: Upgrade) -> Iterator[Section]:
     """The new model's answers among the first candidates of every way."""
     options = [o for o in upgrade.options if o.candidates and o.as_new is not None]
     if not options:
         return
     counts = sorted({o.candidates for o in options})
     by_base = {(o.base, o.candidates): o.as_new for o in options}
-    rows: list[tuple[Entry, ...]] = []
+    rows: list[tuple[TableEntry, ...]] = []
     for base in dict.fromkeys(o.base for o in options):
         recalls = [by_base.get((base, count)) for count in counts]
         rows.append((base, *(None if recall is None else recall.value for recall in recalls)))
@@ -149,7 +162,7 @@ def _candidates(upgrade: Upgrade) -> Iterator[Section]:
     yield Section("candidates", "Candidates to re-rank", about, (table,))
 
 
-def _groups(upgrade: Upgrade) -> Iterator[Section]:
+def _lowest_groups_sections(upgrade: Upgrade) -> Iterator[Section]:
     """The groups with the lowest recalls, by the option chosen or the best one."""
     goal = upgrade.settings["goal"]
     recalls = {o.name: getattr(o, goal) for o in upgrade.options if getattr(o, goal) is not None}
@@ -161,17 +174,18 @@ def _groups(upgrade: Upgrade) -> Iterator[Section]:
     )
     if not best or not recalls[best].groups:
         return
-    groups = sorted(recalls[best].groups, key=lambda group: group.value)[:GROUPS]
+    groups = sorted(recalls[best].groups, key=lambda group: group.value)[:MAX_GROUP_ROWS]
     rows = tuple((str(g.group), g.value, g.low, g.queries) for g in groups)
     about = (
-        f"Recall of {NAMES[goal]} by {best}, the groups with the lowest first. Lower bounds hold "
+        f"Recall of {GOAL_LABELS[goal]} by {best}, the groups with the lowest first. Lower bounds "
+        "hold "
         "for all groups together; a group of few queries has none."
     )
     columns = ("group", "recall", "at least", "queries")
     yield Section("groups", "Groups", about, (Table("groups", "Groups", columns, rows, figures=3),))
 
 
-def _curve(upgrade: Upgrade) -> Iterator[Section]:
+def _recall_curve_sections(upgrade: Upgrade) -> Iterator[Section]:
     """The recall among ever more documents, continued to the size of the index."""
     if not upgrade.curve:
         return

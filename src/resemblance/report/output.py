@@ -15,25 +15,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.json_files import replacing, write_atomically
-from ..base.text import frame_of, printable, without_rounding
-from ..comparison.comparison import Comparison, MeasureInfo, describe
-from ..comparison.scores import COLUMNS
+from ..base.json_files import atomic_write, write_atomically
+from ..base.text import escape_control_characters, records_to_frame, snap_to_bounds
+from ..comparison.comparison import Comparison, MeasureInfo, comparison_description
+from ..comparison.scores import RECORD_COLUMNS
 from ..inference.result import Evidence
 from ..sections.result import Result
 from ..sections.sections import Table
-from .evidence_words import caveats_in_words
-from .markup import as_latex, as_markdown
-from .tables import TONES, USUAL_WIDTH, TextTable, measured, render
+from .evidence_words import describe_caveats
+from .markup import tables_to_latex, tables_to_markdown
+from .tables import DEFAULT_TERMINAL_WIDTH, TONE_COLORS, TextTable, display_width, render_table
 
 RESULT_COLUMNS = (
     "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
     "note", "trial",
 )  # fmt: skip
-FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
-SUFFIXES = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
-MARKUP: Mapping[str, Callable[[Sequence[Any]], str]] = {"markdown": as_markdown, "latex": as_latex}
-FORMULAS = (*"=+-@＝＋－＠",)  # how a formula begins in a spreadsheet; the wide ones in East Asia
+OUTPUT_FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
+FORMAT_BY_SUFFIX = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
+MARKUP_WRITERS: Mapping[str, Callable[[Sequence[Any]], str]] = {
+    "markdown": tables_to_markdown,
+    "latex": tables_to_latex,
+}
+FORMULA_PREFIXES = (
+    *"=+-@＝＋－＠",
+)  # how a formula begins in a spreadsheet; the wide ones in East Asia
 
 
 class Output(NamedTuple):
@@ -53,10 +58,10 @@ class Output(NamedTuple):
     shown: Sequence[Any] = ()
 
 
-Content = Comparison | Evidence | Result | Output
+WritableContent = Comparison | Evidence | Result | Output
 
 
-def emit(content: Content, kind: str, output: Path | None, table: str = "") -> None:
+def write_output(content: WritableContent, kind: str, output: Path | None, table: str = "") -> None:
     """Write a comparison, an evidence, a result or another output in one of ``FORMATS``, to a file
     or to standard output.
 
@@ -70,33 +75,35 @@ def emit(content: Content, kind: str, output: Path | None, table: str = "") -> N
     """
     if isinstance(content, Output) and content.of is not None:
         if kind == "table" and output is None:
-            show(content.shown)
-        emit(content.of, kind, output)
+            print_tables(content.shown)
+        write_output(content.of, kind, output)
     elif kind == "table":
-        deliver_tables(_tables_of(content, is_whole=output is not None), output)
+        write_tables(_terminal_parts(content, is_whole=output is not None), output)
     elif kind == "json":
-        deliver(as_json(content), output)
-    elif kind in MARKUP:
-        deliver(MARKUP[kind](_tables_of(content, is_whole=True)), output)
+        write_text(content_to_json(content), output)
+    elif kind in MARKUP_WRITERS:
+        write_text(MARKUP_WRITERS[kind](_terminal_parts(content, is_whole=True)), output)
     else:
-        columns, records = _records_of(content, table, kind)
+        columns, records = _columns_and_records(content, table, kind)
         if kind == "csv":
-            deliver(csv_text(columns, records), output)
+            write_text(records_to_csv(columns, records), output)
         else:
-            write_parquet(_frame_of(content, columns, records), output, index=False)
+            write_parquet(_data_frame_of(content, columns, records), output, index=False)
 
 
-def save(content: Content, path: Path) -> None:
+def save(content: WritableContent, path: Path) -> None:
     """Write a content to a file in the format that its suffix names."""
     suffix = path.suffix.removeprefix(".").lower()
-    kind = {**SUFFIXES, "txt": "table"}.get(suffix, suffix)
-    if kind not in FORMATS:
-        known = ", ".join(f".{name}" for name in ("csv", "json", "parquet", "txt", *SUFFIXES))
+    kind = {**FORMAT_BY_SUFFIX, "txt": "table"}.get(suffix, suffix)
+    if kind not in OUTPUT_FORMATS:
+        known = ", ".join(
+            f".{name}" for name in ("csv", "json", "parquet", "txt", *FORMAT_BY_SUFFIX)
+        )
         raise ValueError(f"{path}: results are written as {known}; got .{suffix}")
-    emit(content, kind, path)
+    write_output(content, kind, path)
 
 
-def _tables_of(content: Content, *, is_whole: bool) -> list[Any]:
+def _terminal_parts(content: WritableContent, *, is_whole: bool) -> list[Any]:
     from .terminal import comparison_tables, evidence_tables, result_tables
 
     if isinstance(content, Output):
@@ -108,16 +115,16 @@ def _tables_of(content: Content, *, is_whole: bool) -> list[Any]:
     return result_tables(content, is_whole=True)
 
 
-def _records_of(
-    content: Content, table: str, kind: str
+def _columns_and_records(
+    content: WritableContent, table: str, kind: str
 ) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
     if isinstance(content, Comparison | Evidence):
         infos = {info.spec: info for info in content.measures}
-        records = [_rounded(record, infos[record["measure"]]) for record in content.records()]
+        records = [_round_record(record, infos[record["measure"]]) for record in content.records()]
         if isinstance(content, Evidence):
             return list(records[0]), records
         names = sorted({diagnostic.name for diagnostic in content.diagnostics})
-        return [*COLUMNS, *names], records
+        return [*RECORD_COLUMNS, *names], records
     if isinstance(content, Output):
         return list(content.records[0]), content.records
     if table:
@@ -128,21 +135,21 @@ def _records_of(
     if not data:
         return RESULT_COLUMNS, result_records(content)
     ordered = sorted(data.values(), key=lambda tables: sum(len(t.rows) for t in tables))
-    return _rows_of(content, ordered[0 if kind == "csv" else -1])
+    return _columns_and_rows(content, ordered[0 if kind == "csv" else -1])
 
 
-def _rounded(record: Mapping[str, Any], info: MeasureInfo) -> dict[str, Any]:
+def _round_record(record: Mapping[str, Any], info: MeasureInfo) -> dict[str, Any]:
     value = record["value"]
-    value = value if value is None else float(without_rounding(np.asarray(value), info))
+    value = value if value is None else float(snap_to_bounds(np.asarray(value), info))
     return {**record, "value": value}
 
 
-def _frame_of(
-    content: Content, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
+def _data_frame_of(
+    content: WritableContent, columns: Sequence[str], records: Sequence[Mapping[str, Any]]
 ) -> Any:
     if isinstance(content, Comparison | Evidence):
         return content.to_pandas()
-    frame = frame_of(records).reindex(columns=list(columns))
+    frame = records_to_frame(records).reindex(columns=list(columns))
     if isinstance(content, Output):
         return frame
     return frame.astype({name: float for name in ("value", "rank") if name in frame})
@@ -180,10 +187,10 @@ def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict
         raise ValueError(f"the result has no table {name!r}; it has {names or 'none'}")
     if any(t.columns != matches[0].columns for t in matches):
         raise ValueError(f"the tables called {name!r} have different columns; name one of them")
-    return _rows_of(result, matches)
+    return _columns_and_rows(result, matches)
 
 
-def _rows_of(
+def _columns_and_rows(
     result: Result, tables: Sequence[Table]
 ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Return the columns and the rows of tables with the same columns.
@@ -195,7 +202,7 @@ def _rows_of(
     return (*columns, "trial"), [{**row, "trial": result.is_trial} for row in rows]
 
 
-def deliver(text: str, output: Path | None) -> None:
+def write_text(text: str, output: Path | None) -> None:
     """Write a text to a file at once, or to standard output when there is none.
 
     A reader never sees a part of the file.
@@ -203,12 +210,12 @@ def deliver(text: str, output: Path | None) -> None:
     if output:
         write_atomically(output, text)
     else:
-        with _while_read():
+        with _tolerate_closed_pipe():
             print(text, end="")
 
 
 @contextmanager
-def _while_read() -> Iterator[None]:
+def _tolerate_closed_pipe() -> Iterator[None]:
     """Let the reader of a pipe go, as ``head`` does.
 
     The rest is not printed, and the command ends as it would have.
@@ -222,18 +229,18 @@ def _while_read() -> Iterator[None]:
         pass
 
 
-def deliver_tables(parts: Sequence[Any], output: Path | None) -> None:
+def write_tables(parts: Sequence[Any], output: Path | None) -> None:
     """Write texts and tables to a file, one line per row, or show them."""
     if output is None:
-        show(parts)
+        print_tables(parts)
     else:
-        deliver(as_text(parts), output)
+        write_text(tables_to_text(parts), output)
 
 
-def as_text(parts: Sequence[Any]) -> str:
+def tables_to_text(parts: Sequence[Any]) -> str:
     """Return texts and tables as text, one line per row."""
     target = io.StringIO()
-    show(parts, target)
+    print_tables(parts, target)
     return target.getvalue()
 
 
@@ -241,11 +248,11 @@ def write_parquet(frame: Any, output: Path | None, **options: Any) -> None:
     """Write a frame to a file of which a reader never sees a part."""
     if output is None:
         raise ValueError("Parquet needs a file: it is not text")
-    with replacing(output) as partial:
+    with atomic_write(output) as partial:
         frame.to_parquet(partial, **options)
 
 
-def as_json(content: Content) -> str:
+def content_to_json(content: WritableContent) -> str:
     """Return everything as JSON; a missing value is null and has a reason."""
     if isinstance(content, Output):
         document = content.document
@@ -254,7 +261,7 @@ def as_json(content: Content) -> str:
     elif isinstance(content, Evidence):
         document = _evidence_document(content)
     else:
-        document = describe(content) | {
+        document = comparison_description(content) | {
             "seconds": dict(content.seconds),
             "records": content.records(),
         }
@@ -271,16 +278,16 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "seed": design.seed,
         "attainable": design.attainable,
     }
-    return describe(comparison) | {
+    return comparison_description(comparison) | {
         "seconds": dict(comparison.seconds),
         "level": evidence.level,
         "design": orders,
-        "cautions": caveats_in_words(evidence),
+        "cautions": describe_caveats(evidence),
         "records": evidence.records(),
     }
 
 
-def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
+def records_to_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     """Return records as comma-separated values.
 
     A text that a spreadsheet would run as a formula, since it begins with ``=``, ``+``, ``-`` or
@@ -290,15 +297,15 @@ def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> st
     target = io.StringIO()
     writer = csv.DictWriter(target, columns, lineterminator="\n")
     for record in ({name: name for name in columns}, *records):
-        writer.writerow({name: _harmless(value) for name, value in record.items()})
+        writer.writerow({name: _escape_formula(value) for name, value in record.items()})
     return target.getvalue()
 
 
-def _harmless(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    text = printable(value, keep="\n")
-    if not value.lstrip().startswith(FORMULAS):
+    text = escape_control_characters(value, keep="\n")
+    if not value.lstrip().startswith(FORMULA_PREFIXES):
         return text
     try:
         float(value)
@@ -307,7 +314,7 @@ def _harmless(value: Any) -> Any:
     return text
 
 
-def show(parts: Sequence[Any], target: Any = None) -> None:
+def print_tables(parts: Sequence[Any], target: Any = None) -> None:
     """Print texts and tables, by default to standard output.
 
     On a terminal they are as wide as it is (``COLUMNS`` counts), and verdicts are coloured unless
@@ -318,24 +325,24 @@ def show(parts: Sequence[Any], target: Any = None) -> None:
     from rich.console import Console
 
     stream = target or sys.stdout
-    width = _width(stream)
+    width = _terminal_width(stream)
     console = Console(file=stream, markup=False, emoji=False, highlight=False)
     before = "" if width is None else None
-    with _while_read():
-        for line in (line for part in parts for line in _lines(part, width)):
+    with _tolerate_closed_pipe():
+        for line in (line for part in parts for line in _printable_lines(part, width)):
             if line.plain or before != "":  # two empty lines are one
                 console.print(line, soft_wrap=True)
             before = line.plain
 
 
-def toned(text: str, tone: str) -> Any:
+def color_by_tone(text: str, tone: str) -> Any:
     """Return a text in the colour of a tone, "good", "warning" or "bad"."""
     from rich.text import Text
 
-    return Text(text, style=TONES[tone])
+    return Text(text, style=TONE_COLORS[tone])
 
 
-def _width(stream: Any) -> int | None:
+def _terminal_width(stream: Any) -> int | None:
     """Return how many columns a terminal has, or ``COLUMNS``; None for what is no terminal."""
     if not stream.isatty():
         return None
@@ -344,34 +351,34 @@ def _width(stream: Any) -> int | None:
         return (
             (int(columns) if columns.isdigit() else 0)
             or os.get_terminal_size(stream.fileno()).columns
-            or USUAL_WIDTH
+            or DEFAULT_TERMINAL_WIDTH
         )
     except OSError:
-        return USUAL_WIDTH
+        return DEFAULT_TERMINAL_WIDTH
 
 
-def _lines(part: Any, width: int | None) -> Iterator[Any]:
+def _printable_lines(part: Any, width: int | None) -> Iterator[Any]:
     from rich.text import Text
 
     if isinstance(part, TextTable):
-        yield from render(part, width)
+        yield from render_table(part, width)
         return
     style = part.style if isinstance(part, Text) else ""
-    for line in printable(str(part), keep="\n").split("\n"):
-        yield from (Text(text, style=style) for text in _folded(line, width))
+    for line in escape_control_characters(str(part), keep="\n").split("\n"):
+        yield from (Text(text, style=style) for text in _fold_line(line, width))
 
 
-def _folded(line: str, width: int | None) -> list[str]:
+def _fold_line(line: str, width: int | None) -> list[str]:
     """Return a line of text as it is where it fits, else broken between words with its indentation.
 
     A word that is wider, such as a path, is left to the terminal: so it can be copied.
     """
-    if width is None or measured(line) <= width:
+    if width is None or display_width(line) <= width:
         return [line]
     indent = line[: len(line) - len(line.lstrip())]
     lines = [""]
     for word in line.split():
         joined = f"{lines[-1]} {word}" if lines[-1] else word
-        fits = measured(joined) <= width - len(indent) or not lines[-1]
+        fits = display_width(joined) <= width - len(indent) or not lines[-1]
         lines[-1:] = [joined] if fits else [lines[-1], word]
     return [indent + text for text in lines]

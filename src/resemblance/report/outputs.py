@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..checks import Outcome
-from ..checks.checking import CAUSES
+from ..checks.checking import ROOT_CAUSE_CHECKS
 from ..engine.forecast import Forecast
-from ..engine.memory import in_units
+from ..engine.memory import format_bytes
 from ..inference._across import Across
-from ..inference.nulls import p_text
-from .numbers import number
+from ..inference.nulls import format_p_value
+from .numbers import format_number
 from .output import Output
 from .terminal import plain_table
 
-CHECK_FORMATS = ("table", "json", "markdown", "csv")
-HEADER = ("check", "claimed", "", "detail")
-MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
-TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}
-Outcomes = Mapping[str, Sequence[Outcome]]
+CHECK_OUTPUT_FORMATS = ("table", "json", "markdown", "csv")
+CHECK_HEADER = ("check", "claimed", "", "detail")
+OUTCOME_MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
+OUTCOME_TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}
+OutcomesBySpec = Mapping[str, Sequence[Outcome]]
 
 
-def checks_output(outcomes: Outcomes) -> Output:
+def checks_output(outcomes: OutcomesBySpec) -> Output:
     """Return what is written of the checks of measures, by their specifications; the code is 1 if
     one fails."""
     records = check_records(outcomes)
@@ -32,16 +32,16 @@ def checks_output(outcomes: Outcomes) -> Output:
     return Output(check_tables(outcomes), {"records": records}, records, code=int(failed))
 
 
-def check_tables(outcomes: Outcomes) -> list[Any]:
+def check_tables(outcomes: OutcomesBySpec) -> list[Any]:
     """Return a table for each measure, and how many of its checks hold."""
     return [
         part
         for spec, of_measure in outcomes.items()
-        for part in (spec, _table(of_measure), in_total(of_measure))
+        for part in (spec, _outcomes_table(of_measure), count_outcomes(of_measure))
     ]
 
 
-def check_records(outcomes: Outcomes) -> list[dict[str, Any]]:
+def check_records(outcomes: OutcomesBySpec) -> list[dict[str, Any]]:
     """Return a record for each check of each measure; ``holds`` is None for what is undecided."""
     return [
         {"measure": spec, **outcome._asdict()}
@@ -50,22 +50,22 @@ def check_records(outcomes: Outcomes) -> list[dict[str, Any]]:
     ]
 
 
-def in_total(outcomes: Sequence[Outcome]) -> str:
+def count_outcomes(outcomes: Sequence[Outcome]) -> str:
     """Return how many checks hold, how many fail, and how many decide nothing."""
     counts = Counter(outcome.holds for outcome in outcomes)
     words = {False: "fail", None: "could not be decided"}
     rest = [f"{counts[holds]} {word}" for holds, word in words.items() if counts[holds]]
     total = ", ".join([f"{counts[True]} checks hold", *rest])
     cause = outcomes[0] if outcomes else None
-    if cause and cause.holds is False and cause.check in CAUSES and counts[False] > 1:
+    if cause and cause.holds is False and cause.check in ROOT_CAUSE_CHECKS and counts[False] > 1:
         return f"{total}; mend {cause.check!r} first: others can fail because of it"
     return total
 
 
-def _table(outcomes: Sequence[Outcome]) -> Any:
-    rows = [(o.check, o.claimed, MARKS[o.holds], o.detail) for o in outcomes]
-    tones = [(i, 2, TONES[outcome.holds]) for i, outcome in enumerate(outcomes)]
-    return plain_table(HEADER, rows, tones=tones)
+def _outcomes_table(outcomes: Sequence[Outcome]) -> Any:
+    rows = [(o.check, o.claimed, OUTCOME_MARKS[o.holds], o.detail) for o in outcomes]
+    tones = [(i, 2, OUTCOME_TONES[outcome.holds]) for i, outcome in enumerate(outcomes)]
+    return plain_table(CHECK_HEADER, rows, tones=tones)
 
 
 # --------------------------------------------------------------------------------------- forecasts
@@ -74,9 +74,11 @@ def _table(outcomes: Sequence[Outcome]) -> Any:
 def forecast_tables(forecast: Forecast) -> list[Any]:
     """Return what to print: a line for each measure, then what concerns all."""
     header = ("measure", "values", "stored", "memory", "note")
-    columns = [i for i, name in enumerate(header) if name != "stored" or _has_stored(forecast)]
+    columns = [
+        i for i, name in enumerate(header) if name != "stored" or _has_stored_scores(forecast)
+    ]
     rows = [
-        (m.measure, f"{m.values:,}", f"{m.stored:,}", in_units(m.memory), m.note)
+        (m.measure, f"{m.values:,}", f"{m.stored:,}", format_bytes(m.memory), m.note)
         for m in forecast.measures
     ]
     shown = [tuple(row[i] for i in columns) for row in rows]
@@ -87,7 +89,7 @@ def forecast_tables(forecast: Forecast) -> list[Any]:
     ]
 
 
-def _has_stored(forecast: Forecast) -> bool:
+def _has_stored_scores(forecast: Forecast) -> bool:
     return any(m.stored for m in forecast.measures)
 
 
@@ -102,7 +104,7 @@ def forecast_output(forecast: Forecast) -> Output:
 def across_output(scores: Across, provenance: Mapping[str, str] | None = None) -> Output:
     """Return what is written of the scores of models."""
     rows = scores.records()
-    return Output(_across_tables(scores, rows), _document(scores, rows, provenance), rows)
+    return Output(_across_tables(scores, rows), _across_document(scores, rows, provenance), rows)
 
 
 def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -114,19 +116,19 @@ def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[An
     columns = ["model", "mean", f"{scores.level * 100:g} % interval", *tests.values()]
     cells = []
     for row in rows:
-        span = f"{number(row['low'], 3)} to {number(row['high'], 3)}"
-        tested = [p_text(row[name]) for name in tests]
-        cells.append([row["model"], number(row["mean"], 3), span, *tested])
+        span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"
+        tested = [format_p_value(row[name]) for name in tests]
+        cells.append([row["model"], format_number(row["mean"], 3), span, *tested])
     lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
     if scores.ceiling:
-        low, error, high = (number(value, 3) for value in scores.ceiling)
+        low, error, high = (format_number(value, 3) for value in scores.ceiling)
         lines.append(f"Noise ceiling: {low} (standard error {error}) to {high}")
     lines += [f"Left out: {name}: {reason}" for name, reason in scores.failures.items()]
     lines += [f"Note: {note}." for note in scores.notes]
     return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
 
 
-def _document(
+def _across_document(
     scores: Across, rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, str] | None
 ) -> dict[str, Any]:
     pairs = [

@@ -11,46 +11,52 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.json_files import write_atomically
-from ..base.text import legible
+from ..base.text import replace_unencodable
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..inference import Across
 from ..inference.result import Evidence
-from ..sections.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED
+from ..sections.claims import CONTRADICTED, NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from ..sections.figures import Bars, Choice, HeatMap
-from ..sections.headlines import TRIAL, size_words
+from ..sections.headlines import TRIAL_WARNING, describe_run_size
 from ..sections.result import Result
 from ..versions import DriftReport, Upgrade
-from .chapters import chapters, common_legend, standing, ties_of, worth_a_legend
-from .citing import citing_of, meanings_of
-from .colours import style_sheet
-from .diagrams import diagram
+from .chapters import chapters, common_legend, mean_rank_chart, needs_legend, tie_diagram_of_result
+from .citing import citations_of_result, label_meanings
+from .colours import color_style_sheet
+from .diagrams import critical_difference_svg
 from .maps import page_data
-from .numbers import duration, minus
-from .of_comparison import result_of, result_of_evidence
+from .numbers import format_time, with_minus_signs
+from .of_comparison import result_from_comparison, result_from_evidence
 from .of_drift import drift_result
 from .of_upgrade import upgrade_result
-from .rows import bars
+from .rows import bar_rows_svg
 
-SIGNS: Mapping[str, str] = {REPRODUCED: "✓", PARTLY: "◐", NOT: "✗", CONTRADICTED: "≠", NO_DATA: "–"}
-KINDS: Mapping[str, str] = {
+VERDICT_SIGNS: Mapping[str, str] = {
+    REPRODUCED: "✓",
+    PARTLY_REPRODUCED: "◐",
+    NOT_REPRODUCED: "✗",
+    CONTRADICTED: "≠",
+    NO_DATA: "–",
+}
+VERDICT_CLASSES: Mapping[str, str] = {
     REPRODUCED: "yes",
-    PARTLY: "part",
-    NOT: "no",
+    PARTLY_REPRODUCED: "part",
+    NOT_REPRODUCED: "no",
     CONTRADICTED: "part",
     NO_DATA: "dim",
 }
-COMMANDS: Mapping[str, str] = {
+COMMAND_BY_SUITE: Mapping[str, str] = {
     "joint": "resemblance joint STUDY ...",
     "drift": "resemblance drift REFERENCE CURRENT",
     "upgrade": "resemblance upgrade OLD NEW OLD_QUERIES NEW_QUERIES",
     "compare": "resemblance compare",
     "evidence": "resemblance evidence",
 }
-MOST_TEXT = 3_000_000  # characters of the document that a page holds
-MANY_MAPS = 6  # more of them are smaller
+MAX_EMBEDDED_CHARACTERS = 3_000_000  # characters of the document that a page holds
+MAX_LARGE_MAPS = 6  # more of them are smaller
 
 
 def write_page(
@@ -94,9 +100,9 @@ def write_page(
     evidence of other representations. Needs the extra ``report``.
     """
     if isinstance(result, Comparison):
-        result = result_of(result, evidence=evidence, measure=measure, stretch=stretch)
+        result = result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)
     elif isinstance(result, Evidence):
-        result = result_of_evidence(result, measure=measure, stretch=stretch)
+        result = result_from_evidence(result, measure=measure, stretch=stretch)
     elif isinstance(result, DriftReport):
         result = drift_result(result)
     elif isinstance(result, Upgrade):
@@ -110,48 +116,48 @@ def write_page(
         )
     result = replace(result, provenance={**result.provenance, **(provenance or {})})
     text = _page_text(result, title, introduction, facts or {})
-    write_atomically(Path(path), legible(text, keep="\n\t"))
+    write_atomically(Path(path), replace_unencodable(text, keep="\n\t"))
     return Path(path)
 
 
 def _page_text(result: Result, title: str, introduction: str, facts: Mapping[str, str]) -> str:
     """Return the page of a result as HTML."""
-    content = _content(result, facts) | {"introduction": introduction}
+    content = _template_variables(result, facts) | {"introduction": introduction}
     content["title"] = title or result.title or f"The {result.suite} suite"
-    html: str = _template().render(**content)
+    html: str = _page_template().render(**content)
     return html
 
 
-def _content(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
+def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, Any]:
     shown = chapters(result)
     figures = [(d.place, d.figure) for c in shown for d in c.drawings]
     data = page_data((p, f) for p, f in figures if isinstance(f, HeatMap | Choice))
     keys = [key for c in shown for _, key in c.keys]
     return {
         "result": result,
-        "strip": _strip(result) | dict(facts),
-        "trial": TRIAL if result.is_trial else "",
+        "strip": _subtitle_facts(result) | dict(facts),
+        "trial": TRIAL_WARNING if result.is_trial else "",
         "remarks": [remark for remark in (*result.remarks, result.idle()) if remark],
         "lead": [] if result.is_trial else result.headline().splitlines(),
-        **_verdicts(result),
+        **_verdict_counts(result),
         "chapters": shown,
         "legend": common_legend(shown),
-        "standing": _standing(result),
+        "standing": _mean_rank_markup(result),
         "numbers": sorted({key.number for key in keys}),
-        "seconds": [(name, duration(seconds)) for name, seconds in result.seconds.items()],
-        "total": duration(sum(result.seconds.values())),
-        "meanings": meanings_of(result),
-        "citing": citing_of(result),
+        "seconds": [(name, format_time(seconds)) for name, seconds in result.seconds.items()],
+        "total": format_time(sum(result.seconds.values())),
+        "meanings": label_meanings(result),
+        "citing": citations_of_result(result),
         "links": {f.name: place for place, f in figures if isinstance(f, HeatMap)},
         "has_maps": bool(data.document),
         "data": data.document,
         "frames": data.frames,
-        "document": packed(result),
-        "command": result.provenance.get("command") or made_by(result.suite),
+        "document": compress_document(result),
+        "command": result.provenance.get("command") or command_for_suite(result.suite),
     }
 
 
-def packed(result: Result) -> str:
+def compress_document(result: Result) -> str:
     """Return the document of a result, compressed, as a page holds it for its reader to save;
     nothing for a result with numbers that no document can hold, or for one that would make the page
     slow to load."""
@@ -159,53 +165,55 @@ def packed(result: Result) -> str:
         document = result.text()
     except ValueError:
         return ""
-    if len(document) > MOST_TEXT:
+    if len(document) > MAX_EMBEDDED_CHARACTERS:
         return ""
-    return base64.b64encode(zlib.compress(legible(document).encode(), 9)).decode()
+    return base64.b64encode(zlib.compress(replace_unencodable(document).encode(), 9)).decode()
 
 
-def made_by(suite: str) -> str:
+def command_for_suite(suite: str) -> str:
     """Return the command that makes a result of this suite."""
-    return COMMANDS.get(suite, f"resemblance {suite} run")
+    return COMMAND_BY_SUITE.get(suite, f"resemblance {suite} run")
 
 
-def _verdicts(result: Result) -> dict[str, Any]:
+def _verdict_counts(result: Result) -> dict[str, Any]:
     count = Counter(claim.verdict for claim in result.claims)
     has_verdict = bool(result.claims) and not result.is_trial
     return {
         "tested": len(result.claims) - count[NO_DATA],
-        "verdicts": [(v, count[v]) for v in SIGNS if count[v]],
-        "verdict": verdict(result) if has_verdict else "",
+        "verdicts": [(v, count[v]) for v in VERDICT_SIGNS if count[v]],
+        "verdict": summarize_verdicts(result) if has_verdict else "",
     }
 
 
-def _strip(result: Result) -> dict[str, str]:
+def _subtitle_facts(result: Result) -> dict[str, str]:
     """Return what the line under the title names: suite, size, data sets, models, seeds."""
-    run = {"suite": result.suite, "size": size_words(result.suite, result.size)}
-    return (run if result.size and result.suite not in COMMANDS else {}) | dict(result.facts)
+    run = {"suite": result.suite, "size": describe_run_size(result.suite, result.size)}
+    return (run if result.size and result.suite not in COMMAND_BY_SUITE else {}) | dict(
+        result.facts
+    )
 
 
-def verdict(result: Result) -> str:
+def summarize_verdicts(result: Result) -> str:
     """Say in one line how many claims hold, and how many do not."""
     total = len(result.claims)
     if not total:
         return "This run puts no claim to the test."
     count = Counter(claim.verdict for claim in result.claims)
-    parts = [f"{count[name]} {name}" for name in SIGNS if count[name]]
+    parts = [f"{count[name]} {name}" for name in VERDICT_SIGNS if count[name]]
     return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
 
 
-def _standing(result: Result) -> tuple[Bars, str, str] | None:
+def _mean_rank_markup(result: Result) -> tuple[Bars, str, str] | None:
     """Return the mean ranks, and the diagram of ties where there is one, as markup."""
-    figure = None if any(s.name == "ranking" for s in result.sections) else standing(result)
-    ties = figure and ties_of(result)
-    return figure and (figure, bars(figure), diagram(ties) if ties else "")
+    figure = None if any(s.name == "ranking" for s in result.sections) else mean_rank_chart(result)
+    ties = figure and tie_diagram_of_result(result)
+    return figure and (figure, bar_rows_svg(figure), critical_difference_svg(ties) if ties else "")
 
 
 @cache
-def _template() -> Any:
+def _page_template() -> Any:
     """Return the template of all pages. Insertions are escaped, and a missing one is an error."""
-    jinja2, here = need("jinja2"), Path(__file__).parent
+    jinja2, here = import_optional("jinja2"), Path(__file__).parent
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(here),
         autoescape=True,
@@ -216,17 +224,27 @@ def _template() -> Any:
     css, *scripts = (
         (here / name).read_text(encoding="utf-8") for name in ("page.css", "page.js", "save.js")
     )
-    common = {"css": css, "js": "".join(scripts), "ramps": style_sheet(), "many": MANY_MAPS}
-    common |= {"written": written, "signs": SIGNS, "kinds": KINDS, "worth": worth_a_legend}
+    common = {
+        "css": css,
+        "js": "".join(scripts),
+        "ramps": color_style_sheet(),
+        "many": MAX_LARGE_MAPS,
+    }
+    common |= {
+        "written": format_setting,
+        "signs": VERDICT_SIGNS,
+        "kinds": VERDICT_CLASSES,
+        "worth": needs_legend,
+    }
     templates.globals |= common
-    templates.filters["minus"] = minus
+    templates.filters["minus"] = with_minus_signs
     return templates.get_template("page.html.j2")
 
 
-def written(value: Any) -> str:
+def format_setting(value: Any) -> str:
     """Write a setting for a person: names with their values for a mapping, a list with commas."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {written(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {format_setting(part)}" for name, part in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str):
-        return ", ".join(map(written, value))
+        return ", ".join(map(format_setting, value))
     return str(value)

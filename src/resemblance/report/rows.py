@@ -8,75 +8,83 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..sections.figures import Bar, Bars, Box, Boxes, Strip, Strips
-from .numbers import counted, decimals, digits, number, span
+from .numbers import (
+    count_with_noun,
+    decimals_for_column,
+    format_decimals,
+    format_interval_ends,
+    format_number,
+)
 from .svg import (
-    NOTHING,
-    Axis,
-    Style,
-    apart,
+    EMPTY_FIGURE_HTML,
+    AxisScale,
+    ElementStyle,
     axis_ticks,
-    columns,
-    distinct_names,
-    drawing,
-    limit,
-    page_style,
-    positive_ends,
-    reach,
-    room,
-    row_name,
-    tag,
-    text,
-    title,
+    css_class_style,
+    name_column_width,
+    padded_range,
+    positive_range,
+    row_name_svg,
+    separated_ends,
+    shorten_distinct_names,
+    svg_element,
+    svg_figure,
+    svg_text,
+    svg_title,
+    threshold_line,
+    vertical_grid,
 )
 
-WIDTH = 480.0
-ROW, BOX, STRIP = 21.0, 24.0, 24.0  # heights of a row
-COLOURS, ACROSS = 10, 3  # colours of groups, and their names side by side
-NAMES, NUMBERS = 184.0, 46.0  # room at the left and at the right
+ROW_CHART_WIDTH = 480.0
+BAR_ROW_HEIGHT, BOX_ROW_HEIGHT, STRIP_ROW_HEIGHT = 21.0, 24.0, 24.0  # heights of a row
+N_GROUP_COLORS, LEGEND_NAMES_PER_LINE = 10, 3  # colours of groups, and their names side by side
+ROW_NAME_MARGIN, ROW_NUMBER_MARGIN = 184.0, 46.0  # room at the left and at the right
 
 
-def bars(figure: Bars, style: Style = page_style) -> str:
+def bar_rows_svg(figure: Bars, style: ElementStyle = css_class_style) -> str:
     """Draw estimates below each other in their order, each with its interval and its number.
 
     Raises ``ValueError`` for a negative value on a logarithmic axis.
     """
     shown = [bar for bar in figure.bars if math.isfinite(bar.value)]
     if not shown:
-        return NOTHING
-    x = _bar_axis(figure, shown)
-    base = math.inf if figure.is_dotted else _base(figure, x)
-    tall = ROW * len(figure.bars)
-    parts = _columns(x, tall, figure.x, base, style)
+        return EMPTY_FIGURE_HTML
+    x = _bar_value_axis(figure, shown)
+    base = math.inf if figure.is_dotted else _bar_baseline(figure, x)
+    tall = BAR_ROW_HEIGHT * len(figure.bars)
+    parts = _bar_axis_lines(x, tall, figure.x, base, style)
     if figure.threshold is not None:
-        parts.append(limit(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}", style))
-    places = decimals([abs(bar.value) for bar in shown])
-    names = distinct_names([bar.name for bar in figure.bars])
+        parts.append(
+            threshold_line(figure.threshold, f"M{x(figure.threshold):.1f} 0V{tall:g}", style)
+        )
+    places = decimals_for_column([abs(bar.value) for bar in shown])
+    names = shorten_distinct_names([bar.name for bar in figure.bars])
     for i, (bar, name) in enumerate(zip(figure.bars, names)):
-        value, kind = digits(bar.value, places), _kind(bar, figure)
-        parts.append(_bar(bar, name, x, ROW * i, value, base, kind, style))
+        value, kind = format_decimals(bar.value, places), _bar_class(bar, figure)
+        parts.append(_bar_row(bar, name, x, BAR_ROW_HEIGHT * i, value, base, kind, style))
     label = f"{figure.title}: {figure.x} of {len(figure.bars)}"
-    return drawing(WIDTH, tall + 42, parts, label, style)
+    return svg_figure(ROW_CHART_WIDTH, tall + 42, parts, label, style)
 
 
-def _bar_axis(figure: Bars, shown: Sequence[Bar]) -> Axis:
+def _bar_value_axis(figure: Bars, shown: Sequence[Bar]) -> AxisScale:
     ends = [v for b in shown for v in (b.value, b.low, b.high) if v is not None]
     ends = [v for v in ends if math.isfinite(v)]
     level = [] if figure.threshold is None else [figure.threshold]
-    names = room((bar.name for bar in figure.bars), NAMES)
-    start, end = names, WIDTH - NUMBERS - 10
+    names = name_column_width((bar.name for bar in figure.bars), ROW_NAME_MARGIN)
+    start, end = names, ROW_CHART_WIDTH - ROW_NUMBER_MARGIN - 10
     if figure.log_x:
-        return _log_axis(figure, [*ends, *level], start, end)
-    low, high = figure.span or reach([*ends, *level])
-    return Axis(*apart(min(low, *ends), max(high, *ends)), start, end)
+        return _log_bar_axis(figure, [*ends, *level], start, end)
+    low, high = figure.span or padded_range([*ends, *level])
+    return AxisScale(*separated_ends(min(low, *ends), max(high, *ends)), start, end)
 
 
-def _log_axis(figure: Bars, ends: Sequence[float], start: float, end: float) -> Axis:
-    least, most = map(math.log10, positive_ends(ends, f"bars {figure.name!r}"))
+def _log_bar_axis(figure: Bars, ends: Sequence[float], start: float, end: float) -> AxisScale:
+    least, most = map(math.log10, positive_range(ends, f"bars {figure.name!r}"))
     low, high = figure.span or (10.0 ** math.floor(least), 10.0 ** math.ceil(most))
-    return Axis(low, high if high > low else 10 * low, start, end, True)
+    return AxisScale(low, high if high > low else 10 * low, start, end, True)
 
 
-def _base(figure: Bars, x: Axis) -> float:
+def _bar_baseline(figure: Bars, x: AxisScale) -> float:
     """Return where bars begin."""
     if figure.is_limit and figure.threshold is not None:
         return figure.threshold
@@ -85,12 +93,14 @@ def _base(figure: Bars, x: Axis) -> float:
     return figure.span[0] if figure.span else 0.0
 
 
-def _kind(bar: Bar, figure: Bars) -> str:
+def _bar_class(bar: Bar, figure: Bars) -> str:
     is_over = figure.is_limit and figure.threshold is not None and bar.value > figure.threshold
     return "row over" if is_over else "row"
 
 
-def _columns(x: Axis, tall: float, name: str, base: float, style: Style = page_style) -> list[str]:
+def _bar_axis_lines(
+    x: AxisScale, tall: float, name: str, base: float, style: ElementStyle = css_class_style
+) -> list[str]:
     """Draw the lines of the axis, with one where bars begin, and the numbers below.
 
     Without bars, as for ranks, where ``base`` is infinite, both ends of the axis have one.
@@ -101,127 +111,159 @@ def _columns(x: Axis, tall: float, name: str, base: float, style: Style = page_s
         at = [x.low, *(t for t in at if x.low + width / 2 < t < x.high - width / 2), x.high]
     elif base and not x.is_log:
         at = [base, *(t for t in at if t > base + width / 2)]
-    return columns(x, at, tall, name, base, style)
+    return vertical_grid(x, at, tall, name, base, style)
 
 
-def _bar(
-    bar: Bar, name: str, x: Axis, top: float, value: str, base: float, kind: str, style: Style
+def _bar_row(
+    bar: Bar,
+    name: str,
+    x: AxisScale,
+    top: float,
+    value: str,
+    base: float,
+    kind: str,
+    style: ElementStyle,
 ) -> str:
-    middle, has_value = top + ROW / 2, math.isfinite(bar.value)
-    ends = f", {span(bar.low, bar.high)}" if bar.low is not None and bar.high is not None else ""
-    parts = [title(bar.note or f"{bar.name}: {number(bar.value)}{ends}")]
-    parts += [text(name, round(x.start - 12, 1), middle + 3.5, **style("end name"))]
+    middle, has_value = top + BAR_ROW_HEIGHT / 2, math.isfinite(bar.value)
+    ends = (
+        f", {format_interval_ends(bar.low, bar.high)}"
+        if bar.low is not None and bar.high is not None
+        else ""
+    )
+    parts = [svg_title(bar.note or f"{bar.name}: {format_number(bar.value)}{ends}")]
+    parts += [svg_text(name, round(x.start - 12, 1), middle + 3.5, **style("end name"))]
     if has_value and x.low <= base <= x.high:
         stem = f"M{x(base):.1f} {middle:g}H{x(bar.value):.1f}"
-        parts.append(tag("path", d=stem, **style("stem", kind)))
+        parts.append(svg_element("path", d=stem, **style("stem", kind)))
     if has_value and bar.low is not None and bar.high is not None:
-        parts.append(_range(x(bar.low), x(bar.high), middle, style))
+        parts.append(_interval_line(x(bar.low), x(bar.high), middle, style))
     if has_value:
         place = {"cx": round(x(bar.value), 1), "cy": middle, "r": 3.6}
-        parts.append(tag("circle", **place, **style("dot", kind)))
-    parts.append(text(value, WIDTH - 4, middle + 3.5, **style("end name")))
-    return tag("g", *parts, **style(kind))
+        parts.append(svg_element("circle", **place, **style("dot", kind)))
+    parts.append(svg_text(value, ROW_CHART_WIDTH - 4, middle + 3.5, **style("end name")))
+    return svg_element("g", *parts, **style(kind))
 
 
-def _range(low: float, high: float, y: float, style: Style) -> str:
+def _interval_line(low: float, high: float, y: float, style: ElementStyle) -> str:
     ends = f"M{low:.1f} {y - 3:g}v6M{high:.1f} {y - 3:g}v6"
-    return tag("path", d=f"M{low:.1f} {y:g}H{high:.1f}{ends}", **style("range"))
+    return svg_element("path", d=f"M{low:.1f} {y:g}H{high:.1f}{ends}", **style("range"))
 
 
 # -------------------------------------------------------------------------------------------- boxes
 
 
-def boxes(figure: Boxes) -> str:
+def box_rows_svg(figure: Boxes) -> str:
     """Draw a box for every sample: quartiles, whiskers to 1.5 spans, and every value as a point."""
     values = [v for box in figure.boxes for v in box.values]
     if not values:
-        return NOTHING
+        return EMPTY_FIGURE_HTML
     low, high = figure.span or (min(values), max(values))
-    ends = apart(min(low, *values), max(high, *values))
-    x = Axis(*ends, room((b.name for b in figure.boxes), NAMES), WIDTH - 16)
-    tall = BOX * len(figure.boxes)
-    parts = _columns(x, tall, figure.x, figure.span[0] if figure.span else 0.0)
+    ends = separated_ends(min(low, *values), max(high, *values))
+    x = AxisScale(
+        *ends,
+        name_column_width((b.name for b in figure.boxes), ROW_NAME_MARGIN),
+        ROW_CHART_WIDTH - 16,
+    )
+    tall = BOX_ROW_HEIGHT * len(figure.boxes)
+    parts = _bar_axis_lines(x, tall, figure.x, figure.span[0] if figure.span else 0.0)
     groups = sorted({box.group for box in figure.boxes} - {""})
-    names = distinct_names([box.name for box in figure.boxes])
+    names = shorten_distinct_names([box.name for box in figure.boxes])
     for i, (box, name) in enumerate(zip(figure.boxes, names)):
-        kind = f"box c{groups.index(box.group) % COLOURS}" if box.group else "box"
-        parts.append(_box(box, name, x, BOX * (i + 0.5), figure.x, kind))
+        kind = f"box c{groups.index(box.group) % N_GROUP_COLORS}" if box.group else "box"
+        parts.append(_box_row(box, name, x, BOX_ROW_HEIGHT * (i + 0.5), figure.x, kind))
     if len(groups) > 1:  # a legend of one entry explains nothing
-        parts += _groups(groups, tall + 56)
-        tall += 16 * math.ceil(len(groups) / ACROSS)
-    return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}")
+        parts += _group_legend(groups, tall + 56)
+        tall += 16 * math.ceil(len(groups) / LEGEND_NAMES_PER_LINE)
+    return svg_figure(
+        ROW_CHART_WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.boxes)}"
+    )
 
 
-def _groups(groups: Sequence[str], top: float) -> list[str]:
+def _group_legend(groups: Sequence[str], top: float) -> list[str]:
     """Draw the colours of groups with their names, side by side."""
     parts = []
     for i, name in enumerate(groups):
-        place, y = WIDTH / ACROSS * (i % ACROSS), top + 16 * (i // ACROSS)
-        mark = tag("rect", x=place, y=y - 9, width=12, height=9, class_=f"box c{i % COLOURS}")
-        parts += [mark, text(name, round(place + 18, 1), y, class_="name")]
+        place, y = (
+            ROW_CHART_WIDTH / LEGEND_NAMES_PER_LINE * (i % LEGEND_NAMES_PER_LINE),
+            top + 16 * (i // LEGEND_NAMES_PER_LINE),
+        )
+        mark = svg_element(
+            "rect", x=place, y=y - 9, width=12, height=9, class_=f"box c{i % N_GROUP_COLORS}"
+        )
+        parts += [mark, svg_text(name, round(place + 18, 1), y, class_="name")]
     return parts
 
 
-def _box(box: Box, name: str, x: Axis, y: float, unit: str, kind: str) -> str:
-    label = text(name, round(x.start - 12, 1), y + 3.5, class_="end name")
+def _box_row(box: Box, name: str, x: AxisScale, y: float, unit: str, kind: str) -> str:
+    label = svg_text(name, round(x.start - 12, 1), y + 3.5, class_="end name")
     if not box.values:
-        return tag("g", title(f"{box.name}: no value"), label)
+        return svg_element("g", svg_title(f"{box.name}: no value"), label)
     lower, median, upper = (float(q) for q in np.percentile(box.values, [25, 50, 75]))
     slack = 1.5 * (upper - lower)
     inside = [v for v in box.values if lower - slack <= v <= upper + slack]
     least, most = min([*inside, lower]), max([*inside, upper])
     mean = math.fsum(box.values) / len(box.values)
-    summary = f"median {number(median)}, mean {number(mean)}, {counted(len(box.values), 'value')}"
+    summary = (
+        f"median {format_number(median)}, mean {format_number(mean)}, "
+        f"{count_with_noun(len(box.values), 'value')}"
+    )
     whisker = f"M{x(least):.1f} {y:g}H{x(lower):.1f}M{x(upper):.1f} {y:g}H{x(most):.1f}"
     size = {"width": round(max(x(upper) - x(lower), 0.1), 1), "height": 14}
     parts = [
-        title(f"{box.name}: {summary}"),
+        svg_title(f"{box.name}: {summary}"),
         label,
-        tag("path", d=whisker, class_="whisker"),
-        tag("rect", x=round(x(lower), 1), y=y - 7, **size, class_=kind),
-        tag("path", d=f"M{x(median):.1f} {y - 7:g}v14", class_="median"),
+        svg_element("path", d=whisker, class_="whisker"),
+        svg_element("rect", x=round(x(lower), 1), y=y - 7, **size, class_=kind),
+        svg_element("path", d=f"M{x(median):.1f} {y - 7:g}v14", class_="median"),
     ]
-    return tag("g", *parts, *_box_points(box, x, y, unit))
+    return svg_element("g", *parts, *_box_points(box, x, y, unit))
 
 
-def _box_points(box: Box, x: Axis, y: float, unit: str) -> list[str]:
+def _box_points(box: Box, x: AxisScale, y: float, unit: str) -> list[str]:
     """Draw every value, those that would hide each other at five heights."""
     points = []
     for i, value in enumerate(box.values):
         where = f" in {box.points[i]}" if box.points else ""
-        words = title(f"{box.name}: {unit} {number(value, 4)}{where}")
+        words = svg_title(f"{box.name}: {unit} {format_number(value, 4)}{where}")
         height = y + (i % 5 - 2) * 2.4
-        points.append(tag("circle", words, cx=x(value), cy=height, r=2.2, class_="point"))
+        points.append(svg_element("circle", words, cx=x(value), cy=height, r=2.2, class_="point"))
     return points
 
 
 # ------------------------------------------------------------------------------------------- strips
 
 
-def strips(figure: Strips) -> str:
+def strip_rows_svg(figure: Strips) -> str:
     """Draw the values of every group as dots in a row; groups that are not used are grey."""
     values = [v for strip in figure.strips for v in strip.values] or [0.0, 1.0]
-    low, high = apart(min(values), max(values))
+    low, high = separated_ends(min(values), max(values))
     slack = 0.06 * (high - low)
-    x = Axis(low - slack, high + slack, room((s.name for s in figure.strips), NAMES), WIDTH - 16)
-    tall = STRIP * len(figure.strips)
-    parts = _columns(x, tall, figure.x, 0.0)
-    names = distinct_names([strip.name for strip in figure.strips])
+    x = AxisScale(
+        low - slack,
+        high + slack,
+        name_column_width((s.name for s in figure.strips), ROW_NAME_MARGIN),
+        ROW_CHART_WIDTH - 16,
+    )
+    tall = STRIP_ROW_HEIGHT * len(figure.strips)
+    parts = _bar_axis_lines(x, tall, figure.x, 0.0)
+    names = shorten_distinct_names([strip.name for strip in figure.strips])
     parts += [
-        _strip(strip, name, x, STRIP * (i + 0.5), figure.x)
+        _strip_row(strip, name, x, STRIP_ROW_HEIGHT * (i + 0.5), figure.x)
         for i, (strip, name) in enumerate(zip(figure.strips, names))
     ]
-    return drawing(WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.strips)}")
+    return svg_figure(
+        ROW_CHART_WIDTH, tall + 42, parts, f"{figure.title}: {figure.x} of {len(figure.strips)}"
+    )
 
 
-def _strip(strip: Strip, name: str, x: Axis, y: float, unit: str) -> str:
+def _strip_row(strip: Strip, name: str, x: AxisScale, y: float, unit: str) -> str:
     more = "" if strip.is_used else ", left out"
     places = [x(v) for v in strip.values]
-    parts = [row_name(strip.name, x.start - 12, y + 4, name)]
+    parts = [row_name_svg(strip.name, x.start - 12, y + 4, name)]
     if places:
         d = f"M{min(places):.1f} {y:.1f}H{max(places):.1f}"
-        parts.append(tag("path", d=d, class_="range"))
+        parts.append(svg_element("path", d=d, class_="range"))
     for place, value in zip(places, strip.values):
-        words = title(f"{strip.name}: {unit} {number(value)}{more}")
-        parts.append(tag("circle", words, cx=place, cy=y, r=4, class_="dot"))
-    return tag("g", *parts, class_="row" if strip.is_used else "row unused")
+        words = svg_title(f"{strip.name}: {unit} {format_number(value)}{more}")
+        parts.append(svg_element("circle", words, cx=place, cy=y, r=4, class_="dot"))
+    return svg_element("g", *parts, class_="row" if strip.is_used else "row unused")

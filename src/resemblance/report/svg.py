@@ -11,21 +11,32 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .numbers import number
+from .numbers import format_number
 
-CHARACTER = 5.8  # mean width of a character in the size of labels
-LONGEST = 28  # characters of a name
-SIGNS = "./_- "  # between the words of a name
-WORDS = re.compile(r"[^\W_]+|[\W_]")  # of a name: letters and digits, and single signs between them
-NOTHING = '<p class="note">There is nothing to draw: nothing has a value.</p>'
-RINGS = (0.75, 1.8, 3.0, 4.2, 5.4)  # how far from a point labels may be, in their heights
-TURNS = (0, 180, 45, -45, 135, -135, 90, -90)  # degrees, in the order in which places are tried
-MARK, APART = 4.0, 3.0  # half of the size of a point, and between labels in a line
-MOST_LED = 60  # of more points, no label is led away
-SLACK = 0.02  # of an axis: how far beyond its end a value is drawn that lies far outside
+LABEL_CHARACTER_WIDTH = 5.8  # mean width of a character in the size of labels
+MAX_LABEL_LENGTH = 28  # characters of a name
+NAME_SEPARATORS = "./_- "  # between the words of a name
+NAME_TOKENS = re.compile(
+    r"[^\W_]+|[\W_]"
+)  # of a name: letters and digits, and single signs between them
+EMPTY_FIGURE_HTML = '<p class="note">There is nothing to draw: nothing has a value.</p>'
+LABEL_DISTANCES = (0.75, 1.8, 3.0, 4.2, 5.4)  # how far from a point labels may be, in their heights
+LABEL_ANGLES = (
+    0,
+    180,
+    45,
+    -45,
+    135,
+    -135,
+    90,
+    -90,
+)  # degrees, in the order in which places are tried
+MARKER_RADIUS, LABEL_GAP = 4.0, 3.0  # half of the size of a point, and between labels in a line
+MAX_POINTS_WITH_LEADERS = 60  # of more points, no label is led away
+AXIS_OVERSHOOT = 0.02  # of an axis: how far beyond its end a value is drawn that lies far outside
 
 
-class Axis(NamedTuple):
+class AxisScale(NamedTuple):
     """From values to places: ``low`` is at ``start``, ``high`` at ``end``.
 
     ``zero`` is where values of 0 are on a logarithmic axis.
@@ -46,10 +57,12 @@ class Axis(NamedTuple):
             math.log10(v) if self.is_log else v for v in (self.low, self.high, value)
         )
         share = (here - low) / (high - low)
-        return self.start + min(max(share, -SLACK), 1 + SLACK) * (self.end - self.start)
+        return self.start + min(max(share, -AXIS_OVERSHOOT), 1 + AXIS_OVERSHOOT) * (
+            self.end - self.start
+        )
 
 
-class Style(Protocol):
+class ElementStyle(Protocol):
     """How the elements of a figure look."""
 
     def __call__(self, kind: str, inside: str = "") -> Mapping[str, str]:
@@ -57,72 +70,73 @@ class Style(Protocol):
         ``inside``."""
 
 
-def page_style(kind: str, inside: str = "") -> dict[str, str]:
+def css_class_style(kind: str, inside: str = "") -> dict[str, str]:
     """Return the class of an element, which the style sheet of a page describes."""
     return {"class_": kind}
 
 
-def tag(element: str, *children: str, **attributes: object) -> str:
+def svg_element(element: str, *children: str, **attributes: object) -> str:
     """Return an SVG element.
 
     Children are markup, attribute values are escaped (``class_`` is class).
     """
     pairs = "".join(
-        f' {k.rstrip("_").replace("_", "-")}="{_attribute(v)}"' for k, v in attributes.items()
+        f' {k.rstrip("_").replace("_", "-")}="{_svg_attribute(v)}"' for k, v in attributes.items()
     )
     if not children:
         return f"<{element}{pairs}/>"
     return f"<{element}{pairs}>{''.join(children)}</{element}>"
 
 
-def _attribute(value: object) -> str:
+def _svg_attribute(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
 
 
-def text(content: object, x: float, y: float, **attributes: object) -> str:
+def svg_text(content: object, x: float, y: float, **attributes: object) -> str:
     """Return a text; its content is escaped."""
-    return tag("text", escape(str(content)), x=x, y=y, **attributes)
+    return svg_element("text", escape(str(content)), x=x, y=y, **attributes)
 
 
-def title(content: str) -> str:
+def svg_title(content: str) -> str:
     """Return what the pointer reads at an element."""
-    return tag("title", escape(content))
+    return svg_element("title", escape(content))
 
 
-def note(content: str) -> str:
+def figure_note(content: str) -> str:
     """Return a line of text above a figure; nothing for no text."""
     return f'<p class="part">{escape(content)}</p>' if content else ""
 
 
-def drawing(
+def svg_figure(
     width: float,
     height: float,
     parts: Iterable[str],
     label: str,
-    style: Style = page_style,
+    style: ElementStyle = css_class_style,
     kind: str = "chart",
     **more: object,
 ) -> str:
     """Return the SVG element around the parts of a figure; ``label`` is read aloud in its place."""
     attributes: dict[str, object] = {**style(kind), "role": "img", "aria_label": label, **more}
-    return tag("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
+    return svg_element("svg", *parts, viewBox=f"0 0 {width:g} {height:g}", **attributes)
 
 
-def shortened(name: str, longest: int = LONGEST) -> str:
+def shorten_name(name: str, longest: int = MAX_LABEL_LENGTH) -> str:
     """Cut the middle out of a long name."""
     half = longest // 2
     return name if len(name) <= longest else f"{name[:half]}…{name[1 - half :]}"
 
 
-def distinct_names(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+def shorten_distinct_names(names: Sequence[str], longest: int = MAX_LABEL_LENGTH) -> list[str]:
     """Cut long names that are drawn together, and keep the parts in which they differ.
 
-    A name loses its middle, as by :func:`shortened`. Where two names would become one, each keeps
+    A name loses its middle, as by :func:`shorten_name`. Where two names would become one, each
+    keeps
     the part between the beginning and the end that they share, with as many of the words around it
     as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay different; at
     worst they are longer than ``longest``.
     """
-    short = {name: shortened(name, longest) for name in names}
+    short = {name: shorten_name(name, longest) for name in names}
     alike = defaultdict[str, list[str]](list)
     for name, label in short.items():
         alike[label].append(name)
@@ -130,23 +144,23 @@ def distinct_names(names: Sequence[str], longest: int = LONGEST) -> list[str]:
         if len(group) > 1:
             short |= zip(group, _differing_parts(group, longest))
     if len(set(short.values())) < len(short):
-        return distinct_names(names, 2 * longest)
+        return shorten_distinct_names(names, 2 * longest)
     return [short[name] for name in names]
 
 
 def _differing_parts(names: Sequence[str], longest: int) -> list[str]:
     """Cut each name to the words that not all names share, with some of those around them."""
-    words = [WORDS.findall(name) for name in names]
+    words = [NAME_TOKENS.findall(name) for name in names]
     fewest = min(map(len, words))
     shared = [len(set(column)) == 1 for column in zip(*words)]
     first = shared.index(False) if False in shared else fewest
     ends = list(zip(*(of[first:][::-1] for of in words)))
     shared = [len(set(column)) == 1 for column in ends]
     last = shared.index(False) if False in shared else len(ends)
-    return [_around(of, first, len(of) - last, longest) for of in words]
+    return [_surrounding_words(of, first, len(of) - last, longest) for of in words]
 
 
-def _around(words: Sequence[str], start: int, stop: int, longest: int) -> str:
+def _surrounding_words(words: Sequence[str], start: int, stop: int, longest: int) -> str:
     """Return the words from ``start`` to ``stop``, and further ones on both sides as far as there
     is room."""
     size = len("".join(words[start:stop])) + 2
@@ -157,26 +171,26 @@ def _around(words: Sequence[str], start: int, stop: int, longest: int) -> str:
             start, stop, size = first, end, grown
     left, right = "…" * (start > 0), "…" * (stop < len(words))
     middle = "".join(words[start:stop])
-    middle = middle.lstrip(SIGNS) if left else middle
-    middle = middle.rstrip(SIGNS) if right else middle
-    return f"{left}{shortened(middle, longest)}{right}"
+    middle = middle.lstrip(NAME_SEPARATORS) if left else middle
+    middle = middle.rstrip(NAME_SEPARATORS) if right else middle
+    return f"{left}{shorten_name(middle, longest)}{right}"
 
 
-def row_name(name: str, x: float, y: float, short: str = "") -> str:
+def row_name_svg(name: str, x: float, y: float, short: str = "") -> str:
     """Write the name of a row, before ``x``, as it is or ``short``; of one that is cut, the pointer
     reads all."""
-    short = short or shortened(name)
-    words = text(short, round(x, 1), round(y, 1), class_="end name")
-    return words if short == name else tag("g", title(name), words)
+    short = short or shorten_name(name)
+    words = svg_text(short, round(x, 1), round(y, 1), class_="end name")
+    return words if short == name else svg_element("g", svg_title(name), words)
 
 
-def room(names: Iterable[str], most: float = math.inf) -> float:
+def name_column_width(names: Iterable[str], most: float = math.inf) -> float:
     """Return how wide the longest of some names is, as far as it is shown."""
-    longest = max(map(len, distinct_names(list(names))), default=0)
-    return min(most, 20 + CHARACTER * longest)
+    longest = max(map(len, shorten_distinct_names(list(names))), default=0)
+    return min(most, 20 + LABEL_CHARACTER_WIDTH * longest)
 
 
-def reach(values: Sequence[float]) -> tuple[float, float]:
+def padded_range(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis for values, with a little room.
 
     With 0, and with 1 for shares, where these are near.
@@ -187,13 +201,13 @@ def reach(values: Sequence[float]) -> tuple[float, float]:
         high = 1.0
     elif low < 0 and 0.6 * low <= high < 0:
         high = 0.0
-    if apart(low, high) != (low, high):
-        return apart(low, high)
+    if separated_ends(low, high) != (low, high):
+        return separated_ends(low, high)
     slack = 0.05 * (high - low)
     return (low if low in (0, 1) else low - slack), (high if high in (0, 1) else high + slack)
 
 
-def apart(low: float, high: float) -> tuple[float, float]:
+def separated_ends(low: float, high: float) -> tuple[float, float]:
     """Return two ends of an axis, moved apart if they are nearly the same.
 
     Raises ``ValueError`` for ends that are not finite, or too far apart for a number.
@@ -207,7 +221,7 @@ def apart(low: float, high: float) -> tuple[float, float]:
     return low - slack, high + slack
 
 
-def positive_ends(values: Sequence[float], name: str) -> tuple[float, float]:
+def positive_range(values: Sequence[float], name: str) -> tuple[float, float]:
     """Return the ends of the positive values of a logarithmic axis; ``name`` is that of its figure.
 
     Raises ``ValueError`` for a negative value.
@@ -218,19 +232,19 @@ def positive_ends(values: Sequence[float], name: str) -> tuple[float, float]:
     return min(positive), max(positive)
 
 
-def log_axis(values: Sequence[float], start: float, end: float, name: str) -> Axis:
+def log_axis(values: Sequence[float], start: float, end: float, name: str) -> AxisScale:
     """Return a logarithmic axis for values; 0 has a place of its own.
 
     Raises ``ValueError`` for a negative value.
     """
-    low, high = positive_ends(values, f"chart {name!r}")
+    low, high = positive_range(values, f"chart {name!r}")
     zero, start = start, start + 34 if 0 in values else start
     if high <= 1.001 * low:
         low, high = low / 3, high * 3
-    return Axis(low, high, start, end, True, zero)
+    return AxisScale(low, high, start, end, True, zero)
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
+def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return at most so many round numbers from low to high.
 
     They are 1, 2 or 5 times a power of ten apart.
@@ -254,15 +268,15 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [t for t in candidates if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
 
 
-def axis_ticks(axis: Axis, most: int = 8) -> list[float]:
+def axis_ticks(axis: AxisScale, most: int = 8) -> list[float]:
     """Return the round numbers of an axis, with 0 where it has a place of its own."""
     if not axis.is_log:
-        return ticks(axis.low, axis.high, most)
+        return round_ticks(axis.low, axis.high, most)
     zero = [0.0] if axis.zero is not None and axis.zero != axis.start else []
     return [*zero, *log_ticks(axis.low, axis.high)]
 
 
-def label_places(
+def place_labels(
     points: Sequence[tuple[float, float]],
     widths: Sequence[float],
     height: float,
@@ -275,12 +289,15 @@ def label_places(
     covers no point and no other label, and is within ``box``, (left, top, right, bottom). Of many
     points only the nearest places count.
     """
-    rings = RINGS if len(points) <= MOST_LED else RINGS[:1]
-    turns = np.radians(TURNS)
+    rings = LABEL_DISTANCES if len(points) <= MAX_POINTS_WITH_LEADERS else LABEL_DISTANCES[:1]
+    turns = np.radians(LABEL_ANGLES)
     ways = np.array([[g * height * np.cos(turns), g * height * np.sin(turns)] for g in rings])
     dx, dy = ways.transpose(1, 0, 2).reshape(2, -1)
     left, top, right, bottom = box
-    marks = [(x - MARK, y - MARK, x + MARK, y + MARK) for x, y in points]
+    marks = [
+        (x - MARKER_RADIUS, y - MARKER_RADIUS, x + MARKER_RADIUS, y + MARKER_RADIUS)
+        for x, y in points
+    ]
     taken, places = list(marks), list[tuple[float, float, bool] | None]()
     for (x, y), width in zip(points, widths):
         start = x + dx - width * np.where(dx > 1, 0, np.where(dx < -1, 1, 0.5))
@@ -296,44 +313,53 @@ def label_places(
             continue
         k = free[0]
         a, m = float(start[k]), float(middle[k])
-        places.append((a, m, bool(k >= len(TURNS))))
-        taken.append((a - APART, m - height / 2, a + width + APART, m + height / 2))
+        places.append((a, m, bool(k >= len(LABEL_ANGLES))))
+        taken.append((a - LABEL_GAP, m - height / 2, a + width + LABEL_GAP, m + height / 2))
     return places
 
 
-def numbers_below(
-    axis: Axis, at: Iterable[float], y: float, style: Style = page_style
+def axis_numbers(
+    axis: AxisScale, at: Iterable[float], y: float, style: ElementStyle = css_class_style
 ) -> list[str]:
     """Return numbers below a horizontal axis, without those that would touch the one before."""
     parts, end = [], -math.inf
     for tick in at:
-        place, half = axis(tick), CHARACTER * len(number(tick)) / 2
+        place, half = axis(tick), LABEL_CHARACTER_WIDTH * len(format_number(tick)) / 2
         if place - half > end + 5:
-            parts.append(text(number(tick), round(place, 1), y, **style("mid")))
+            parts.append(svg_text(format_number(tick), round(place, 1), y, **style("mid")))
             end = place + half
     return parts
 
 
-def columns(
-    x: Axis,
+def vertical_grid(
+    x: AxisScale,
     at: Sequence[float],
     tall: float,
     name: str,
     base: float = math.nan,
-    style: Style = page_style,
+    style: ElementStyle = css_class_style,
 ) -> list[str]:
     """Draw the upright lines of an axis, a darker one at ``base``, with numbers and name below."""
     kinds = ("grid zero" if tick == base else "grid" for tick in at)
-    lines = [tag("path", d=f"M{x(t):.1f} 0V{tall:g}", **style(kind)) for t, kind in zip(at, kinds)]
+    lines = [
+        svg_element("path", d=f"M{x(t):.1f} 0V{tall:g}", **style(kind))
+        for t, kind in zip(at, kinds)
+    ]
     middle = round((x.start + x.end) / 2, 1)
     return [
         *lines,
-        *numbers_below(x, at, tall + 16, style),
-        text(name, middle, tall + 36, **style("mid axis")),
+        *axis_numbers(x, at, tall + 16, style),
+        svg_text(name, middle, tall + 36, **style("mid axis")),
     ]
 
 
-def limit(at: float, d: str, style: Style = page_style) -> str:
+def threshold_line(at: float, d: str, style: ElementStyle = css_class_style) -> str:
     """Draw the line of a threshold, and an invisible broad one for the pointer."""
-    wide = tag("path", d=d, **style("reach"))
-    return tag("g", title(f"threshold {number(at)}"), wide, tag("path", d=d), **style("limit"))
+    wide = svg_element("path", d=d, **style("reach"))
+    return svg_element(
+        "g",
+        svg_title(f"threshold {format_number(at)}"),
+        wide,
+        svg_element("path", d=d),
+        **style("limit"),
+    )

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..base.text import printable
+from ..base.text import escape_control_characters
 
-USUAL_WIDTH = 80  # of a terminal that does not report its width
-INDENT, GAP, NARROW_GAPS = 1, 3, (2, 1)  # spaces before a table and between its columns
-TONES = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
-UNLIMITED = 10**6  # columns of what is no terminal
+DEFAULT_TERMINAL_WIDTH = 80  # of a terminal that does not report its width
+TABLE_INDENT, COLUMN_GAP, NARROW_COLUMN_GAPS = (
+    1,
+    3,
+    (2, 1),
+)  # spaces before a table and between its columns
+TONE_COLORS = {"good": "green", "warning": "yellow", "bad": "red"}  # the colours of verdicts
+UNLIMITED_WIDTH = 10**6  # columns of what is no terminal
 
 
 class TextTable(NamedTuple):
@@ -29,41 +33,42 @@ class TextTable(NamedTuple):
     tones: tuple[tuple[int, int, str], ...] = ()
 
 
-def render(table: TextTable, width: int | None = None) -> Iterator[Any]:
+def render_table(table: TextTable, width: int | None = None) -> Iterator[Any]:
     """Yield the lines of a table as texts of rich; without a width, one for every row."""
     from rich.text import Text
 
     clean = table._replace(
-        header=tuple(map(printable, table.header)),
-        rows=tuple(tuple(map(printable, row)) for row in table.rows),
+        header=tuple(map(escape_control_characters, table.header)),
+        rows=tuple(tuple(map(escape_control_characters, row)) for row in table.rows),
     )
     yield Text()
-    yield from _laid_out(clean, width)
+    yield from _layout_lines(clean, width)
     yield Text()
 
 
-def measured(text: str) -> int:
+def display_width(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
     from rich.cells import cell_len
 
     return len(text) if text.isascii() else cell_len(text)
 
 
-def _laid_out(table: TextTable, width: int | None) -> Iterator[Any]:
-    natural = _widths(table, folded=False)
-    if width is None or INDENT + sum(natural) + GAP * (len(natural) - 1) <= width:
-        yield from _grid(table, natural, GAP)
+def _layout_lines(table: TextTable, width: int | None) -> Iterator[Any]:
+    natural = _column_widths(table, folded=False)
+    if width is None or TABLE_INDENT + sum(natural) + COLUMN_GAP * (len(natural) - 1) <= width:
+        yield from _rich_grid_lines(table, natural, COLUMN_GAP)
     elif table.as_blocks:
-        yield from _blocks(table, width)
+        yield from _stacked_rows(table, width)
     elif fitting := next(
-        ((w, gap) for gap in NARROW_GAPS if (w := _fitted(table, width, gap))), None
+        ((w, gap) for gap in NARROW_COLUMN_GAPS if (w := _fit_column_widths(table, width, gap))),
+        None,
     ):
-        yield from _grid(table, *fitting)
+        yield from _rich_grid_lines(table, *fitting)
     else:
-        yield from _parts(table, width)
+        yield from _column_chunks(table, width)
 
 
-def _widths(table: TextTable, *, folded: bool) -> list[int]:
+def _column_widths(table: TextTable, *, folded: bool) -> list[int]:
     """Return the width of every column, or the least to which it can be folded."""
     widths = []
     for i, name in enumerate(table.header):
@@ -71,17 +76,17 @@ def _widths(table: TextTable, *, folded: bool) -> list[int]:
         cells = [row[i] for row in table.rows]
         if folded and i not in table.right:
             cells = [word for cell in cells for word in cell.split()]
-        widths.append(max(map(measured, [*heads, *cells]), default=0))
+        widths.append(max(map(display_width, [*heads, *cells]), default=0))
     return widths
 
 
-def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
+def _fit_column_widths(table: TextTable, width: int, gap: int) -> list[int] | None:
     """Return widths that fill the terminal, more for the columns that need it most.
 
     None if a word would be cut.
     """
-    natural, widths = _widths(table, folded=False), _widths(table, folded=True)
-    room = width - INDENT - gap * (len(widths) - 1) - sum(widths)
+    natural, widths = _column_widths(table, folded=False), _column_widths(table, folded=True)
+    room = width - TABLE_INDENT - gap * (len(widths) - 1) - sum(widths)
     if room < 0:
         return None
     for _ in range(room):
@@ -92,7 +97,7 @@ def _fitted(table: TextTable, width: int, gap: int) -> list[int] | None:
     return widths
 
 
-def _grid(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Any]:
+def _rich_grid_lines(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Any]:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -101,20 +106,20 @@ def _grid(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Any]:
     grid.show_header = table.has_header
     for i, (name, width) in enumerate(zip(table.header, widths)):
         side: Any = "right" if i in table.right else "left"
-        grid.add_column(_text(name), justify=side, width=max(width, 1), overflow="fold")
-    tones = {(row, column): TONES[tone] for row, column, tone in table.tones}
+        grid.add_column(_rich_text(name), justify=side, width=max(width, 1), overflow="fold")
+    tones = {(row, column): TONE_COLORS[tone] for row, column, tone in table.tones}
     for i, row in enumerate(table.rows):
-        grid.add_row(*(_text(cell, tones.get((i, j), "")) for j, cell in enumerate(row)))
-    return _drawn(grid, INDENT)
+        grid.add_row(*(_rich_text(cell, tones.get((i, j), "")) for j, cell in enumerate(row)))
+    return _rendered_lines(grid, TABLE_INDENT)
 
 
-def _text(words: str, style: str = "") -> Any:
+def _rich_text(words: str, style: str = "") -> Any:
     from rich.text import Text
 
     return Text(words, style=style)
 
 
-def _drawn(grid: Any, indent: int, width: int = UNLIMITED) -> Iterator[Any]:
+def _rendered_lines(grid: Any, indent: int, width: int = UNLIMITED_WIDTH) -> Iterator[Any]:
     """Yield the lines of what rich draws."""
     from rich.console import Console
     from rich.text import Text
@@ -128,47 +133,54 @@ def _drawn(grid: Any, indent: int, width: int = UNLIMITED) -> Iterator[Any]:
         yield line
 
 
-def _blocks(table: TextTable, width: int) -> Iterator[Any]:
+def _stacked_rows(table: TextTable, width: int) -> Iterator[Any]:
     """Yield a block for every row: two cells as a heading, the others below with their names."""
     from rich.table import Table
     from rich.text import Text
 
-    indent = INDENT + NARROW_GAPS[0] + max((measured(row[0]) for row in table.rows), default=0)
-    tones = {row: TONES[tone] for row, column, tone in table.tones if column == 1}
+    indent = (
+        TABLE_INDENT
+        + NARROW_COLUMN_GAPS[0]
+        + max((display_width(row[0]) for row in table.rows), default=0)
+    )
+    tones = {row: TONE_COLORS[tone] for row, column, tone in table.tones if column == 1}
     for i, row in enumerate(table.rows):
         if i:
             yield Text()
-        start = " " * INDENT + row[0]
-        heading = Text(start + " " * (indent - measured(start)), style="bold")
+        start = " " * TABLE_INDENT + row[0]
+        heading = Text(start + " " * (indent - display_width(start)), style="bold")
         yield heading.append(row[1], tones.get(i, ""))
-        block = Table.grid(padding=(0, NARROW_GAPS[0], 0, 0), pad_edge=False)
+        block = Table.grid(padding=(0, NARROW_COLUMN_GAPS[0], 0, 0), pad_edge=False)
         for name, cell in zip(table.header[2:], row[2:]):
             if cell:
                 block.add_row(Text(name, no_wrap=True), Text(cell))
-        yield from _drawn(block, indent, width - indent)
+        yield from _rendered_lines(block, indent, width - indent)
 
 
-def _parts(table: TextTable, width: int) -> Iterator[Any]:
+def _column_chunks(table: TextTable, width: int) -> Iterator[Any]:
     """Yield as many columns at a time as fit next to the first.
 
     The first is cut if it leaves no room for others.
     """
-    gap, least = NARROW_GAPS[0], _widths(table, folded=True)
+    gap, least = NARROW_COLUMN_GAPS[0], _column_widths(table, folded=True)
     first = min(least[0], width // 2)
     others = list(range(1, len(table.header)))
     while others:
-        room, taken = width - INDENT - first, list[int]()
+        room, taken = width - TABLE_INDENT - first, list[int]()
         while others and (not taken or room >= least[others[0]] + gap):
             room -= least[others[0]] + gap
             taken.append(others.pop(0))
-        part = _only(table, [0, *taken])
-        narrow = [first, *(min(least[i], max(width - INDENT - gap - first, 1)) for i in taken)]
-        yield from _grid(part, _fitted(part, width, gap) or narrow, gap)
+        part = _select_columns(table, [0, *taken])
+        narrow = [
+            first,
+            *(min(least[i], max(width - TABLE_INDENT - gap - first, 1)) for i in taken),
+        ]
+        yield from _rich_grid_lines(part, _fit_column_widths(part, width, gap) or narrow, gap)
         if others:
-            yield _text("")
+            yield _rich_text("")
 
 
-def _only(table: TextTable, columns: Sequence[int]) -> TextTable:
+def _select_columns(table: TextTable, columns: Sequence[int]) -> TextTable:
     header, *rows = (tuple(row[i] for i in columns) for row in (table.header, *table.rows))
     places = {i: position for position, i in enumerate(columns)}
     right = frozenset(places[i] for i in table.right if i in places)

@@ -6,33 +6,53 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..base.text import diagnostic_notes, without_rounding
+from ..base.text import diagnostic_notes, snap_to_bounds
 from ..comparison.comparison import Comparison, MeasureInfo
-from ..contracts.claims import CHANCE
+from ..contracts.claims import CHANCE_KEY
 from ..inference.result import Evidence
-from ..sections.claims import CONTRADICTED, NO_DATA, NOT, PARTLY, REPRODUCED, Claim
-from ..sections.headlines import size_words
+from ..sections.claims import (
+    CONTRADICTED,
+    NO_DATA,
+    NOT_REPRODUCED,
+    PARTLY_REPRODUCED,
+    REPRODUCED,
+    Claim,
+)
+from ..sections.headlines import describe_run_size
 from ..sections.result import Result
 from ..sections.sections import Table
 from ..significance import Place
-from .cells import TableCell, grid
-from .comparing.stats import chance_words, is_square, pair_of, shown_of
+from .cells import TableCell, table_grid
+from .comparing.stats import (
+    format_chance_range,
+    is_all_pairs_of_one_list,
+    only_pair_position,
+    page_context,
+)
 from .comparing.tables import (
     depths_table,
-    direction,
     measures_table,
     overview_table,
     pair_table,
     pairs_table,
+    similarity_direction,
     values_table,
 )
-from .evidence_words import caveats_in_words, design_line, readings, results_in_words
-from .numbers import count, minus, number
-from .tables import GAP, INDENT, USUAL_WIDTH, TextTable, measured
+from .evidence_words import describe_caveats, describe_significance, design_line, measure_results
+from .numbers import format_count, format_number, with_minus_signs
+from .tables import COLUMN_GAP, DEFAULT_TERMINAL_WIDTH, TABLE_INDENT, TextTable, display_width
 
-MATRIX, LINES = 8, 200  # representations whose matrix can still be read, and lines of tables
-TONES = {REPRODUCED: "good", PARTLY: "warning", CONTRADICTED: "warning", NOT: "bad"}  # of verdicts
-MORE = "Every value: --format csv or json, --html FILE"
+MAX_MATRIX_SIDE, MAX_TABLE_LINES = (
+    8,
+    200,
+)  # representations whose matrix can still be read, and lines of tables
+VERDICT_TONES = {
+    REPRODUCED: "good",
+    PARTLY_REPRODUCED: "warning",
+    CONTRADICTED: "warning",
+    NOT_REPRODUCED: "bad",
+}  # of verdicts
+EVERY_VALUE_HINT = "Every value: --format csv or json, --html FILE"
 
 
 def plain_table(
@@ -56,14 +76,14 @@ def text_table(
     table: Table, columns: Sequence[int] = (), tones: Iterable[tuple[int, int, str]] = ()
 ) -> TextTable:
     """Return a table of a page, or some of its columns, without the names of their groups."""
-    shown = grid(table)
+    shown = table_grid(table)
     above = [heading.text for heading in shown.headings for _ in range(heading.width)]
     above = [""] * len(table.columns) if columns or not above else above
     names = [f"{group} {name}".strip() for group, name in zip(above, table.columns)]
     columns = columns or _brief_columns(table) or range(len(names))
-    rows = [[_words(row.cells[i], i) for i in columns] for row in shown.rows]
+    rows = [[_format_table_cell(row.cells[i], i) for i in columns] for row in shown.rows]
     right = [position for position, i in enumerate(columns) if shown.is_number[i]]
-    header = [_choice(table, i, names[i]) for i in columns]
+    header = [_column_name_with_choice(table, i, names[i]) for i in columns]
     return plain_table(header, rows, right=right, tones=tones)
 
 
@@ -74,12 +94,12 @@ def _brief_columns(table: Table) -> list[int]:
     return [i for i in columns if set(entries[i]) != {None}]
 
 
-def _words(cell: TableCell, column: int) -> str:
+def _format_table_cell(cell: TableCell, column: int) -> str:
     """Return what a cell says, with its sign: "0.5**", and "Mine (added)" for a name."""
     return f"{cell.text} ({cell.sign})" if cell.sign and not column else cell.text + cell.sign
 
 
-def _choice(table: Table, column: int, name: str) -> str:
+def _column_name_with_choice(table: Table, column: int, name: str) -> str:
     """Return the name of a column with what a reader would choose, if others have the same name."""
     if not table.choices or table.columns.count(table.columns[column]) == 1:
         return name
@@ -96,33 +116,33 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
     layers, first the layers of equal depth. ``is_whole``: in place of the summary a line per pair,
     as files have it.
     """
-    pair, sides = pair_of(comparison), (len(comparison.rows), len(comparison.columns))
-    notes = diagnostic_notes(comparison, without=CHANCE)  # which the tables show
+    pair, sides = only_pair_position(comparison), (len(comparison.rows), len(comparison.columns))
+    notes = diagnostic_notes(comparison, without=CHANCE_KEY)  # which the tables show
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
     cautions = [f"Note: {caution}." for caution in comparison.cautions]
     if pair is not None:
         return [*cautions, text_table(pair_table(comparison, pair)), *diagnostics]
-    depths = [*cautions, *_depth_tables(comparison)]
+    depths = [*cautions, *_equal_depth_tables(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
-    if max(sides) <= MATRIX and lines <= LINES:
+    if max(sides) <= MAX_MATRIX_SIDE and lines <= MAX_TABLE_LINES:
         tables = [
             part
             for info in comparison.measures
-            for part in (_title(comparison, info), matrix_table(comparison, info))
+            for part in (_matrix_title(comparison, info), matrix_table(comparison, info))
         ]
         return [*depths, *tables, *diagnostics]
     if is_whole:
         return [*depths, text_table(pairs_table(comparison)), *diagnostics]
-    return [*depths, text_table(measures_table(comparison)), *diagnostics, MORE]
+    return [*depths, text_table(measures_table(comparison)), *diagnostics, EVERY_VALUE_HINT]
 
 
-def _depth_tables(comparison: Comparison) -> list[Any]:
+def _equal_depth_tables(comparison: Comparison) -> list[Any]:
     """Return the layers of equal depth with their title; nothing without models, or if they are too
     many."""
     evidence = comparison.evidence
     leading = None if evidence is None else evidence.measures[0].spec
-    table = depths_table(shown_of(comparison, measure=leading, evidence=evidence))
-    if table is None or len(table.rows) > LINES:
+    table = depths_table(page_context(comparison, measure=leading, evidence=evidence))
+    if table is None or len(table.rows) > MAX_TABLE_LINES:
         return []
     return [table.title, text_table(table)]
 
@@ -133,9 +153,9 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
     The columns of a square are numbered like the rows where its names are too long for a terminal.
     """
     rows, columns = list(comparison.rows), list(comparison.columns)
-    shown = without_rounding(comparison.values[info.spec], info)
-    cells = [[number(float(value), 4) for value in values] for values in shown]
-    if is_square(comparison) and _matrix_width(rows, cells) > USUAL_WIDTH:
+    shown = snap_to_bounds(comparison.values[info.spec], info)
+    cells = [[format_number(float(value), 4) for value in values] for values in shown]
+    if is_all_pairs_of_one_list(comparison) and _matrix_width(rows, cells) > DEFAULT_TERMINAL_WIDTH:
         columns = [str(j) for j in range(1, len(columns) + 1)]
         rows = [f"{number} {name}" for number, name in zip(columns, rows)]
     lines = [(name, *line) for name, line in zip(rows, cells)]
@@ -144,13 +164,17 @@ def matrix_table(comparison: Comparison, info: MeasureInfo) -> Any:
 
 def _matrix_width(names: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
     """Return how wide the matrix of a square is with a name above each column."""
-    columns = [max(map(measured, column)) for column in zip(names, *cells)]
-    return INDENT + max(map(measured, names)) + sum(GAP + width for width in columns)
+    columns = [max(map(display_width, column)) for column in zip(names, *cells)]
+    return (
+        TABLE_INDENT + max(map(display_width, names)) + sum(COLUMN_GAP + width for width in columns)
+    )
 
 
-def _title(comparison: Comparison, info: MeasureInfo) -> str:
-    chance = chance_words(comparison, info)
-    reading = f"{direction(info)} is more similar{f'; chance {chance}' if chance else ''}"
+def _matrix_title(comparison: Comparison, info: MeasureInfo) -> str:
+    chance = format_chance_range(comparison, info)
+    reading = (
+        f"{similarity_direction(info)} is more similar{f'; chance {chance}' if chance else ''}"
+    )
     return f"{info.label}  {info.spec}  ({reading})"
 
 
@@ -158,12 +182,14 @@ def evidence_tables(evidence: Evidence, *, is_whole: bool = False) -> list[Any]:
     """Return what to print: a line per measure and pair, or per measure if these are too many;
     then the result in words, what makes it doubtful, and the design. ``is_whole``: a line per
     measure and pair however many these are, as files have it."""
-    known = readings(evidence)
+    known = measure_results(evidence)
     pairs = [pair for of in known for pair in of.pairs]
-    first, *_ = results_in_words(evidence, known)
-    lines = [minus(x) for x in (first, *caveats_in_words(evidence), design_line(evidence))]
-    if len(pairs) > LINES and not is_whole:
-        return [text_table(overview_table(evidence, known)), *lines, MORE]
+    first, *_ = describe_significance(evidence, known)
+    lines = [
+        with_minus_signs(x) for x in (first, *describe_caveats(evidence), design_line(evidence))
+    ]
+    if len(pairs) > MAX_TABLE_LINES and not is_whole:
+        return [text_table(overview_table(evidence, known)), *lines, EVERY_VALUE_HINT]
     table = values_table(evidence, known)
     column = table.columns.index("how") - 1  # of the p-value that decides
     tested = [(i, pair.is_beyond) for i, pair in enumerate(pairs) if pair.is_tested]
@@ -184,17 +210,17 @@ def result_tables(result: Result, *, is_whole: bool = False) -> list[Any]:
     parts: list[Any] = headline_lines(result)
     if any(claim.verdict != NO_DATA for claim in result.claims) and not result.is_trial:
         parts.append(claim_table(result))
-    parts += [*without_data(result.claims), *leading_tables(result)]
+    parts += [*claims_without_data_line(result.claims), *leading_tables(result)]
     if is_whole:
         parts += grouped_tables(result)
     if result.ranks() and not any(section.name == "ranking" for section in result.sections):
-        parts += ["", standing_table(result)]
+        parts += ["", mean_rank_table(result)]
     return parts
 
 
 def headline_lines(result: Result) -> list[str]:
     """Return what comes before the numbers: what was run, a trial, omissions, the leaders."""
-    sized = f"{result.suite}, {size_words(result.suite, result.size)}"
+    sized = f"{result.suite}, {describe_run_size(result.suite, result.size)}"
     where = [sized] if result.size and result.suite != "joint" else []
     counts = [f"{of} {name}" for name, of in result.counts.items() if name not in result.facts]
     facts = [f"{name} {fact}" for name, fact in result.facts.items()]
@@ -230,20 +256,22 @@ def claim_table(result: Result) -> TextTable:
     judged = [c for c in result.claims if c.verdict != NO_DATA]
     rows = [(c.number, c.verdict, c.claim, c.theirs, c.ours) for c in judged]
     header = ("claim", "verdict", "what is claimed", "the paper", "this run")
-    tones = [(i, 1, TONES[c.verdict]) for i, c in enumerate(judged) if c.verdict in TONES]
+    tones = [
+        (i, 1, VERDICT_TONES[c.verdict]) for i, c in enumerate(judged) if c.verdict in VERDICT_TONES
+    ]
     return plain_table(header, rows, as_blocks=True, tones=tones)
 
 
-def without_data(claims: Iterable[Claim]) -> list[str]:
+def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
     """Return the line that names the claims without data; none if there is no such claim."""
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []
-    how_many = "1 claim" if len(numbers) == 1 else f"{count(len(numbers))} claims"
+    how_many = "1 claim" if len(numbers) == 1 else f"{format_count(len(numbers))} claims"
     return [f"No data on {how_many}: {', '.join(dict.fromkeys(numbers))}."]
 
 
-def standing_table(result: Result) -> TextTable:
+def mean_rank_table(result: Result) -> TextTable:
     """Return the mean rank of every measure over the cells that have scores, best first.
 
     Of a trial, and of too few cells to settle anything, there are no intervals; a trial has no
@@ -253,13 +281,17 @@ def standing_table(result: Result) -> TextTable:
     is_sure = places.is_settling and not result.is_trial
     header = ("measure", "mean rank", *(("behind the leader, 95 %",) if is_sure else ()))
     rows = [
-        (labels.get(p.measure, p.measure), f"{p.mean:.1f}", *((_behind(p),) if is_sure else ()))
+        (
+            labels.get(p.measure, p.measure),
+            f"{p.mean:.1f}",
+            *((_difference_from_leader(p),) if is_sure else ()),
+        )
         for p in places.rows
     ]
     rows = sorted(rows) if result.is_trial else rows
     return plain_table(header, rows, right=range(1, len(header)))
 
 
-def _behind(place: Place) -> str:
+def _difference_from_leader(place: Place) -> str:
     low, high = place.simultaneous
     return "tied with the leader" if place.is_tied else f"{low:.1f} to {high:.1f}"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-REPRODUCED, PARTLY, NOT, NO_DATA = "reproduced", "in part", "not reproduced", "no data"
+REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, NO_DATA = (
+    "reproduced",
+    "in part",
+    "not reproduced",
+    "no data",
+)
 CONTRADICTED = "contradicted by the authors' own numbers"
-VERDICTS = (REPRODUCED, PARTLY, NOT, CONTRADICTED, NO_DATA)
+VERDICTS = (REPRODUCED, PARTLY_REPRODUCED, NOT_REPRODUCED, CONTRADICTED, NO_DATA)
 
 
 class Claim(NamedTuple):

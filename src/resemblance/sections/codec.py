@@ -8,35 +8,35 @@ from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from .figures import KINDS
+from .figures import FIGURE_TYPES
 
-WORDS = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
+NON_FINITE_NAMES = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
 
 
-def encode(value: Any) -> Any:
+def encode_value(value: Any) -> Any:
     """Return a value as JSON can hold it: named tuples as objects, figures with their kind."""
     if isinstance(value, Mapping):
-        return {name: encode(part) for name, part in value.items()}
+        return {name: encode_value(part) for name, part in value.items()}
     if hasattr(value, "_fields"):
         kind = type(value).__name__
-        fields = {name: encode(part) for name, part in value._asdict().items()}
-        return {"kind": kind, **fields} if kind in KINDS else fields
+        fields = {name: encode_value(part) for name, part in value._asdict().items()}
+        return {"kind": kind, **fields} if kind in FIGURE_TYPES else fields
     if isinstance(value, (tuple, list)):
-        return [encode(part) for part in value]
+        return [encode_value(part) for part in value]
     return value
 
 
-def spell(value: Any) -> Any:
+def spell_non_finite(value: Any) -> Any:
     """Return an encoded value in which numbers that JSON cannot hold are words: "nan", "inf" and
     "-inf"."""
     if isinstance(value, Mapping):
-        return {name: spell(part) for name, part in value.items()}
+        return {name: spell_non_finite(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [spell(part) for part in value]
+        return [spell_non_finite(part) for part in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def decode(kind: Any, value: Any) -> Any:
+def decode_value(kind: Any, value: Any) -> Any:
     """Return what was encoded as a value of its kind.
 
     Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this kind.
@@ -46,31 +46,31 @@ def decode(kind: Any, value: Any) -> Any:
         return _decode_union(parts, value)
     if origin is tuple and isinstance(value, list):
         kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
-        return tuple(decode(part, entry) for part, entry in zip(kinds, value, strict=True))
+        return tuple(decode_value(part, entry) for part, entry in zip(kinds, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {name: decode(parts[1], entry) for name, entry in value.items()}
-    if kind is float and value in WORDS:
+        return {name: decode_value(parts[1], entry) for name, entry in value.items()}
+    if kind is float and value in NON_FINITE_NAMES:
         return float(value)
     if hasattr(kind, "_fields"):
-        hints = _hints(kind)
+        hints = _field_types(kind)
         entries = {name: entry for name, entry in value.items() if name != "kind"}
-        return kind(**{name: decode(hints[name], entry) for name, entry in entries.items()})
+        return kind(**{name: decode_value(hints[name], entry) for name, entry in entries.items()})
     return value
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _field_types(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
     records = [kind for kind in kinds if hasattr(kind, "_fields")]
     if isinstance(value, dict) and len(records) == 1:
-        return decode(records[0], value)
+        return decode_value(records[0], value)
     if isinstance(value, dict):
         name = value["kind"]
-        if name not in KINDS:
+        if name not in FIGURE_TYPES:
             raise ValueError(f"there is no figure of the kind {name!r}")
-        return decode(KINDS[name], value)
+        return decode_value(FIGURE_TYPES[name], value)
     nested = [kind for kind in kinds if get_origin(kind) is not None]
-    return decode(nested[0], value) if isinstance(value, list) and nested else value
+    return decode_value(nested[0], value) if isinstance(value, list) and nested else value

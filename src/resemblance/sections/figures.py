@@ -268,7 +268,7 @@ class Switch(NamedTuple):
 Figure: TypeAlias = (
     Chart | Bars | HeatMap | Boxes | Clouds | Strips | Choice | Dendrogram | Diagram | Switch
 )
-KINDS: dict[str, type[Figure]] = {
+FIGURE_TYPES: dict[str, type[Figure]] = {
     kind.__name__: kind
     for kind in (Chart, Bars, HeatMap, Boxes, Clouds, Strips, Choice, Dendrogram, Diagram, Switch)
 }

@@ -7,45 +7,45 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..significance import SETTLING, Place, Places
 from .claims import NO_DATA, Claim
 
-TRIALS = {  # suites and sizes
+TRIAL_SIZES = {  # suites and sizes
     ("resi", "slice"), ("resi", "paper-slice"), ("sensitivity", "small"), ("manifolds", "small"),
     ("stability", "small"), ("joint", "trial"),
 }  # fmt: skip
-TRIAL = "Trial run: the scores mean nothing."
-OWN, STANDARD = (
+TRIAL_WARNING = "Trial run: the scores mean nothing."
+USER_MODELS_NOTE, STANDARD_SIZE_NOTE = (
     "models of your own",
     "small models on data that comes with the package; not the paper's",
 )
-SIZES: Mapping[tuple[str, str], str] = {
+SIZE_DESCRIPTIONS: Mapping[tuple[str, str], str] = {
     ("resi", "mini"): "small stand-in models; not the paper's",
-    ("resi", "standard"): STANDARD,
+    ("resi", "standard"): STANDARD_SIZE_NOTE,
     ("resi", "paper"): "the paper's models, trained on its data",
-    ("sensitivity", "default"): STANDARD,
+    ("sensitivity", "default"): STANDARD_SIZE_NOTE,
     (
         "sensitivity",
         "paper",
     ): "as many models and samples as the paper, but small ones on data of the package",
-    ("stability", "default"): STANDARD,
+    ("stability", "default"): STANDARD_SIZE_NOTE,
     ("stability", "paper"): "three seeds of small models on data of the package; not the paper's",
     ("manifolds", "default"): "up to 1,000 points, where the paper has 5,000",
     ("manifolds", "paper"): "up to 5,000 points, as in the paper",
 }
-FEW = 5  # names that are listed
-RESAMPLING = (
+MAX_NAMES_IN_HEADLINE = 5  # names that are listed
+RESAMPLING_NOTE = (
     "Two measures cannot be told apart when the 95 % interval of the difference of their mean "
     "ranks contains 0: it is from samples of the cells of the same models, each with the ranks of "
     "all measures, and wide enough that the intervals of all pairs hold together; other models may "
     "order the measures otherwise."
 )
-ENOUGH_MODELS = 10  # that are compared with each other: as many as the ReSi benchmark has
+MIN_COMPARED_MODELS = 10  # that are compared with each other: as many as the ReSi benchmark has
 
 
 def is_trial(suite: str, size: str) -> bool:
     """Return whether a size is only for trying out whether everything works."""
-    return (suite, size) in TRIALS
+    return (suite, size) in TRIAL_SIZES
 
 
-def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+def remove_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     """Return claims as a trial run has them: no numbers and no verdict."""
     return tuple(
         c._replace(ours="–", verdict=NO_DATA, note="a trial run puts no claim to the test")
@@ -53,20 +53,23 @@ def without_verdicts(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     )
 
 
-def size_words(suite: str, size: str) -> str:
+def describe_run_size(suite: str, size: str) -> str:
     """Return the size of a run and what that is: "mini: small stand-in models; not the paper's"."""
-    meaning = "for trying out" if is_trial(suite, size) else SIZES.get((suite, size), "")
+    meaning = (
+        "for trying out" if is_trial(suite, size) else SIZE_DESCRIPTIONS.get((suite, size), "")
+    )
     return f"{size}: {meaning}" if meaning else size
 
 
-def few_models(most: int) -> str:
+def warn_few_models(most: int) -> str:
     """Return what to say when at most so many models are compared with each other; nothing when
     they are enough."""
-    if most >= ENOUGH_MODELS:
+    if most >= MIN_COMPARED_MODELS:
         return ""
     return (
         f"Few models: at most {most} are compared with each other, where the benchmark has "
-        f"{ENOUGH_MODELS}. Other models may order the measures otherwise, which no interval here "
+        f"{MIN_COMPARED_MODELS}. Other models may order the measures otherwise, which no interval "
+        "here "
         "shows."
     )
 
@@ -78,7 +81,7 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
     first, count = places.rows[0], len(places.rows)
     names = {p.measure: labels.get(p.measure, p.measure) for p in places.rows}
     leading = [p for p in places.rows if p.mean == first.mean]
-    who = listed([names[p.measure] for p in leading])
+    who = join_first_names([names[p.measure] for p in leading])
     if count == 1:
         return f"{who} is the only measure with a rank, so its rank means nothing."
     if not places.is_settling:
@@ -93,13 +96,11 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
         f"{who} {leads} with a mean rank of {first.mean:.2f} among {count} measures over "
         f"{places.cells} cells"
     )
-    return (
-        f"{lead}; "
-        f"{_behind([p for p in places.rows if p.mean > first.mean], names, len(leading) > 1)}"
-    )
+    behind = [p for p in places.rows if p.mean > first.mean]
+    return f"{lead}; {_describe_measures_behind(behind, names, len(leading) > 1)}"
 
 
-def without_each(places: Places, labels: Mapping[str, str]) -> str:
+def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str:
     """Say which measure leads without each of the groups that decide, and which groups do not;
     nothing of a single group."""
     if not places.is_settling or len(places.by_group) < 2:
@@ -107,14 +108,20 @@ def without_each(places: Places, labels: Mapping[str, str]) -> str:
     parts = []
     for group in (g for g in places.by_group if g not in places.few):
         if leading := places.leader_without(group):
-            parts.append(f"without {group}: {listed([labels.get(m, m) for m in leading])}")
+            parts.append(
+                f"without {group}: {join_first_names([labels.get(m, m) for m in leading])}"
+            )
     sentences = [f"The leader {'; '.join(parts)}."] if parts else []
     if places.few:
-        sentences.append(f"Not counted, for fewer than {SETTLING} cells: {listed(places.few)}.")
+        sentences.append(
+            f"Not counted, for fewer than {SETTLING} cells: {join_first_names(places.few)}."
+        )
     return " ".join(sentences)
 
 
-def _behind(others: Sequence[Place], names: Mapping[str, str], several: bool) -> str:
+def _describe_measures_behind(
+    others: Sequence[Place], names: Mapping[str, str], several: bool
+) -> str:
     them = "them" if several else "it"
     tied = [names[p.measure] for p in others if p.is_tied]
     if not others:
@@ -126,10 +133,14 @@ def _behind(others: Sequence[Place], names: Mapping[str, str], several: bool) ->
         )
     if len(tied) == len(others) > 1:
         return f"none of the {len(others)} others can be told from {them}."
-    return f"{listed(tied)} cannot be told from {them}."
+    return f"{join_first_names(tied)} cannot be told from {them}."
 
 
-def listed(names: Sequence[str]) -> str:
+def join_first_names(names: Sequence[str]) -> str:
     """Return names as a list in words, the first few of many."""
-    shown = [*names[:FEW], f"{len(names) - FEW} more"] if len(names) > FEW + 1 else list(names)
+    shown = (
+        [*names[:MAX_NAMES_IN_HEADLINE], f"{len(names) - MAX_NAMES_IN_HEADLINE} more"]
+        if len(names) > MAX_NAMES_IN_HEADLINE + 1
+        else list(names)
+    )
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

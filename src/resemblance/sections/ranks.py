@@ -11,12 +11,12 @@ import numpy as np
 from ..significance import rank_within
 from .sections import RankRule
 
-Scores = Mapping[str, float | None]
-BY_SCORES = RankRule()
+ScoresByMeasure = Mapping[str, float | None]
+DEFAULT_RANK_RULE = RankRule()
 
 
-def rank_cell(
-    scores: Scores, rule: RankRule = BY_SCORES, among: Iterable[str] | None = None
+def rank_measures_of_task(
+    scores: ScoresByMeasure, rule: RankRule = DEFAULT_RANK_RULE, among: Iterable[str] | None = None
 ) -> dict[str, float]:
     """Return the rank of every measure of a cell, 1 for the largest score; equal scores share the
     best rank.

@@ -9,20 +9,24 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ..base.json_files import check_finite, check_types, read_document, write_atomically
-from ..base.rendering import drawn, picture
-from ..base.text import card
+from ..base.json_files import check_finite_json, check_types, read_document, write_atomically
+from ..base.rendering import plot_result, thumbnail
+from ..base.text import html_fact_table
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
-from .codec import decode, encode
+from .codec import decode_value, encode_value
 from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
-from .headlines import TRIAL, headline, is_trial, listed, without_verdicts
-from .ranks import BY_SCORES, rank_cell
+from .headlines import TRIAL_WARNING, headline, is_trial, join_first_names, remove_verdicts
+from .ranks import DEFAULT_RANK_RULE, rank_measures_of_task
 from .sections import Section, Table
 
-FORMAT = 4
-OPEN = {"drift"}  # suites whose files for programs hold more than a result
-UNGRADED = {"joint", "compare", "evidence"}  # what has measures, but no scores of measures
+RESULT_FORMAT = 4
+SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites whose files for programs hold more than a result
+SUITES_WITHOUT_SCORES = {
+    "joint",
+    "compare",
+    "evidence",
+}  # what has measures, but no scores of measures
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,22 +64,22 @@ class Result:
 
     def __post_init__(self) -> None:
         if self.is_trial:
-            silent = tuple(s._replace(claims=without_verdicts(s.claims)) for s in self.sections)
+            silent = tuple(s._replace(claims=remove_verdicts(s.claims)) for s in self.sections)
             object.__setattr__(self, "sections", silent)
-        _check_names("the result", self.sections)
+        _check_unique_names("the result", self.sections)
         for section in self.sections:
-            _check(section)
+            _check_section(section)
 
     def __repr__(self) -> str:
         return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
 
     def _repr_html_(self) -> str:
-        return card("Result", self._facts()) + picture(self)
+        return html_fact_table("Result", self._facts()) + thumbnail(self)
 
     def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
         """Draw where the measures are, "ranks", "box" or "critical_difference", by
         :mod:`resemblance.plot`; return the axes (extra ``plot``)."""
-        return drawn(self, kind=kind, **options)
+        return plot_result(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
@@ -122,7 +126,7 @@ class Result:
         """
         names = None if among is None else sorted(set(among))
         ranks = {
-            s.key(cell): rank_cell(scores, s.rules.get(cell, BY_SCORES), names)
+            s.key(cell): rank_measures_of_task(scores, s.rules.get(cell, DEFAULT_RANK_RULE), names)
             for s in self.sections
             for cell, scores in s.scores.items()
             if is_in(*s.key(cell))
@@ -133,7 +137,7 @@ class Result:
         """Return the models that every cell is of, by test and cell; "" where no rule names
         them."""
         return {
-            s.key(cell): s.rules.get(cell, BY_SCORES).models
+            s.key(cell): s.rules.get(cell, DEFAULT_RANK_RULE).models
             for s in self.sections
             for cell in s.scores
         }
@@ -146,7 +150,7 @@ class Result:
     def headline(self) -> str:
         """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
         if self.is_trial:
-            return TRIAL
+            return TRIAL_WARNING
         return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
 
     def idle(self) -> str:
@@ -154,7 +158,7 @@ class Result:
         when all do."""
         scored = {m for scores in self.scores().values() for m in scores}
         none = [label for spec, label in self.labels.items() if spec not in scored]
-        if not none or self.suite in UNGRADED:
+        if not none or self.suite in SUITES_WITHOUT_SCORES:
             return ""
         if not scored:
             return (
@@ -162,19 +166,23 @@ class Result:
                 "in it."
             )
         return (
-            f"{listed(none)} {'plays' if len(none) == 1 else 'play'} no part in what was run here."
+            f"{join_first_names(none)} {'plays' if len(none) == 1 else 'play'} no part in what "
+            "was run here."
         )
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
-        return {**{name: encode(part) for name, part in vars(self).items()}, "format": FORMAT}
+        return {
+            **{name: encode_value(part) for name, part in vars(self).items()},
+            "format": RESULT_FORMAT,
+        }
 
     def text(self) -> str:
         """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
         document = self.document()
         for section in document["sections"]:
-            _as_json(section, f"section {section['name']!r}")
-        return _as_json(document, "the result")
+            _serialize_as_json(section, f"section {section['name']!r}")
+        return _serialize_as_json(document, "the result")
 
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, atomically.
@@ -187,54 +195,54 @@ class Result:
 def load_result(path: str | Path) -> Result:
     """Read a result that was saved. Raises ``ValueError`` for anything else."""
     remedy = "remove it and run the suite again: what was computed is kept"
-    return read_document(Path(path), _result_of, "a result", remedy)
+    return read_document(Path(path), _result_from_document, "a result", remedy)
 
 
-def _result_of(document: dict[str, Any]) -> Result:
-    if document["format"] != FORMAT:
+def _result_from_document(document: dict[str, Any]) -> Result:
+    if document["format"] != RESULT_FORMAT:
         raise ValueError("it has another format")
     names = {f.name for f in fields(Result)}
     unknown = sorted(set(document) - names - {"format", "trial"})
-    if unknown and document.get("suite") not in OPEN:
+    if unknown and document.get("suite") not in SUITES_WITH_EXTRA_FIELDS:
         raise ValueError(f"it has an entry {unknown[0]!r}")
     entries = {name: entry for name, entry in document.items() if name in names}
-    entries["sections"] = decode(tuple[Section, ...], entries["sections"])
+    entries["sections"] = decode_value(tuple[Section, ...], entries["sections"])
     entries["remarks"] = tuple(entries.get("remarks", ()))
     result = Result(**entries)
     check_types(result, Result)
-    check_finite(result.document())
+    check_finite_json(result.document())
     return result
 
 
-def _as_json(value: Any, what: str) -> str:
+def _serialize_as_json(value: Any, what: str) -> str:
     try:
         return json.dumps(value, allow_nan=False, ensure_ascii=False, default=dict)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{what} contains a value that cannot be saved: {error}") from error
 
 
-def _check(section: Section) -> None:
+def _check_section(section: Section) -> None:
     where = f"section {section.name!r}"
-    _check_names(where, (*section.tables, *section.figures))
+    _check_unique_names(where, (*section.tables, *section.figures))
     for kind, parts in (("table", section.tables), ("figure", section.figures)):
         for part in parts:
-            for what in _faults(part):
+            for what in _size_errors(part):
                 raise ValueError(f"{where}, {kind} {part.name!r}: {what}")
     for claim in section.claims:
         if claim.verdict not in VERDICTS:
             raise ValueError(f"{where}, claim {claim.number}: no verdict {claim.verdict!r}")
 
 
-def _check_names(where: str, parts: Iterable[Any]) -> None:
+def _check_unique_names(where: str, parts: Iterable[Any]) -> None:
     for name, count in Counter(part.name for part in parts).items():
         if count > 1:
             raise ValueError(f"{where}: {count} parts are called {name!r}")
 
 
-def _faults(part: Table | Figure) -> Iterator[str]:
+def _size_errors(part: Table | Figure) -> Iterator[str]:
     """Yield what does not fit in a table or a figure."""
     if isinstance(part, Table):
-        yield from _table_faults(part)
+        yield from _table_size_errors(part)
     elif isinstance(part, Chart):
         for line in part.lines:
             for name in ("intervals", "titles"):
@@ -249,7 +257,7 @@ def _faults(part: Table | Figure) -> Iterator[str]:
                 yield f"{name} do not fit {size}"
     elif isinstance(part, Choice):
         for heat in part.maps:
-            yield from _faults(heat)
+            yield from _size_errors(heat)
         for option in part.options:
             if len(option.choices) != len(part.selectors):
                 yield f"{len(option.choices)} choices for {len(part.selectors)} selectors"
@@ -259,7 +267,7 @@ def _faults(part: Table | Figure) -> Iterator[str]:
         if len(part.choices) != len(part.figures):
             yield f"{len(part.choices)} choices for {len(part.figures)} figures"
         for figure in part.figures:
-            yield from _faults(figure)
+            yield from _size_errors(figure)
     elif isinstance(part, Dendrogram):
         count = len(part.leaves)
         if sorted(part.order) != list(range(count)):
@@ -275,7 +283,7 @@ def _faults(part: Table | Figure) -> Iterator[str]:
             yield f"a group is not of two or more of {count} names"
 
 
-def _table_faults(table: Table) -> Iterator[str]:
+def _table_size_errors(table: Table) -> Iterator[str]:
     width = len(table.columns)
     for i, row in enumerate(table.rows):
         if len(row) != width:

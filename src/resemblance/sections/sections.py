@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 from .claims import Claim
 from .figures import Figure
 
-Entry: TypeAlias = str | float | None  # of a table; None where there is no value
-Rows: TypeAlias = tuple[tuple[Entry, ...], ...]
+TableEntry: TypeAlias = str | float | None  # of a table; None where there is no value
+TableRows: TypeAlias = tuple[tuple[TableEntry, ...], ...]
 
 
 class Sign(NamedTuple):
@@ -41,7 +41,7 @@ class Table(NamedTuple):
     name: str
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    rows: tuple[tuple[TableEntry, ...], ...]
     note: str = ""
     groups: tuple[str, ...] = ()
     marked: tuple[int, ...] = ()
@@ -61,14 +61,14 @@ class Table(NamedTuple):
     @classmethod
     def of(
         cls,
-        records: Iterable[Mapping[Any, Entry]],
+        records: Iterable[Mapping[Any, TableEntry]],
         name: str,
         title: str,
         note: str = "",
         *,
         columns: Iterable[Any] = (),
         hints: Mapping[Any, str] = {},
-        shade: Callable[[Entry], float | None] | None = None,
+        shade: Callable[[TableEntry], float | None] | None = None,
         links: Mapping[Any, Iterable[str]] = {},
         **more: Any,
     ) -> Table:

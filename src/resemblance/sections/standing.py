@@ -7,30 +7,30 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..significance import Place, Places
 from .figures import Bar, Bars, Diagram
-from .headlines import listed
+from .headlines import join_first_names
 
-AXIS = "mean rank, 1 is the best"
-TIES = (
+MEAN_RANK_AXIS = "mean rank, 1 is the best"
+RANK_BARS_NOTE = (
     "The line of a measure is the 95 % interval of its difference from the leader, drawn from the "
     "leader's mean rank, which is dashed: a measure whose line reaches that is tied with the "
     "leader."
 )
-JOINED = (
+TIE_DIAGRAM_NOTE = (
     "A bar joins neighbours of which no two can be told apart; measures without a common bar may "
     "be tied as well."
 )
-PLACES = (
+RANK_INTERVALS_NOTE = (
     "A place runs over all measures that a measure cannot be told from: 3 to 6 is tied with three "
     "others."
 )
 
 
-def place_words(place: Place) -> str:
+def format_rank_interval(place: Place) -> str:
     """Return the place of a measure with its interval: "3" or "3 to 6"."""
     return f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}"
 
 
-def rank_bars(
+def mean_rank_bars(
     places: Places, names: Mapping[str, str], order: Iterable[str], *, is_sure: bool
 ) -> tuple[Bar, ...]:
     """Return the mean ranks of measures in an order.
@@ -42,10 +42,10 @@ def rank_bars(
     shown = [by_measure[measure] for measure in order]
     if not is_sure:
         return tuple(Bar(names.get(p.measure, p.measure), p.mean) for p in shown)
-    return tuple(_bar(place, places, names) for place in shown)
+    return tuple(_mean_rank_bar(place, places, names) for place in shown)
 
 
-def _bar(place: Place, places: Places, names: Mapping[str, str]) -> Bar:
+def _mean_rank_bar(place: Place, places: Places, names: Mapping[str, str]) -> Bar:
     leader, name = places.rows[0], names.get(place.measure, place.measure)
     low, high = place.simultaneous
     words = f"{name}: mean rank {place.mean:.2f}"
@@ -58,7 +58,7 @@ def _bar(place: Place, places: Places, names: Mapping[str, str]) -> Bar:
     return Bar(name, place.mean, float(first), float(last), note)
 
 
-def rank_figures(
+def mean_rank_figures(
     places: Places,
     names: Mapping[str, str],
     order: Iterable[str],
@@ -70,10 +70,12 @@ def rank_figures(
 ) -> Iterator[Bars | Diagram]:
     """Yield the mean ranks of measures in an order, and if that ``is_sure``, which of them cannot
     be told apart; ``worst``: the last rank of the axis."""
-    bars = rank_bars(places, names, order, is_sure=is_sure)
-    words = " ".join(filter(None, (TIES * is_sure, note)))
+    bars = mean_rank_bars(places, names, order, is_sure=is_sure)
+    words = " ".join(filter(None, (RANK_BARS_NOTE * is_sure, note)))
     leader = places.rows[0].mean if is_sure else None
-    yield Bars("mean ranks", title, AXIS, bars, words, leader, (1.0, worst), is_dotted=True)
+    yield Bars(
+        "mean ranks", title, MEAN_RANK_AXIS, bars, words, leader, (1.0, worst), is_dotted=True
+    )
     if is_sure and (diagram := tie_diagram(places, names)):
         yield diagram
 
@@ -87,17 +89,17 @@ def tie_diagram(places: Places, names: Mapping[str, str]) -> Diagram | None:
     return Diagram(
         "ties",
         "Which measures cannot be told apart",
-        AXIS,
+        MEAN_RANK_AXIS,
         tuple(names.get(place.measure, place.measure) for place in places.rows),
         tuple(place.mean for place in places.rows),
         tuple((position[g[0]], position[g[-1]]) for g in places.groups if len(g) > 1),
-        JOINED,
+        TIE_DIAGRAM_NOTE,
     )
 
 
-def tie_words(places: Places, measure: str, names: Mapping[str, str]) -> str:
+def format_tied_measures(places: Places, measure: str, names: Mapping[str, str]) -> str:
     """Return the measures that one cannot be told from, in words: "CKA and RSA", or "none"."""
     tied = [names.get(other, other) for other in places.tied_with(measure)]
     if len(tied) == len(places.rows) - 1 > 1:
         return "all others"
-    return listed(tied) if tied else "none"
+    return join_first_names(tied) if tied else "none"

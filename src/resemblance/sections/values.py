@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 
-def known(value: float | None) -> float | None:
+def finite_or_none(value: float | None) -> float | None:
     """Return a number as a Python float, or None where it is NaN or infinite."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def mean(values: Iterable[float | None]) -> float:
+def mean_of_finite(values: Iterable[float | None]) -> float:
     """Return the mean of the numbers that are not missing; NaN where all are."""
     numbers = [v for v in values if v is not None and not math.isnan(v)]
     return math.fsum(numbers) / len(numbers) if numbers else math.nan
 
 
-def distinct(labels: Mapping[str, str]) -> dict[str, str]:
+def distinct_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the label of every measure, where others have the same one with its parameters: "CKA
     [kernel=rbf]".
 
@@ -26,14 +26,14 @@ def distinct(labels: Mapping[str, str]) -> dict[str, str]:
     """
     shared = Counter(labels.values())
     names = {
-        spec: label if shared[label] == 1 else with_parameters(label, spec)
+        spec: label if shared[label] == 1 else add_parameters_to_label(label, spec)
         for spec, label in labels.items()
     }
     counts = Counter(names.values())
     return {spec: name if counts[name] == 1 else spec for spec, name in names.items()}
 
 
-def with_parameters(label: str, spec: str) -> str:
+def add_parameters_to_label(label: str, spec: str) -> str:
     """Return a label with the parameters of a specification: "CKA [kernel=rbf]"."""
     _, bracket, parameters = spec.partition("[")
     return f"{label} [{parameters}" if bracket else label

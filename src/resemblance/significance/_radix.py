@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base.compiled import compiled
+from ..base.compiled import compile_on_first_call
 
 # A key has the step of a value, of 2^32 from the lowest to the highest, above its position.
-STEPS = 2.0**32 - 2
-POSITION, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-BITS, DIGIT = np.uint64(11), np.uint64(2047)
-MOVES = 8  # per value, up to which values of the same step are sorted by insertion
+SORT_STEPS = 2.0**32 - 2
+POSITION_MASK, STEP_SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32)
+RADIX_BITS, RADIX_DIGIT_MASK = np.uint64(11), np.uint64(2047)
+MAX_INSERTION_MOVES = 8  # per value, up to which values of the same step are sorted by insertion
 
 
-@compiled
-def mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
+@compile_on_first_call
+def radix_mean_ranks(vector: np.ndarray, low: float, high: float, rounding: float) -> np.ndarray:
     """Ranks from 1 to n of fewer than 2^32 values from ``low`` to ``high``, low < high.
 
     Neighbours within ``rounding`` share their mean rank. No ranks, of shape (0,), where so many
     values crowd together that another way is faster.
     """
     n, reach = len(vector), high - low
-    keys = by_steps(vector, low, reach)
-    if not _is_finished(vector, keys):
+    keys = radix_sort_keys(vector, low, reach)
+    if not _insertion_sort_within_steps(vector, keys):
         return np.empty(0)
-    ranks, near, start = np.empty(n), np.uint64(min(rounding / reach, 1.0) * STEPS + 2), 0
+    ranks, near, start = np.empty(n), np.uint64(min(rounding / reach, 1.0) * SORT_STEPS + 2), 0
     for stop in range(1, n + 1):
         # Only of steps so near each other that values may tie, the values are looked at.
-        if stop < n and (keys[stop] >> HALF) - (keys[stop - 1] >> HALF) <= near:
-            gap = vector[keys[stop] & POSITION] - vector[keys[stop - 1] & POSITION]
+        if stop < n and (keys[stop] >> STEP_SHIFT) - (keys[stop - 1] >> STEP_SHIFT) <= near:
+            gap = vector[keys[stop] & POSITION_MASK] - vector[keys[stop - 1] & POSITION_MASK]
             if not gap > rounding:
                 continue
         for i in range(start, stop):
-            ranks[keys[i] & POSITION] = (start + 1 + stop) / 2
+            ranks[keys[i] & POSITION_MASK] = (start + 1 + stop) / 2
         start = stop
     return ranks
 
 
-@compiled
-def by_steps(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
+@compile_on_first_call
+def radix_sort_keys(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
     """Keys in the order of the steps, those of the same step by position: three passes of a radix
     sort, the lowest digit first.
 
@@ -52,33 +52,33 @@ def by_steps(vector: np.ndarray, low: float, reach: float) -> np.ndarray:
     )
     for i in range(n):
         # The quotient first, as the steps in a reach below 1e-299 are more than a number can be
-        step = np.uint64(np.int64((vector[i] - low) / reach * STEPS))
-        keys[i] = step << HALF | np.uint64(i)
-        counts[0, step & DIGIT] += 1
-        counts[1, (step >> BITS) & DIGIT] += 1
-        counts[2, step >> (BITS + BITS)] += 1
+        step = np.uint64(np.int64((vector[i] - low) / reach * SORT_STEPS))
+        keys[i] = step << STEP_SHIFT | np.uint64(i)
+        counts[0, step & RADIX_DIGIT_MASK] += 1
+        counts[1, (step >> RADIX_BITS) & RADIX_DIGIT_MASK] += 1
+        counts[2, step >> (RADIX_BITS + RADIX_BITS)] += 1
     for place in range(3):
-        shift, begin = HALF + np.uint64(place) * BITS, 0
+        shift, begin = STEP_SHIFT + np.uint64(place) * RADIX_BITS, 0
         for digit in range(2048):
             begin, counts[place, digit] = begin + counts[place, digit], begin
         for i in range(n):
-            at = (keys[i] >> shift) & DIGIT
+            at = (keys[i] >> shift) & RADIX_DIGIT_MASK
             other[counts[place, at]] = keys[i]
             counts[place, at] += 1
         keys, other = other, keys
     return keys
 
 
-@compiled
-def _is_finished(vector: np.ndarray, keys: np.ndarray) -> bool:
+@compile_on_first_call
+def _insertion_sort_within_steps(vector: np.ndarray, keys: np.ndarray) -> bool:
     """Sort keys of the same step by their values, unless too many would have to move too far."""
-    moves = MOVES * len(keys)
+    moves = MAX_INSERTION_MOVES * len(keys)
     for i in range(1, len(keys)):
         key, j = keys[i], i
         while (
             j > 0
-            and keys[j - 1] >> HALF == key >> HALF
-            and (vector[keys[j - 1] & POSITION] > vector[key & POSITION])
+            and keys[j - 1] >> STEP_SHIFT == key >> STEP_SHIFT
+            and (vector[keys[j - 1] & POSITION_MASK] > vector[key & POSITION_MASK])
         ):
             keys[j] = keys[j - 1]
             j -= 1

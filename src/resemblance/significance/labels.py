@@ -11,7 +11,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 
 
-def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
+def label_codes(called: str, values: Any, n: int, role: str = "labels") -> np.ndarray:
     """Return labels as integers from 0, in the order of the sorted labels, by position.
 
     Raises ``ValueError`` unless there is one for each of n samples, none is missing, and all are
@@ -25,14 +25,14 @@ def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.nda
             f"{array.shape}{remedy}"
         )
     masked = isinstance(values, np.ma.MaskedArray)
-    if np.ma.getmaskarray(values).any() if masked else any(map(_is_unusable, array)):
+    if np.ma.getmaskarray(values).any() if masked else any(map(_is_unusable_label, array)):
         has_text = any(isinstance(v, str) and v == "nan" for v in array.tolist())
         text = "; the text nan counts as missing: spell a name of these letters NaN"
         raise ValueError(
             f"{called}: {role} are missing, NaN or infinite for some samples; leave those samples "
             f"out{text if has_text else ''}"
         )
-    kinds = {_kind(v) for v in array.tolist()}
+    kinds = {_label_kind(v) for v in array.tolist()}
     if len(kinds) > 1:
         raise ValueError(
             f"{called}: {role} are of several types ({', '.join(sorted(kinds))}); make all of "
@@ -46,7 +46,7 @@ def numbers_of(called: str, values: Any, n: int, role: str = "labels") -> np.nda
         ) from None
 
 
-def is_missing(value: Any) -> bool:
+def is_missing_label(value: Any) -> bool:
     """Say whether a value is None, NaN, NaT or pandas.NA (whose equality is undefined)."""
     try:
         return value is None or bool(value != value)
@@ -54,10 +54,10 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def _is_unusable(value: Any) -> bool:
+def _is_unusable_label(value: Any) -> bool:
     infinite = isinstance(value, float | np.floating) and not math.isfinite(value)
     # That is what astype(str) makes of NaN
-    return infinite or is_missing(value) or (isinstance(value, str) and value == "nan")
+    return infinite or is_missing_label(value) or (isinstance(value, str) and value == "nan")
 
 
 def _label_array(values: Any) -> np.ndarray:
@@ -71,7 +71,7 @@ def _label_array(values: Any) -> np.ndarray:
     return np.asarray(values) if are_numbers else objects
 
 
-def _kind(value: Any) -> str:
+def _label_kind(value: Any) -> str:
     if isinstance(value, Number | np.bool_):
         return "number"
     return "str" if isinstance(value, str) else type(value).__name__

@@ -8,14 +8,16 @@ from typing import Literal
 import numpy as np
 
 from .orders import Design
-from .permutation import p_values_of
+from .permutation import permutation_p_values
 
-Adjust = Literal["holm", "fdr"] | None
-LEVEL = 0.05  # that a p-value should be able to reach after the adjustment
-ROUNDING = 1e-9  # of a value: no spread is smaller
+AdjustMethod = Literal["holm", "fdr"] | None
+ADJUSTED_LEVEL = 0.05  # that a p-value should be able to reach after the adjustment
+MIN_RELATIVE_SPREAD = 1e-9  # of a value: no spread is smaller
 
 
-def step_down(observed: np.ndarray, drawn: np.ndarray, design: Design | None = None) -> np.ndarray:
+def step_down_max_t(
+    observed: np.ndarray, drawn: np.ndarray, design: Design | None = None
+) -> np.ndarray:
     r"""Return p-values that hold for all tests at once: step-down maxT.
 
     .. math:: p_{(j)} = \max_{i \le j} \Pr\Bigl(\max_{k \ge i} T_{(k)} \ge t_{(i)}\Bigr),
@@ -31,11 +33,13 @@ def step_down(observed: np.ndarray, drawn: np.ndarray, design: Design | None = N
     """
     order = np.argsort(-observed, kind="stable")[: np.sum(~np.isnan(observed))]
     running = np.maximum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
-    p_values = (p_values_of if design is None else design.p_values)(observed[order], running)
-    return _placed(np.maximum.accumulate(p_values), order, len(observed))
+    p_values = (permutation_p_values if design is None else design.p_values)(
+        observed[order], running
+    )
+    return _fill_in_order(np.maximum.accumulate(p_values), order, len(observed))
 
 
-def holm(p_values: np.ndarray) -> np.ndarray:
+def holm_adjust(p_values: np.ndarray) -> np.ndarray:
     r"""Return p-values that hold for all tests at once, however these depend on each other.
 
     .. math:: \tilde p_{(j)} = \max_{i \le j} \min(1, (m - i + 1)\, p_{(i)})
@@ -46,10 +50,10 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(p_values, kind="stable")[: np.sum(~np.isnan(p_values))]
     scaled = np.minimum(1.0, p_values[order] * np.arange(len(order), 0, -1))
-    return _placed(np.maximum.accumulate(scaled), order, len(p_values))
+    return _fill_in_order(np.maximum.accumulate(scaled), order, len(p_values))
 
 
-def share_level(
+def split_significance_level(
     p_values: tuple[np.ndarray, np.ndarray], shares: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return p-values that hold for two groups of tests at once, from those adjusted in each.
@@ -80,7 +84,7 @@ def share_level(
     return first, second
 
 
-def share_of_permuted(permuted: int, count: int, attainable: float) -> float:
+def permuted_level_share(permuted: int, count: int, attainable: float) -> float:
     r"""Return the share of the level for the permuted tests among others with finer p-values.
 
     .. math:: w = \max\Bigl(\frac{d}{m}, \sqrt{a / 0.05}\Bigr)
@@ -91,17 +95,17 @@ def share_of_permuted(permuted: int, count: int, attainable: float) -> float:
     other tests lose little: a seventh of the level with 999 permutations. Permutations that are too
     few for 5 % get no more than in proportion.
     """
-    least = math.sqrt(attainable / LEVEL) if attainable < LEVEL else 0.0
+    least = math.sqrt(attainable / ADJUSTED_LEVEL) if attainable < ADJUSTED_LEVEL else 0.0
     return max(permuted / count, least)
 
 
-def _placed(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
+def _fill_in_order(values: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
     placed = np.full(count, np.nan)
     placed[order] = values
     return placed
 
 
-def adjusted(p: np.ndarray, adjust: Adjust) -> np.ndarray:
+def adjust_p_values(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:
     """Return p-values adjusted for their number: by Holm, to false discovery rates, or not.
 
     Raises ``ValueError`` for another way.
@@ -111,7 +115,7 @@ def adjusted(p: np.ndarray, adjust: Adjust) -> np.ndarray:
     if adjust is None or not p.size:
         return p
     if adjust == "holm":
-        return holm(p)
+        return holm_adjust(p)
     from scipy.stats import false_discovery_control
 
     return np.asarray(false_discovery_control(p))

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.rng import generator
-from .labels import numbers_of
-from .permutation import at_least, order_count
-from .resampling import check_whole
+from .labels import label_codes
+from .permutation import count_at_least, count_orders
+from .resampling import check_positive_integers
 
-DRAWS = 999
-SHORTEST = 4  # samples of a window
+DESIGN_PERMUTATIONS = 999
+MIN_WINDOW_SAMPLES = 4  # samples of a window
 
 
-class _Units(NamedTuple):
+class _ExchangeableUnits(NamedTuple):
     """The samples or blocks that change places, one after the other: their rows, where each begins
     among these, how many samples it has, and its group."""
 
@@ -50,7 +50,7 @@ class Design:
     groups: np.ndarray | None = None
     blocks: np.ndarray | None = None
     shifts: int = 0
-    draws: int = DRAWS
+    draws: int = DESIGN_PERMUTATIONS
     seed: int = 0
 
     @cached_property
@@ -59,8 +59,8 @@ class Design:
         if self.shifts:
             return 2 * self.shifts
         if self.is_free:
-            return order_count([self.n])
-        return order_count(np.bincount(self._units.group).tolist())
+            return count_orders([self.n])
+        return count_orders(np.bincount(self._units.group).tolist())
 
     @property
     def is_exhaustive(self) -> bool:
@@ -144,7 +144,7 @@ class Design:
         tests)."""
         others = drawn[1:] if self.is_exhaustive else drawn
         counted = self.shifts or len(others)
-        p_values = np.minimum(1.0, (1 + at_least(observed, others)) / (1 + counted))
+        p_values = np.minimum(1.0, (1 + count_at_least(observed, others)) / (1 + counted))
         return np.where(np.isnan(observed), np.nan, p_values)
 
     @cached_property
@@ -153,7 +153,7 @@ class Design:
         if self.shifts:
             return f"shifts {self.shifts}"
         kinds = {"within": self.groups, "blocks": self.blocks}.items()
-        parts = [f"{kind} {_digest(labels)}" for kind, labels in kinds if labels is not None]
+        parts = [f"{kind} {_labels_digest(labels)}" for kind, labels in kinds if labels is not None]
         return " ".join(["all orders" if self.is_exhaustive else f"orders {self.seed}", *parts])
 
     @property
@@ -168,14 +168,14 @@ class Design:
     # ------------------------------------------------------------------ units that change places
 
     @cached_property
-    def _units(self) -> _Units:
+    def _units(self) -> _ExchangeableUnits:
         blocks = np.arange(self.n) if self.blocks is None else self.blocks
         groups = np.zeros(self.n, dtype=np.intp) if self.groups is None else self.groups
         rows = np.argsort(blocks, kind="stable")
         size = np.unique(blocks, return_counts=True)[1]
         start = np.cumsum(size) - size
         group = np.unique(groups[rows[start]], return_inverse=True)[1]
-        return _Units(rows, start, size, group)
+        return _ExchangeableUnits(rows, start, size, group)
 
     @cached_property
     def _places(self) -> np.ndarray:
@@ -200,7 +200,7 @@ def design_of(
     within: Any = None,
     blocks: Any = None,
     series: bool | int = False,
-    draws: int = DRAWS,
+    draws: int = DESIGN_PERMUTATIONS,
     seed: int = 0,
     called: str = "evidence",
 ) -> Design:
@@ -215,19 +215,19 @@ def design_of(
     Raises ``ValueError`` for labels that do not fit, for blocks of different sizes or across
     groups, for designs without a second order, for a series with anything else, and for no draw.
     """
-    check_whole(called, draws=draws)
+    check_positive_integers(called, draws=draws)
     if series is not False and not (within is None and blocks is None):
         raise ValueError(f"{called}: a series is shifted as a whole; leave out within= and blocks=")
     if series is not False:
-        return Design(n, shifts=_shifts(n, series, called), draws=draws, seed=seed)
-    groups = None if within is None else numbers_of(called, within, n, "within")
-    units = None if blocks is None else numbers_of(called, blocks, n, "blocks")
+        return Design(n, shifts=_time_shifts(n, series, called), draws=draws, seed=seed)
+    groups = None if within is None else label_codes(called, within, n, "within")
+    units = None if blocks is None else label_codes(called, blocks, n, "blocks")
     if groups is not None and not groups.any():
         groups = None
     if units is not None and len(np.unique(units)) == n:
         units = None
     design = Design(n, groups, units, draws=draws, seed=seed)
-    _check_blocks(design, called)
+    _check_block_sizes(design, called)
     if design.count <= 1:
         restrictions = {"within=": groups, "blocks=": units}
         why = " and ".join(name for name, labels in restrictions.items() if labels is not None)
@@ -239,34 +239,36 @@ def design_of(
     return design
 
 
-def _shifts(n: int, series: bool | int, called: str) -> int:
+def _time_shifts(n: int, series: bool | int, called: str) -> int:
     shifts = max(n // 4, 1) if series is True else series
-    check_whole(called, series=shifts)
-    if n - 2 * shifts < SHORTEST:
+    check_positive_integers(called, series=shifts)
+    if n - 2 * shifts < MIN_WINDOW_SAMPLES:
         remedy = "more samples" if series is True else "series= a smaller number, or more samples"
         raise ValueError(
             f"{called}: shifts of up to {shifts} step{'' if shifts == 1 else 's'} leave a window "
-            f"of {n - 2 * shifts} of {n} samples, and {SHORTEST} are needed; give {remedy}"
+            f"of {n - 2 * shifts} of {n} samples, and {MIN_WINDOW_SAMPLES} are needed; give "
+            f"{remedy}"
         )
     return shifts
 
 
-def _check_blocks(design: Design, called: str) -> None:
+def _check_block_sizes(design: Design, called: str) -> None:
     """Raise ``ValueError`` unless blocks lie inside groups and are of one size in each."""
     units = design._units
     if design.groups is not None:
-        _check_nested(design.groups[units.rows], units, called)
+        _check_blocks_in_groups(design.groups[units.rows], units, called)
     by_group = np.lexsort((units.size, units.group))
     size, group = units.size[by_group], units.group[by_group]
     if ((np.diff(size) > 0) & (np.diff(group) == 0)).any():
         sizes = np.unique(size).tolist()
         raise ValueError(
-            f"{called}: blocks that change places must be of one size; got {_some(sizes)} samples; "
+            f"{called}: blocks that change places must be of one size; got "
+            f"{_abbreviate_numbers(sizes)} samples; "
             f"cut them to {sizes[0]}, or give within= the size of each sample's block as its label"
         )
 
 
-def _check_nested(groups: np.ndarray, units: _Units, called: str) -> None:
+def _check_blocks_in_groups(groups: np.ndarray, units: _ExchangeableUnits, called: str) -> None:
     low, high = (of.reduceat(groups, units.start) for of in (np.minimum, np.maximum))
     if (low < high).any():
         raise ValueError(
@@ -275,11 +277,11 @@ def _check_nested(groups: np.ndarray, units: _Units, called: str) -> None:
         )
 
 
-def _some(numbers: list[int]) -> str:
+def _abbreviate_numbers(numbers: list[int]) -> str:
     """Write a few numbers in full, of more the first and the last."""
     few = numbers if len(numbers) <= 4 else [*numbers[:2], "...", numbers[-1]]
     return ", ".join(map(str, few))
 
 
-def _digest(labels: np.ndarray) -> str:
+def _labels_digest(labels: np.ndarray) -> str:
     return hashlib.sha256(np.asarray(labels, dtype="<i8").tobytes()).hexdigest()[:12]

@@ -13,12 +13,12 @@ import numpy as np
 
 from ..base.rng import generator
 from .ranks import rank_correlation, ranks_of_rows
-from .resampling import check_whole
+from .resampling import check_positive_integers
 
-DRAWS = 9999
-PERMUTATIONS = 1999
-ROUNDING = 1e-12  # correlations that differ by less are equal
-LARGEST_LOGARITHM = 709.0  # of a number of orders that a float can hold
+PAIRING_PERMUTATIONS = 9999
+MANTEL_PERMUTATIONS = 1999
+CORRELATION_ROUNDING = 1e-12  # correlations that differ by less are equal
+MAX_EXPONENT = 709.0  # of a number of orders that a float can hold
 
 
 def mantel(
@@ -26,7 +26,7 @@ def mantel(
     expected: np.ndarray,
     *,
     both_orders: bool = False,
-    draws: int = DRAWS,
+    draws: int = PAIRING_PERMUTATIONS,
     seed: int = 0,
 ) -> float:
     r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models
@@ -54,13 +54,13 @@ def mantel(
     observed = rank_correlation(measured, wanted)
     exact = math.factorial(n) <= draws
     counts = np.zeros(3)  # at least as large, at most as large, all
-    for batch in _permutations(n, draws, seed, exact):
+    for batch in _permutation_batches(n, draws, seed, exact):
         permuted = ranks_of_rows(expected[batch[:, rows], batch[:, columns]])
         drawn = rank_correlation(measured, permuted)
         drawn = drawn[~np.isnan(drawn)]
         counts += (
-            (drawn >= observed - ROUNDING).sum(),
-            (drawn <= observed + ROUNDING).sum(),
+            (drawn >= observed - CORRELATION_ROUNDING).sum(),
+            (drawn <= observed + CORRELATION_ROUNDING).sum(),
             len(drawn),
         )
     larger, smaller, total = counts if exact else counts + 1
@@ -68,7 +68,7 @@ def mantel(
 
 
 def pairings(
-    measured: np.ndarray, expected: np.ndarray, *, draws: int = DRAWS, seed: int = 0
+    measured: np.ndarray, expected: np.ndarray, *, draws: int = PAIRING_PERMUTATIONS, seed: int = 0
 ) -> float:
     """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
 
@@ -108,22 +108,22 @@ def p_value_of(observed: float, drawn: np.ndarray) -> float:
 
     A permutation without a value (NaN) counts as one that is as large.
     """
-    return float(p_values_of(observed, drawn))
+    return float(permutation_p_values(observed, drawn))
 
 
-def p_values_of(observed: Any, drawn: np.ndarray) -> Any:
+def permutation_p_values(observed: Any, drawn: np.ndarray) -> Any:
     """Return the p-values, as of :func:`p_value_of`, of values (tests,) among (draws, tests)."""
-    return (1 + at_least(observed, drawn)) / (1 + len(drawn))
+    return (1 + count_at_least(observed, drawn)) / (1 + len(drawn))
 
 
-def at_least(observed: Any, drawn: np.ndarray) -> Any:
+def count_at_least(observed: Any, drawn: np.ndarray) -> Any:
     """Return how many of the values drawn, along the first axis, are as large as those observed.
 
     What differs by rounding is equal: by less than 1e-12 of the value observed or of the median
     size of those drawn, whichever is larger. A missing value (NaN) counts as one that is as large.
     """
     size, sizes = (np.nan_to_num(np.abs(v), posinf=0.0) for v in (observed, drawn))
-    slack = ROUNDING * np.maximum(size, np.median(sizes, axis=0))
+    slack = CORRELATION_ROUNDING * np.maximum(size, np.median(sizes, axis=0))
     return (~(drawn < observed - slack)).sum(axis=0)
 
 
@@ -133,7 +133,7 @@ def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
     return rows, columns
 
 
-def _permutations(
+def _permutation_batches(
     n: int, draws: int, seed: int, exact: bool, batch: int = 2000
 ) -> Iterator[np.ndarray]:
     """Yield all permutations of n, or ``draws`` random ones, in batches of rows."""
@@ -157,7 +157,7 @@ def exchanges(
     crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
     within: tuple[Sequence[Any], Sequence[Any]] | None = None,
     nested: Sequence[Any] | None = None,
-    draws: int = PERMUTATIONS,
+    draws: int = MANTEL_PERMUTATIONS,
     seed: int = 0,
 ) -> np.ndarray:
     """Return permutations of n models that keep what they share together, (draws, n).
@@ -175,23 +175,25 @@ def exchanges(
     Raises ``ValueError`` unless there is one model for every seed and layer, or all blocks are of
     one size, for fewer than one draw, and for more than one kind.
     """
-    _one_kind("exchanges", crossed, within, nested)
-    check_whole("exchanges", n=n, draws=draws)
+    _check_one_restriction("exchanges", crossed, within, nested)
+    check_positive_integers("exchanges", n=n, draws=draws)
     random = generator(seed, "exchanges", n)
     pair = within if crossed is None else crossed
     if pair is not None:
-        table = _table("exchanges", n, *pair)
-        outer, inner = (_shuffled(random, draws, size) for size in table.shape)
+        table = _crossed_index_table("exchanges", n, *pair)
+        outer, inner = (_random_permutations(random, draws, size) for size in table.shape)
         if within is not None:
             inner = np.tile(np.arange(table.shape[1]), (draws, 1))
         moved = table[outer[:, :, None], inner[:, None, :]]
     elif nested is not None:
-        table = _rectangle("exchanges", n, nested)
-        outer = _shuffled(random, draws, len(table))
-        inner = _shuffled(random, draws * len(table), table.shape[1]).reshape(draws, *table.shape)
+        table = _block_index_table("exchanges", n, nested)
+        outer = _random_permutations(random, draws, len(table))
+        inner = _random_permutations(random, draws * len(table), table.shape[1]).reshape(
+            draws, *table.shape
+        )
         moved = np.take_along_axis(table[outer], inner, axis=2)
     else:
-        return _shuffled(random, draws, n)
+        return _random_permutations(random, draws, n)
     result = np.empty((draws, n), int)
     result[:, table.ravel()] = moved.reshape(draws, n)
     return result
@@ -210,35 +212,37 @@ def attainable(
     The arguments are those of :func:`exchanges`, and so are the errors. With fewer than four seeds
     ``within`` layers no p-value can be 0.05 or less.
     """
-    _one_kind("attainable", crossed, within, nested)
+    _check_one_restriction("attainable", crossed, within, nested)
     if nested is not None:
-        blocks, members = _rectangle("attainable", n, nested).shape
-        return 1 / order_count([blocks, *[members] * blocks])
+        blocks, members = _block_index_table("attainable", n, nested).shape
+        return 1 / count_orders([blocks, *[members] * blocks])
     pair = within if crossed is None else crossed
     if pair is None:
-        return 1 / order_count([n])
-    rows, columns = _table("attainable", n, *pair).shape
-    return 1 / order_count([rows] if within is not None else [rows, columns])
+        return 1 / count_orders([n])
+    rows, columns = _crossed_index_table("attainable", n, *pair).shape
+    return 1 / count_orders([rows] if within is not None else [rows, columns])
 
 
-def _one_kind(function: str, *kinds: Any) -> None:
+def _check_one_restriction(function: str, *kinds: Any) -> None:
     if sum(kind is not None for kind in kinds) > 1:
         raise ValueError(f"{function}: one of crossed, within and nested, not both")
 
 
-def order_count(sizes: Iterable[int]) -> float:
+def count_orders(sizes: Iterable[int]) -> float:
     """Return how many orders sets of these sizes have together; infinite beyond a float."""
     each = list(sizes)
-    if sum(math.lgamma(size + 1) for size in each) > LARGEST_LOGARITHM:
+    if sum(math.lgamma(size + 1) for size in each) > MAX_EXPONENT:
         return math.inf
     return float(math.prod(map(math.factorial, each)))
 
 
-def _shuffled(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
+def _random_permutations(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
     return random.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
 
 
-def _table(called: str, n: int, outer: Sequence[Any], inner: Sequence[Any]) -> np.ndarray:
+def _crossed_index_table(
+    called: str, n: int, outer: Sequence[Any], inner: Sequence[Any]
+) -> np.ndarray:
     rows, columns = (list(dict.fromkeys(names)) for names in (outer, inner))
     where = {pair: i for i, pair in enumerate(zip(outer, inner))}
     if not len(outer) == len(inner) == n == len(where) == len(rows) * len(columns):
@@ -249,7 +253,7 @@ def _table(called: str, n: int, outer: Sequence[Any], inner: Sequence[Any]) -> n
     return np.array([[where[r, c] for c in columns] for r in rows])
 
 
-def _rectangle(called: str, n: int, blocks: Sequence[Any]) -> np.ndarray:
+def _block_index_table(called: str, n: int, blocks: Sequence[Any]) -> np.ndarray:
     members = defaultdict[Any, list[int]](list)
     for i, block in enumerate(blocks):
         members[block].append(i)

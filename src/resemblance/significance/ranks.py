@@ -9,18 +9,20 @@ import numpy as np
 
 from ..base.arrays import Array, assign, device, namespace, scatter
 
-COMPILED = 500_000  # values from which on compiled code pays for being loaded
+MIN_COMPILED_LENGTH = 500_000  # values from which on compiled code pays for being loaded
 
 
-def average_ranks(vector: Array, rounding: float = 0.0, compiled: int = COMPILED) -> Array:
+def average_ranks(
+    vector: Array, rounding: float = 0.0, compiled: int = MIN_COMPILED_LENGTH
+) -> Array:
     """Ranks from 1 to n of the values of a vector of any array library; equal values, with no more
     than ``rounding`` between neighbours, share their mean rank.
 
     From ``compiled`` values on, NumPy arrays in double precision are ranked by compiled code where
     numba is installed, several times as fast, with the same result.
     """
-    if _is_for_compiled(vector, compiled):
-        ranks = _compiled_ranks(vector, rounding)
+    if _uses_compiled_ranks(vector, compiled):
+        ranks = _radix_ranks(vector, rounding)
         if len(ranks):
             return ranks
     xp = namespace(vector)
@@ -30,28 +32,28 @@ def average_ranks(vector: Array, rounding: float = 0.0, compiled: int = COMPILED
     del ordered  # as large as all distances: at most four such vectors are alive at a time
     ranks = xp.arange(1, vector.shape[0] + 1, dtype=vector.dtype, device=device(vector))
     if not bool(xp.all(new)):
-        ranks = _with_means_of_ties(ranks, new)
+        ranks = _mean_ranks_of_ties(ranks, new)
     return scatter(ranks, order)
 
 
-def _is_for_compiled(vector: Array, compiled: int) -> bool:
+def _uses_compiled_ranks(vector: Array, compiled: int) -> bool:
     is_known = isinstance(vector, np.ndarray) and vector.dtype == np.float64
     if not is_known or not compiled <= vector.shape[0] < 2**32:
         return False
     return find_spec("numba") is not None
 
 
-def _compiled_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
+def _radix_ranks(vector: np.ndarray, rounding: float) -> np.ndarray:
     """Ranks by a radix sort; none, of shape (0,), where that is no gain."""
     low, high = float(vector.min()), float(vector.max())
     if not 0 < high - low < math.inf:
         return np.empty(0)
-    from ._radix import mean_ranks
+    from ._radix import radix_mean_ranks
 
-    return mean_ranks(vector, low, high, rounding)
+    return radix_mean_ranks(vector, low, high, rounding)
 
 
-def _with_means_of_ties(ranks: Array, new: Array) -> Array:
+def _mean_ranks_of_ties(ranks: Array, new: Array) -> Array:
     """Replace the ranks of groups of ties by their mean; ``new`` says where, after the first, a
     group begins."""
     xp = namespace(ranks)

@@ -10,16 +10,16 @@ import numpy as np
 
 from ..base.rng import generator
 
-Kind = Literal["left_out", "groups", "halves"]
-GROUPS, HALVES = 20, 40
-DRAWS = 2000  # of a bootstrap
-INTERVAL = (0.025, 0.975)  # quantiles between which 95 % of the samples lie
+ResamplingKind = Literal["left_out", "groups", "halves"]
+N_GROUPS, N_HALVES = 20, 40
+BOOTSTRAP_SAMPLES = 2000  # of a bootstrap
+INTERVAL_95 = (0.025, 0.975)  # quantiles between which 95 % of the samples lie
 
 
-def groups_of(
+def sample_groups(
     n: int,
     *,
-    count: int = GROUPS,
+    count: int = N_GROUPS,
     blocks: np.ndarray | None = None,
     series: bool = False,
     seed: int = 0,
@@ -32,10 +32,12 @@ def groups_of(
 
     Raises ``ValueError`` for fewer than two groups, samples or blocks.
     """
-    units = _units("groups_of", n, blocks)
-    check_whole("groups_of", count=count)
+    units = _resampling_units("sample_groups", n, blocks)
+    check_positive_integers("sample_groups", count=count)
     if count < 2:
-        raise ValueError("groups_of: count must be at least 2: what is left out must leave samples")
+        raise ValueError(
+            "sample_groups: count must be at least 2: what is left out must leave samples"
+        )
     if series:
         return list(np.array_split(np.arange(n), min(count, n)))
     order = generator(seed, "parts", n).permutation(len(units))
@@ -43,22 +45,22 @@ def groups_of(
     return [np.sort(np.concatenate([units[u] for u in group])) for group in chosen]
 
 
-def halves_of(
-    n: int, *, draws: int = HALVES, blocks: np.ndarray | None = None, seed: int = 0
+def random_halves(
+    n: int, *, draws: int = N_HALVES, blocks: np.ndarray | None = None, seed: int = 0
 ) -> list[np.ndarray]:
     """Return the rows of random halves of the samples, or of the blocks, each drawn by itself.
 
     The rows are in increasing order; of an odd number it is the larger half. Raises ``ValueError``
     for fewer than two samples or blocks.
     """
-    units = _units("halves_of", n, blocks)
-    check_whole("halves_of", draws=draws)
+    units = _resampling_units("random_halves", n, blocks)
+    check_positive_integers("random_halves", draws=draws)
     one = np.zeros(len(units), dtype=int)
-    halves = [half_of_each(one, generator(seed, "half", n, draw)) for draw in range(draws)]
+    halves = [stratified_half(one, generator(seed, "half", n, draw)) for draw in range(draws)]
     return [np.sort(np.concatenate([units[u] for u in half])) for half in halves]
 
 
-def half_of_each(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def stratified_half(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Return the rows of a random half of every group, in increasing order; the larger half of an
     odd number."""
     members = [np.flatnonzero(groups == g) for g in np.unique(groups)]
@@ -66,7 +68,7 @@ def half_of_each(groups: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return np.sort(np.concatenate([np.zeros(0, dtype=int), *halves]))
 
 
-def standard_error(values: Any, kind: Kind) -> Any:
+def standard_error(values: Any, kind: ResamplingKind) -> Any:
     r"""Return the standard error of a value from those without each part (last axis).
 
     Without each sample or group, :math:`v_i` of g: the jackknife,
@@ -86,7 +88,7 @@ def standard_error(values: Any, kind: Kind) -> Any:
     return np.sqrt(squares / (count - 1) if kind == "halves" else squares * (count - 1) / count)
 
 
-def half_width(values: Any, kind: Kind, level: float) -> Any:
+def half_width(values: Any, kind: ResamplingKind, level: float) -> Any:
     """Return half the width of an interval: the standard error by a quantile of Student's t, with
     one degree of freedom less than there are parts.
 
@@ -100,8 +102,8 @@ def half_width(values: Any, kind: Kind, level: float) -> Any:
     return float(stdtrit(np.shape(values)[-1] - 1, (1 + level) / 2)) * error
 
 
-def interval_around(
-    value: float, values: Any, kind: Kind, level: float, ends: tuple[float, float]
+def clipped_interval(
+    value: float, values: Any, kind: ResamplingKind, level: float, ends: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the ends of the interval that the values on parts give, inside the range."""
     half = float(half_width(values, kind, level))
@@ -109,7 +111,7 @@ def interval_around(
     return float(low), float(high)
 
 
-def _units(called: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
+def _resampling_units(called: str, n: int, blocks: np.ndarray | None) -> list[np.ndarray]:
     """Return the rows of each block, or each row by itself."""
     if blocks is None:
         units = list(np.arange(n)[:, None])
@@ -133,7 +135,7 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
     return means
 
 
-def percentile_interval(draws: Any, ends: tuple[float, float] = INTERVAL) -> tuple[float, float]:
+def percentile_interval(draws: Any, ends: tuple[float, float] = INTERVAL_95) -> tuple[float, float]:
     """Return the quantiles ``ends`` of the draws that are known (not NaN); two NaN where none
     is."""
     values = np.asarray(draws, float)
@@ -150,7 +152,7 @@ def bootstrap_counts(
     blocks: Sequence[Any] | None = None,
     nested: Sequence[Any] | None = None,
     crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    draws: int = DRAWS,
+    draws: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> np.ndarray:
     """Return how often each of n models is in each bootstrap sample, (draws, n).
@@ -167,15 +169,15 @@ def bootstrap_counts(
     """
     if sum(design is not None for design in (blocks, nested, crossed)) > 1:
         raise ValueError("bootstrap: one of blocks, nested and crossed, not more")
-    check_whole("bootstrap_counts", n=n, draws=draws)
+    check_positive_integers("bootstrap_counts", n=n, draws=draws)
     random = generator(seed, "bootstrap", n)
     if crossed is not None:
-        first, second = (_drawn(random, n, names, draws) for names in crossed)
+        first, second = (_bootstrap_block_counts(random, n, names, draws) for names in crossed)
         return first * second
     labels = list(range(n)) if blocks is None else list(blocks)
     if nested is None:
-        return _drawn(random, n, labels, draws)
-    counts = _drawn(random, n, nested, draws)
+        return _bootstrap_block_counts(random, n, labels, draws)
+    counts = _bootstrap_block_counts(random, n, nested, draws)
     for block in dict.fromkeys(nested):
         members = np.array([i for i, name in enumerate(nested) if name == block])
         chances = np.full(len(members), 1 / len(members))
@@ -183,7 +185,9 @@ def bootstrap_counts(
     return counts
 
 
-def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int) -> np.ndarray:
+def _bootstrap_block_counts(
+    random: np.random.Generator, n: int, names: Sequence[Any], draws: int
+) -> np.ndarray:
     """Return how often the block of every model was drawn, (draws, n)."""
     blocks = list(dict.fromkeys(names))
     if len(names) != n or len(blocks) < 2:
@@ -195,7 +199,7 @@ def _drawn(random: np.random.Generator, n: int, names: Sequence[Any], draws: int
     return drawn[:, [blocks.index(name) for name in names]]
 
 
-def check_whole(function: str, **numbers: Any) -> None:
+def check_positive_integers(function: str, **numbers: Any) -> None:
     """Raise ``ValueError`` for a number that is not a whole one of at least 1."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:

@@ -11,12 +11,20 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from .resampling import known_mean, percentile_interval
-from .standings_gaps import Cells, Sampled, Strata, drawn_gaps, margins, pairs_of, sampled
+from .standings_gaps import (
+    BootstrapTasks,
+    TaskRanks,
+    TaskStrata,
+    bootstrap_gaps,
+    bootstrap_tasks,
+    measure_pairs,
+    simultaneous_half_widths,
+)
 
 DECIMALS = 9  # of ranks: what differs by rounding is equal
 # Cells: in fewer, a measure may come first in all of them by chance, as 2 * 0.5**5 > 0.05.
 SETTLING = 6
-Interval: TypeAlias = tuple[float, float]
+GapInterval: TypeAlias = tuple[float, float]
 
 
 class Ranking(NamedTuple):
@@ -112,7 +120,7 @@ class Place(NamedTuple):
     behind: float
     behind_low: float
     behind_high: float
-    simultaneous: Interval
+    simultaneous: GapInterval
     is_tied: bool
 
 
@@ -131,7 +139,7 @@ class Places(NamedTuple):
     before: Mapping[tuple[str, str], float]
     by_group: Mapping[str, Mapping[str, float]]
     cells: int
-    differences: Mapping[tuple[str, str], Interval] = {}
+    differences: Mapping[tuple[str, str], GapInterval] = {}
     groups: tuple[tuple[str, ...], ...] = ()
     few: tuple[str, ...] = ()
 
@@ -156,13 +164,15 @@ class Places(NamedTuple):
         names = [place.measure for place in self.rows]
         if measure not in names:
             raise ValueError(f"no place for {measure!r}; there are {', '.join(names) or 'none'}")
-        return tuple(m for m in names if m != measure and _holds_0(self.differences[m, measure]))
+        return tuple(
+            m for m in names if m != measure and _contains_zero(self.differences[m, measure])
+        )
 
 
 def places(
-    groups: Mapping[str, Cells],
+    groups: Mapping[str, TaskRanks],
     *,
-    strata: Mapping[str, Strata] | None = None,
+    strata: Mapping[str, TaskStrata] | None = None,
     draws: int = 2000,
     seed: int = 0,
 ) -> Places:
@@ -173,7 +183,8 @@ def places(
     it has, with replacement, and with each cell the ranks of all measures in it. So two measures
     are compared in the same cells, by the interval of their difference; that their own intervals
     overlap says nothing. The intervals of all differences hold at once with a confidence of 95 %
-    (see ``resemblance.significance.standings_gaps.margins``), and a pair whose interval holds 0 is
+    (see ``resemblance.significance.standings_gaps.simultaneous_half_widths``), and a pair whose
+    interval holds 0 is
     tied. They are for other cells of the same models: other models may order the measures
     otherwise.
 
@@ -192,54 +203,61 @@ def places(
     if unknown := sorted(set(strata) - set(groups)):
         raise ValueError(f"places: strata of {unknown[0]!r}; groups: {', '.join(groups) or 'none'}")
     named = {name: cells for name, cells in groups.items() if cells}
-    names = _ranked_everywhere(named.values())
+    names = _measures_in_every_group(named.values())
     few = tuple(name for name, cells in named.items() if len(cells) < SETTLING)
     deciding = tuple(name for name in named if name not in few) or few
     count = sum(len(named[name]) for name in deciding)
     if not names:
         return Places((), {}, {}, count)
     tables = {
-        group: sampled(group, of, names, strata.get(group), draws=draws, seed=seed)
+        group: bootstrap_tasks(group, of, names, strata.get(group), draws=draws, seed=seed)
         for group, of in named.items()
     }
-    means = _means(tables[g] for g in deciding).round(DECIMALS)
+    means = _mean_ranks_over_groups(tables[g] for g in deciding).round(DECIMALS)
     order = sorted(range(len(names)), key=lambda i: (means[i], names[i]))
     ordered = {g: table._replace(ranks=table.ranks[:, order]) for g, table in tables.items()}
     samples = [ordered[g] for g in deciding]
-    placed = _places([names[i] for i in order], samples, count, is_settling=deciding != few)
+    placed = _places_in_order(
+        [names[i] for i in order], samples, count, is_settling=deciding != few
+    )
     by_group = {
-        g: dict(zip((p.measure for p in placed.rows), _means([t]).round(DECIMALS).tolist()))
+        g: dict(
+            zip(
+                (p.measure for p in placed.rows),
+                _mean_ranks_over_groups([t]).round(DECIMALS).tolist(),
+            )
+        )
         for g, t in ordered.items()
     }
     return placed._replace(by_group=by_group, few=few)
 
 
-def _ranked_everywhere(groups: Iterable[Cells]) -> list[str]:
+def _measures_in_every_group(groups: Iterable[TaskRanks]) -> list[str]:
     """The measures with a rank in every group, by name."""
-    ranked = [set(_ranked(cells)) for cells in groups]
+    ranked = [set(_ranked_measures(cells)) for cells in groups]
     return sorted(set.intersection(*ranked)) if ranked else []
 
 
-def _ranked(cells: Cells) -> Iterator[str]:
+def _ranked_measures(cells: TaskRanks) -> Iterator[str]:
     """Every measure that has a rank, once for each of its ranks."""
     for ranks in cells.values():
         yield from (m for m, rank in ranks.items() if not math.isnan(rank))
 
 
-def _places(
-    names: Sequence[str], samples: Sequence[Sampled], count: int, *, is_settling: bool
+def _places_in_order(
+    names: Sequence[str], samples: Sequence[BootstrapTasks], count: int, *, is_settling: bool
 ) -> Places:
     """The places of measures that are in order."""
-    pairs = pairs_of(samples)
+    pairs = measure_pairs(samples)
     gaps = pairs.gap.round(DECIMALS)
     settled = (pairs.common >= SETTLING) & ~np.isnan(gaps) & is_settling
-    margin = margins(samples, pairs, settled)
+    margin = simultaneous_half_widths(samples, pairs, settled)
     # To the left of 0 and to the right, so that intervals of both orders are mirror images.
     low, high = (gaps - margin).round(DECIMALS) + 0.0, (gaps + margin).round(DECIMALS) + 0.0
     shares, leading = np.empty(len(gaps)), np.zeros((len(samples[0].times), 1))
-    for part, drawn in drawn_gaps(samples, pairs):
+    for part, drawn in bootstrap_gaps(samples, pairs):
         drawn = drawn.round(DECIMALS)
-        shares[part] = _shares_before(drawn)
+        shares[part] = _share_of_positive_gaps(drawn)
         leading = np.hstack([leading, drawn]) if part.start == 0 else leading
     before, differences = {}, {}
     for i, j, share, near, far in zip(pairs.first, pairs.second, shares, low, high):
@@ -247,19 +265,22 @@ def _places(
         before[one, other], before[other, one] = float(share), float(1 - share)
         differences[other, one] = float(near), float(far)
         differences[one, other] = -float(far) + 0.0, -float(near) + 0.0
-    rows = _rows(names, samples, gaps, leading, differences)
-    return Places(rows, before, {}, count, differences, _tie_groups(names, differences))
+    rows = _place_rows(names, samples, gaps, leading, differences)
+    return Places(rows, before, {}, count, differences, _tied_runs(names, differences))
 
 
-def _rows(
+def _place_rows(
     names: Sequence[str],
-    samples: Sequence[Sampled],
+    samples: Sequence[BootstrapTasks],
     gaps: np.ndarray,
     leading: np.ndarray,
-    differences: Mapping[tuple[str, str], Interval],
+    differences: Mapping[tuple[str, str], GapInterval],
 ) -> tuple[Place, ...]:
     """The rows of the table, of which the leader is the first."""
-    whole, drawn = _means(samples).round(DECIMALS), _drawn_means(samples).round(DECIMALS)
+    whole, drawn = (
+        _mean_ranks_over_groups(samples).round(DECIMALS),
+        _bootstrap_mean_ranks(samples).round(DECIMALS),
+    )
     behind = np.append(0.0, gaps[: len(names) - 1])
     rows = []
     for i, name in enumerate(names):
@@ -270,16 +291,16 @@ def _rows(
         standing = (name, float(whole[i]), *percentile_interval(drawn[:, i]), position)
         difference = (float(behind[i]), *percentile_interval(leading[:, i]))
         interval = differences.get((name, names[0]), (0.0, 0.0))
-        rows.append(Place(*standing, best, worst, *difference, interval, _holds_0(interval)))
+        rows.append(Place(*standing, best, worst, *difference, interval, _contains_zero(interval)))
     return tuple(rows)
 
 
-def _means(tables: Iterable[Sampled]) -> np.ndarray:
+def _mean_ranks_over_groups(tables: Iterable[BootstrapTasks]) -> np.ndarray:
     """Mean over groups of the mean ranks over cells, (measures,)."""
     return np.mean([known_mean(table.ranks) for table in tables], axis=0)
 
 
-def _drawn_means(tables: Iterable[Sampled]) -> np.ndarray:
+def _bootstrap_mean_ranks(tables: Iterable[BootstrapTasks]) -> np.ndarray:
     """The same in every sample, (draws, measures); NaN where a sample has no rank."""
     means = []
     for table in tables:
@@ -289,20 +310,20 @@ def _drawn_means(tables: Iterable[Sampled]) -> np.ndarray:
     return np.mean(means, axis=0)
 
 
-def _shares_before(gaps: np.ndarray) -> np.ndarray:
+def _share_of_positive_gaps(gaps: np.ndarray) -> np.ndarray:
     """Share of the samples in which a gap is positive, zeros half; NaN where none is known."""
     return known_mean((1 + np.sign(gaps)) / 2)
 
 
-def _tie_groups(
-    names: Sequence[str], differences: Mapping[tuple[str, str], Interval]
+def _tied_runs(
+    names: Sequence[str], differences: Mapping[tuple[str, str], GapInterval]
 ) -> tuple[tuple[str, ...], ...]:
     """The largest runs of measures that are all tied with each other."""
     groups, end = [], 0
     for start in range(len(names)):
         stop = max(end, start + 1)
         while stop < len(names) and all(
-            _holds_0(differences[names[stop], name]) for name in names[start:stop]
+            _contains_zero(differences[names[stop], name]) for name in names[start:stop]
         ):
             stop += 1
         if stop > end:
@@ -311,7 +332,7 @@ def _tie_groups(
     return tuple(groups)
 
 
-def _holds_0(interval: Interval) -> bool:
+def _contains_zero(interval: GapInterval) -> bool:
     """Whether an interval does not exclude 0; one that is not known does not."""
     low, high = interval
     return not (low > 0 or high < 0)

@@ -12,17 +12,18 @@ import numpy as np
 
 from ..base.rng import generator
 
-Cells: TypeAlias = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
-Strata: TypeAlias = Mapping[Any, str]  # by cell, the models that it is of
-OfPairs: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (draws, pairs)
+TaskRanks: TypeAlias = Mapping[Any, Mapping[str, float]]  # by cell, the ranks of measures in it
+TaskStrata: TypeAlias = Mapping[Any, str]  # by cell, the models that it is of
+GapFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (draws, pairs)
 
-MISSING = -1.0  # in place of a rank, while cells are put in order
-BORROWED = 4.0  # degrees of freedom that the spread of a pair borrows from all pairs
-TOGETHER = 0.95  # of the samples in which all differences are inside their intervals
-EXACT = 1e-9  # of mean ranks: a smaller spread is one of rounding
+MISSING_RANK = -1.0  # in place of a rank, while cells are put in order
+# degrees of freedom that the spread of a pair borrows from all pairs
+PRIOR_DEGREES_OF_FREEDOM = 4.0
+SIMULTANEOUS_CONFIDENCE = 0.95  # of the samples in which all differences are inside their intervals
+MIN_RANK_SPREAD = 1e-9  # of mean ranks: a smaller spread is one of rounding
 
 
-class Sampled(NamedTuple):
+class BootstrapTasks(NamedTuple):
     """The cells of a group, those of a stratum next to each other.
 
     ``ranks``: (cells, measures), NaN where a measure has none. ``starts``: the first cell of every
@@ -48,9 +49,15 @@ class Sampled(NamedTuple):
         return np.add.reduceat(values, self.starts, axis=0)
 
 
-def sampled(
-    group: str, cells: Cells, names: Sequence[str], strata: Strata | None, *, draws: int, seed: int
-) -> Sampled:
+def bootstrap_tasks(
+    group: str,
+    cells: TaskRanks,
+    names: Sequence[str],
+    strata: TaskStrata | None,
+    *,
+    draws: int,
+    seed: int,
+) -> BootstrapTasks:
     """Draw as many cells of every stratum as it has, with replacement.
 
     Cells that are the only ones of their models share a stratum; if there is just one, it joins
@@ -58,8 +65,12 @@ def sampled(
     depends on their names, or on the order in which they come. Raises
     ``ValueError`` for a cell without a stratum.
     """
-    stratum = _pooled({cell: _stratum(group, cell, strata) for cell in cells})
-    rows = sorted((stratum[cell], _row(ranks, names)) for cell, ranks in cells.items())
+    stratum = _pool_single_task_strata(
+        {cell: _stratum_of_task(group, cell, strata) for cell in cells}
+    )
+    rows = sorted(
+        (stratum[cell], _sortable_rank_row(ranks, names)) for cell, ranks in cells.items()
+    )
     ranks = np.array([row for _, row in rows])
     sizes = Counter(name for name, _ in rows)
     times = [
@@ -67,17 +78,17 @@ def sampled(
         for name, n in sizes.items()
     ]
     starts = np.cumsum([0, *sizes.values()])[:-1]
-    missing = np.where(ranks == MISSING, np.nan, ranks)
-    return Sampled(missing, starts, np.concatenate(times, axis=1).astype(float))
+    missing = np.where(ranks == MISSING_RANK, np.nan, ranks)
+    return BootstrapTasks(missing, starts, np.concatenate(times, axis=1).astype(float))
 
 
-def _row(ranks: Mapping[str, float], names: Sequence[str]) -> tuple[float, ...]:
+def _sortable_rank_row(ranks: Mapping[str, float], names: Sequence[str]) -> tuple[float, ...]:
     """The ranks of a cell, which can be ordered also where some are missing."""
     values = (ranks.get(name, np.nan) for name in names)
-    return tuple(MISSING if np.isnan(value) else float(value) for value in values)
+    return tuple(MISSING_RANK if np.isnan(value) else float(value) for value in values)
 
 
-def _stratum(group: str, cell: Hashable, strata: Strata | None) -> str:
+def _stratum_of_task(group: str, cell: Hashable, strata: TaskStrata | None) -> str:
     if strata is None:
         return ""
     if cell not in strata:
@@ -88,7 +99,7 @@ def _stratum(group: str, cell: Hashable, strata: Strata | None) -> str:
     return strata[cell]
 
 
-def _pooled(strata: Strata) -> dict[Hashable, str]:
+def _pool_single_task_strata(strata: TaskStrata) -> dict[Hashable, str]:
     """Return strata without any of a single cell, unless there is only one cell."""
     sizes = Counter(strata.values())
     lone = sorted(name for name, n in sizes.items() if n == 1)
@@ -115,24 +126,28 @@ class MeasurePairs(NamedTuple):
     common: np.ndarray
 
 
-def pairs_of(tables: Sequence[Sampled]) -> MeasurePairs:
+def measure_pairs(tables: Sequence[BootstrapTasks]) -> MeasurePairs:
     """Return what is known of all pairs without samples."""
     first, second = np.triu_indices(tables[0].ranks.shape[1], 1)
     gap, variance, squared, scale, common = np.zeros((5, len(first)))
     for table in tables:
-        parts = _parts(table, first, second)
+        parts = _linear_gaps(table, first, second)
         sizes = table.sizes[:, None]
-        of_strata = table.of_strata(_centred(table, parts.linear) ** 2) * sizes / _freedom(sizes)
+        of_strata = (
+            table.of_strata(_center_in_strata(table, parts.linear) ** 2)
+            * sizes
+            / _degrees_of_freedom(sizes)
+        )
         gap += parts.mean / len(tables)
         variance += of_strata.sum(axis=0) / len(tables) ** 2
-        squared += (of_strata**2 / _freedom(sizes)).sum(axis=0) / len(tables) ** 4
+        squared += (of_strata**2 / _degrees_of_freedom(sizes)).sum(axis=0) / len(tables) ** 4
         scale += 1 / np.maximum(parts.counts, 1) / len(tables) ** 2
         common += parts.counts
     with np.errstate(invalid="ignore"):
         return MeasurePairs(first, second, gap, variance, variance**2 / squared, scale, common)
 
 
-class Linear(NamedTuple):
+class LinearGaps(NamedTuple):
     """The mean gap of every pair over the cells of a group where both have a rank, how many these
     are, and what each cell adds to deviations of the mean, (cells, pairs).
 
@@ -144,26 +159,28 @@ class Linear(NamedTuple):
     linear: np.ndarray
 
 
-def _parts(table: Sampled, first: np.ndarray, second: np.ndarray) -> Linear:
-    gaps = _apart(table.ranks, first, second)
+def _linear_gaps(table: BootstrapTasks, first: np.ndarray, second: np.ndarray) -> LinearGaps:
+    gaps = _rank_differences(table.ranks, first, second)
     known = ~np.isnan(gaps)
     counts = known.sum(axis=0)
     with np.errstate(invalid="ignore"):
         mean = np.where(known, gaps, 0).sum(axis=0) / counts
-        return Linear(mean, counts, np.where(known, gaps - mean, 0) / np.maximum(counts, 1))
+        return LinearGaps(mean, counts, np.where(known, gaps - mean, 0) / np.maximum(counts, 1))
 
 
-def _centred(table: Sampled, values: np.ndarray) -> np.ndarray:
+def _center_in_strata(table: BootstrapTasks, values: np.ndarray) -> np.ndarray:
     """Values of cells minus their means over the stratum."""
     means = table.of_strata(values) / table.sizes[:, None]
     return values - np.repeat(means, table.sizes, axis=0)
 
 
-def _freedom(sizes: np.ndarray) -> np.ndarray:
+def _degrees_of_freedom(sizes: np.ndarray) -> np.ndarray:
     return np.maximum(sizes - 1, 1)
 
 
-def margins(tables: Sequence[Sampled], pairs: MeasurePairs, settled: np.ndarray) -> np.ndarray:
+def simultaneous_half_widths(
+    tables: Sequence[BootstrapTasks], pairs: MeasurePairs, settled: np.ndarray
+) -> np.ndarray:
     r"""Return how far every gap may be from its expectation, all at once with a confidence of 95 %;
     NaN for pairs that are not ``settled``.
 
@@ -179,87 +196,97 @@ def margins(tables: Sequence[Sampled], pairs: MeasurePairs, settled: np.ndarray)
     """
     from scipy.stats import norm, t
 
-    error, freedom = _moderated(pairs, settled)
-    varies = settled & (error > EXACT)
+    error, freedom = _moderated_standard_errors(pairs, settled)
+    varies = settled & (error > MIN_RANK_SPREAD)
     largest = np.zeros(len(tables[0].times))
-    for part, strays in _over_tables([_strays_of(table) for table in tables], pairs):
+    for part, strays in _mean_over_groups(
+        [_bootstrap_deviations(table) for table in tables], pairs
+    ):
         relative = np.abs(strays[:, varies[part]]) / error[part][varies[part]]
         largest = np.maximum(largest, relative.max(axis=1, initial=0.0))
-    tail = norm.sf(np.quantile(largest, TOGETHER))
+    tail = norm.sf(np.quantile(largest, SIMULTANEOUS_CONFIDENCE))
     return np.where(settled, np.where(varies, t.isf(tail, freedom) * error, 0.0), np.nan)
 
 
-def _moderated(pairs: MeasurePairs, settled: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _moderated_standard_errors(
+    pairs: MeasurePairs, settled: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The standard error of every pair, and its degrees of freedom.
 
     Among many pairs some spread little over few cells by chance. So each borrows from all, as if
     ``BORROWED`` degrees of freedom came from their mean (the moderated t of Smyth 2004).
     """
-    varies = settled & (pairs.variance > EXACT**2)
+    varies = settled & (pairs.variance > MIN_RANK_SPREAD**2)
     if not varies.any():
         return np.zeros(len(settled)), np.ones(len(settled))
     variance, squared = pairs.variance[varies], pairs.variance[varies] ** 2 / pairs.freedom[varies]
     usual = float(variance.mean() ** 2 / squared.mean())
     relative = pairs.variance / pairs.scale
     typical = float(relative[settled].mean())
-    borrowed = BORROWED / (BORROWED + usual)
+    borrowed = PRIOR_DEGREES_OF_FREEDOM / (PRIOR_DEGREES_OF_FREEDOM + usual)
     error = np.sqrt(pairs.scale * ((1 - borrowed) * relative + borrowed * typical))
     freedom = np.where(varies, np.minimum(pairs.freedom, usual), usual)
-    return np.where(settled, error, 0.0), freedom + BORROWED
+    return np.where(settled, error, 0.0), freedom + PRIOR_DEGREES_OF_FREEDOM
 
 
-def drawn_gaps(
-    tables: Sequence[Sampled], pairs: MeasurePairs
+def bootstrap_gaps(
+    tables: Sequence[BootstrapTasks], pairs: MeasurePairs
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield pairs and their gaps in every sample, (draws, pairs); NaN where a sample has none."""
-    return _over_tables([_drawn_of(table) for table in tables], pairs)
+    return _mean_over_groups([_gap_function(table) for table in tables], pairs)
 
 
-def _drawn_of(table: Sampled) -> OfPairs:
+def _gap_function(table: BootstrapTasks) -> GapFunction:
     """The mean gaps of pairs in every sample; where no rank is missing from the means."""
     if table.is_complete:
-        return partial(_apart, table.times @ table.ranks / len(table.ranks))
-    return partial(_drawn_gaps, table)
+        return partial(_rank_differences, table.times @ table.ranks / len(table.ranks))
+    return partial(_bootstrap_pair_gaps, table)
 
 
-def _drawn_gaps(table: Sampled, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    gaps = _apart(table.ranks, first, second)
+def _bootstrap_pair_gaps(
+    table: BootstrapTasks, first: np.ndarray, second: np.ndarray
+) -> np.ndarray:
+    gaps = _rank_differences(table.ranks, first, second)
     known = ~np.isnan(gaps)
     with np.errstate(invalid="ignore"):
         means: np.ndarray = (table.times @ np.where(known, gaps, 0)) / (table.times @ known)
     return means
 
 
-def _strays_of(table: Sampled) -> OfPairs:
+def _bootstrap_deviations(table: BootstrapTasks) -> GapFunction:
     """How far gaps in samples are from those of all cells, to first order."""
     if table.is_complete:
-        return partial(_apart, _deviations(table, table.ranks / len(table.ranks)))
-    return lambda *pair: _deviations(table, _parts(table, *pair).linear)
+        return partial(
+            _rank_differences, _stratified_deviations(table, table.ranks / len(table.ranks))
+        )
+    return lambda *pair: _stratified_deviations(table, _linear_gaps(table, *pair).linear)
 
 
-def _deviations(table: Sampled, parts: np.ndarray) -> np.ndarray:
+def _stratified_deviations(table: BootstrapTasks, parts: np.ndarray) -> np.ndarray:
     """How far sums over the cells of samples are from that over all cells, (draws, ...), with the
     variance that independent cells have."""
     sizes = np.repeat(table.sizes, table.sizes)[:, None]
-    return table.times @ (_centred(table, parts) * np.sqrt(sizes / _freedom(sizes)))
+    return table.times @ (
+        _center_in_strata(table, parts) * np.sqrt(sizes / _degrees_of_freedom(sizes))
+    )
 
 
-def _apart(values: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _rank_differences(values: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Values of the second measures minus those of the first, by row."""
     return values[:, second] - values[:, first]
 
 
-def _over_tables(
-    of_tables: Sequence[OfPairs], pairs: MeasurePairs
+def _mean_over_groups(
+    of_tables: Sequence[GapFunction], pairs: MeasurePairs
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield the pairs of one measure after the other, so that not all samples are held at once,
     with the mean over groups of what each has in every sample."""
-    for part in _chunks(pairs):
+    for part in _pairs_by_first_measure(pairs):
         chosen = pairs.first[part], pairs.second[part]
         yield part, np.mean([of_pairs(*chosen) for of_pairs in of_tables], axis=0)
 
 
-def _chunks(pairs: MeasurePairs) -> Iterator[slice]:
+def _pairs_by_first_measure(pairs: MeasurePairs) -> Iterator[slice]:
     """Yield where the pairs of each first measure are."""
     edges = np.flatnonzero(np.diff(pairs.first, prepend=-1, append=-1))
     for start, stop in itertools.pairwise(edges):

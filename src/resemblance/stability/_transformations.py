@@ -9,18 +9,22 @@ import numpy as np
 
 from ..base.arrays import as_float64
 from ..base.rng import generator
-from ..contracts.claims import argument
-from ..intermediates.points import scaled_rows
+from ..contracts.claims import as_argument
+from ..intermediates.points import unit_rows_of_array
 from ..measures import cka
 from ..statistics.splits import basis_split, feature_split
 
-COMPONENTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
-PROJECTIONS, TOP, CHOSEN = (16, 32, 64, 128, 256), (50, 100, 200, 400, 800), (50, 100, 200)
-NOISES = (0.05, 0.1, 0.25, 0.5, 1.0)
-FEWEST = 5  # features
+COMPONENT_COUNTS = (5, 10, 15, 25, 35, 50, 75, 100, 150, 200, 256, 300)
+PROJECTION_WIDTHS, TOP_VARIANCE_COUNTS, RANDOM_FEATURE_COUNTS = (
+    (16, 32, 64, 128, 256),
+    (50, 100, 200, 400, 800),
+    (50, 100, 200),
+)
+NOISE_LEVELS = (0.05, 0.1, 0.25, 0.5, 1.0)
+MIN_TRANSFORMED_FEATURES = 5  # features
 # times as many splits of features as of bases, of which each needs decompositions and says more
-FEWER = 6
-Regime = Literal["compression", "preserving"]
+FEATURE_SPLITS_PER_BASIS = 6
+TransformationRegime = Literal["compression", "preserving"]
 
 
 class Transformed(NamedTuple):
@@ -33,7 +37,7 @@ class Transformed(NamedTuple):
     """
 
     name: str
-    regime: Regime
+    regime: TransformationRegime
     features: int
     stability: float
     basis: float
@@ -55,29 +59,39 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
 
     Reference: Raju 2026, Table 14. Projections, features and noise are drawn by our own generator.
     """
-    points = _points(X)
+    points = _transformable_points(X)
     n, d = points.shape
     centred = points - points.mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
-    versions = {f"pca_{k:03d}": u[:, :k] * s[:k] for k in _clipped(COMPONENTS, min(n - 1, d))}
-    for k in _clipped(PROJECTIONS, d):
+    versions = {
+        f"pca_{k:03d}": u[:, :k] * s[:k] for k in _feasible_counts(COMPONENT_COUNTS, min(n - 1, d))
+    }
+    for k in _feasible_counts(PROJECTION_WIDTHS, d):
         directions = generator(seed, "projection", k).standard_normal((d, k)) / np.sqrt(k)
         versions[f"randproj_{k:03d}"] = points @ directions
     by_variance = np.argsort(points.var(axis=0), kind="stable")
-    versions |= {f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])] for k in TOP if k < d}
-    for k in CHOSEN:
+    versions |= {
+        f"topvar_{k:03d}": points[:, np.sort(by_variance[-k:])]
+        for k in TOP_VARIANCE_COUNTS
+        if k < d
+    }
+    for k in RANDOM_FEATURE_COUNTS:
         if k < d:
             chosen = generator(seed, "features", k).choice(d, k, replace=False)
             versions[f"randfeat_{k:03d}"] = points[:, chosen]
-    for amount in NOISES:
+    for amount in NOISE_LEVELS:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
         versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
     deviations = centred.std(axis=0)
     zscore = centred / np.where(deviations > 0, deviations, 1)
-    return versions | {"original": points.copy(), "zscore": zscore, "l2norm": scaled_rows(points)}
+    return versions | {
+        "original": points.copy(),
+        "zscore": zscore,
+        "l2norm": unit_rows_of_array(points),
+    }
 
 
-def regime(name: str) -> Regime:
+def regime(name: str) -> TransformationRegime:
     """Return "compression" for fewer features or directions, "preserving" for all of them."""
     fewer = ("pca", "randproj", "topvar", "randfeat")
     return "compression" if name.startswith(fewer) else "preserving"
@@ -95,40 +109,43 @@ def transformation_study(
     comparison with itself.
     """
     versions = transformations(X, seed=seed)
-    references = {name: versions[name] for name in _references(versions)}
+    references = {name: versions[name] for name in _reference_versions(versions)}
     return tuple(
-        _transformed(name, points, references, (seed, k, max_samples))
+        _study_transformation(name, points, references, (seed, k, max_samples))
         for name, points in versions.items()
     )
 
 
-def _transformed(
+def _study_transformation(
     name: str, points: np.ndarray, references: Mapping[str, np.ndarray], how: tuple[int, int, int]
 ) -> Transformed:
     seed, k, most = how
     similarities = {other: float(cka(points, reference)) for other, reference in references.items()}
     others = [value for other, value in similarities.items() if other != name]
     stability = feature_split(points, k=k, max_samples=most, seed=seed)
-    basis = basis_split(points, k=max(k // FEWER, 1), max_samples=most, seed=seed)
+    basis = basis_split(
+        points, k=max(k // FEATURE_SPLITS_PER_BASIS, 1), max_samples=most, seed=seed
+    )
     means = (float(np.mean(values)) for values in (list(similarities.values()), others))
     return Transformed(name, regime(name), points.shape[1], stability, basis, *means)
 
 
-def _references(names: Mapping[str, np.ndarray]) -> list[str]:
+def _reference_versions(names: Mapping[str, np.ndarray]) -> list[str]:
     """The original, 100 principal components or the most there are below, and the z-scores."""
     components = [name for name in names if name.startswith("pca") and int(name[4:]) <= 100]
     return ["original", *components[-1:], "zscore"]
 
 
-def _clipped(wanted: tuple[int, ...], most: int) -> list[int]:
-    return sorted({min(k, most) for k in wanted if min(k, most) >= FEWEST})
+def _feasible_counts(wanted: tuple[int, ...], most: int) -> list[int]:
+    return sorted({min(k, most) for k in wanted if min(k, most) >= MIN_TRANSFORMED_FEATURES})
 
 
-def _points(X: Any) -> np.ndarray:
-    points = as_float64(argument(X, "X").array)
-    if points.shape[0] < 10 or points.shape[1] < FEWEST:
+def _transformable_points(X: Any) -> np.ndarray:
+    points = as_float64(as_argument(X, "X").array)
+    if points.shape[0] < 10 or points.shape[1] < MIN_TRANSFORMED_FEATURES:
         raise ValueError(
-            f"transformations: X must have at least 10 samples and {FEWEST} features; got "
+            f"transformations: X must have at least 10 samples and {MIN_TRANSFORMED_FEATURES} "
+            "features; got "
             f"{points.shape}"
         )
     if not np.isfinite(points).all():

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.text import did_you_mean
-from ..data.inputs import check_order, order_of
-from ..data.representation import Representation, as_array
-from ..significance.labels import is_missing
+from ..data.inputs import check_sample_order, sample_order
+from ..data.representation import Representation, read_array
+from ..significance.labels import is_missing_label
 
 CONTROL_NAMES = frozenset({
     "control", "controls", "ctrl", "negctrl", "neg", "negative", "negativecontrol", "nt", "ntc",
@@ -24,8 +24,8 @@ CONTROL_NAMES = frozenset({
     "untreated", "vehicle", "dmso", "mock", "gal4", "gfp",
 })  # fmt: skip
 # Libraries of arrays that become dense a few rows at a time.
-LAZY = {"scipy", "h5py", "anndata", "zarr"}
-SHOWN = 20
+LAZY_ARRAY_LIBRARIES = {"scipy", "h5py", "anndata", "zarr"}
+MAX_LISTED_LABELS = 20
 
 
 class LabelledRows(NamedTuple):
@@ -48,38 +48,47 @@ class LabelledRows(NamedTuple):
 
 
 @contextmanager
-def opened(
+def open_labeled_rows(
     X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
 ) -> Iterator[LabelledRows]:
     """Open what :func:`resemblance.stability.perturbations` is given, and close the file if it is
     one."""
     if not isinstance(X, str | Path) or Path(X).suffix != ".h5ad":
-        yield _table(X, labels, match, layer, obsm)
+        yield _labeled_rows(X, labels, match, layer, obsm)
         return
     if not Path(X).is_file():
         raise ValueError(f"perturbations: no file at {X}")
-    data = need("anndata").read_h5ad(X, backed="r")
+    data = import_optional("anndata").read_h5ad(X, backed="r")
     try:
-        yield _table(data, labels, match, layer, obsm)
+        yield _labeled_rows(data, labels, match, layer, obsm)
     finally:
         data.file.close()
 
 
-def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None) -> LabelledRows:
+def _labeled_rows(
+    X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None
+) -> LabelledRows:
     if hasattr(X, "obs") and hasattr(X, "obsm"):
-        labels, match = _column(X, labels, "labels"), _column(X, match, "match")
-        X = _values(X, layer, obsm)
+        labels, match = (
+            _annotation_column(X, labels, "labels"),
+            _annotation_column(X, match, "match"),
+        )
+        X = _select_annotated_values(X, layer, obsm)
     elif layer is not None or obsm is not None or isinstance(labels, str) or isinstance(match, str):
         raise ValueError(
             "perturbations: layer, obsm and names of columns are for AnnData; with an array give "
             "labels, and match, as arrays, one entry per sample"
         )
-    order = X.order if isinstance(X, Representation) else order_of(X, "X")
-    check_order("perturbations", "X", order, "the index of labels", order_of(labels, "labels"))
-    source = _source(X)
+    order = X.order if isinstance(X, Representation) else sample_order(X, "X")
+    check_sample_order(
+        "perturbations", "X", order, "the index of labels", sample_order(labels, "labels")
+    )
+    source = _row_indexable_values(X)
     n = source.shape[0]
-    names, label = _coded(labels, n, "labels")
-    strata, stratum = _coded(np.zeros(n, dtype=int) if match is None else match, n, "match")
+    names, label = _encode_row_labels(labels, n, "labels")
+    strata, stratum = _encode_row_labels(
+        np.zeros(n, dtype=int) if match is None else match, n, "match"
+    )
     without = int(((stratum < 0) & (label >= 0)).sum())
     if without:
         raise ValueError(
@@ -89,13 +98,13 @@ def _table(X: Any, labels: Any, match: Any, layer: str | None, obsm: str | None)
     return LabelledRows(source, names, label, strata, stratum)
 
 
-def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
+def _select_annotated_values(data: Any, layer: str | None, obsm: str | None) -> Any:
     if layer is not None and obsm is not None:
         raise ValueError("perturbations: give layer or obsm, not both")
     if obsm is not None:
-        return _entry(data.obsm, obsm, "obsm")
+        return _named_annotation_entry(data.obsm, obsm, "obsm")
     if layer is not None:
-        return _entry(data.layers, layer, "layers")
+        return _named_annotation_entry(data.layers, layer, "layers")
     try:
         values = data.X if hasattr(type(data), "X") else None
     # anndata cannot take rows of sparse values on disk with every SciPy, nor then copy them
@@ -113,11 +122,11 @@ def _values(data: Any, layer: str | None, obsm: str | None) -> Any:
     return values
 
 
-def _column(data: Any, column: Any, role: str) -> Any:
+def _annotation_column(data: Any, column: Any, role: str) -> Any:
     """Return a column of the annotations, or the argument itself: a Series by the names of its
     index, anything else as it is."""
     if isinstance(column, str):
-        return _entry(data.obs, column, "obs")
+        return _named_annotation_entry(data.obs, column, "obs")
     if not (hasattr(column, "reindex") and hasattr(column, "loc")) or column.index.equals(
         data.obs_names
     ):
@@ -131,7 +140,7 @@ def _column(data: Any, column: Any, role: str) -> Any:
     return column.reindex(data.obs_names)
 
 
-def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
+def _named_annotation_entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
     if key not in entries:
         raise ValueError(
             f"perturbations: no {key!r} in {where}{did_you_mean(key, list(entries.keys()))}"
@@ -139,17 +148,17 @@ def _entry(entries: Mapping[str, Any], key: str, where: str) -> Any:
     return entries[key]
 
 
-def _source(X: Any) -> Any:
+def _row_indexable_values(X: Any) -> Any:
     """Return values that can be indexed by rows; sparse ones stay sparse, dense ones in a file stay
     there."""
-    if type(X).__module__.partition(".")[0] in LAZY:
+    if type(X).__module__.partition(".")[0] in LAZY_ARRAY_LIBRARIES:
         # Sparse on disk: rows cannot be read there by every SciPy.
         X = X.to_memory() if hasattr(X, "to_memory") else X
         source = X.tocsr() if hasattr(X, "tocsr") else X
     elif isinstance(X, Representation | str | Path):
         source = to_numpy(X.source if isinstance(X, Representation) else Representation(X).source)
     else:
-        source = to_numpy(as_array(X, "X"))
+        source = to_numpy(read_array(X, "X"))
     if len(source.shape) != 2:
         raise ValueError(
             f"perturbations: X must be (n_samples, n_features); got shape {tuple(source.shape)}"
@@ -157,7 +166,7 @@ def _source(X: Any) -> Any:
     return source
 
 
-def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
+def _encode_row_labels(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
     """Return the sorted texts of the labels, and the place of every sample's label among them, -1
     for none."""
     if hasattr(values, "cat") or hasattr(values, "categories"):
@@ -168,7 +177,7 @@ def _coded(values: Any, n: int, role: str) -> tuple[list[str], np.ndarray]:
             f"perturbations: {role} must be one per sample, shape ({n},); got shape {array.shape}"
         )
     entries = array.tolist()
-    present = np.array([not is_missing(value) for value in entries], dtype=bool)
+    present = np.array([not is_missing_label(value) for value in entries], dtype=bool)
     labels = list(itertools.compress(entries, present))
     texts = [str(value) for value in labels]
     names, places = np.unique(np.array(texts, dtype=str), return_inverse=True)
@@ -186,7 +195,7 @@ def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of the controls; raise ``ValueError``, with the labels of the samples, when
     one of them is missing."""
     if control is None:
-        usual = _usual(known)
+        usual = _usual_control_labels(known)
         if len(usual) == 1:
             return tuple(usual)
         problem = (
@@ -194,21 +203,25 @@ def control_labels(control: Any, known: Sequence[str]) -> tuple[str, ...]:
             if usual
             else "no usual control label"
         )
-        raise ValueError(f"perturbations: {problem}; name it, control=...; {_listed(known)}")
-    wanted = _wanted(control)
+        raise ValueError(
+            f"perturbations: {problem}; name it, control=...; {_format_label_list(known)}"
+        )
+    wanted = _requested_control_labels(control)
     for label in wanted:
         if label not in known:
-            alike = [name for name in known if _alike(name, label)] or _usual(known)
+            alike = [
+                name for name in known if _is_same_label(name, label)
+            ] or _usual_control_labels(known)
             hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
             raise ValueError(
-                f"perturbations: no sample is labelled {label!r}{hint}; {_listed(known)}"
+                f"perturbations: no sample is labelled {label!r}{hint}; {_format_label_list(known)}"
             )
     if not wanted:
         raise ValueError("perturbations: control is empty; name at least one label")
     return wanted
 
 
-def _wanted(control: Any) -> tuple[str, ...]:
+def _requested_control_labels(control: Any) -> tuple[str, ...]:
     """Return the texts of one label, or of several in a list, set or array of any kind."""
     values = control.tolist() if hasattr(control, "tolist") else control
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -217,24 +230,26 @@ def _wanted(control: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sorted(texts) if isinstance(values, set | frozenset) else texts))
 
 
-def _alike(name: str, label: str) -> bool:
+def _is_same_label(name: str, label: str) -> bool:
     """Say whether two labels are the same but for case and punctuation, or the same number."""
     try:
         return float(name) == float(label)
     except ValueError:
-        return _plain(name) == _plain(label)
+        return _normalize_label(name) == _normalize_label(label)
 
 
-def _usual(known: Sequence[str]) -> list[str]:
-    return [name for name in known if _plain(name) in CONTROL_NAMES]
+def _usual_control_labels(known: Sequence[str]) -> list[str]:
+    return [name for name in known if _normalize_label(name) in CONTROL_NAMES]
 
 
-def _plain(label: str) -> str:
+def _normalize_label(label: str) -> str:
     return re.sub(r"[^a-z0-9]", "", label.lower())
 
 
-def _listed(known: Sequence[str]) -> str:
-    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+def _format_label_list(known: Sequence[str]) -> str:
+    more = f" and {len(known) - MAX_LISTED_LABELS} more" if len(known) > MAX_LISTED_LABELS else ""
     return (
-        f"labels: {', '.join(map(repr, known[:SHOWN]))}{more}" if known else "no sample has a label"
+        f"labels: {', '.join(map(repr, known[:MAX_LISTED_LABELS]))}{more}"
+        if known
+        else "no sample has a label"
     )

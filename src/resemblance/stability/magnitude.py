@@ -12,10 +12,10 @@ from ..data.representation import Undefined
 from ..significance import ranks_of_rows
 from .screen import Perturbations
 
-Form = Literal["linear", "loess", "rank", "difference"]
-FEWEST = 6  # perturbations in a bin
-ROUNDS = 3  # in which what is far from the line loses its weight
-Columns = Perturbations | Mapping[str, Any]
+DiscordanceForm = Literal["linear", "loess", "rank", "difference"]
+MIN_PERTURBATIONS_PER_BIN = 6  # perturbations in a bin
+LOESS_ROUNDS = 3  # in which what is far from the line loses its weight
+ScreenColumns = Perturbations | Mapping[str, Any]
 
 
 class MagnitudeBin(NamedTuple):
@@ -33,7 +33,7 @@ class MagnitudeBin(NamedTuple):
 
 
 def magnitude_matched(
-    results: Columns,
+    results: ScreenColumns,
     *,
     bins: int = 4,
     coherence: str = "perturbation_coherence",
@@ -57,7 +57,7 @@ def magnitude_matched(
     """
     if not isinstance(bins, int | np.integer) or isinstance(bins, bool):
         raise ValueError(f"magnitude_matched: bins must be an integer; got {bins!r}")
-    table = _columns("magnitude_matched", results, coherence, reproducibility, magnitude)
+    table = _columns_of_screen("magnitude_matched", results, coherence, reproducibility, magnitude)
     table = table[:, np.isfinite(table).all(axis=0)]
     if bins < 1 or table.shape[1] < 4 * bins:
         raise ValueError(
@@ -66,14 +66,22 @@ def magnitude_matched(
         )
     edges = np.quantile(table[2], np.linspace(0, 1, bins + 1))[1:-1]
     place = np.searchsorted(edges, table[2], side="left")  # a magnitude at an edge belongs below it
-    return tuple(_bin(*table[:, place == b]) for b in range(bins) if (place == b).any())
+    return tuple(
+        _summarize_magnitude_bin(*table[:, place == b]) for b in range(bins) if (place == b).any()
+    )
 
 
-def _bin(coherence: np.ndarray, reproducibility: np.ndarray, magnitude: np.ndarray) -> MagnitudeBin:
+def _summarize_magnitude_bin(
+    coherence: np.ndarray, reproducibility: np.ndarray, magnitude: np.ndarray
+) -> MagnitudeBin:
     from scipy.stats import spearmanr
 
     span, n = (float(magnitude.min()), float(magnitude.max())), len(magnitude)
-    reason = f"{n} perturbations are fewer than {FEWEST}" if n < FEWEST else ""
+    reason = (
+        f"{n} perturbations are fewer than {MIN_PERTURBATIONS_PER_BIN}"
+        if n < MIN_PERTURBATIONS_PER_BIN
+        else ""
+    )
     if not reason and min(np.ptp(coherence), np.ptp(reproducibility)) == 0:
         reason = "coherence or reproducibility does not vary"
     above = coherence >= np.median(coherence)
@@ -89,9 +97,9 @@ def _bin(coherence: np.ndarray, reproducibility: np.ndarray, magnitude: np.ndarr
 
 
 def discordance(
-    results: Columns,
+    results: ScreenColumns,
     *,
-    form: Form = "linear",
+    form: DiscordanceForm = "linear",
     share: float = 0.3,
     coherence: str = "perturbation_coherence",
     magnitude: str = "perturbation_magnitude",
@@ -114,24 +122,25 @@ def discordance(
 
     Reference: ``discordance`` of shesha-geometry 0.3.0.
     """
-    table = _columns("discordance", results, coherence, magnitude)
+    table = _columns_of_screen("discordance", results, coherence, magnitude)
     known = np.isfinite(table).all(axis=0)
     s, m = table[:, known]
     if len(s) < 10:
         raise ValueError(f"discordance needs 10 perturbations with both values; got {len(s)}")
-    if form not in get_args(Form) or not 3 <= share * len(s) <= len(s):
+    if form not in get_args(DiscordanceForm) or not 3 <= share * len(s) <= len(s):
         raise ValueError(
-            f"discordance: form must be one of {', '.join(map(repr, get_args(Form)))} and share "
+            f"discordance: form must be one of {', '.join(map(repr, get_args(DiscordanceForm)))} "
+            "and share "
             f"leave 3 of {len(s)} perturbations or more; got {form!r} and {share}"
         )
     result = np.full(len(known), np.nan)
     scale = float(np.abs(s).max()) if form in ("linear", "loess") else 1.0
-    result[known] = _z(_excess(s, m, form, share), scale)
+    result[known] = _z_scores(_excess_coherence(s, m, form, share), scale)
     return result
 
 
-def _excess(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
-    along, coherent = _z(m, float(np.abs(m).max())), _z(s, float(np.abs(s).max()))
+def _excess_coherence(s: np.ndarray, m: np.ndarray, form: str, share: float) -> np.ndarray:
+    along, coherent = _z_scores(m, float(np.abs(m).max())), _z_scores(s, float(np.abs(s).max()))
     expected: dict[str, Callable[[], np.ndarray]] = {
         "linear": lambda: s.mean() + along * float(np.mean(along * s)) - s,
         "loess": lambda: _local_line(along, s, int(share * len(s) + 1e-10)) - s,
@@ -148,7 +157,7 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     radius = np.sort(apart, axis=1)[:, k - 1 : k]
     near = np.where(radius > 0, np.clip(apart / np.where(radius > 0, radius, 1), 0, 1), apart > 0)
     nearness, trust = (1 - near**3) ** 3, np.ones(len(x))
-    for step in range(ROUNDS + 1):
+    for step in range(LOESS_ROUNDS + 1):
         weights = np.where((nearness @ trust > 0)[:, None], nearness * trust, nearness)
         weights /= weights.sum(axis=1, keepdims=True)
         centre, level = weights @ x, weights @ y
@@ -156,13 +165,13 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
         slope = (weights @ (x * y) - centre * level) / np.where(spread > 1e-12, spread, np.inf)
         line: np.ndarray = level + slope * (x - centre)
         typical = float(np.median(np.abs(y - line)))
-        if step == ROUNDS or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
+        if step == LOESS_ROUNDS or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
             break
         trust = (1 - np.clip(np.abs(y - line) / (6 * typical), 0, 1) ** 2) ** 2
     return line
 
 
-def _z(values: np.ndarray, scale: float) -> np.ndarray:
+def _z_scores(values: np.ndarray, scale: float) -> np.ndarray:
     deviation = float(values.std())
     if deviation <= 16 * np.finfo(float).eps * scale:
         raise Undefined(
@@ -171,7 +180,7 @@ def _z(values: np.ndarray, scale: float) -> np.ndarray:
     return (values - values.mean()) / deviation
 
 
-def _columns(function: str, results: Columns, *names: str) -> np.ndarray:
+def _columns_of_screen(function: str, results: ScreenColumns, *names: str) -> np.ndarray:
     known = list(results.statistics if isinstance(results, Perturbations) else results.keys())
     for name in names:
         if name not in known:

@@ -10,16 +10,17 @@ import numpy as np
 from ..base.rng import generator
 from ..catalogue import get_statistic
 from ..contracts._statistic import Statistic
-from ..contracts.claims import argument
+from ..contracts.claims import as_argument
 from ..data.representation import Representation
 from ..intermediates.similarities import take_rows
 from ..significance import p_value_of
-from ..significance.resampling import half_of_each, interval_around
-from ..statistics.trials import Unfilled, rank_within
+from ..significance.resampling import clipped_interval, stratified_half
+from ..statistics.trials import EmptyPartError, trial_number_in_condition
 
 # What is given once per sample of the representation.
-SHARED = ("labels", "conditions", "replicate")
-TRIES = 1000  # orders or halves that are drawn until every condition has a trial in each part
+PER_SAMPLE_INPUTS = ("labels", "conditions", "replicate")
+# orders or halves that are drawn until every condition has a trial in each part
+MAX_DRAW_ATTEMPTS = 1000
 
 
 class Interval(NamedTuple):
@@ -95,16 +96,16 @@ def interval(
             "interval: anchors are row numbers, and a half of the samples has other rows; leave "
             "them out"
         )
-    x = argument(X, "X")
+    x = as_argument(X, "X")
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)
-    values = np.array([_on_a_half(entry, x, prepared, seed, draw) for draw in range(draws)])
-    low, high = interval_around(value, values, "halves", level, entry.range)
+    values = np.array([_value_on_half(entry, x, prepared, seed, draw) for draw in range(draws)])
+    low, high = clipped_interval(value, values, "halves", level, entry.range)
     limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
     return Interval(value, low, high, values, min(x.shape[0], limit))
 
 
-def _on_a_half(
+def _value_on_half(
     statistic: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
 ) -> float:
     roles = dict(zip(statistic.needs, prepared))
@@ -112,52 +113,63 @@ def _on_a_half(
         (roles[name] for name in ("labels", "conditions") if name in roles),
         np.zeros(x.shape[0], dtype=int),
     )
-    parts, random = _parts(statistic, groups), generator(seed, "interval", "samples", draw)
+    parts, random = _part_numbers(statistic, groups), generator(seed, "interval", "samples", draw)
     one = np.zeros(roles["control"].shape[0] if "control" in roles else 0, dtype=int)
-    controls = half_of_each(one, generator(seed, "interval", "control", draw))
-    for _ in range(TRIES):
-        half = half_of_each(2 * groups + parts, random)
+    controls = stratified_half(one, generator(seed, "interval", "control", draw))
+    for _ in range(MAX_DRAW_ATTEMPTS):
+        half = stratified_half(2 * groups + parts, random)
         if len(half) < statistic.min_samples:
             raise ValueError(
                 f"interval: {statistic} needs {statistic.min_samples} samples and half of them are "
                 f"{len(half)}"
             )
-        places = dict.fromkeys(SHARED, half) | {"control": controls}
-        inputs = [_taken(data, places.get(name)) for name, data in roles.items()]
+        places = dict.fromkeys(PER_SAMPLE_INPUTS, half) | {"control": controls}
+        inputs = [_select_input_rows(data, places.get(name)) for name, data in roles.items()]
         try:
-            return _as_parted(statistic, parts[half]).evaluate(_rows(x, half), *inputs)
-        except Unfilled:
+            return _with_early_share(statistic, parts[half]).evaluate(
+                _select_representation_rows(x, half), *inputs
+            )
+        except EmptyPartError:
             continue
     raise ValueError(
-        f"interval: of {TRIES} halves none has what {statistic} needs; record more trials of each "
+        f"interval: of {MAX_DRAW_ATTEMPTS} halves none has what {statistic} needs; record more "
+        "trials of each "
         "condition"
     )
 
 
-def _parts(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
+def _part_numbers(statistic: Statistic, groups: np.ndarray) -> np.ndarray:
     """1 for late trials where early and late ones are compared; else 0 and 1 in turn among those of
     a condition, where these are split; else 0."""
     if statistic.parts == "early and late":
         share = {**statistic.defaults, **dict(statistic.parameters)}["early"]
         return (np.arange(len(groups)) >= int(len(groups) * share)).astype(int)
-    return rank_within(groups) % 2 if statistic.parts else np.zeros(len(groups), dtype=int)
+    return (
+        trial_number_in_condition(groups) % 2
+        if statistic.parts
+        else np.zeros(len(groups), dtype=int)
+    )
 
 
-def _as_parted(statistic: Statistic, late: np.ndarray) -> Statistic:
+def _with_early_share(statistic: Statistic, late: np.ndarray) -> Statistic:
     """The statistic with the share of early trials that a half of each part has."""
     if statistic.parts != "early and late":
         return statistic
     return statistic.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
 
 
-def _taken(data: Any, numbers: np.ndarray | None) -> Any:
+def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:
     """Some rows of what a statistic needs, or all of what has none."""
     if numbers is None:
         return data
-    return _rows(data, numbers) if isinstance(data, Representation) else data[numbers]
+    return (
+        _select_representation_rows(data, numbers)
+        if isinstance(data, Representation)
+        else data[numbers]
+    )
 
 
-def _rows(x: Representation, numbers: np.ndarray) -> Representation:
+def _select_representation_rows(x: Representation, numbers: np.ndarray) -> Representation:
     return Representation(take_rows(x.source, numbers), x.name, dtype=x.dtype)
 
 
@@ -188,10 +200,12 @@ def permutation_null(
     entry, inputs = get_statistic(statistic).with_data(parameters)
     if draws < 2:
         raise ValueError(f"permutation_null: draws must be at least 2; got {draws}")
-    x = argument(X, "X")
+    x = as_argument(X, "X")
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
-    values = np.array([_in_another_order(entry, x, prepared, seed, draw) for draw in range(draws)])
+    values = np.array(
+        [_value_in_permuted_order(entry, x, prepared, seed, draw) for draw in range(draws)]
+    )
     mean, deviation = float(values.mean()), float(values.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {entry} does not depend on the order of the samples")
@@ -199,19 +213,22 @@ def permutation_null(
     return Null(value, mean, deviation, z, p_value_of(value, values), values)
 
 
-def _in_another_order(
+def _value_in_permuted_order(
     statistic: Statistic, x: Representation, prepared: tuple[Any, ...], seed: int, draw: int
 ) -> float:
     random = generator(seed, "permutation_null", draw)
-    for _ in range(TRIES):
+    for _ in range(MAX_DRAW_ATTEMPTS):
         order = random.permutation(x.shape[0])
-        places = dict.fromkeys(SHARED, order)
-        moved = [_taken(data, places.get(n)) for n, data in zip(statistic.needs, prepared)]
+        places = dict.fromkeys(PER_SAMPLE_INPUTS, order)
+        moved = [
+            _select_input_rows(data, places.get(n)) for n, data in zip(statistic.needs, prepared)
+        ]
         try:
-            return statistic.evaluate(_rows(x, order), *moved)
-        except Unfilled:
+            return statistic.evaluate(_select_representation_rows(x, order), *moved)
+        except EmptyPartError:
             continue
     raise ValueError(
-        f"permutation_null: of {TRIES} orders none has a trial of every condition in both parts "
+        f"permutation_null: of {MAX_DRAW_ATTEMPTS} orders none has a trial of every condition in "
+        "both parts "
         f"of {statistic}; leave out conditions of few trials"
     )

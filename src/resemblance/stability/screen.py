@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.extras import need
+from ..base.extras import import_optional
 from ..base.rng import generator
 from ..base.text import did_you_mean
 from ..catalogue import get_statistic
 from ..contracts._statistic import Statistic
-from ..data.representation import Representation, Undefined, finite
-from ..statistics.perturbation import nearest_means, reproducibility
-from ..statistics.rdm import rows
-from .annotated import LabelledRows, control_labels, opened
+from ..data.representation import Representation, Undefined, check_all_finite
+from ..statistics.perturbation import nearest_means, split_half_cosine
+from ..statistics.rdm import double_precision_rows
+from .annotated import LabelledRows, control_labels, open_labeled_rows
 
 STATISTICS = (
     "perturbation_coherence", "perturbation_magnitude", "perturbation_spread",
@@ -79,7 +79,7 @@ class Perturbations:
 
     def to_pandas(self) -> Any:
         """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return need("pandas").DataFrame(self.records())
+        return import_optional("pandas").DataFrame(self.records())
 
     def __repr__(self) -> str:
         missing = sum(None in row.values for row in self.rows)
@@ -90,7 +90,7 @@ class Perturbations:
         )
 
 
-class _Rules(NamedTuple):
+class _ScreenSettings(NamedTuple):
     """What is the same for all perturbations."""
 
     statistics: tuple[Statistic, ...]
@@ -99,7 +99,7 @@ class _Rules(NamedTuple):
     seed: int
 
 
-class _Controls(NamedTuple):
+class _ScreenControls(NamedTuple):
     """The controls as they are and, where they are matched, within their strata."""
 
     points: Representation
@@ -166,24 +166,29 @@ def perturbations(
     ``split_half_reproducibility`` of shesha-geometry 0.3.0, which leave out small perturbations
     without a word and, the last, take missing labels as one.
     """
-    rules = _Rules(_chosen(statistics), _count("min_samples", min_samples), max_samples, seed)
-    if max_samples is not None and _count("max_samples", max_samples) < min_samples:
+    rules = _ScreenSettings(
+        _requested_statistics(statistics),
+        _check_sample_count("min_samples", min_samples),
+        max_samples,
+        seed,
+    )
+    if max_samples is not None and _check_sample_count("max_samples", max_samples) < min_samples:
         raise ValueError(
             f"perturbations: max_samples={max_samples} is less than min_samples={min_samples}"
         )
-    with opened(X, labels, match, layer, obsm) as table:
+    with open_labeled_rows(X, labels, match, layer, obsm) as table:
         taken = control_labels(control, table.labels)
         everyone = np.sort(np.concatenate([table.rows_of(name) for name in taken]))
-        against = _controls(table, everyone, rules, matched=match is not None)
+        against = _gather_controls(table, everyone, rules, matched=match is not None)
         others = [name for name in table.labels if name not in taken]
-        results = tuple(_perturbation(table, name, against, rules) for name in others)
+        results = tuple(_evaluate_perturbation(table, name, against, rules) for name in others)
     specs = tuple(map(str, rules.statistics))
     return Perturbations(
         results, specs, taken, len(everyone), len(against.stratum), int((table.label < 0).sum())
     )
 
 
-def _chosen(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
+def _requested_statistics(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
     listed = [statistics] if isinstance(statistics, str | Statistic) else statistics
     selected = tuple(map(get_statistic, listed))
     for s in selected:
@@ -197,25 +202,27 @@ def _chosen(statistics: Sequence[str | Statistic]) -> tuple[Statistic, ...]:
     return selected
 
 
-def _count(name: str, value: int) -> int:
+def _check_sample_count(name: str, value: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 2:
         raise ValueError(f"perturbations: {name} must be an integer of at least 2; got {value!r}")
     return int(value)
 
 
-def _at_most(members: np.ndarray, rules: _Rules, label: str) -> np.ndarray:
+def _limit_members(members: np.ndarray, rules: _ScreenSettings, label: str) -> np.ndarray:
     if rules.max_samples is None or len(members) <= rules.max_samples:
         return members
     random = generator(rules.seed, "perturbations", label)
     return np.sort(random.choice(members, rules.max_samples, replace=False))
 
 
-def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarray:
+def _select_control_rows(
+    members: np.ndarray, stratum: np.ndarray, rules: _ScreenSettings
+) -> np.ndarray:
     """Return the controls that are used: all, or at most ``max_samples`` with at least
     ``min_samples`` per stratum."""
     strata = np.unique(stratum)
     if rules.max_samples is None or len(members) <= rules.max_samples or len(strata) == 1:
-        return _at_most(members, rules, "control")
+        return _limit_members(members, rules, "control")
     free = rules.max_samples - len(strata) * rules.min_samples
     if free < 0:
         raise ValueError(
@@ -229,9 +236,9 @@ def _drawn(members: np.ndarray, stratum: np.ndarray, rules: _Rules) -> np.ndarra
     return np.sort(np.concatenate([*first, random.choice(others, free, replace=False)]))
 
 
-def _controls(
-    table: LabelledRows, everyone: np.ndarray, rules: _Rules, *, matched: bool
-) -> _Controls:
+def _gather_controls(
+    table: LabelledRows, everyone: np.ndarray, rules: _ScreenSettings, *, matched: bool
+) -> _ScreenControls:
     if len(everyone) < rules.min_samples:
         raise ValueError(
             f"perturbations: {len(everyone)} controls are fewer than "
@@ -244,24 +251,24 @@ def _controls(
             f"perturbations: no stratum of match has min_samples={rules.min_samples} controls"
         )
     some = everyone[np.isin(table.stratum[everyone], strata)]
-    some = _drawn(some, table.stratum[some], rules)
+    some = _select_control_rows(some, table.stratum[some], rules)
     stratum = np.searchsorted(strata, table.stratum[some])
     points = table.dense(some, "the controls")
-    finite(points)
-    values = rows(points)
+    check_all_finite(points)
+    values = double_precision_rows(points)
     means = np.stack([values[stratum == place].mean(axis=0) for place in range(len(strata))])
     if not matched:
-        return _Controls(points, strata, stratum, means, None)
+        return _ScreenControls(points, strata, stratum, means, None)
     within = (values - means[stratum]) * ((len(values) - 1) / (len(values) - len(strata))) ** 0.5
-    return _Controls(points, strata, stratum, means, Representation(within, "the controls"))
+    return _ScreenControls(points, strata, stratum, means, Representation(within, "the controls"))
 
 
-def _perturbation(
-    table: LabelledRows, name: str, against: _Controls, rules: _Rules
+def _evaluate_perturbation(
+    table: LabelledRows, name: str, against: _ScreenControls, rules: _ScreenSettings
 ) -> Perturbation:
     cells = table.rows_of(name)
     matched = cells[np.isin(table.stratum[cells], against.strata)]
-    used, counts = _at_most(matched, rules, name), (len(cells), len(cells) - len(matched))
+    used, counts = _limit_members(matched, rules, name), (len(cells), len(cells) - len(matched))
     if len(used) < rules.min_samples:
         where = " in strata with enough controls" if counts[1] else ""
         reason = f"{len(used)} samples{where} are fewer than min_samples={rules.min_samples}"
@@ -269,13 +276,14 @@ def _perturbation(
         return Perturbation(name, *counts, 0, (None,) * count, (reason,) * count)
     x, stratum = table.dense(used, name), np.searchsorted(against.strata, table.stratum[used])
     outcomes = [
-        _value(s, _seeded(s, rules.seed, name), x, stratum, against) for s in rules.statistics
+        _evaluate_statistic(s, _with_derived_seed(s, rules.seed, name), x, stratum, against)
+        for s in rules.statistics
     ]
     values, reasons = zip(*outcomes)
     return Perturbation(name, *counts, len(used), values, reasons)
 
 
-def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
+def _with_derived_seed(s: Statistic, seed: int, label: str) -> Statistic:
     """Return the statistic with a seed that follows from its own, this one and the label; one
     without a seed as it is."""
     if "seed" not in s.defaults:
@@ -284,35 +292,51 @@ def _seeded(s: Statistic, seed: int, label: str) -> Statistic:
     return s.where(seed=int(generator(seed, "perturbations", s.name, base, label).integers(2**31)))
 
 
-def _value(
-    s: Statistic, seeded: Statistic, x: Representation, stratum: np.ndarray, against: _Controls
+def _evaluate_statistic(
+    s: Statistic,
+    seeded: Statistic,
+    x: Representation,
+    stratum: np.ndarray,
+    against: _ScreenControls,
 ) -> tuple[float | None, str]:
     try:
-        finite(x)
+        check_all_finite(x)
         if against.within is None:
             return seeded(x, against.points), ""
-        return _within_strata(seeded, x, stratum, against, against.within), ""
+        return _evaluate_within_strata(seeded, x, stratum, against, against.within), ""
     except Undefined as reason:
         return None, str(reason).replace(str(seeded), str(s))
 
 
-def _within_strata(
-    s: Statistic, x: Representation, stratum: np.ndarray, against: _Controls, within: Representation
+def _evaluate_within_strata(
+    s: Statistic,
+    x: Representation,
+    stratum: np.ndarray,
+    against: _ScreenControls,
+    within: Representation,
 ) -> float:
     """Return the value where every sample is compared with the controls of its own stratum."""
-    settings, points = {**s.defaults, **dict(s.parameters)}, rows(x)
+    settings, points = {**s.defaults, **dict(s.parameters)}, double_precision_rows(x)
     moved = Representation(points - against.means[stratum], x.name)
     if settings.get("controls") == "halved":
-        centred = rows(against.points) - against.means[against.stratum]
+        centred = double_precision_rows(against.points) - against.means[against.stratum]
         strata = stratum, against.stratum
-        return reproducibility(
-            rows(moved), centred, *strata, k=settings["k"], halved=True, seed=settings["seed"]
+        return split_half_cosine(
+            double_precision_rows(moved),
+            centred,
+            *strata,
+            k=settings["k"],
+            halved=True,
+            seed=settings["seed"],
         )
     if settings.get("controls") != "neighbours":
         return s(moved, within)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
-        mine, theirs = stratum == place, rows(against.points)[against.stratum == place]
+        mine, theirs = (
+            stratum == place,
+            double_precision_rows(against.points)[against.stratum == place],
+        )
         shifts[mine] = points[mine] - nearest_means(
             points[mine], theirs, settings["k"], settings["neighbours"]
         )

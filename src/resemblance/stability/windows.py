@@ -11,7 +11,7 @@ from ..contracts._statistic import Statistic
 from ..data.layouts import as_trials, from_trials
 from ..data.representation import Undefined
 
-AXES = "trials bins units"
+WINDOW_AXES = "trials bins units"
 
 
 class Window(NamedTuple):
@@ -59,16 +59,21 @@ def over_windows(
             f"{step}"
         )
     return tuple(
-        _in_window(entry, X, ids, data, inputs, start, start + width)
+        _value_in_window(entry, X, ids, data, inputs, start, start + width)
         for start in range(0, bins - width + 1, step)
     )
 
 
-def _in_window(
+def _value_in_window(
     statistic: Statistic, X: Any, ids: Any, data: Any, inputs: dict[str, Any], start: int, stop: int
 ) -> Window:
     x = from_trials(
-        X, pool="mean", window=(start, stop), axes=AXES, ids=ids, name=f"bins {start} to {stop - 1}"
+        X,
+        pool="mean",
+        window=(start, stop),
+        axes=WINDOW_AXES,
+        ids=ids,
+        name=f"bins {start} to {stop - 1}",
     )
     try:
         return Window(start, stop, statistic(x, *data, **inputs), "")

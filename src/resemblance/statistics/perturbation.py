@@ -8,46 +8,58 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.arrays import norm, row_blocks, to_numpy
+from ..base.arrays import euclidean_norm, row_blocks, to_numpy
 from ..base.rng import generator
 from ..contracts._statistic import statistic
-from ..contracts.claims import COSINE, RIGID, SHAPE
-from ..data.representation import Representation, Undefined, finite, view
-from ..intermediates.points import scaled_rows
-from .rdm import ROUNDING, agreement, cosine_distances, rows
+from ..contracts.claims import COSINE_INVARIANCES, RIGID_INVARIANCES, SHAPE_INVARIANCES
+from ..data.representation import Representation, Undefined, check_all_finite, view
+from ..intermediates.points import unit_rows_of_array
+from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 
-BY_COSINE = ("neighbours", "cosine")  # controls
-Controls = Literal["mean", "whitened", "neighbours"]
-Neighbours = Literal["euclidean", "cosine"]
+COSINE_NEIGHBOR_CONTROLS = ("neighbours", "cosine")  # controls
+ControlMethod = Literal["mean", "whitened", "neighbours"]
+ControlMetric = Literal["euclidean", "cosine"]
 
 
-def _coherence_under(controls: Controls, ridge: float, neighbours: Neighbours) -> dict[str, Any]:
+def _coherence_claims(
+    controls: ControlMethod, ridge: float, neighbours: ControlMetric
+) -> dict[str, Any]:
     """Return the claim that depends on the controls: which maps leave the coherence unchanged."""
     if controls == "whitened":
-        return {"invariant_to": RIGID if ridge else {"affine"}}
-    return {"invariant_to": COSINE if (controls, neighbours) == BY_COSINE else SHAPE}
+        return {"invariant_to": RIGID_INVARIANCES if ridge else {"affine"}}
+    return {
+        "invariant_to": COSINE_INVARIANCES
+        if (controls, neighbours) == COSINE_NEIGHBOR_CONTROLS
+        else SHAPE_INVARIANCES
+    }
 
 
-def _spread_under(controls: Controls, ridge: float, neighbours: Neighbours) -> dict[str, Any]:
+def _spread_claims(
+    controls: ControlMethod, ridge: float, neighbours: ControlMetric
+) -> dict[str, Any]:
     """Return the claim that depends on the controls: which maps leave the spread unchanged."""
     if controls == "whitened" and ridge == 0:
         return {"invariant_to": {"affine"}}
-    return {"invariant_to": {"orthogonal"} if (controls, neighbours) == BY_COSINE else RIGID}
+    return {
+        "invariant_to": {"orthogonal"}
+        if (controls, neighbours) == COSINE_NEIGHBOR_CONTROLS
+        else RIGID_INVARIANCES
+    }
 
 
 @statistic(
     label="Perturbation coherence", family="perturbation", reference="raju2026geometric", version=2,
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE, min_samples=2,
-    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_coherence_under,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE_INVARIANCES, min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_coherence_claims,
 )  # fmt: skip
 def perturbation_coherence(
     x: Representation,
     control: Representation,
     *,
-    controls: Controls = "mean",
+    controls: ControlMethod = "mean",
     form: Literal["cosine", "spread"] = "cosine",
     k: int = 50,
-    neighbours: Neighbours = "euclidean",
+    neighbours: ControlMetric = "euclidean",
     ridge: float = 1e-6,
 ) -> float:
     r"""Perturbation coherence: do all perturbed samples move in the same direction?
@@ -70,19 +82,19 @@ def perturbation_coherence(
     most 1000 perturbed samples are used without saying so; here all are. The author's script leaves
     out samples that hardly move.
     """
-    shifts, scale = _shifts(x, control, controls, k, neighbours, ridge)
-    return _coherence(shifts, form, scale)
+    shifts, scale = _shifts_from_controls(x, control, controls, k, neighbours, ridge)
+    return _shift_coherence(shifts, form, scale)
 
 
-def _shifts(
+def _shifts_from_controls(
     x: Representation, control: Representation, controls: str, k: int, neighbours: str, ridge: float
 ) -> tuple[np.ndarray, float]:
     """How far every sample is from its controls, shape (n, d), and the largest entry they are the
     difference of."""
-    points, baseline = rows(x), rows(control)
+    points, baseline = double_precision_rows(x), double_precision_rows(control)
     offset = baseline.mean(axis=0)
     if controls == "whitened":
-        whiten, size = _whitening(control, ridge=ridge)
+        whiten, size = _whitening_matrix(control, ridge=ridge)
         with np.errstate(over="ignore", invalid="ignore"):
             points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
         if not np.isfinite(points).all():
@@ -96,20 +108,20 @@ def _shifts(
     return points - reference, float(np.abs(points - offset).max())
 
 
-def _coherence(shifts: np.ndarray, form: str, scale: float) -> float:
+def _shift_coherence(shifts: np.ndarray, form: str, scale: float) -> float:
     common = shifts.mean(axis=0)
-    if norm(common) <= ROUNDING * scale:
+    if euclidean_norm(common) <= RANK_TIE_ROUNDING * scale:
         raise Undefined(
             "perturbation_coherence: the samples do not move on average, so there is no direction "
             "to share"
         )
     if form == "cosine":
-        return float(np.mean(scaled_rows(shifts) @ scaled_rows(common[None, :])[0]))
+        return float(np.mean(unit_rows_of_array(shifts) @ unit_rows_of_array(common[None, :])[0]))
     shifts = shifts / np.abs(shifts).max()
     return float(np.sum(shifts.mean(axis=0) ** 2) / np.mean(np.sum(shifts**2, axis=1)))
 
 
-def _exponent(*arrays: np.ndarray) -> int:
+def _magnitude_exponent(*arrays: np.ndarray) -> int:
     """The power of two just above all magnitudes.
 
     Dividing by it is exact, and squares are then in range.
@@ -118,16 +130,16 @@ def _exponent(*arrays: np.ndarray) -> int:
 
 
 @view
-def _whitening(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
+def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
     """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
 
     It is for points divided by a power of two, whose exponent comes with it.
     """
-    baseline = rows(control)
+    baseline = double_precision_rows(control)
     if len(baseline) < 2:
         raise ValueError("controls='whitened' needs at least 2 controls; use controls='mean'")
     centred = baseline - baseline.mean(axis=0)
-    size = _exponent(centred, np.sqrt(ridge))
+    size = _magnitude_exponent(centred, np.sqrt(ridge))
     centred = np.ldexp(centred, -size)
     variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
     variances = np.maximum(variances, 0) + np.ldexp(ridge, -2 * size)
@@ -143,18 +155,23 @@ def nearest_means(points: np.ndarray, baseline: np.ndarray, k: int, kind: str) -
     """Mean of the k controls nearest to every point, shape (n, d), by blocks of rows."""
     from scipy.spatial.distance import cdist
 
-    size, k, means = _exponent(points, baseline), min(k, len(baseline)), np.empty_like(points)
+    size, k, means = (
+        _magnitude_exponent(points, baseline),
+        min(k, len(baseline)),
+        np.empty_like(points),
+    )
     mine, theirs = (
-        scaled_rows(a) if kind == "cosine" else np.ldexp(a, -size) for a in (points, baseline)
+        unit_rows_of_array(a) if kind == "cosine" else np.ldexp(a, -size)
+        for a in (points, baseline)
     )
     for start, stop in row_blocks(len(points)):
         block = mine[start:stop]
         distances = cosine_distances(block, theirs) if kind == "cosine" else cdist(block, theirs)
-        means[start:stop] = _nearest(distances, k).astype(float) @ baseline / k
+        means[start:stop] = _nearest_entries_mask(distances, k).astype(float) @ baseline / k
     return means
 
 
-def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
+def _nearest_entries_mask(distances: np.ndarray, k: int) -> np.ndarray:
     """Which k entries of every row are the smallest, shape of ``distances``."""
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     nearer, tied = distances < last, distances == last
@@ -165,8 +182,8 @@ def _nearest(distances: np.ndarray, k: int) -> np.ndarray:
 
 @statistic(
     label="Perturbation magnitude", family="perturbation", reference="raju2026geometric",
-    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID, min_samples=2,
-    changes=lambda unit: {"invariant_to": SHAPE} if unit == "deviations" else {},
+    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID_INVARIANCES, min_samples=2,
+    changes=lambda unit: {"invariant_to": SHAPE_INVARIANCES} if unit == "deviations" else {},
 )  # fmt: skip
 def perturbation_magnitude(
     x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
@@ -182,18 +199,20 @@ def perturbation_magnitude(
 
     Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
     """
-    points, baseline = rows(x), rows(control)
-    length = float(norm(points.mean(axis=0) - baseline.mean(axis=0)))
+    points, baseline = double_precision_rows(x), double_precision_rows(control)
+    length = float(euclidean_norm(points.mean(axis=0) - baseline.mean(axis=0)))
     if unit == "data":
         return length
     if len(baseline) < 2:
         raise ValueError(
             "perturbation_magnitude: deviations need at least 2 controls; use unit='data'"
         )
-    both = np.stack([_deviations(points), _deviations(baseline)])
+    both = np.stack([_standard_deviations(points), _standard_deviations(baseline)])
     # Each feature by its own size: a large constant one hides none that varies.
     largest = np.maximum(np.abs(points).max(axis=0), np.abs(baseline).max(axis=0))
-    deviation = norm(np.where(both > ROUNDING * largest, both, 0)) / both.size**0.5
+    deviation = (
+        euclidean_norm(np.where(both > RANK_TIE_ROUNDING * largest, both, 0)) / both.size**0.5
+    )
     if deviation == 0:
         raise Undefined(
             "perturbation_magnitude: neither samples nor controls vary; use unit='data'"
@@ -201,23 +220,23 @@ def perturbation_magnitude(
     return float(length / deviation)
 
 
-def _deviations(points: np.ndarray) -> np.ndarray:
+def _standard_deviations(points: np.ndarray) -> np.ndarray:
     """Standard deviation of every feature."""
-    return norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
+    return euclidean_norm(points - points.mean(axis=0), axis=0) / (len(points) - 1) ** 0.5
 
 
 @statistic(
     label="Perturbation spread", family="perturbation", reference="raju2026geometric",
-    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID, min_samples=2,
-    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_spread_under,
+    larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID_INVARIANCES, min_samples=2,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_spread_claims,
 )  # fmt: skip
 def perturbation_spread(
     x: Representation,
     control: Representation,
     *,
-    controls: Controls = "mean",
+    controls: ControlMethod = "mean",
     k: int = 50,
-    neighbours: Neighbours = "euclidean",
+    neighbours: ControlMetric = "euclidean",
     ridge: float = 1e-6,
 ) -> float:
     r"""Perturbation spread: how far the shifts of the perturbed samples are from their mean shift.
@@ -231,15 +250,21 @@ def perturbation_spread(
 
     Reference: Raju 2026, Section 12.10; the author's script leaves out samples that hardly move.
     """
-    shifts, _ = _shifts(x, control, controls, k, neighbours, ridge)
-    return float(np.mean(norm(shifts - shifts.mean(axis=0), axis=1)))
+    shifts, _ = _shifts_from_controls(x, control, controls, k, neighbours, ridge)
+    return float(np.mean(euclidean_norm(shifts - shifts.mean(axis=0), axis=1)))
 
 
 @statistic(
-    label="Perturbation reproducibility", family="perturbation", reference="raju2026geometric",
-    version=2, larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE, min_samples=4,
+    label="Perturbation reproducibility",
+    family="perturbation",
+    reference="raju2026geometric",
+    version=2,
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to=SHAPE_INVARIANCES,
+    min_samples=4,
     limits={"k": (1, 10_000)},
-)  # fmt: skip
+)
 def perturbation_reproducibility(
     x: Representation,
     control: Representation,
@@ -265,14 +290,14 @@ def perturbation_reproducibility(
     Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not
     move counts as 0.
     """
-    points, baseline = rows(x), rows(control)
+    points, baseline = double_precision_rows(x), double_precision_rows(control)
     moved = [part - baseline.mean(axis=0) for part in (points, baseline)]
     one_stratum = (np.zeros(len(part), dtype=int) for part in moved)
     halved = controls == "halved"
-    return reproducibility(*moved, *one_stratum, k=k, halved=halved, seed=seed)
+    return split_half_cosine(*moved, *one_stratum, k=k, halved=halved, seed=seed)
 
 
-def reproducibility(
+def split_half_cosine(
     points: np.ndarray,
     baseline: np.ndarray,
     stratum: np.ndarray,
@@ -298,12 +323,14 @@ def reproducibility(
         parts = weights @ np.eye(control_stratum.max() + 1)[stratum]
         halves = _half_weights(control_stratum, k, seed, "control")
         shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
-    if (norm(shifts, axis=2) <= ROUNDING * np.abs(points).max()).any():
+    if (euclidean_norm(shifts, axis=2) <= RANK_TIE_ROUNDING * np.abs(points).max()).any():
         raise Undefined(
             "perturbation_reproducibility: a half of the samples does not move, so it has no "
             "direction"
         )
-    return float(np.mean(np.sum(scaled_rows(shifts[0]) * scaled_rows(shifts[1]), axis=1)))
+    return float(
+        np.mean(np.sum(unit_rows_of_array(shifts[0]) * unit_rows_of_array(shifts[1]), axis=1))
+    )
 
 
 def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarray:
@@ -351,21 +378,23 @@ def input_noise_stability(
     Reference: Raju 2026 (latent-space perturbation; no code of the author computes it). The scale
     of the noise and the score by dissimilarities are ours.
     """
-    inputs = rows(x)
+    inputs = double_precision_rows(x)
     size = int(np.frexp(np.abs(inputs).max())[1])  # whose squares are in range
-    clean = _encoded(encoder, inputs)
+    clean = _encode_inputs(encoder, inputs)
     scale = noise * float(np.ldexp(np.ldexp(inputs, -size).std(), size))
     draws = (
         generator(seed, "input_noise_stability", s).standard_normal(inputs.shape) for s in range(k)
     )
-    noisy = (_encoded(encoder, inputs + scale * drawn) for drawn in draws)
+    noisy = (_encode_inputs(encoder, inputs + scale * drawn) for drawn in draws)
     if score == "rdm":
-        return float(np.mean([agreement(clean, other, "cosine", "spearman") for other in noisy]))
-    moved = np.mean([norm(other - clean, axis=1).mean() for other in noisy])
+        return float(
+            np.mean([rdm_agreement(clean, other, "cosine", "spearman") for other in noisy])
+        )
+    moved = np.mean([euclidean_norm(other - clean, axis=1).mean() for other in noisy])
     return float(1 / (1 + moved))
 
 
-def _encoded(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
+def _encode_inputs(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.ndarray:
     # A copy, because an encoder may write into what it gets.
     encoded = Representation(encoder(inputs.copy()), "encoder(X)")
     if encoded.shape[0] != len(inputs):
@@ -373,5 +402,5 @@ def _encoded(encoder: Callable[[np.ndarray], Any], inputs: np.ndarray) -> np.nda
             f"input_noise_stability: the encoder returned {encoded.shape[0]} rows for "
             f"{len(inputs)} inputs"
         )
-    finite(encoded)
+    check_all_finite(encoded)
     return np.array(to_numpy(encoded.array), dtype=np.float64)

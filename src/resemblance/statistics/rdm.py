@@ -9,58 +9,70 @@ import numpy as np
 
 from ..base.arrays import as_float64
 from ..base.rng import generator
-from ..contracts.claims import COSINE, SHAPE
+from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES
 from ..data.representation import Representation, Undefined, as_representation
-from ..intermediates.chords import are_narrow, chords_of, variance_of
-from ..intermediates.digits import below_rounding
-from ..intermediates.distances import ranks_within, squared_distance_blocks
-from ..intermediates.points import directions
-from ..intermediates.rectangles import Rectangle, one_minus, squared_distances_of
+from ..intermediates.chords import cosines_lose_digits, direction_variance, unit_row_chords
+from ..intermediates.digits import below_rounding_message
+from ..intermediates.distances import average_ranks_in_range, squared_distance_blocks
+from ..intermediates.points import normalize_rows
+from ..intermediates.rectangles import (
+    MatrixBlock,
+    cosine_to_dissimilarity,
+    squared_distance_function,
+)
 from ..significance import rank_correlation
 
-Rdm = Literal["cosine", "correlation", "euclidean"]
-Compare = Literal["spearman", "pearson"]
-ROUNDING = 16 * float(np.finfo(float).eps)  # of a number, relative to the largest it comes from
-COMPILED = 100_000  # values from which on compiled code pays for being loaded, many times over
+RdmKind = Literal["cosine", "correlation", "euclidean"]
+RdmCorrelation = Literal["spearman", "pearson"]
+RANK_TIE_ROUNDING = 16 * float(
+    np.finfo(float).eps
+)  # of a number, relative to the largest it comes from
+# values from which on compiled code pays for being loaded, many times over
+MIN_COMPILED_VALUES = 100_000
 
 
-def by_rdm(rdm: Rdm) -> dict[str, set[str]]:
+def rdm_invariance_claims(rdm: RdmKind) -> dict[str, set[str]]:
     """Return the claim that depends on the kind of dissimilarities: what leaves them unchanged."""
     without_map = {"permutation", "isotropic_scaling"}
-    kinds = {"cosine": COSINE, "correlation": without_map, "euclidean": SHAPE}
+    kinds = {
+        "cosine": COSINE_INVARIANCES,
+        "correlation": without_map,
+        "euclidean": SHAPE_INVARIANCES,
+    }
     return {"invariant_to": kinds[rdm]}
 
 
-def rows(x: Representation) -> np.ndarray:
+def double_precision_rows(x: Representation) -> np.ndarray:
     """The representation as a NumPy array in double precision, shape (n, d)."""
     return as_float64(x.array)
 
 
-def subset(n: int, count: int, seed: int, name: str) -> np.ndarray:
+def random_row_numbers(n: int, count: int, seed: int, name: str) -> np.ndarray:
     """Return the numbers below n, or ``count`` of them drawn without replacement, in order."""
     if n <= count:
         return np.arange(n)
     return np.sort(generator(seed, name, "samples").choice(n, count, replace=False))
 
 
-def dissimilarities(points: np.ndarray, kind: str, stored: float = 0.0) -> np.ndarray:
+def condensed_dissimilarities(points: np.ndarray, kind: str, stored: float = 0.0) -> np.ndarray:
     """Upper triangle of the dissimilarities between rows, shape (n (n - 1) / 2,).
 
     A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
     ``stored``: the relative rounding of the numbers as they were stored, within which a row is
     constant.
-    The numbers are those of :func:`resemblance.intermediates.distances.rdm` (Euclidean ones up to a
+    The numbers are those of :func:`resemblance.intermediates.distances.condensed_rdm` (Euclidean
+    ones up to a
     factor), by one product instead of blocks: n is at most some thousands.
     """
     above = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":
-        points = centred(points)
+        points = center_and_scale_rows(points)
         (squares,) = squared_distance_blocks(points, len(points))
         return np.sqrt(squares[above])
-    points = directions(points, kind, stored)
-    if are_narrow_rows(points):
+    points = normalize_rows(points, kind, stored)
+    if row_cosines_lose_digits(points):
         return cosine_distances(points, points)[above]
-    return one_minus(cosine_matrix(points)[above])
+    return cosine_to_dissimilarity(cosine_matrix(points)[above])
 
 
 def cosine_matrix(rows: np.ndarray) -> np.ndarray:
@@ -74,12 +86,12 @@ def cosine_matrix(rows: np.ndarray) -> np.ndarray:
     return dsyrk(1.0, rows, lower=1).T
 
 
-def are_narrow_rows(*arrays: np.ndarray) -> bool:
+def row_cosines_lose_digits(*arrays: np.ndarray) -> bool:
     """Say whether rows of unit length are so nearly in one direction that cosines lose digits."""
     count = sum(len(rows) for rows in arrays)
     mean = sum(rows.sum(axis=0) for rows in arrays) / count
     share = sum(float(np.count_nonzero(rows.any(axis=1))) for rows in arrays) / count
-    return are_narrow(variance_of(mean, share), float(np.finfo(float).eps))
+    return cosines_lose_digits(direction_variance(mean, share), float(np.finfo(float).eps))
 
 
 def cosine_distances(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -89,18 +101,18 @@ def cosine_distances(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     which keep their digits. A row of zeros is at distance 1 from all.
     """
     chords = None
-    if are_narrow_rows(rows, others):
+    if row_cosines_lose_digits(rows, others):
         together = np.concatenate([rows, others])
-        chords = chords_of(together, below_rounding(as_representation(together)))
+        chords = unit_row_chords(together, below_rounding_message(as_representation(together)))
     if chords is None:
-        return one_minus(rows @ others.T)
+        return cosine_to_dissimilarity(rows @ others.T)
     n, m = len(rows), len(others)
-    squares = squared_distances_of(chords.points[:n], chords.points[n:])
+    squares = squared_distance_function(chords.points[:n], chords.points[n:])
     both = np.outer(chords.is_row[:n], chords.is_row[n:])
-    return squares(Rectangle(slice(0, n), slice(0, m))) * both / 2 + (1 - both)
+    return squares(MatrixBlock(slice(0, n), slice(0, m))) * both / 2 + (1 - both)
 
 
-def centred(points: np.ndarray) -> np.ndarray:
+def center_and_scale_rows(points: np.ndarray) -> np.ndarray:
     """Rows minus the mean row, with a largest entry of 1 unless all are 0.
 
     A column that varies by rounding only is 0, as means of equal rows are.
@@ -108,51 +120,56 @@ def centred(points: np.ndarray) -> np.ndarray:
     largest = np.abs(points).max(axis=0)
     points = points - points[:1]
     points = points - points.mean(axis=0)
-    points[:, np.abs(points).max(axis=0) <= ROUNDING * largest] = 0
+    points[:, np.abs(points).max(axis=0) <= RANK_TIE_ROUNDING * largest] = 0
     return points / (np.abs(points).max() or 1)
 
 
-def agreement(
+def rdm_agreement(
     a: np.ndarray,
     b: np.ndarray,
-    kind: Rdm,
-    compare: Compare,
+    kind: RdmKind,
+    compare: RdmCorrelation,
     stored: tuple[float, float] = (0.0, 0.0),
 ) -> float:
     """Correlation of the dissimilarities between rows of ``a`` with those between rows of ``b``;
     ``stored``: the relative rounding of the numbers of both as they were stored."""
-    one, other = (dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), stored))
-    return correlation(one, other, compare)
+    one, other = (condensed_dissimilarities(rows, kind, eps) for rows, eps in zip((a, b), stored))
+    return rdm_correlation(one, other, compare)
 
 
-def mean_agreement(
-    pairs: Iterable[tuple[np.ndarray, np.ndarray]], kind: Rdm, compare: Compare, stored: float = 0.0
+def mean_rdm_agreement(
+    pairs: Iterable[tuple[np.ndarray, np.ndarray]],
+    kind: RdmKind,
+    compare: RdmCorrelation,
+    stored: float = 0.0,
 ) -> float:
-    """Mean of :func:`agreement` over pairs of arrays that were stored in one precision."""
-    return float(np.mean([agreement(a, b, kind, compare, (stored, stored)) for a, b in pairs]))
+    """Mean of :func:`rdm_agreement` over pairs of arrays that were stored in one precision."""
+    return float(np.mean([rdm_agreement(a, b, kind, compare, (stored, stored)) for a, b in pairs]))
 
 
-def correlation(a: np.ndarray, b: np.ndarray, compare: Compare) -> float:
+def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> float:
     """Pearson or Spearman correlation of two vectors of dissimilarities.
 
     Raises :class:`Undefined` for a vector whose entries are equal but for rounding.
     """
     for vector in (a, b):
         low, high = float(vector.min()), float(vector.max())
-        if high - low <= ROUNDING * max(abs(low), abs(high)):
+        if high - low <= RANK_TIE_ROUNDING * max(abs(low), abs(high)):
             raise Undefined(
                 "all dissimilarities are equal: nothing to correlate; is the representation "
                 "constant?"
             )
     if compare == "spearman":
-        return float(rank_correlation(ranks(a), ranks(b)))
+        return float(rank_correlation(tie_tolerant_ranks(a), tie_tolerant_ranks(b)))
     a, b = a - a.mean(), b - b.mean()
     return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1))
 
 
-def ranks(vector: np.ndarray) -> np.ndarray:
+def tie_tolerant_ranks(vector: np.ndarray) -> np.ndarray:
     """Ranks from 1 to n; values that differ by no more than rounding errors share their mean rank.
 
     Many are ranked over and over, so that compiled code pays early for being loaded.
     """
-    return ranks_within(vector, float(vector.min()), float(vector.max()), COMPILED)
+    return average_ranks_in_range(
+        vector, float(vector.min()), float(vector.max()), MIN_COMPILED_VALUES
+    )

@@ -7,35 +7,41 @@ from typing import Any
 import numpy as np
 
 from ..contracts._statistic import statistic
-from ..contracts.claims import COSINE
+from ..contracts.claims import COSINE_INVARIANCES
 from ..data.representation import Representation
 from ..intermediates.digits import resolution
-from ..intermediates.points import directions
-from ..intermediates.rectangles import one_minus
+from ..intermediates.points import normalize_rows
+from ..intermediates.rectangles import cosine_to_dissimilarity
 from .rdm import (
-    Compare,
-    Rdm,
-    agreement,
-    are_narrow_rows,
-    by_rdm,
-    centred,
-    correlation,
+    RdmCorrelation,
+    RdmKind,
+    center_and_scale_rows,
     cosine_distances,
     cosine_matrix,
-    rows,
+    double_precision_rows,
+    rdm_agreement,
+    rdm_correlation,
+    rdm_invariance_claims,
+    row_cosines_lose_digits,
 )
 
 
 @statistic(
-    label="Replicate", family="replicates", reference="raju2026geometric",
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=3, changes=by_rdm,
-)  # fmt: skip
+    label="Replicate",
+    family="replicates",
+    reference="raju2026geometric",
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=3,
+    changes=rdm_invariance_claims,
+)
 def replicate(
     x: Representation,
     replicate: Representation,
     *,
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
 ) -> float:
     r"""Replicate stability: the agreement of the dissimilarities in two recordings.
 
@@ -53,20 +59,28 @@ def replicate(
     the sample split.
     """
     stored = resolution(x), resolution(replicate)
-    return agreement(rows(x), rows(replicate), rdm, compare, stored)
+    return rdm_agreement(
+        double_precision_rows(x), double_precision_rows(replicate), rdm, compare, stored
+    )
 
 
 @statistic(
-    label="Anchor profile", family="replicates", reference="raju2026geometric",
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=5, changes=by_rdm,
-)  # fmt: skip
+    label="Anchor profile",
+    family="replicates",
+    reference="raju2026geometric",
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=5,
+    changes=rdm_invariance_claims,
+)
 def anchor_profile(
     x: Representation,
     replicate: Representation,
     *,
     anchors: Any = None,
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
 ) -> float:
     r"""Anchor-profile stability: is the order of distances to an anchor the same in a replicate?
 
@@ -82,21 +96,27 @@ def anchor_profile(
     Reference: Raju, shesha-geometry 0.3.0, ``anchor_profile_stability``, which puts it in the place
     of the anchor statistic of the paper. There anchors must be named.
     """
-    first, second = (_square(rows(r), rdm, resolution(r)) for r in (x, replicate))
+    first, second = (
+        _square_dissimilarities(double_precision_rows(r), rdm, resolution(r))
+        for r in (x, replicate)
+    )
     n = len(first)
     probed = np.ones((n, n), dtype=bool)
-    anchor_rows = range(n) if anchors is None else _row_numbers(anchors, n)
+    anchor_rows = range(n) if anchors is None else _anchor_row_numbers(anchors, n)
     if anchors is not None:
         probed[:, list(anchor_rows)] = False
     np.fill_diagonal(probed, False)
     return float(
         np.mean(
-            [correlation(first[a, probed[a]], second[a, probed[a]], compare) for a in anchor_rows]
+            [
+                rdm_correlation(first[a, probed[a]], second[a, probed[a]], compare)
+                for a in anchor_rows
+            ]
         )
     )
 
 
-def _row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
+def _anchor_row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
     numbers = anchors if isinstance(anchors, tuple) else ()
     if (
         not numbers
@@ -114,14 +134,14 @@ def _row_numbers(anchors: Any, n: int) -> tuple[int, ...]:
     return numbers
 
 
-def _square(points: np.ndarray, kind: str, stored: float) -> np.ndarray:
+def _square_dissimilarities(points: np.ndarray, kind: str, stored: float) -> np.ndarray:
     """Dissimilarities between all rows, shape (n, n)."""
     if kind == "euclidean":
         from scipy.spatial.distance import cdist
 
-        return cdist(centred(points), centred(points))
-    points = directions(points, kind, stored)
-    if are_narrow_rows(points):
+        return cdist(center_and_scale_rows(points), center_and_scale_rows(points))
+    points = normalize_rows(points, kind, stored)
+    if row_cosines_lose_digits(points):
         return cosine_distances(points, points)
-    above = one_minus(cosine_matrix(points))
+    above = cosine_to_dissimilarity(cosine_matrix(points))
     return np.triu(above, 1) + np.triu(above, 1).T

@@ -6,12 +6,12 @@ import numpy as np
 
 from ..base.arrays import as_float64
 from ..contracts._statistic import statistic
-from ..contracts.claims import SHAPE
+from ..contracts.claims import SHAPE_INVARIANCES
 from ..data.representation import Representation
 from ..intermediates.spectra import decomposition
 
 
-def variances(x: Representation) -> np.ndarray:
+def explained_variance_shares(x: Representation) -> np.ndarray:
     """Share of the total variance in each principal component, decreasing; they sum to 1."""
     squares = as_float64(decomposition(x).singular) ** 2
     return squares / squares.sum()
@@ -19,7 +19,7 @@ def variances(x: Representation) -> np.ndarray:
 
 @statistic(
     label="Anisotropy", family="spectrum", reference="raju2026geometric", version=2,
-    larger_is_more_stable=None, range=(0, 1), invariant_to=SHAPE,
+    larger_is_more_stable=None, range=(0, 1), invariant_to=SHAPE_INVARIANCES,
 )  # fmt: skip
 def anisotropy(x: Representation) -> float:
     r"""Anisotropy: the share of the variance in the first principal component.
@@ -31,12 +31,12 @@ def anisotropy(x: Representation) -> float:
 
     Reference: Raju 2026, Section 8, where it is a companion of the stability statistics.
     """
-    return float(variances(x)[0])
+    return float(explained_variance_shares(x)[0])
 
 
 @statistic(
     label="Participation ratio", family="spectrum", reference="gao2017theory", version=2,
-    larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE,
+    larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE_INVARIANCES,
 )  # fmt: skip
 def participation_ratio(x: Representation) -> float:
     r"""Participation ratio: how many principal components hold the variance, counted by squares.
@@ -48,12 +48,12 @@ def participation_ratio(x: Representation) -> float:
 
     Reference: Gao et al. 2017; Raju 2026, Section 10.
     """
-    return max(float(1 / (variances(x) ** 2).sum()), 1.0)
+    return max(float(1 / (explained_variance_shares(x) ** 2).sum()), 1.0)
 
 
 @statistic(
     label="Effective rank", family="spectrum", reference="roy2007effective", version=2,
-    larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE,
+    larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE_INVARIANCES,
 )  # fmt: skip
 def effective_rank(x: Representation) -> float:
     r"""Effective rank: how many principal components hold the variance, counted by entropy.
@@ -67,5 +67,5 @@ def effective_rank(x: Representation) -> float:
     Reference: Roy and Vetterli 2007, who take the singular values themselves for p; their squares,
     the variances, follow Raju 2026, Section 10.
     """
-    shares = variances(x)
+    shares = explained_variance_shares(x)
     return max(float(np.exp(-(shares * np.log(shares)).sum())), 1.0)

@@ -10,37 +10,46 @@ import numpy as np
 
 from ..base.rng import generator
 from ..contracts._statistic import statistic
-from ..contracts.claims import COSINE, SHAPE
+from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES
 from ..data.representation import Representation
 from ..intermediates.digits import resolution
-from ..intermediates.points import scaled_rows
+from ..intermediates.points import unit_rows_of_array
 from .rdm import (
-    Compare,
-    Rdm,
-    by_rdm,
-    centred,
-    correlation,
+    RdmCorrelation,
+    RdmKind,
+    center_and_scale_rows,
     cosine_distances,
-    mean_agreement,
-    ranks,
-    rows,
-    subset,
+    double_precision_rows,
+    mean_rdm_agreement,
+    random_row_numbers,
+    rdm_correlation,
+    rdm_invariance_claims,
+    tie_tolerant_ranks,
 )
 
-MANY = {"k": (1, 10_000), "max_samples": (4, np.inf)}
+SPLIT_PARAMETER_RANGES = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 
 
 @statistic(
-    label="Shesha-FS", family="splits", reference="raju2026geometric", larger_is_more_stable=True,
-    range=(-1, 1), invariant_to={"isotropic_scaling"}, min_samples=4, min_features=4, limits=MANY,
-    changes=lambda rdm: {"invariant_to": SHAPE - {"orthogonal"}} if rdm == "euclidean" else {},
-)  # fmt: skip
+    label="Shesha-FS",
+    family="splits",
+    reference="raju2026geometric",
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to={"isotropic_scaling"},
+    min_samples=4,
+    min_features=4,
+    limits=SPLIT_PARAMETER_RANGES,
+    changes=lambda rdm: (
+        {"invariant_to": SHAPE_INVARIANCES - {"orthogonal"}} if rdm == "euclidean" else {}
+    ),
+)
 def feature_split(
     x: Representation,
     *,
     k: int = 30,
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
     max_samples: int = 1600,
     seed: int = 0,
 ) -> float:
@@ -70,13 +79,15 @@ def feature_split(
     rows without direction; the package shesha-geometry 0.3.0 refuses such rows. Given the same
     halves, values equal those of the package.
     """
-    points = np.asfortranarray(rows(x)[subset(x.shape[0], max_samples, seed, "feature_split")])
+    points = np.asfortranarray(
+        double_precision_rows(x)[random_row_numbers(x.shape[0], max_samples, seed, "feature_split")]
+    )
     draws = (generator(seed, "feature_split", split).permutation(x.shape[1]) for split in range(k))
-    parts = (halves(points, order) for order in draws)
-    return mean_agreement(parts, rdm, compare, resolution(x))
+    parts = (feature_halves(points, order) for order in draws)
+    return mean_rdm_agreement(parts, rdm, compare, resolution(x))
 
 
-def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def feature_halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns of the first and of the second half of an order of the features.
 
     Columns are copied whole where they are contiguous in memory.
@@ -86,15 +97,23 @@ def halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 @statistic(
-    label="Basis split", family="splits", reference="raju2026geometric", larger_is_more_stable=True,
-    range=(-1, 1), invariant_to=COSINE, min_samples=4, min_features=4, limits=MANY, changes=by_rdm,
-)  # fmt: skip
+    label="Basis split",
+    family="splits",
+    reference="raju2026geometric",
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=4,
+    min_features=4,
+    limits=SPLIT_PARAMETER_RANGES,
+    changes=rdm_invariance_claims,
+)
 def basis_split(
     x: Representation,
     *,
     k: int = 30,
     rdm: Literal["cosine", "euclidean"] = "cosine",
-    compare: Compare = "spearman",
+    compare: RdmCorrelation = "spearman",
     max_samples: int = 1600,
     seed: int = 0,
 ) -> float:
@@ -118,20 +137,27 @@ def basis_split(
     power law it is 0, and 0.99 after a random rotation. Not defined for correlation distance, which
     singles out the axis of equal features.
     """
-    points = rows(x)[subset(x.shape[0], max_samples, seed, "basis_split")]
+    points = double_precision_rows(x)[
+        random_row_numbers(x.shape[0], max_samples, seed, "basis_split")
+    ]
     everything = np.arange(x.shape[1])
-    return mean_agreement(
-        (halves(turned, everything) for turned in _in_random_bases(points, k, rdm, seed)),
+    return mean_rdm_agreement(
+        (
+            feature_halves(turned, everything)
+            for turned in _points_in_random_bases(points, k, rdm, seed)
+        ),
         rdm,
         compare,
         resolution(x),
     )
 
 
-def _in_random_bases(points: np.ndarray, k: int, rdm: str, seed: int) -> Iterator[np.ndarray]:
+def _points_in_random_bases(
+    points: np.ndarray, k: int, rdm: str, seed: int
+) -> Iterator[np.ndarray]:
     """Yield the points in random orthonormal bases that turn with the points (see
     :func:`basis_split`)."""
-    points = centred(points) if rdm == "euclidean" else points
+    points = center_and_scale_rows(points) if rdm == "euclidean" else points
     u, s, _ = np.linalg.svd(points, full_matrices=False)
     rank = int(np.sum(s > max(points.shape) * np.finfo(float).eps * s[0]))
     u, s = u[:, :rank], s[:rank]
@@ -146,19 +172,25 @@ def _in_random_bases(points: np.ndarray, k: int, rdm: str, seed: int) -> Iterato
 
 
 @statistic(
-    label="Shesha-SS", family="splits", reference="raju2026geometric", larger_is_more_stable=None,
-    range=(-1, 1), invariant_to=COSINE, min_samples=13,
-    limits=MANY | {"fraction": (0.1, 1), "max_samples": (5, np.inf)}, changes=by_rdm,
+    label="Shesha-SS",
+    family="splits",
+    reference="raju2026geometric",
+    larger_is_more_stable=None,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=13,
+    limits=SPLIT_PARAMETER_RANGES | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
+    changes=rdm_invariance_claims,
     caution="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
     "data; use replicate",
-)  # fmt: skip
+)
 def sample_split(
     x: Representation,
     *,
     k: int = 30,
     fraction: float = 0.4,
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
     max_samples: int = 1500,
     seed: int = 0,
 ) -> float:
@@ -181,7 +213,9 @@ def sample_split(
     disjoint subsets and pairs of samples in both of them, which do not exist; this is what its code
     does.
     """
-    points = rows(x)[subset(x.shape[0], max_samples, seed, "sample_split")]
+    points = double_precision_rows(x)[
+        random_row_numbers(x.shape[0], max_samples, seed, "sample_split")
+    ]
     size = max(int(len(points) * fraction), 5)
 
     def pair(split: int) -> tuple[np.ndarray, np.ndarray]:
@@ -189,16 +223,23 @@ def sample_split(
         first, second = (points[draw.choice(len(points), size, replace=False)] for _ in range(2))
         return first, second
 
-    return mean_agreement(map(pair, range(k)), rdm, compare, resolution(x))
+    return mean_rdm_agreement(map(pair, range(k)), rdm, compare, resolution(x))
 
 
 @statistic(
-    label="Shesha-Anchor", family="splits", reference="raju2026geometric", version=2,
-    larger_is_more_stable=None, range=(-1, 1), invariant_to=COSINE, min_samples=50,
-    limits=MANY | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)},
+    label="Shesha-Anchor",
+    family="splits",
+    reference="raju2026geometric",
+    version=2,
+    larger_is_more_stable=None,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=50,
+    limits=SPLIT_PARAMETER_RANGES
+    | {"anchors": (2, np.inf), "probes": (3, np.inf), "max_samples": (50, np.inf)},
     caution="correlates distances to different probes: 0 on average whatever the data; use "
     "anchor_profile",
-)  # fmt: skip
+)
 def anchor(
     x: Representation,
     *,
@@ -225,7 +266,9 @@ def anchor(
     Euclidean distances give 0.2 to 0.3 on pure noise: anchors far from the middle are far from all
     probes.
     """
-    points = scaled_rows(rows(x)[subset(x.shape[0], max_samples, seed, "anchor")])
+    points = unit_rows_of_array(
+        double_precision_rows(x)[random_row_numbers(x.shape[0], max_samples, seed, "anchor")]
+    )
     n = len(points)
     if n < anchors + 2 * probes:
         shrink = 0.9 * n / (anchors + 2 * probes)
@@ -245,5 +288,5 @@ def _anchor_split(
     sides = (
         cosine_distances(fixed, points[drawn[start : start + probes]]) for start in (0, probes)
     )
-    first, second = (np.concatenate([ranks(row) for row in side]) for side in sides)
-    return correlation(first, second, "pearson")
+    first, second = (np.concatenate([tie_tolerant_ranks(row) for row in side]) for side in sides)
+    return rdm_correlation(first, second, "pearson")

@@ -9,23 +9,25 @@ import numpy as np
 
 from ..base.rng import generator
 from ..contracts._statistic import statistic
-from ..contracts.claims import COLUMNS, COSINE, SHAPE
+from ..contracts.claims import COLUMN_INVARIANCES, COSINE_INVARIANCES, SHAPE_INVARIANCES
 from ..data.representation import Representation, Undefined
 from ..intermediates.digits import resolution
 from .rdm import (
-    ROUNDING,
-    Compare,
-    Rdm,
-    by_rdm,
-    centred,
-    correlation,
-    dissimilarities,
-    mean_agreement,
-    rows,
+    RANK_TIE_ROUNDING,
+    RdmCorrelation,
+    RdmKind,
+    center_and_scale_rows,
+    condensed_dissimilarities,
+    double_precision_rows,
+    mean_rdm_agreement,
+    rdm_correlation,
+    rdm_invariance_claims,
 )
 
 
-def members(labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2) -> list[np.ndarray]:
+def class_members(
+    labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2
+) -> list[np.ndarray]:
     """Return the row numbers of every class.
 
     Raises ``ValueError`` for too few classes, or too few samples in one.
@@ -42,23 +44,23 @@ def members(labels: np.ndarray, called: str, fewest: int = 2, classes: int = 2) 
     return groups
 
 
-def class_means(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
+def class_mean_rows(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
     """Mean row of every class, shape (classes, d)."""
     return np.stack([points[rows_].mean(axis=0) for rows_ in groups])
 
 
 @statistic(
     label="Label-conditioned split", family="supervised", reference="raju2026geometric",
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6,
-    limits={"k": (1, 10_000)}, changes=by_rdm,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE_INVARIANCES, min_samples=6,
+    limits={"k": (1, 10_000)}, changes=rdm_invariance_claims,
 )  # fmt: skip
 def label_conditioned_split(
     x: Representation,
     labels: np.ndarray,
     *,
     k: int = 30,
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
     seed: int = 0,
 ) -> float:
     r"""Label-conditioned split stability: do halves of every class arrange the classes alike?
@@ -78,12 +80,15 @@ def label_conditioned_split(
     Reference: Raju 2026, Section 2; no code of the author computes it. His scripts give this name
     to :func:`supervised_alignment`.
     """
-    points, groups = rows(x), members(labels, "label_conditioned_split", classes=3)
-    parts = _class_mean_halves(points, groups, k, seed)
-    return mean_agreement(parts, rdm, compare, resolution(x))
+    points, groups = (
+        double_precision_rows(x),
+        class_members(labels, "label_conditioned_split", classes=3),
+    )
+    parts = _half_class_means(points, groups, k, seed)
+    return mean_rdm_agreement(parts, rdm, compare, resolution(x))
 
 
-def _class_mean_halves(
+def _half_class_means(
     points: np.ndarray, groups: list[np.ndarray], k: int, seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for split in range(k):
@@ -91,21 +96,21 @@ def _class_mean_halves(
         orders = [draw.permutation(group) for group in groups]
         first = [order[: len(order) // 2] for order in orders]
         second = [order[len(order) // 2 : 2 * (len(order) // 2)] for order in orders]
-        yield class_means(points, first), class_means(points, second)
+        yield class_mean_rows(points, first), class_mean_rows(points, second)
 
 
 @statistic(
     label="Supervised alignment", family="supervised", reference="raju2026geometric", version=2,
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=COLUMNS, min_samples=3,
+    larger_is_more_stable=True, range=(-1, 1), invariant_to=COLUMN_INVARIANCES, min_samples=3,
     limits={"max_samples": (3, np.inf)},
-    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE},
+    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE_INVARIANCES},
 )  # fmt: skip
 def supervised_alignment(
     x: Representation,
     labels: np.ndarray,
     *,
-    rdm: Rdm = "correlation",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "correlation",
+    compare: RdmCorrelation = "spearman",
     max_samples: int = 300,
     seed: int = 0,
 ) -> float:
@@ -125,16 +130,16 @@ def supervised_alignment(
     but draws them without regard to their class. The author's transfer script leaves out the
     centring, takes cosines, and averages over random halves.
     """
-    groups = members(labels, "supervised_alignment", fewest=1)
-    points = rows(x) - rows(x).mean(axis=0)
-    subset = _in_proportion(groups, max_samples, seed)
+    groups = class_members(labels, "supervised_alignment", fewest=1)
+    points = double_precision_rows(x) - double_precision_rows(x).mean(axis=0)
+    subset = _stratified_subset(groups, max_samples, seed)
     first, second = np.triu_indices(len(subset), 1)
     different = labels[subset][first] != labels[subset][second]
-    vector = dissimilarities(points[subset], rdm, resolution(x))
-    return correlation(vector, different.astype(float), compare)
+    vector = condensed_dissimilarities(points[subset], rdm, resolution(x))
+    return rdm_correlation(vector, different.astype(float), compare)
 
 
-def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
+def _stratified_subset(groups: list[np.ndarray], count: int, seed: int) -> np.ndarray:
     """Row numbers of ``count`` samples, or all: of every class in proportion, at least one.
 
     Proportions are rounded by largest remainders.
@@ -159,7 +164,7 @@ def _in_proportion(groups: list[np.ndarray], count: int, seed: int) -> np.ndarra
 
 @statistic(
     label="Variance ratio", family="supervised", reference="raju2026geometric",
-    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE, min_samples=4,
+    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES, min_samples=4,
 )  # fmt: skip
 def variance_ratio(x: Representation, labels: np.ndarray) -> float:
     r"""Variance ratio: the share of the variance that lies between the classes.
@@ -174,30 +179,30 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 
     Reference: Raju 2026. The author's codes add 1e-12 or 1e-8 to the denominator.
     """
-    points, groups = rows(x), members(labels, "variance_ratio")
-    between, total = _scatter(points, groups)
+    points, groups = double_precision_rows(x), class_members(labels, "variance_ratio")
+    between, total = _class_scatter(points, groups)
     return min(between / total, 1.0)
 
 
-def _scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
+def _class_scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
     """Sum of squares between classes and in total, in unit size.
 
     Raises :class:`Undefined` when all rows are equal.
     """
-    points = centred(points)
+    points = center_and_scale_rows(points)
     total = float((points**2).sum())
     if total == 0:
         raise Undefined(
             "the representation is constant (all its rows are equal): nothing separates its classes"
         )
     sizes = np.array([len(group) for group in groups])
-    return float(sizes @ (class_means(points, groups) ** 2).sum(axis=1)), total
+    return float(sizes @ (class_mean_rows(points, groups) ** 2).sum(axis=1)), total
 
 
 @statistic(
     label="Class separation", family="supervised", reference="raju2026geometric",
-    larger_is_more_stable=True, range=(0, np.inf), invariant_to=SHAPE, min_samples=4,
-    limits={"k": (1, 10_000), "fraction": (0.01, 1)}, changes=by_rdm,
+    larger_is_more_stable=True, range=(0, np.inf), invariant_to=SHAPE_INVARIANCES, min_samples=4,
+    limits={"k": (1, 10_000), "fraction": (0.01, 1)}, changes=rdm_invariance_claims,
 )  # fmt: skip
 def class_separation(
     x: Representation,
@@ -225,20 +230,24 @@ def class_separation(
     transfer script mixes cosine distances within classes with Euclidean ones between them and gives
     numbers that cannot be compared.
     """
-    points, groups = rows(x), members(labels, "class_separation")
-    draws = (_part_of_each(groups, fraction, seed, split) for split in range(k))
-    return float(np.mean([_separation(points[part], labels[part], rdm) for part in draws]))
+    points, groups = double_precision_rows(x), class_members(labels, "class_separation")
+    draws = (_fraction_of_each_class(groups, fraction, seed, split) for split in range(k))
+    return float(
+        np.mean([_distance_class_separation(points[part], labels[part], rdm) for part in draws])
+    )
 
 
-def _part_of_each(groups: list[np.ndarray], fraction: float, seed: int, split: int) -> np.ndarray:
+def _fraction_of_each_class(
+    groups: list[np.ndarray], fraction: float, seed: int, split: int
+) -> np.ndarray:
     draw = generator(seed, "class_separation", split)
     sizes = [max(2, round(len(group) * fraction)) for group in groups]
     return np.concatenate([draw.choice(g, size, replace=False) for g, size in zip(groups, sizes)])
 
 
-def _separation(points: np.ndarray, labels: np.ndarray, rdm: str) -> float:
+def _distance_class_separation(points: np.ndarray, labels: np.ndarray, rdm: str) -> float:
     first, second = np.triu_indices(len(points), 1)
-    distances, same = dissimilarities(points, rdm), labels[first] == labels[second]
+    distances, same = condensed_dissimilarities(points, rdm), labels[first] == labels[second]
     within = float(distances[same].mean())
     if within <= 4 * np.finfo(float).eps * float(distances.max()):
         raise Undefined("class_separation: all samples of a class are equal; their distance is 0")
@@ -247,7 +256,7 @@ def _separation(points: np.ndarray, labels: np.ndarray, rdm: str) -> float:
 
 @statistic(
     label="LDA stability", family="supervised", reference="raju2026geometric",
-    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE, min_samples=4,
+    larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES, min_samples=4,
     limits={"k": (1, 10_000), "fraction": (0.01, 1), "ridge": (1e-12, 1e6)},
 )  # fmt: skip
 def lda_stability(
@@ -275,25 +284,27 @@ def lda_stability(
     makes the value depend on their scale. The author's scripts use another solver and draw without
     replacement.
     """
-    points, groups = rows(x), members(labels, "lda_stability")
+    points, groups = double_precision_rows(x), class_members(labels, "lda_stability")
     if len(groups) > 2:
         raise ValueError(
             f"lda_stability is of two classes; the labels have {len(groups)}: choose two of them"
         )
-    points = centred(points)
-    whole, size = _direction(points, groups, ridge), max(2, int(len(points) * fraction) // 2)
+    points = center_and_scale_rows(points)
+    whole, size = _fisher_direction(points, groups, ridge), max(2, int(len(points) * fraction) // 2)
     draws = (generator(seed, "lda_stability", split) for split in range(k))
-    again = [_direction(points, [draw.choice(g, size) for g in groups], ridge) for draw in draws]
+    again = [
+        _fisher_direction(points, [draw.choice(g, size) for g in groups], ridge) for draw in draws
+    ]
     return float(np.mean([min(abs(whole @ direction), 1.0) for direction in again]))
 
 
-def _direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
+def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float) -> np.ndarray:
     """Unit vector of Fisher's discriminant between two classes."""
-    zero, one = class_means(points, groups)
+    zero, one = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, (zero, one))])
     covariance = within.T @ within / len(within)
     variance, apart = np.trace(covariance) / len(covariance), np.linalg.norm(one - zero)
-    if np.trace(covariance) <= ROUNDING**2 or apart <= ROUNDING:
+    if np.trace(covariance) <= RANK_TIE_ROUNDING**2 or apart <= RANK_TIE_ROUNDING:
         raise Undefined(
             "lda_stability: the classes coincide, or nothing varies within them: no direction "
             "separates"

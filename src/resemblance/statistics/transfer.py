@@ -8,21 +8,27 @@ import numpy as np
 
 from ..base.arrays import row_blocks
 from ..contracts._statistic import statistic
-from ..contracts.claims import COLUMNS, COSINE, SHAPE
+from ..contracts.claims import COLUMN_INVARIANCES, COSINE_INVARIANCES, SHAPE_INVARIANCES
 from ..data.representation import Representation, Undefined
 from ..intermediates.digits import resolution
 from ..intermediates.distances import squared_distance_blocks
-from ..intermediates.points import scaled_rows
-from ..measures.outputs import probabilities
-from .rdm import ROUNDING, by_rdm, centred, cosine_distances, rows
-from .supervised import class_means, members
+from ..intermediates.points import unit_rows_of_array
+from ..measures.outputs import predicted_distributions
+from .rdm import (
+    RANK_TIE_ROUNDING,
+    center_and_scale_rows,
+    cosine_distances,
+    double_precision_rows,
+    rdm_invariance_claims,
+)
+from .supervised import class_mean_rows, class_members
 
-SOURCE = Literal["logits", "probabilities"]
+SourceOutputs = Literal["logits", "probabilities"]
 
 
 @statistic(
     label="Fisher", family="supervised", reference="raju2026geometric", larger_is_more_stable=True,
-    range=(0, np.inf), invariant_to=SHAPE, min_samples=4,
+    range=(0, np.inf), invariant_to=SHAPE_INVARIANCES, min_samples=4,
     changes=lambda form: {"invariant_to": {"affine"}} if form == "eigenvalues" else {},
 )  # fmt: skip
 def fisher_discriminant(
@@ -43,12 +49,12 @@ def fisher_discriminant(
     Reference: Raju 2026, Section 8 (trace) and 11 (eigenvalues, where the author's code adds 1e-8
     to S_W).
     """
-    groups = members(labels, "fisher_discriminant")
-    points = centred(rows(x))
+    groups = class_members(labels, "fisher_discriminant")
+    points = center_and_scale_rows(double_precision_rows(x))
     within, between = _within_and_between(points, groups)
     if form == "trace":
         spread = float((within**2).sum())
-        if spread <= ROUNDING**2 * len(points):
+        if spread <= RANK_TIE_ROUNDING**2 * len(points):
             raise Undefined("fisher_discriminant: nothing varies within the classes")
         return float((between**2).sum()) / spread
     _, s, axes = np.linalg.svd(within, full_matrices=False)
@@ -64,15 +70,21 @@ def _within_and_between(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows minus their class means, and class means times the roots of their counts, of centred
     points."""
-    means = class_means(points, groups)
+    means = class_mean_rows(points, groups)
     within = np.concatenate([points[group] - mean for group, mean in zip(groups, means)])
     return within, means * np.sqrt([len(group) for group in groups])[:, None]
 
 
 @statistic(
-    label="Silhouette", family="supervised", reference="rousseeuw1987silhouettes",
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=3, changes=by_rdm,
-)  # fmt: skip
+    label="Silhouette",
+    family="supervised",
+    reference="rousseeuw1987silhouettes",
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=3,
+    changes=rdm_invariance_claims,
+)
 def silhouette(
     x: Representation, labels: np.ndarray, *, rdm: Literal["cosine", "euclidean"] = "cosine"
 ) -> float:
@@ -94,7 +106,11 @@ def silhouette(
             f"silhouette needs from 2 to {len(labels) - 1} classes of {len(labels)} samples; got "
             f"{count}"
         )
-    points = centred(rows(x)) if rdm == "euclidean" else scaled_rows(rows(x))
+    points = (
+        center_and_scale_rows(double_precision_rows(x))
+        if rdm == "euclidean"
+        else unit_rows_of_array(double_precision_rows(x))
+    )
     blocks = (
         map(np.sqrt, squared_distance_blocks(points))
         if rdm == "euclidean"
@@ -139,7 +155,10 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     Reference: Bao et al. 2019. Both covariances divide by n; the author of Raju 2026 divides that
     of the features by n - 1 and adds 1e-10 to its diagonal, so his value is (n - 1) / n times ours.
     """
-    points, groups = centred(rows(x)), members(labels, "h_score")
+    points, groups = (
+        center_and_scale_rows(double_precision_rows(x)),
+        class_members(labels, "h_score"),
+    )
     u, s, _ = np.linalg.svd(points, full_matrices=False)
     if s[0] == 0:
         raise Undefined("h_score: the representation is constant (all its rows are equal)")
@@ -149,10 +168,17 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
 
 
 @statistic(
-    label="GBC", family="transfer", reference="pandy2022transferability",
-    larger_is_more_stable=True, range=(-np.inf, 0), invariant_to=COLUMNS, min_samples=4,
-    changes=lambda covariance: {"invariant_to": SHAPE} if covariance == "spherical" else {},
-)  # fmt: skip
+    label="GBC",
+    family="transfer",
+    reference="pandy2022transferability",
+    larger_is_more_stable=True,
+    range=(-np.inf, 0),
+    invariant_to=COLUMN_INVARIANCES,
+    min_samples=4,
+    changes=lambda covariance: (
+        {"invariant_to": SHAPE_INVARIANCES} if covariance == "spherical" else {}
+    ),
+)
 def gbc(
     x: Representation,
     labels: np.ndarray,
@@ -177,8 +203,8 @@ def gbc(
     whose spherical form is the one they recommend. The author of Raju 2026 uses D_B itself, for two
     classes.
     """
-    points, groups = centred(rows(x)), members(labels, "gbc")
-    means = class_means(points, groups)
+    points, groups = center_and_scale_rows(double_precision_rows(x)), class_members(labels, "gbc")
+    means = class_mean_rows(points, groups)
     spread = np.stack([points[group].var(axis=0) for group in groups])
     if covariance == "spherical":
         spread = np.broadcast_to(spread.mean(axis=1, keepdims=True), spread.shape)
@@ -200,7 +226,7 @@ def _bhattacharyya(means: np.ndarray, spread: np.ndarray, a: int, b: int) -> flo
     label="LEEP", family="transfer", reference="nguyen2020leep", larger_is_more_stable=True,
     range=(-np.inf, 0), invariant_to={"permutation"}, min_features=2,
 )  # fmt: skip
-def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -> float:
+def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "logits") -> float:
     r"""LEEP: the log-likelihood of the labels given the outputs of a source classifier.
 
     .. math:: \frac{1}{n} \sum_i \log \sum_z \hat{P}(y_i \mid z)\, \theta_z(x_i), \qquad
@@ -215,9 +241,9 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SOURCE = "logits") -
 
     Reference: Nguyen et al. 2020.
     """
-    members(labels, "leep", fewest=1)
-    outcomes = Representation(rows(x), x.name)
-    theta: np.ndarray = probabilities("leep", outcomes, outputs, resolution(x))
+    class_members(labels, "leep", fewest=1)
+    outcomes = Representation(double_precision_rows(x), x.name)
+    theta: np.ndarray = predicted_distributions("leep", outcomes, outputs, resolution(x))
     joint = np.stack([theta[labels == y].sum(axis=0) for y in range(int(labels.max()) + 1)])
     total = joint.sum(axis=0)
     conditional = joint / np.where(total > 0, total, 1)
@@ -240,8 +266,8 @@ def nce(x: Representation, labels: np.ndarray) -> float:
     Reference: Tran et al. 2019, with predicted for true source labels. What Raju 2026 calls NCE is
     another quantity, the mean log-softmax of cosine similarities to the class means.
     """
-    members(labels, "nce", fewest=1)
-    points = rows(x)
+    class_members(labels, "nce", fewest=1)
+    points = double_precision_rows(x)
     joint = np.zeros((points.shape[1], int(labels.max()) + 1))
     np.add.at(joint, (points.argmax(axis=1), labels), 1 / len(points))
     source = joint.sum(axis=1, keepdims=True)
@@ -251,7 +277,7 @@ def nce(x: Representation, labels: np.ndarray) -> float:
 
 @statistic(
     label="LogME", family="transfer", reference="you2021logme", larger_is_more_stable=True,
-    range=(-np.inf, np.inf), invariant_to=COSINE, min_samples=4,
+    range=(-np.inf, np.inf), invariant_to=COSINE_INVARIANCES, min_samples=4,
 )  # fmt: skip
 def logme(x: Representation, labels: np.ndarray) -> float:
     r"""LogME: the largest log evidence per sample of Bayesian linear models of the classes.
@@ -272,19 +298,24 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     authors stops earlier, at a change of α / β of 1e-3 or after 11 rounds, and is smaller by up to
     5e-4 in our tests.
     """
-    groups = members(labels, "logme")
-    points = rows(x)
+    groups = class_members(labels, "logme")
+    points = double_precision_rows(x)
     scale = np.abs(points).max()
     if scale == 0:
         raise Undefined("logme: the representation is all zero")
     u, s, _ = np.linalg.svd(points / scale, full_matrices=False)
     full = s > max(points.shape) * np.finfo(float).eps * s[0]
     return float(
-        np.mean([_evidence(u[:, full], s[full] ** 2, labels == c) for c in range(len(groups))])
+        np.mean(
+            [
+                _log_evidence_of_class(u[:, full], s[full] ** 2, labels == c)
+                for c in range(len(groups))
+            ]
+        )
     )
 
 
-def _evidence(u: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
+def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndarray) -> float:
     """Largest log evidence per sample for one class.
 
     ``variances`` are the eigenvalues of XᵀX, in any unit.

@@ -6,35 +6,49 @@ from typing import Literal
 
 import numpy as np
 
-from ..base.arrays import norm
+from ..base.arrays import euclidean_norm
 from ..contracts._statistic import statistic
-from ..contracts.claims import COSINE
+from ..contracts.claims import COSINE_INVARIANCES
 from ..data.representation import Representation, Undefined
 from ..intermediates.digits import resolution
-from ..intermediates.points import scaled_rows
-from .rdm import ROUNDING, Compare, Rdm, agreement, by_rdm, rows
-from .supervised import class_means
+from ..intermediates.points import unit_rows_of_array
+from .rdm import (
+    RANK_TIE_ROUNDING,
+    RdmCorrelation,
+    RdmKind,
+    double_precision_rows,
+    rdm_agreement,
+    rdm_invariance_claims,
+)
+from .supervised import class_mean_rows
 
-PART = {"early": (0.01, 0.99)}
+EARLY_SHARE_RANGE = {"early": (0.01, 0.99)}
 
 
-class Unfilled(ValueError):
+class EmptyPartError(ValueError):
     """A condition has no trial in one of the parts that are compared: with these trials, or in this
     order of them."""
 
 
 @statistic(
-    label="Trial split", family="trials", reference="raju2026geometric", version=2,
-    larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE, min_samples=6, changes=by_rdm,
+    label="Trial split",
+    family="trials",
+    reference="raju2026geometric",
+    version=2,
+    larger_is_more_stable=True,
+    range=(-1, 1),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=6,
+    changes=rdm_invariance_claims,
     parts="odd and even",
-)  # fmt: skip
+)
 def trial_split(
     x: Representation,
     conditions: np.ndarray,
     *,
     parity: Literal["condition", "recording"] = "condition",
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
 ) -> float:
     r"""Trial-split stability: do odd and even trials put the conditions in the same arrangement?
 
@@ -52,11 +66,13 @@ def trial_split(
     Reference: Raju 2026, Section 13. The author's code numbers all trials together. The responses
     are not scaled to unit length first, as in that code and unlike the text.
     """
-    even = (rank_within(conditions) if parity == "condition" else np.arange(x.shape[0])) % 2 == 0
+    even = (
+        trial_number_in_condition(conditions) if parity == "condition" else np.arange(x.shape[0])
+    ) % 2 == 0
     return _agreement_of_parts(x, conditions, even, "trial_split", "even and an odd", rdm, compare)
 
 
-def rank_within(conditions: np.ndarray) -> np.ndarray:
+def trial_number_in_condition(conditions: np.ndarray) -> np.ndarray:
     """Number of every trial among those of its condition, from 0."""
     order = np.argsort(conditions, kind="stable")
     counts = np.bincount(conditions)
@@ -66,17 +82,24 @@ def rank_within(conditions: np.ndarray) -> np.ndarray:
 
 
 @statistic(
-    label="Temporal drift", family="trials", reference="raju2026geometric",
-    larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=6, limits=PART,
-    changes=by_rdm, parts="early and late",
-)  # fmt: skip
+    label="Temporal drift",
+    family="trials",
+    reference="raju2026geometric",
+    larger_is_more_stable=False,
+    range=(0, 2),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=6,
+    limits=EARLY_SHARE_RANGE,
+    changes=rdm_invariance_claims,
+    parts="early and late",
+)
 def temporal_drift(
     x: Representation,
     conditions: np.ndarray,
     *,
     early: float = 0.5,
-    rdm: Rdm = "cosine",
-    compare: Compare = "spearman",
+    rdm: RdmKind = "cosine",
+    compare: RdmCorrelation = "spearman",
 ) -> float:
     r"""Temporal drift: how much the arrangement of conditions changes from early to late trials.
 
@@ -105,8 +128,8 @@ def _agreement_of_parts(
     first: np.ndarray,
     called: str,
     both: str,
-    rdm: Rdm,
-    compare: Compare,
+    rdm: RdmKind,
+    compare: RdmCorrelation,
 ) -> float:
     """Agreement of the condition means over two parts of the trials."""
     count = int(conditions.max()) + 1
@@ -116,16 +139,24 @@ def _agreement_of_parts(
         [np.flatnonzero(part & (conditions == c)) for c in range(count)] for part in (first, ~first)
     ]
     if any(len(group) == 0 for part in groups for group in part):
-        raise Unfilled(f"{called} needs an {both} trial of every condition; leave the others out")
-    one, other = (class_means(rows(x), part) for part in groups)
-    return agreement(one, other, rdm, compare, (resolution(x), resolution(x)))
+        raise EmptyPartError(
+            f"{called} needs an {both} trial of every condition; leave the others out"
+        )
+    one, other = (class_mean_rows(double_precision_rows(x), part) for part in groups)
+    return rdm_agreement(one, other, rdm, compare, (resolution(x), resolution(x)))
 
 
 @statistic(
-    label="Centroid drift", family="trials", reference="raju2026geometric",
-    larger_is_more_stable=False, range=(0, 2), invariant_to=COSINE, min_samples=2, limits=PART,
+    label="Centroid drift",
+    family="trials",
+    reference="raju2026geometric",
+    larger_is_more_stable=False,
+    range=(0, 2),
+    invariant_to=COSINE_INVARIANCES,
+    min_samples=2,
+    limits=EARLY_SHARE_RANGE,
     parts="early and late",
-)  # fmt: skip
+)
 def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = True) -> float:
     r"""Centroid drift: how much the mean response turns from early to late trials.
 
@@ -138,14 +169,17 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
     Reference: Raju 2026, Section 13.5. The author's script returns the cosine, a similarity, under
     this name.
     """
-    points, cut = (scaled_rows(rows(x)) if unit_rows else rows(x)), int(x.shape[0] * early)
+    points, cut = (
+        (unit_rows_of_array(double_precision_rows(x)) if unit_rows else double_precision_rows(x)),
+        int(x.shape[0] * early),
+    )
     if cut == 0:
         raise ValueError(f"centroid_drift: early={early} leaves no early trial of {x.shape[0]}")
     means = np.stack([points[:cut].mean(axis=0), points[cut:].mean(axis=0)])
-    if (norm(means, axis=1) <= ROUNDING * np.abs(points).max()).any():
+    if (euclidean_norm(means, axis=1) <= RANK_TIE_ROUNDING * np.abs(points).max()).any():
         raise Undefined(
             "centroid_drift: the mean of the early or of the late trials is zero and has no "
             "direction"
         )
-    one, other = scaled_rows(means)
+    one, other = unit_rows_of_array(means)
     return float(1 - min(one @ other, 1.0))

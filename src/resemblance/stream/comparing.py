@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..comparison.comparison import Comparison, describe
-from ..comparison.store import Store
+from ..comparison.comparison import Comparison, comparison_description
+from ..comparison.store import ScoreFile
 from ..data.representation import Representation
 from ..engine.execution import compare_many
-from ..engine.work import Work
+from ..engine.work import ComparisonPlan
 
 
 def compare_pairs(
@@ -22,12 +22,12 @@ def compare_pairs(
     """Compare the first layer of each pair with the second; the others are not computed."""
     rows = {row: layers[row] for (row, _), layers in by_pair.items()}
     columns = {column: layers[column] for (_, column), layers in by_pair.items()}
-    whole = Work.of(rows, measures, columns, about=about)
+    whole = ComparisonPlan.of(rows, measures, columns, about=about)
     if options.get("save") is not None:
-        with Store(options["save"]) as store:
-            store.describe(describe(whole.comparison()))
+        with ScoreFile(options["save"]) as store:
+            store.describe(comparison_description(whole.comparison()))
     parts = [
-        Work.of({row: layers[row]}, measures, {column: layers[column]}, about=about)
+        ComparisonPlan.of({row: layers[row]}, measures, {column: layers[column]}, about=about)
         for (row, column), layers in by_pair.items()
     ]
     for part in compare_many(parts, described=False, **options):

@@ -11,39 +11,44 @@ from typing import Any
 
 import numpy as np
 
-from ..base.json_files import replacing
-from ..data.array_files import explained
+from ..base.json_files import atomic_write
+from ..data.array_files import name_file_in_errors
 
-KIND, VERSION = "resemblance stream", 3
-ABOUT = {"method", "pairs", "directions", "layers", "n_samples", "batches", "cautions"}
+STREAM_FILE_KIND, STREAM_FILE_VERSION = "resemblance stream", 3
+STREAM_FILE_KEYS = {"method", "pairs", "directions", "layers", "n_samples", "batches", "cautions"}
 
 
-def write_state(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_stream_file(
+    path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
     """Write a file, completely or not at all."""
     if path.is_dir():
         raise ValueError(f"Stream.save: {path} is a folder; give a file, as {path / 'state.npz'}")
-    header = json.dumps({"kind": KIND, "version": VERSION, **about})
-    with replacing(path) as partial, partial.open("wb") as file:
+    header = json.dumps({"kind": STREAM_FILE_KIND, "version": STREAM_FILE_VERSION, **about})
+    with atomic_write(path) as partial, partial.open("wb") as file:
         np.savez(file, about=np.array(header), **arrays)  # type: ignore[arg-type]
         file.flush()
         os.fsync(file.fileno())
 
 
-def read_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return what a file of :func:`write_state` says, and its arrays; ``ValueError``, naming it,
+def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return what a file of :func:`write_stream_file` says, and its arrays; ``ValueError``, naming
+    it,
     for any other."""
     if not path.is_file():
         raise ValueError(f"no stream at {path}")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is no stream: Stream.save writes a .npz file")
-    with explained(str(path)):
+    with name_file_in_errors(str(path)):
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         about = json.loads(str(arrays.pop("about", "{}")))
-        if not isinstance(about, dict) or about.get("kind") != KIND:
+        if not isinstance(about, dict) or about.get("kind") != STREAM_FILE_KIND:
             raise ValueError("it is no stream, which Stream.save writes")
-        if about.get("version") != VERSION:
-            raise ValueError(f"its format is {about.get('version')}, and {VERSION} is read here")
-        if missing := sorted(ABOUT - set(about)):
+        if about.get("version") != STREAM_FILE_VERSION:
+            raise ValueError(
+                f"its format is {about.get('version')}, and {STREAM_FILE_VERSION} is read here"
+            )
+        if missing := sorted(STREAM_FILE_KEYS - set(about)):
             raise ValueError(f"it lacks the entries {', '.join(missing)}")
     return about, arrays

@@ -7,18 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.arrays import Array, device, is_torch, namespace, on_processor, scalar, to_numpy
-from ..contracts.streamed import need_features
-from ..data.columns import order_of_columns
-from ..data.joining import columns_in_one_order, with_columns
-from ..data.representation import Representation, Undefined, check_same_samples, finite, with_rows
+from ..base.arrays import Array, device, is_on_cpu, is_torch, namespace, scalar, to_numpy
+from ..contracts.streamed import require_features
+from ..data.columns import column_order
+from ..data.joining import align_columns, reorder_columns
+from ..data.representation import (
+    Representation,
+    Undefined,
+    check_all_finite,
+    check_same_samples,
+    replace_rows,
+)
 from ..intermediates.digits import resolution
 from ..intermediates.points import directed, unit_rows
 
-LARGEST = 1e60  # the fourth power of larger values overflows
-SMALLEST = 1e-60  # and that of smaller ones underflows
-FEWEST, MOST = 256, 4096  # rows that are added at a time
-NUMBERS = 2**22  # of the rows that are added at a time, if these are not too few
+LARGEST_STREAMED_VALUE = 1e60  # the fourth power of larger values overflows
+SMALLEST_STREAMED_VALUE = 1e-60  # and that of smaller ones underflows
+MIN_ROWS_PER_ADDITION, MAX_ROWS_PER_ADDITION = 256, 4096  # rows that are added at a time
+MAX_NUMBERS_PER_ADDITION = 2**22  # of the rows that are added at a time, if these are not too few
 
 
 class LayerFacts(NamedTuple):
@@ -34,7 +40,7 @@ class LayerFacts(NamedTuple):
     column_orders: tuple[str, ...] = ()
 
 
-def joined_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
+def combine_layer_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
     """Return the facts of the samples of both."""
     coarser = max(one, other, key=lambda facts: facts.resolution)
     return coarser._replace(
@@ -44,7 +50,7 @@ def joined_facts(one: LayerFacts, other: LayerFacts) -> LayerFacts:
     )
 
 
-def received(
+def read_batch_layers(
     batch: Mapping[str, Any], number: int, known: Mapping[str, LayerFacts]
 ) -> dict[str, Representation]:
     """Return the layers of a batch in the order of the first; ``ValueError`` if they do not fit."""
@@ -62,43 +68,43 @@ def received(
     layers = {}
     for name in known or named:
         try:
-            layers[name] = _layer(named[name], name)
+            layers[name] = _as_batch_layer(named[name], name)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
-    _check_samples(where, layers, known)
+    _check_batch_samples(where, layers, known)
     if not known:
-        return dict(zip(layers, columns_in_one_order(where, list(layers.values()))))
-    return {name: _in_order(where, r, known[name]) for name, r in layers.items()}
+        return dict(zip(layers, align_columns(where, list(layers.values()))))
+    return {name: _reorder_features(where, r, known[name]) for name, r in layers.items()}
 
 
-def _layer(data: Any, name: str) -> Representation:
+def _as_batch_layer(data: Any, name: str) -> Representation:
     """Return an array or a representation as a layer of this name; ``ValueError`` for one that
     stands for something else than samples."""
     if not isinstance(data, Representation):
         return Representation(data, name)
-    need_features("Stream.update", data)
-    layer = with_rows(data, data.source, data.ids)
+    require_features("Stream.update", data)
+    layer = replace_rows(data, data.source, data.ids)
     layer.name = name
     return layer
 
 
-def _names(r: Representation) -> tuple[str | int, ...] | None:
+def _feature_names(r: Representation) -> tuple[str | int, ...] | None:
     """Return the names of columns as a file has them: words and numbers."""
     return (
         None if r.features is None else tuple(i if type(i) is int else str(i) for i in r.features)
     )
 
 
-def _in_order(where: str, r: Representation, known: LayerFacts) -> Representation:
+def _reorder_features(where: str, r: Representation, known: LayerFacts) -> Representation:
     """Return a layer of a batch with its columns in the order of earlier batches; ``ValueError``
     for columns of other names."""
-    names = _names(r)
+    names = _feature_names(r)
     earlier, now = f"layer {r.name!r} of earlier batches", f"layer {r.name!r}"
-    order = order_of_columns(where, earlier, known.columns, now, names, is_one_model=True)
-    return r if order is None else with_columns(r, order, "earlier batches")
+    order = column_order(where, earlier, known.columns, now, names, is_one_model=True)
+    return r if order is None else reorder_columns(r, order, "earlier batches")
 
 
-def _check_samples(
+def _check_batch_samples(
     where: str, layers: Mapping[str, Representation], known: Mapping[str, LayerFacts]
 ) -> None:
     first = next(iter(layers))
@@ -113,14 +119,14 @@ def _check_samples(
         check_same_samples(where, with_ids, r)
 
 
-def facts_of(r: Representation, number: int) -> LayerFacts:
+def layer_facts(r: Representation, number: int) -> LayerFacts:
     """Return the facts of a layer of a batch; ``ValueError`` for values that cannot be added."""
     xp, kind = r.xp, str(r.source.dtype).rpartition(".")[2]
     is_floating = xp.isdtype(r.source.dtype, "real floating")
     largest = scalar(xp.max(xp.abs(r.source if is_floating else r.array)))
-    if not largest <= LARGEST:  # NaN is not, either
+    if not largest <= LARGEST_STREAMED_VALUE:  # NaN is not, either
         try:
-            finite(r)
+            check_all_finite(r)
         except Undefined as error:
             raise ValueError(f"Stream.update: batch {number}: {error}") from error
         raise ValueError(
@@ -128,27 +134,29 @@ def facts_of(r: Representation, number: int) -> LayerFacts:
             "whose fourth powers overflow; rescale it in all batches"
         )
     orders = (r.column_order,) if r.column_order else ()
-    return LayerFacts(r.shape[1], kind, resolution(r), largest, _names(r), orders)
+    return LayerFacts(r.shape[1], kind, resolution(r), largest, _feature_names(r), orders)
 
 
-def place_of(source: Array) -> Array:
+def sum_location(source: Array) -> Array:
     """Return an empty float64 array where a stream of such arrays keeps its sums.
 
     That is the device of PyTorch tensors, if it has float64, and NumPy for all others.
     """
-    if not is_torch(source) or on_processor(source) or "mps" in str(device(source)):
+    if not is_torch(source) or is_on_cpu(source) or "mps" in str(device(source)):
         return np.zeros(0)
     return source.detach().new_zeros(0, dtype=namespace(source).float64)
 
 
-def rows_at_a_time(widths: Sequence[int], method: str) -> int:
+def rows_per_addition(widths: Sequence[int], method: str) -> int:
     """Return how many rows are added together: enough for the products to outweigh the sums."""
     columns = sum(widths)
-    count = max(FEWEST, min(MOST, NUMBERS // columns))
+    count = max(
+        MIN_ROWS_PER_ADDITION, min(MAX_ROWS_PER_ADDITION, MAX_NUMBERS_PER_ADDITION // columns)
+    )
     return max(count, 2 * columns) if method == "qr" else count
 
 
-class WaitingRows:
+class PendingRows:
     """Rows that wait, so that what is added does not depend on the size of batches."""
 
     def __init__(self, widths: Sequence[int], count: int, place: Array) -> None:
@@ -164,7 +172,9 @@ class WaitingRows:
         while start < n:
             stop = min(n, start + count - self.filled)
             for array, source in zip(self._arrays, moved):
-                array[self.filled : self.filled + stop - start] = _on(source, start, stop, array)
+                array[self.filled : self.filled + stop - start] = _rows_on_device(
+                    source, start, stop, array
+                )
             self.filled, start = self.filled + stop - start, stop
             if self.filled == count:
                 self.filled = 0
@@ -175,14 +185,14 @@ class WaitingRows:
         return [array[: self.filled] for array in self._arrays]
 
 
-def _on(source: Array, start: int, stop: int, array: Array) -> Array:
+def _rows_on_device(source: Array, start: int, stop: int, array: Array) -> Array:
     if not is_torch(array):
         return source[start:stop]
     part = source[start:stop] if is_torch(source) else to_numpy(source[start:stop])
     return namespace(array).as_tensor(part, device=device(array))
 
 
-def directions_of(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
+def unit_rows_and_pair_counts(rows: Sequence[Array]) -> tuple[list[Array], np.ndarray]:
     """Return the rows of every layer at unit length, and for each two layers how many rows have a
     direction, not zero, in both."""
     layers = [Representation(block) for block in rows]

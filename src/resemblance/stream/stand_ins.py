@@ -16,24 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts.streamed import standing_for
-from ..data.representation import Representation, StreamOrigin, fingerprint
-from ..intermediates.digits import EPSILON, resolution, rounding_share
+from ..contracts.streamed import as_surrogate
+from ..data.representation import Representation, StreamSummary, fingerprint
+from ..intermediates.digits import DOUBLE_EPSILON, resolution, rounding_share
 from ..intermediates.grams import gram_diagonal, gram_trace
 from ..intermediates.points import centered, directed, mean, mean_direction, unit_rows
 from .rows import LayerFacts
-from .state import State
+from .state import StreamState
 from .sums import LayerMoments
 
-VIEWS = (
+SURROGATE_VIEWS = (
     mean, centered, resolution, rounding_share, fingerprint, unit_rows, mean_direction, directed,
 )  # fmt: skip
-OF_KERNELS = (gram_diagonal, gram_trace)
-NAMES = {unwrap(view): view.__name__ for view in (*VIEWS, *OF_KERNELS)}
+KERNEL_VIEWS = (gram_diagonal, gram_trace)
+SURROGATE_VIEW_NAMES = {unwrap(view): view.__name__ for view in (*SURROGATE_VIEWS, *KERNEL_VIEWS)}
 
 
 @dataclass(frozen=True)
-class KnownViews:
+class SurrogateViews:
     """The views of a layer that the points would give otherwise than the samples, by name; those of
     Gram matrices by name and kernel."""
 
@@ -42,13 +42,13 @@ class KnownViews:
     def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
         """Return a view by its key, or None where the points give it."""
         function, parameters = key
-        name = NAMES.get(function, "")
+        name = SURROGATE_VIEW_NAMES.get(function, "")
         kernel = dict(parameters).get("kernel")
         return self.views.get((name, kernel.name) if kernel and name else name)
 
 
-def stand_ins(
-    state: State, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
+def surrogate_layers(
+    state: StreamState, layers: Mapping[str, int], facts: Sequence[LayerFacts], are_all: bool
 ) -> dict[str, Representation]:
     """Return layers, by name and position, as representations of points that stand for the samples.
 
@@ -58,54 +58,56 @@ def stand_ins(
     n, digest, positions = state.n, state.digest(), list(layers.values())
     parts = [sums.moments(positions, n) for sums in state.parts]
     points, accumulated = parts[0], frozenset(("squares", "directions")[: len(parts)])
-    known = _of_kernels(parts)
+    known = _gram_diagonals_and_traces(parts)
     for i, (name, views) in enumerate(zip(layers, known)):
         views["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
         views |= {"resolution": facts[i].resolution, "mean": points.means[i]}
-        views["centered"] = _spread(points.factors[i])
-        views["rounding_share"] = _rounding_share(points, i, n, facts[i].resolution)
+        views["centered"] = _centered_surrogate_rows(points.factors[i])
+        views["rounding_share"] = _streamed_rounding_share(points, i, n, facts[i].resolution)
     for directions in parts[1:]:
-        both = _vectors_with(state.counts[np.ix_(positions, positions)])
+        both = _vectors_from_products(state.counts[np.ix_(positions, positions)])
         for i, views in enumerate(known):
-            views |= {"unit_rows": _rows(directions, i, n), "directed": both[i]}
+            views |= {"unit_rows": _surrogate_rows(directions, i, n), "directed": both[i]}
             views["mean_direction"] = directions.means[i]
     stream, power = digest if are_all else f"{digest} {' '.join(layers)}", state.parts[0].power
     represented = {}
     for i, (name, views) in enumerate(zip(layers, known)):
-        origin = StreamOrigin(stream, n, facts[i].dtype, accumulated, power, KnownViews(views))
-        represented[name] = standing_for(_rows(points, i, n), name, origin)
+        origin = StreamSummary(stream, n, facts[i].dtype, accumulated, power, SurrogateViews(views))
+        represented[name] = as_surrogate(_surrogate_rows(points, i, n), name, origin)
     return represented
 
 
-def _of_kernels(parts: Sequence[LayerMoments]) -> list[dict[str | tuple[str, str], Any]]:
+def _gram_diagonals_and_traces(
+    parts: Sequence[LayerMoments],
+) -> list[dict[str | tuple[str, str], Any]]:
     """Return diagonal and trace of the centred Gram matrices, by layer; that of points in unit
     size."""
     layers: list[dict[str | tuple[str, str], Any]] = [{} for _ in parts[0].factors]
     for kernel, known in zip(("linear", "cosine"), parts):
         traces = np.array([np.sum(factor**2) for factor in known.factors])
         sizes = np.where(traces > 0, traces, 1.0) if kernel == "linear" else np.ones(len(layers))
-        diagonals = _vectors_with(known.squares / np.outer(sizes, sizes))
+        diagonals = _vectors_from_products(known.squares / np.outer(sizes, sizes))
         for views, diagonal, trace in zip(layers, diagonals, traces / sizes):
             views |= {("gram_diagonal", kernel): diagonal, ("gram_trace", kernel): trace}
     return layers
 
 
-def _rounding_share(known: LayerMoments, layer: int, n: int, stored: float) -> float:
+def _streamed_rounding_share(known: LayerMoments, layer: int, n: int, stored: float) -> float:
     """Return the :func:`rounding_share` of the samples, from the means and variances of columns."""
     means, squares = known.means[layer], np.sum(known.factors[layer] ** 2, axis=0)
-    eps, spread = max(stored, EPSILON), float(squares.sum())
+    eps, spread = max(stored, DOUBLE_EPSILON), float(squares.sum())
     is_exact = (squares == 0) | (np.abs(np.abs(means) - 1) <= 4 * eps)
     total = float(np.sum(np.where(is_exact, 0.0, squares + n * means**2)))
     return eps * math.sqrt(total / spread) if spread else 0.0
 
 
-def _rows(known: LayerMoments, layer: int, n: int) -> np.ndarray:
+def _surrogate_rows(known: LayerMoments, layer: int, n: int) -> np.ndarray:
     """Rows with the means and products of n samples, but fewer, so that each mean is larger."""
-    around = _spread(known.factors[layer])
+    around = _centered_surrogate_rows(known.factors[layer])
     return around + known.means[layer] * math.sqrt(n / len(around))
 
 
-def _spread(factor: np.ndarray) -> np.ndarray:
+def _centered_surrogate_rows(factor: np.ndarray) -> np.ndarray:
     """Rows with the same inner products of columns, one more, whose mean is 0.
 
     They are H F for a matrix H whose columns are orthonormal, and orthogonal to the vector of ones.
@@ -115,7 +117,7 @@ def _spread(factor: np.ndarray) -> np.ndarray:
     return np.vstack([first, factor - total / (rows + math.sqrt(rows))])
 
 
-def _vectors_with(products: np.ndarray) -> np.ndarray:
+def _vectors_from_products(products: np.ndarray) -> np.ndarray:
     """Vectors, one a row, that have these inner products."""
     values, vectors = np.linalg.eigh((products + products.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

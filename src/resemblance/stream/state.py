@@ -8,21 +8,21 @@ from copy import copy
 
 import numpy as np
 
-from ..base.arrays import Array, like, to_numpy
-from .rows import WaitingRows, directions_of, rows_at_a_time
-from .sums import Pair, ProductSums, Sums, TriangularFactor, checked
+from ..base.arrays import Array, as_array_like, to_numpy
+from .rows import PendingRows, rows_per_addition, unit_rows_and_pair_counts
+from .sums import LayerPair, ProductSums, ShiftedSums, TriangularFactor, require_finite_array
 
-KINDS = ("points", "directions")
+STREAMED_ROW_KINDS = ("points", "directions")
 
 
-class State:
+class StreamState:
     """Sums of the rows of some layers: of their points and, where they are kept, of their
     directions, of which ``counts`` says how many there are for each two layers."""
 
     def __init__(
         self,
         widths: Sequence[int],
-        pairs: Sequence[Pair],
+        pairs: Sequence[LayerPair],
         method: str,
         directions: bool,
         place: Array,
@@ -30,9 +30,11 @@ class State:
         kind = ProductSums if method == "gram" else TriangularFactor
         self.n = 0
         self.counts = np.zeros((len(widths), len(widths)))
-        self.parts: list[Sums] = [kind(widths, pairs, place) for _ in KINDS[: 1 + directions]]
+        self.parts: list[ShiftedSums] = [
+            kind(widths, pairs, place) for _ in STREAMED_ROW_KINDS[: 1 + directions]
+        ]
         self._widths = tuple(widths)
-        self._rows = WaitingRows(widths, rows_at_a_time(widths, method), place)
+        self._rows = PendingRows(widths, rows_per_addition(widths, method), place)
 
     def take(self, sources: Sequence[Array]) -> None:
         """Add rows of every layer, or let them wait."""
@@ -43,23 +45,24 @@ class State:
         points, *directions = self.parts
         points.add(rows)
         for sums in directions:
-            units, counts = directions_of(rows)
+            units, counts = unit_rows_and_pair_counts(rows)
             sums.add(units)
             self.counts = self.counts + counts
 
-    def merge(self, other: State, orders: Sequence[np.ndarray]) -> None:
+    def merge(self, other: StreamState, orders: Sequence[np.ndarray]) -> None:
         """Add the rows of another state of the same layers, whose columns these orders bring to the
         order here."""
         for mine, theirs in zip(self.parts, other.parts):
             mine.merge(theirs, orders)
         self.counts = self.counts + other.counts
         waiting = [
-            block[:, like(order, block)] for block, order in zip(other._rows.waiting(), orders)
+            block[:, as_array_like(order, block)]
+            for block, order in zip(other._rows.waiting(), orders)
         ]
         self.n += other.n - waiting[0].shape[0]
         self.take(waiting)
 
-    def closed(self) -> State:
+    def closed(self) -> StreamState:
         """Return what all rows add up to, without those that wait being added here."""
         closed = copy(self)
         closed.parts = list(map(copy, self.parts))
@@ -89,18 +92,21 @@ class State:
         """Return the state as arrays by name."""
         named = {f"rows.{i}": to_numpy(block) for i, block in enumerate(self._rows.waiting())}
         named["counts"] = self.counts
-        for kind, sums in zip(KINDS, self.parts):
+        for kind, sums in zip(STREAMED_ROW_KINDS, self.parts):
             named |= {f"{kind}.{name}": array for name, array in sums.arrays().items()}
         return named
 
     def restore(self, arrays: Mapping[str, np.ndarray], n: int) -> None:
         """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
         waiting = len(arrays.get("rows.0", ()))
-        for kind, sums in zip(KINDS, self.parts if n > waiting else ()):
+        for kind, sums in zip(STREAMED_ROW_KINDS, self.parts if n > waiting else ()):
             start = f"{kind}."
             mine = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
             sums.restore(mine)
-        self.counts = checked(arrays, "counts", self.counts.shape)
-        rows = [checked(arrays, f"rows.{i}", (waiting, w)) for i, w in enumerate(self._widths)]
+        self.counts = require_finite_array(arrays, "counts", self.counts.shape)
+        rows = [
+            require_finite_array(arrays, f"rows.{i}", (waiting, w))
+            for i, w in enumerate(self._widths)
+        ]
         self.n = n - waiting
         self.take(rows)

@@ -15,20 +15,27 @@ from ..base.text import did_you_mean
 from ..catalogue import preset
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..contracts.streamed import needs_of
-from ..data.cautions import half_of_variance, moved_columns_of, squares_and_copies
-from ..data.columns import order_of_columns
+from ..contracts.streamed import stream_requirements
+from ..data.cautions import describe_column_orders, square_and_copy_caveats, variance_caveats
+from ..data.columns import column_order
 from ..data.representation import Representation
 from ..engine.execution import compare_many
-from ..engine.work import Work
+from ..engine.work import ComparisonPlan
 from .comparing import compare_pairs
-from .files import read_state, write_state
-from .rows import SMALLEST, LayerFacts, facts_of, joined_facts, place_of, received
-from .stand_ins import stand_ins
-from .state import State
-from .sums import Pair
+from .files import read_stream_file, write_stream_file
+from .rows import (
+    SMALLEST_STREAMED_VALUE,
+    LayerFacts,
+    combine_layer_facts,
+    layer_facts,
+    read_batch_layers,
+    sum_location,
+)
+from .stand_ins import surrogate_layers
+from .state import StreamState
+from .sums import LayerPair
 
-Method = Literal["gram", "qr"]
+StreamMethod = Literal["gram", "qr"]
 
 
 class Stream:
@@ -61,12 +68,12 @@ class Stream:
 
     def __init__(
         self,
-        method: Method = "gram",
+        method: StreamMethod = "gram",
         *,
         pairs: Iterable[tuple[str, str]] | None = None,
         directions: bool = False,
     ):
-        if method not in get_args(Method):
+        if method not in get_args(StreamMethod):
             raise ValueError(f"Stream: method must be 'gram' or 'qr'; got {method!r}")
         if not isinstance(directions, bool | np.bool_):
             raise ValueError(f"Stream: directions must be True or False; got {directions!r}")
@@ -75,7 +82,7 @@ class Stream:
             raise ValueError(
                 f'Stream: pairs are two names each, [("a", "b"), ...]; one is {wrong[0]!r}'
             )
-        self.method: Method = method
+        self.method: StreamMethod = method
         self.pairs = None if pairs is None else tuple((str(a), str(b)) for a, b in listed)
         self.directions = bool(directions)
         if self.pairs is not None and (method == "qr" or not self.pairs):
@@ -84,7 +91,7 @@ class Stream:
         self._facts: dict[str, LayerFacts] = {}
         self._batches = 0
         self._cautions: tuple[str, ...] = ()  # what is doubtful about batches
-        self._state: State | None = None  # from the first batch on
+        self._state: StreamState | None = None  # from the first batch on
 
     @property
     def n_samples(self) -> int:
@@ -113,11 +120,11 @@ class Stream:
         of other names, and for NaN or infinite values. Columns of equal names in another order are
         put in the order of earlier batches, and the cautions say so.
         """
-        layers = received(batch, self._batches, self._facts)
-        facts = {name: facts_of(r, self._batches) for name, r in layers.items()}
+        layers = read_batch_layers(batch, self._batches, self._facts)
+        facts = {name: layer_facts(r, self._batches) for name, r in layers.items()}
         sources = [detach(r.source) for r in layers.values()]
-        cautions = squares_and_copies(list(layers.values()))
-        self._begun(facts, place_of(sources[0])).take(sources)
+        cautions = square_and_copy_caveats(list(layers.values()))
+        self._begun(facts, sum_location(sources[0])).take(sources)
         self._learn(facts)
         self._cautions = tuple(
             dict.fromkeys((*self._cautions, *(f"in a batch {c}" for c in cautions)))
@@ -139,7 +146,7 @@ class Stream:
             for name, facts in self._facts.items():
                 theirs, where = other._facts[name], f"layer {name!r}"
                 names = f"{where} here", facts.columns, f"{where} there", theirs.columns
-                order = order_of_columns("Stream.merge", *names, is_one_model=True)
+                order = column_order("Stream.merge", *names, is_one_model=True)
                 orders.append(np.arange(facts.width) if order is None else np.array(order))
                 if order is not None:
                     moved = (*theirs.column_orders, "the first stream")
@@ -165,7 +172,7 @@ class Stream:
                 f"Stream: {self.n_samples} samples are too few; update it with at least 2"
             )
         facts = [self._facts[name] for name in positions]
-        return stand_ins(self._state.closed(), positions, facts, self.pairs is None)
+        return surrogate_layers(self._state.closed(), positions, facts, self.pairs is None)
 
     def compare(
         self, measures: Iterable[str | Measure] | str | Measure | None = None, **options: Any
@@ -187,9 +194,9 @@ class Stream:
         cautions = self.cautions()
         if measures is None:
             accumulated = {"", "squares", *(["directions"] if self.directions else [])}
-            measures = [m for m in preset("default") if needs_of(m) in accumulated]
+            measures = [m for m in preset("default") if stream_requirements(m) in accumulated]
         if self.pairs is None:
-            work = Work.of(self.representations(), measures, about={"stream": about})
+            work = ComparisonPlan.of(self.representations(), measures, about={"stream": about})
             work.note(cautions)
             return compare_many([work], **options)[0]
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
@@ -199,9 +206,11 @@ class Stream:
     def cautions(self) -> tuple[str, ...]:
         """Return what is doubtful about the samples so far: columns that were put in order, copies
         and matrices of samples inside a batch, and features with half of the variance."""
-        moved = moved_columns_of((n, o) for n, f in self._facts.items() for o in f.column_orders)
+        moved = describe_column_orders(
+            (n, o) for n, f in self._facts.items() for o in f.column_orders
+        )
         shares = [] if self._state is None else self._state.closed().shares(self.n_samples)
-        return (*moved, *self._cautions, *half_of_variance(self.layers, shares))
+        return (*moved, *self._cautions, *variance_caveats(self.layers, shares))
 
     # ---------------------------------------------------------------------------------------- files
 
@@ -219,7 +228,7 @@ class Stream:
             "batches": self._batches,
             "cautions": self._cautions,
         }
-        write_state(Path(path), about, self._state.arrays() if self._state else {})
+        write_stream_file(Path(path), about, self._state.arrays() if self._state else {})
 
     @classmethod
     def load(cls, path: str | Path) -> Stream:
@@ -227,7 +236,7 @@ class Stream:
 
         Raises ``ValueError`` for a file that does not exist, is no stream, or is damaged.
         """
-        about, arrays = read_state(Path(path))
+        about, arrays = read_stream_file(Path(path))
         try:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
             facts = {
@@ -254,18 +263,18 @@ class Stream:
 
     # ------------------------------------------------------------------------------------- checking
 
-    def _begun(self, facts: Mapping[str, LayerFacts], place: Array) -> State:
+    def _begun(self, facts: Mapping[str, LayerFacts], place: Array) -> StreamState:
         """Return the state; at first it is made for these layers."""
         if self._state is None:
             widths, pairs = [f.width for f in facts.values()], self._positions(list(facts))
-            self._state = State(widths, pairs, self.method, self.directions, place)
+            self._state = StreamState(widths, pairs, self.method, self.directions, place)
             self._facts = dict(facts)
         return self._state
 
     def _learn(self, facts: Mapping[str, LayerFacts]) -> None:
-        self._facts = {n: joined_facts(known, facts[n]) for n, known in self._facts.items()}
+        self._facts = {n: combine_layer_facts(known, facts[n]) for n, known in self._facts.items()}
 
-    def _positions(self, names: Sequence[str]) -> list[Pair]:
+    def _positions(self, names: Sequence[str]) -> list[LayerPair]:
         """Return the positions of the layers of each pair whose products are kept, and of each
         layer with itself."""
         if self.pairs is None:
@@ -303,7 +312,7 @@ class Stream:
                 raise ValueError(f"Stream: layers are named one by one, not in a list: {name!r}")
             if name not in self._facts:
                 raise ValueError(f"Stream: no layer {name!r}{did_you_mean(name, self.layers)}")
-            if 0 < self._facts[name].largest < SMALLEST:
+            if 0 < self._facts[name].largest < SMALLEST_STREAMED_VALUE:
                 raise ValueError(f"Stream: layer {name!r} is too small to be squared; rescale it")
         kept_pairs = set(self._positions(self.layers))
         for a, b in combinations_with_replacement(names, 2):

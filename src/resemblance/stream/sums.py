@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..base.arrays import Array, device, is_torch, like, namespace, to_numpy
+from ..base.arrays import Array, as_array_like, device, is_torch, namespace, to_numpy
 
-EPSILON = float(np.finfo(np.float64).eps)
-CUT = 4 * EPSILON  # per column: smaller shares of a variance are rounding
-FEWEST = 64  # columns for which the cut is made at least
+SUM_EPSILON = float(np.finfo(np.float64).eps)
+MIN_VARIANCE_SHARE = 4 * SUM_EPSILON  # per column: smaller shares of a variance are rounding
+MIN_CUT_COLUMNS = 64  # columns for which the cut is made at least
 
-Pair = tuple[int, int]
+LayerPair = tuple[int, int]
 
 
 class LayerMoments(NamedTuple):
@@ -36,7 +36,7 @@ class LayerMoments(NamedTuple):
     squares: np.ndarray
 
 
-class Sums(ABC):
+class ShiftedSums(ABC):
     """What the rows of some layers add up to, each moved by the shift of its layer."""
 
     power: int  # of the condition number, by which whitening magnifies rounding
@@ -47,8 +47,13 @@ class Sums(ABC):
 
     def add(self, rows: Sequence[Array]) -> None:
         """Add some rows (n, d) of every layer, the first of which determine the shifts."""
-        self._shifts = self._shifts or tuple(map(_first_shift, rows))
-        self._add([_shifted(block, like(a, block)) for block, a in zip(rows, self._shifts)])
+        self._shifts = self._shifts or tuple(map(_shift_from_first_rows, rows))
+        self._add(
+            [
+                _augmented_rows(block, as_array_like(a, block))
+                for block, a in zip(rows, self._shifts)
+            ]
+        )
 
     def merge(self, other: Self, orders: Sequence[np.ndarray]) -> None:
         """Add the sums of another stream, brought to the shifts of this one, and its columns to
@@ -57,7 +62,9 @@ class Sums(ABC):
             shifts = tuple(shift[order] for shift, order in zip(other._shifts, orders))
             self._shifts = self._shifts or shifts
             moved = zip(self._shifts, shifts, orders)
-            self._merge(other, [_shifting(b - a) @ _ordering(order) for a, b, order in moved])
+            self._merge(
+                other, [_shift_matrix(b - a) @ _column_order_matrix(order) for a, b, order in moved]
+            )
 
     def moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         """Return what is known of some layers, each pair of which must be among the sums."""
@@ -74,7 +81,7 @@ class Sums(ABC):
         """Take the state from arrays by name; ``ValueError`` if one is missing or damaged."""
         self._restore(arrays)
         named = [(f"shift.{i}", (width,)) for i, width in enumerate(self._widths)]
-        self._shifts = tuple(checked(arrays, name, shape) for name, shape in named)
+        self._shifts = tuple(require_finite_array(arrays, name, shape) for name, shape in named)
 
     @abstractmethod
     def _add(self, rows: Sequence[Array]) -> None:
@@ -92,31 +99,31 @@ class Sums(ABC):
     def _restore(self, arrays: Mapping[str, np.ndarray]) -> None: ...
 
 
-class ProductSums(Sums):
+class ProductSums(ShiftedSums):
     """Sums of the products of all columns, of chosen pairs of layers, compensated for rounding."""
 
     power = 2
 
-    def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
+    def __init__(self, widths: Sequence[int], pairs: Sequence[LayerPair], place: Array) -> None:
         super().__init__(widths)
-        self._sums: dict[Pair, tuple[Array, Array]] = {}
+        self._sums: dict[LayerPair, tuple[Array, Array]] = {}
         for i, j in pairs:
             zeros = np.zeros((2, widths[i] + 2, widths[j] + 2))
-            self._sums[i, j] = (like(zeros[0], place), like(zeros[1], place))
+            self._sums[i, j] = (as_array_like(zeros[0], place), as_array_like(zeros[1], place))
 
     def _add(self, rows: Sequence[Array]) -> None:
         self._sums = dict(self._sums)  # a copy of this goes on with the old one
         for (i, j), (total, lost) in self._sums.items():
             product = namespace(total).matrix_transpose(rows[i]) @ rows[j]
-            self._sums[i, j] = _added(total, lost, product)
+            self._sums[i, j] = _two_sum(total, lost, product)
 
     def _merge(self, other: ProductSums, maps: Sequence[np.ndarray]) -> None:
         for (i, j), (total, lost) in self._sums.items():
-            left, right = like(maps[i], total), like(maps[j], total)
+            left, right = as_array_like(maps[i], total), as_array_like(maps[j], total)
             xp = namespace(total)
             for part in other._sums[i, j]:
-                moved = left @ like(to_numpy(part), total) @ xp.matrix_transpose(right)
-                total, lost = _added(total, lost, moved)
+                moved = left @ as_array_like(to_numpy(part), total) @ xp.matrix_transpose(right)
+                total, lost = _two_sum(total, lost, moved)
             self._sums[i, j] = total, lost
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -128,8 +135,8 @@ class ProductSums(Sums):
     def _restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         for (i, j), (total, lost) in self._sums.items():
             names = (f"{i}.{j}.total", f"{i}.{j}.lost")
-            new = [checked(arrays, name, tuple(total.shape)) for name in names]
-            self._sums[i, j] = (like(new[0], total), like(new[1], lost))
+            new = [require_finite_array(arrays, name, tuple(total.shape)) for name in names]
+            self._sums[i, j] = (as_array_like(new[0], total), as_array_like(new[1], lost))
 
     def _moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         blocks = {(i, j): self._block(i, j) for i in layers for j in layers}
@@ -141,8 +148,8 @@ class ProductSums(Sums):
         products = np.block(rows)
         raw = np.concatenate([np.diag(blocks[i, i])[1:-1] for i in layers])
         widths = np.cumsum([len(mean) for mean in means])[:-1]
-        factors = np.split(_root(products, raw), widths, axis=1)
-        ends = list(map(_row_of_squares, means))
+        factors = np.split(_cholesky_root(products, raw), widths, axis=1)
+        ends = list(map(_squared_length_functional, means))
         squares = [
             [a @ blocks[i, j] @ b for j, b in zip(layers, ends)] for i, a in zip(layers, ends)
         ]
@@ -155,18 +162,18 @@ class ProductSums(Sums):
         return block if is_stored else block.T
 
 
-class TriangularFactor(Sums):
+class TriangularFactor(ShiftedSums):
     """The triangular factor R of all columns: its inner products are their products, and it keeps
     twice as many digits as these."""
 
     power = 1
 
-    def __init__(self, widths: Sequence[int], pairs: Sequence[Pair], place: Array) -> None:
+    def __init__(self, widths: Sequence[int], pairs: Sequence[LayerPair], place: Array) -> None:
         super().__init__(widths)
         ends = np.cumsum([1, *widths])
         self._ranges = [range(a, b) for a, b in pairwise(ends)]
         self._size = int(ends[-1]) + len(widths)
-        self._factor: Array = like(np.zeros((0, self._size)), place)
+        self._factor: Array = as_array_like(np.zeros((0, self._size)), place)
 
     def columns(self, layer: int) -> np.ndarray:
         """Return the columns (1, x - a, |x - a|²) of a layer."""
@@ -178,7 +185,7 @@ class TriangularFactor(Sums):
         points = [block[:, 1:-1] for block in rows]
         squares = [block[:, -1:] for block in rows]
         joined = xp.concat([rows[0][:, :1], *points, *squares], axis=1)
-        self._factor = _triangle(xp.concat([self._factor, joined], axis=0))
+        self._factor = _triangular_factor(xp.concat([self._factor, joined], axis=0))
 
     def _merge(self, other: TriangularFactor, maps: Sequence[np.ndarray]) -> None:
         factor = to_numpy(other._factor).copy()
@@ -186,15 +193,17 @@ class TriangularFactor(Sums):
         for layer, to_shift in enumerate(maps):
             columns = self.columns(layer)
             moved[:, columns] = factor[:, columns] @ to_shift.T
-        new = like(moved, self._factor)
-        self._factor = _triangle(namespace(new).concat([self._factor, new], axis=0))
+        new = as_array_like(moved, self._factor)
+        self._factor = _triangular_factor(namespace(new).concat([self._factor, new], axis=0))
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {"factor": to_numpy(self._factor)}
 
     def _restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         height = min(len(arrays.get("factor", ())), self._size)
-        self._factor = like(checked(arrays, "factor", (height, self._size)), self._factor)
+        self._factor = as_array_like(
+            require_finite_array(arrays, "factor", (height, self._size)), self._factor
+        )
 
     def _moments(self, layers: Sequence[int], n: int) -> LayerMoments:
         stored = to_numpy(self._factor)
@@ -203,26 +212,26 @@ class TriangularFactor(Sums):
         parts = [factor[:, self.columns(layer)] for layer in layers]
         means = [part[0, 1:-1] / factor[0, 0] for part in parts]
         used = 1 + sum(self._widths)  # the rows after them hold only the columns of squares
-        ends = zip(parts, map(_row_of_squares, means))
+        ends = zip(parts, map(_squared_length_functional, means))
         squares = np.stack([part @ row for part, row in ends])
         points = tuple(part[1:used, 1:-1] for part in parts)
         return LayerMoments(tuple(means), points, squares @ squares.T)
 
 
-def _first_shift(rows: Array) -> np.ndarray:
+def _shift_from_first_rows(rows: Array) -> np.ndarray:
     """Return the mean of some rows, exactly the value of columns that are constant in them."""
     first = rows[:1]
     return to_numpy(first[0] + namespace(rows).mean(rows - first, axis=0))
 
 
-def _shifted(rows: Array, shift: Array) -> Array:
+def _augmented_rows(rows: Array, shift: Array) -> Array:
     """Return (1, x - shift, |x - shift|²) for every row."""
     xp, points = namespace(rows), rows - shift
     ones = xp.ones((rows.shape[0], 1), dtype=points.dtype, device=device(points))
     return xp.concat([ones, points, xp.sum(points**2, axis=1, keepdims=True)], axis=1)
 
 
-def _shifting(shift: np.ndarray) -> np.ndarray:
+def _shift_matrix(shift: np.ndarray) -> np.ndarray:
     """Return the map from (1, z, |z|²) to (1, z + shift, |z + shift|²), shape (d + 2, d + 2)."""
     change = np.eye(len(shift) + 2)
     change[1:-1, 0] = shift
@@ -231,24 +240,24 @@ def _shifting(shift: np.ndarray) -> np.ndarray:
     return change
 
 
-def _ordering(order: np.ndarray) -> np.ndarray:
+def _column_order_matrix(order: np.ndarray) -> np.ndarray:
     """Return the map from (1, z, |z|²) to the same with the columns of z in an order."""
     return np.eye(len(order) + 2)[np.concatenate([[0], order + 1, [len(order) + 1]])]
 
 
-def _row_of_squares(mean: np.ndarray) -> np.ndarray:
+def _squared_length_functional(mean: np.ndarray) -> np.ndarray:
     """The functional of (1, z, |z|²) that is |z - mean|²."""
     return np.array([mean @ mean, *(-2 * mean), 1.0])
 
 
-def _added(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
+def _two_sum(total: Array, lost: Array, more: Array) -> tuple[Array, Array]:
     """A sum, and the sum of what rounding took from it (Knuth's two-sum)."""
     new = total + more
     part = new - total
     return new, lost + ((total - (new - part)) + (more - part))
 
 
-def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
+def _cholesky_root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
     """A matrix F with F' F the products, by Cholesky's method with pivots on columns of size 1.
 
     A column whose variance is rounding of its sum of squares ``raw`` is constant: some products
@@ -257,11 +266,11 @@ def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
     from scipy.linalg.lapack import dpstrf
 
     variances = np.diag(products).copy()
-    varies = variances > 512 * EPSILON * raw
+    varies = variances > 512 * SUM_EPSILON * raw
     scale = np.sqrt(np.where(varies, variances, 1.0))
     products *= (varies / scale)[:, None]  # in place: there may be gigabytes
     products *= varies / scale
-    tolerance = CUT * max(FEWEST, len(products))
+    tolerance = MIN_VARIANCE_SHARE * max(MIN_CUT_COLUMNS, len(products))
     upper, pivots, rank, _ = dpstrf(products.T, tol=tolerance, overwrite_a=True)
     upper[rank:] = 0
     factor = np.empty_like(upper)
@@ -270,13 +279,15 @@ def _root(products: np.ndarray, raw: np.ndarray) -> np.ndarray:
     return np.asarray(factor)
 
 
-def _triangle(rows: Array) -> Array:
+def _triangular_factor(rows: Array) -> Array:
     if is_torch(rows):
         return namespace(rows).linalg.qr(rows, mode="r")[1]
     return np.linalg.qr(rows, mode="r")
 
 
-def checked(arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:
+def require_finite_array(
+    arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]
+) -> np.ndarray:
     """Return an array by name; ``ValueError`` if it is missing, or not of this shape and finite."""
     array: Any = arrays.get(name)
     if array is None or array.shape != shape or array.dtype != np.float64:

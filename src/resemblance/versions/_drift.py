@@ -8,44 +8,58 @@ from typing import Any
 
 import numpy as np
 
-from ..base.progress import Progress, in_hundredths
+from ..base.progress import Progress, percent_reporter
 from ..base.rng import generator
-from ..comparison.provenance import environment
-from ..data.cautions import cautions_of
+from ..comparison.provenance import environment_versions
+from ..data.cautions import data_caveats
 from ..data.representation import Representation, fingerprint
 from .diagnosis import Diagnosis, diagnose
-from .facts import facts_of, facts_of_batches, has_copies
-from .findings import LOSSES, WORDS, Finding, not_assessed
-from .inputs import check_flag, check_parameters, checked, checked_threshold, together, unit_of
-from .losses import classes_of, neighbours_of
-from .maps import Fit, radius
+from .facts import find_batch_facts, find_version_facts, has_copied_rows
+from .findings import CHANGE_NAMES, LOSS_KINDS, Finding, unassessed_finding
+from .inputs import (
+    check_flag,
+    check_parameters,
+    common_unit,
+    to_common_space,
+    validate_threshold,
+    validate_versions,
+)
+from .losses import class_loss_finding, neighbor_loss_finding
+from .maps import MapFit, rms_radius
 from .moved import (
+    ClassBlock,
     MovedClass,
-    Part,
-    Reordered,
-    class_means,
-    map_of_most,
-    moved_classes,
-    moved_samples,
+    RowPermutation,
+    find_moved_classes,
+    majority_class_map,
+    rank_moved_samples,
+    version_class_means,
 )
 from .result import DriftReport
 from .retrieval import (
-    Lost,
+    NeighborLosses,
+    PairedSample,
     Rows,
-    Sample,
-    neighbours_lost,
-    noise_draws,
-    queries_of,
-    rows_of,
+    affordable_noise_draws,
+    choose_queries,
+    measure_neighbor_losses,
     same_rows,
+    version_rows,
 )
-from .table import Drift, Rules, neighbour_rows, noise_frame, noisy, table
-from .unpaired import LEVEL as TOGETHER
-from .unpaired import Batches, checked_batches, differences, drawn_rows
-from .verdict import Purpose, has_drifted, judge, judge_batches, verdict, verdict_on_batches
+from .table import Drift, DriftRules, drift_table, neighbor_loss_drifts, noise_frame, noisy_versions
+from .unpaired import BATCH_TEST_LEVEL as TOGETHER
+from .unpaired import BatchPair, find_batch_differences, sample_batch_rows, validate_batches
+from .verdict import (
+    DriftPurpose,
+    batch_verdict,
+    drift_verdict,
+    has_drifted,
+    judge_batches,
+    judge_versions,
+)
 
-MOST_MOVED, DRAWN, LOSS_DRAWS = 10, 150, 20
-FINDINGS = 5  # what the findings take, in draws
+MAX_MOVED_SAMPLES, PICTURED_SAMPLES, LOSS_DRAWS = 10, 150, 20
+FINDINGS_COST = 5  # what the findings take, in draws
 
 
 def drift(
@@ -53,7 +67,7 @@ def drift(
     current: Any,
     *,
     paired: bool = True,
-    purpose: Purpose = "index",
+    purpose: DriftPurpose = "index",
     labels: Any = None,
     threshold: float | str = "calibrated",
     tolerance: float = 0.05,
@@ -140,7 +154,7 @@ def drift(
     not, Procrustes drift is the root (kept here with its square: it alone grows linearly with a
     small change), and thresholds are fixed.
     """
-    limit = checked_threshold(threshold)
+    limit = validate_threshold(threshold)
     check_parameters(
         tolerance=tolerance, purpose=purpose, draws=draws, k=k, max_samples=max_samples, seed=seed
     )
@@ -150,22 +164,24 @@ def drift(
                 "drift: with paired=False tests by permutation decide, at 5 % for all together; "
                 'leave threshold="calibrated"'
             )
-        return _unpaired(reference, current, labels, purpose, seed, max_samples, progress)
-    x, y, groups = checked(reference, current, labels)
-    rules = Rules(limit, float(tolerance), int(draws), int(seed))
+        return _drift_between_batches(
+            reference, current, labels, purpose, seed, max_samples, progress
+        )
+    x, y, groups = validate_versions(reference, current, labels)
+    rules = DriftRules(limit, float(tolerance), int(draws), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
-    both = rows_of(x), rows_of(y)
-    facts = facts_of(*both, seed=rules.seed)
-    sample = _sample(both, groups, rules, int(k), int(max_samples))
-    rows, diagnosis, reordered, classes = _measured(sample, rules, names, progress)
+    both = version_rows(x), version_rows(y)
+    facts = find_version_facts(*both, seed=rules.seed)
+    sample = _draw_paired_sample(both, groups, rules, int(k), int(max_samples))
+    rows, diagnosis, reordered, classes = _measure_paired_sample(sample, rules, names, progress)
     findings = diagnosis.findings
     widths = x.shape[1], y.shape[1]
-    sides = judge(purpose, rows, findings, widths, sample.k)
+    sides = judge_versions(purpose, rows, findings, widths, sample.k)
     label = None if groups is None else {i: names[groups[i]] for i in sample.rows.tolist()}
-    moved = moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
+    moved = rank_moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
     return DriftReport(
         drifted=has_drifted(sides, reordered),
-        verdict=verdict(purpose, sides, findings, reordered, facts),
+        verdict=drift_verdict(purpose, sides, findings, reordered, facts),
         row_facts=facts,
         **sides,
         drifts=rows,
@@ -174,19 +190,23 @@ def drift(
         map=diagnosis.fit.name,
         unexplained=float(diagnosis.fit.residual.mean()),
         ladder=diagnosis.ladder,
-        moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MOST_MOVED]),
-        moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MOST_MOVED]),
+        moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MAX_MOVED_SAMPLES]),
+        moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MAX_MOVED_SAMPLES]),
         classes=classes,
         features=(),
-        picture=_picture(sample.x, sample.y, diagnosis),
-        settings={"purpose": purpose, **_settings(sample, rules, widths, labels is not None)},
-        provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
-        cautions=cautions_of((x, y), copies=not has_copies(facts)),
+        picture=_drift_picture(sample.x, sample.y, diagnosis),
+        settings={"purpose": purpose, **_drift_settings(sample, rules, widths, labels is not None)},
+        provenance={
+            **environment_versions(),
+            "reference": _version_provenance(x),
+            "current": _version_provenance(y),
+        },
+        cautions=data_caveats((x, y), copies=not has_copied_rows(facts)),
     )
 
 
-def _settings(
-    sample: Sample, rules: Rules, widths: tuple[int, int], has_labels: bool
+def _drift_settings(
+    sample: PairedSample, rules: DriftRules, widths: tuple[int, int], has_labels: bool
 ) -> dict[str, Any]:
     """By what the same samples were compared."""
     return {
@@ -204,33 +224,33 @@ def _settings(
     }
 
 
-def _unpaired(
+def _drift_between_batches(
     reference: Any,
     current: Any,
     labels: Any,
-    purpose: Purpose,
+    purpose: DriftPurpose,
     seed: int,
     most: int,
     progress: Progress,
 ) -> DriftReport:
     """Compare batches of other samples."""
     seed, most = int(seed), int(most)
-    x, y, classes, names = checked_batches(reference, current, labels)
-    both = rows_of(x), rows_of(y)
-    facts = facts_of_batches(*both)
-    cautions = [cautions_of((batch,), copies=not has_copies(facts)) for batch in (x, y)]
-    drawn = [drawn_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
+    x, y, classes, names = validate_batches(reference, current, labels)
+    both = version_rows(x), version_rows(y)
+    facts = find_batch_facts(*both)
+    cautions = [data_caveats((batch,), copies=not has_copied_rows(facts)) for batch in (x, y)]
+    drawn = [sample_batch_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
     a, b = (v.take(rows) for v, rows in zip(both, drawn))
-    unit = unit_of(a, b)
+    unit = common_unit(a, b)
     groups = None if classes is None else (classes[0][drawn[0]], classes[1][drawn[1]])
-    with in_hundredths(progress, 1.0, "drift") as tick:
-        shown = differences(Batches(a / unit, b / unit, groups, names), seed)
+    with percent_reporter(progress, 1.0, "drift") as tick:
+        shown = find_batch_differences(BatchPair(a / unit, b / unit, groups, names), seed)
         tick(1.0)
     sides = judge_batches(purpose, shown.drifts)
     columns = [feature.column for feature in shown.features]
     return DriftReport(
         drifted=has_drifted(sides, None),
-        verdict=verdict_on_batches(purpose, sides, shown.drifts, facts, columns, TOGETHER),
+        verdict=batch_verdict(purpose, sides, shown.drifts, facts, columns, TOGETHER),
         row_facts=facts,
         **sides,
         drifts=shown.drifts,
@@ -245,7 +265,7 @@ def _unpaired(
         features=tuple(
             f._replace(before=f.before * unit, after=f.after * unit) for f in shown.features
         ),
-        picture=_plane(a / unit, b / unit),
+        picture=_joint_principal_plane(a / unit, b / unit),
         settings={
             "purpose": purpose,
             "paired": False,
@@ -260,79 +280,94 @@ def _unpaired(
             "seed": seed,
             "labels": labels is not None,
         },
-        provenance={**environment(), "reference": _identity(x), "current": _identity(y)},
+        provenance={
+            **environment_versions(),
+            "reference": _version_provenance(x),
+            "current": _version_provenance(y),
+        },
         cautions=tuple(dict.fromkeys((*cautions[0], *cautions[1]))),
     )
 
 
-def _plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
+def _joint_principal_plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
     """The first rows of both batches in the plane of largest variance of all."""
     pooled = np.concatenate([x, y])
     centre = pooled.mean(axis=0)
     axes = np.linalg.svd(pooled - centre, full_matrices=False)[2][:2].T
     planes = {"reference": x, "current": y}
-    flat = {name: ((v[:DRAWN] - centre) @ axes).round(6) for name, v in planes.items()}
+    flat = {name: ((v[:PICTURED_SAMPLES] - centre) @ axes).round(6) for name, v in planes.items()}
     return {
         name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
         for name, plane in flat.items()
     } | {"mapped": []}
 
 
-def _sample(
-    both: tuple[Rows, Rows], groups: np.ndarray | None, rules: Rules, k: int, most: int
-) -> Sample:
+def _draw_paired_sample(
+    both: tuple[Rows, Rows], groups: np.ndarray | None, rules: DriftRules, k: int, most: int
+) -> PairedSample:
     n = len(both[0].source)
     indices = np.sort(generator(rules.seed, "samples", n).permutation(n)[:most])
     drawn = both[0].take(indices), both[1].take(indices)
-    unit, width = unit_of(*drawn), max(rows.width for rows in both)
-    a, b, is_reduced = together(*drawn, unit)
-    queries = indices[queries_of(len(indices), n, width, rules.seed)]
+    unit, width = common_unit(*drawn), max(rows.width for rows in both)
+    a, b, is_reduced = to_common_space(*drawn, unit)
+    queries = indices[choose_queries(len(indices), n, width, rules.seed)]
     before, after = (rows._replace(unit=unit, width=width) for rows in both)
     k = max(1, min(k, len(indices) // 4))
-    return Sample(a, b, groups, indices, queries, k, all=(before, after), is_reduced=is_reduced)
+    return PairedSample(
+        a, b, groups, indices, queries, k, all=(before, after), is_reduced=is_reduced
+    )
 
 
-def _measured(
-    sample: Sample, rules: Rules, names: Mapping[int, Hashable], progress: Progress
-) -> tuple[tuple[Drift, ...], Diagnosis, Reordered | None, tuple[MovedClass, ...]]:
+def _measure_paired_sample(
+    sample: PairedSample, rules: DriftRules, names: Mapping[int, Hashable], progress: Progress
+) -> tuple[tuple[Drift, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
     """The drifts, the findings, whether the rows are the same in another order, and the classes."""
     n, width = len(sample.all[0].source), sample.all[0].width
     noise = 0
     if rules.threshold is None:
-        noise = noise_draws(rules.draws, len(sample.queries), n, width)
+        noise = affordable_noise_draws(rules.draws, len(sample.queries), n, width)
     point = n / (30 * sample.x.size * min(sample.x.shape))  # one search among all rows, in draws
-    total = rules.draws + FINDINGS + point * width * len(sample.queries) * (4 + 2 * noise)
-    with in_hundredths(progress, total, "drift") as tick:
-        rows = table(sample.x, sample.y, sample.widths, rules, tick)
+    total = rules.draws + FINDINGS_COST + point * width * len(sample.queries) * (4 + 2 * noise)
+    with percent_reporter(progress, total, "drift") as tick:
+        rows = drift_table(sample.x, sample.y, sample.widths, rules, tick)
         if not np.ptp(sample.y, axis=0).any():
-            collapsed = _collapsed(sample.y)
-            _, classes = _classes(sample, collapsed, names)
-            return _sorted((*rows, *neighbour_rows(None, rules))), collapsed, None, classes
+            collapsed = _collapsed_diagnosis(sample.y)
+            _, classes = _class_changes(sample, collapsed, names)
+            return (
+                _sort_by_side((*rows, *neighbor_loss_drifts(None, rules))),
+                collapsed,
+                None,
+                classes,
+            )
         diagnosis = diagnose(sample.x, sample.y, sample.classes, rules.seed)
-        tick(FINDINGS)
-        lost = _lost(sample, diagnosis, rules, noise, lambda points: tick(point * width * points))
-    rows = _sorted((*rows, *neighbour_rows(lost, rules)))
-    neighbours = neighbours_of(lost, sample.k, diagnosis.beyond, rules.seed)
-    moved, classes = _classes(sample, diagnosis, names)
+        tick(FINDINGS_COST)
+        lost = _find_lost_neighbors(
+            sample, diagnosis, rules, noise, lambda points: tick(point * width * points)
+        )
+    rows = _sort_by_side((*rows, *neighbor_loss_drifts(lost, rules)))
+    neighbours = neighbor_loss_finding(lost, sample.k, diagnosis.beyond, rules.seed)
+    moved, classes = _class_changes(sample, diagnosis, names)
     if lost.moved:
-        moved = not_assessed("moved_classes", "the rows are in another order")
+        moved = unassessed_finding("moved_classes", "the rows are in another order")
     findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1], moved)
-    order = Reordered(lost.moved, same_rows(*sample.all)) if lost.moved else None
-    judged = diagnosis._replace(findings=_judged(findings, rows, sample, rules))
+    order = RowPermutation(lost.moved, same_rows(*sample.all)) if lost.moved else None
+    judged = diagnosis._replace(findings=_apply_loss_thresholds(findings, rows, sample, rules))
     return rows, judged, order, classes
 
 
-def _classes(
-    sample: Sample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
+def _class_changes(
+    sample: PairedSample, diagnosis: Diagnosis, names: Mapping[int, Hashable]
 ) -> tuple[Finding, tuple[MovedClass, ...]]:
     """Whether classes moved otherwise than the rest, and all classes."""
     if sample.groups is None:
-        return not_assessed("moved_classes", "it needs labels"), ()
-    means = class_means(_parts(sample, sample.groups, diagnosis), names)
-    return moved_classes(means, (radius(sample.x), radius(sample.y)))
+        return unassessed_finding("moved_classes", "it needs labels"), ()
+    means = version_class_means(_sample_blocks_with_map(sample, sample.groups, diagnosis), names)
+    return find_moved_classes(means, (rms_radius(sample.x), rms_radius(sample.y)))
 
 
-def _parts(sample: Sample, groups: np.ndarray, diagnosis: Diagnosis) -> Iterator[Part]:
+def _sample_blocks_with_map(
+    sample: PairedSample, groups: np.ndarray, diagnosis: Diagnosis
+) -> Iterator[ClassBlock]:
     """All samples with their classes, before, after, and where the map of most classes puts them;
     where other samples have no map, only those in use.
 
@@ -344,7 +379,7 @@ def _parts(sample: Sample, groups: np.ndarray, diagnosis: Diagnosis) -> Iterator
         yield classes, sample.x, sample.y, diagnosis.mapped
         return
     name, factor = ("identity", 1.0) if has_shifts else (diagnosis.fit.name, diagnosis.scale)
-    affine = map_of_most(sample.x, sample.y, classes, name, factor)
+    affine = majority_class_map(sample.x, sample.y, classes, name, factor)
     if sample.is_reduced:
         yield classes, sample.x, sample.y, affine(sample.x)
         return
@@ -353,67 +388,71 @@ def _parts(sample: Sample, groups: np.ndarray, diagnosis: Diagnosis) -> Iterator
         yield groups[rows], x, after.take(rows), affine(x)
 
 
-def _sorted(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
+def _sort_by_side(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
     return tuple(
         sorted(rows, key=lambda row: ("geometry", "coordinates", "index").index(row.judges))
     )
 
 
-def _lost(
-    sample: Sample, diagnosis: Diagnosis, rules: Rules, noise: int, tick: Callable[[float], None]
-) -> Lost:
+def _find_lost_neighbors(
+    sample: PairedSample,
+    diagnosis: Diagnosis,
+    rules: DriftRules,
+    noise: int,
+    tick: Callable[[float], None],
+) -> NeighborLosses:
     before, _ = sample.all
     is_part = not sample.is_reduced and len(sample.rows) < len(before.source)
     whole = diagnosis.whole if is_part else None
     frame = noise_frame(before.take(sample.rows), rules.tolerance) if noise else None
-    return neighbours_lost(sample, diagnosis.mapped, whole, frame, noise, rules.seed, tick)
+    return measure_neighbor_losses(sample, diagnosis.mapped, whole, frame, noise, rules.seed, tick)
 
 
-def _collapsed(y: np.ndarray) -> Diagnosis:
+def _collapsed_diagnosis(y: np.ndarray) -> Diagnosis:
     """What is found when all samples of the current version are one point."""
     words = "all samples of the current version are the same point"
-    findings = {kind: not_assessed(kind, words) for kind in WORDS}
+    findings = {kind: unassessed_finding(kind, words) for kind in CHANGE_NAMES}
     findings["collapse"] = replace(findings["collapse"], named=True, exceeds=True)
-    fit = Fit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
+    fit = MapFit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
     kinds = tuple(findings.values())
     return Diagnosis(kinds, fit, scale=1.0, ladder=(), mapped=y, whole=None, beyond="")
 
 
-def _judged(
-    findings: tuple[Finding, ...], rows: tuple[Drift, ...], sample: Sample, rules: Rules
+def _apply_loss_thresholds(
+    findings: tuple[Finding, ...], rows: tuple[Drift, ...], sample: PairedSample, rules: DriftRules
 ) -> tuple[Finding, ...]:
     """The findings with thresholds for losses, and whether they are above them."""
     by_name = {row.name: row for row in rows}
-    limits: dict[str, float | None] = dict.fromkeys(LOSSES, rules.threshold)
+    limits: dict[str, float | None] = dict.fromkeys(LOSS_KINDS, rules.threshold)
     limits["neighbours"] = by_name["neighbours"].threshold
     if rules.threshold is None:
         limits["moved_classes"] = rules.tolerance
         limits["collapse"] = by_name["effective_rank"].threshold
         if any(f.named and f.kind == "classes" for f in findings):
-            limits["classes"] = _limit_of_classes(sample, rules)
+            limits["classes"] = _class_loss_threshold(sample, rules)
     return tuple(
-        replace(f, threshold=limits[f.kind], exceeds=_exceeds(f, limits[f.kind]))
-        if f.kind in LOSSES
+        replace(f, threshold=limits[f.kind], exceeds=_exceeds_threshold(f, limits[f.kind]))
+        if f.kind in LOSS_KINDS
         else f
         for f in findings
     )
 
 
-def _limit_of_classes(sample: Sample, rules: Rules) -> float:
+def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
     """The 95th percentile of the loss of class structure under noise of the tolerance."""
-    versions = noisy(sample.x, rules, min(rules.draws, LOSS_DRAWS))
-    losses = (classes_of(sample.x, other, sample.classes, rules.seed) for other in versions)
+    versions = noisy_versions(sample.x, rules, min(rules.draws, LOSS_DRAWS))
+    losses = (class_loss_finding(sample.x, other, sample.classes, rules.seed) for other in versions)
     return max(0.0, float(np.quantile([loss.amount or 0.0 for loss in losses], 0.95)))
 
 
-def _exceeds(finding: Finding, limit: float | None) -> bool:
+def _exceeds_threshold(finding: Finding, limit: float | None) -> bool:
     """Whether a loss is above its threshold: it must also be named, but for that of neighbours, as
     what the map accounts for is lost all the same."""
     counts = finding.named or (finding.kind == "neighbours" and finding.assessed)
     return counts and (finding.amount is None or limit is None or finding.amount > limit)
 
 
-def _identity(x: Representation) -> dict[str, Any]:
+def _version_provenance(x: Representation) -> dict[str, Any]:
     return {
         "file": None if x.path is None else str(x.path),
         "shape": list(x.shape),
@@ -422,7 +461,7 @@ def _identity(x: Representation) -> dict[str, Any]:
     }
 
 
-def _picture(
+def _drift_picture(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
 ) -> dict[str, list[tuple[float, float]]]:
     """The first samples in the plane of largest variance: before, after, and as mapped."""
@@ -434,7 +473,7 @@ def _picture(
         "current": y - centre,
         "mapped": diagnosis.scale * diagnosis.fit.predicted + (y - diagnosis.fit.target - centre),
     }
-    flat = {name: (cloud[:DRAWN] @ axes).round(6) for name, cloud in clouds.items()}
+    flat = {name: (cloud[:PICTURED_SAMPLES] @ axes).round(6) for name, cloud in clouds.items()}
     return {
         name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
         for name, plane in flat.items()

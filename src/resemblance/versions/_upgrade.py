@@ -10,29 +10,53 @@ from typing import Any
 
 import numpy as np
 
-from ..base.progress import Progress, in_hundredths
-from ..base.rendering import written
-from ..comparison.provenance import environment
-from .advice import OVERSTATED, candidates_line, decide, gain_words, option_line, verdict
-from .facts import Fact, facts_of, has_copies
+from ..base.progress import Progress, percent_reporter
+from ..base.rendering import export_result
+from ..comparison.provenance import environment_versions
+from .advice import (
+    MAX_EXTRAPOLATION_EXCESS,
+    choose_option,
+    format_candidate_recalls,
+    format_gain,
+    format_option_recalls,
+    upgrade_verdict,
+)
+from .facts import Fact, find_version_facts, has_copied_rows
 from .findings import percent
 from .index_maps import IndexMap
-from .index_options import CODES, TRUTHS, WAYS, Goal, Option, Recall, options_of
-from .index_search import Metric
-from .pooled import pooled
-from .recalls import LEAST_SAMPLE, Recalls, continued, measured
-from .relevance import Gain
-from .stored import NEARLY_ALL, as_given
-from .upgrade_inputs import FEWEST, Task, check_options, check_prices, task_of
-from .ways import Ways, ways_of
+from .index_options import (
+    DECISION_BY_METHOD,
+    DECISION_EXIT_CODES,
+    TRUTH_PHRASES,
+    Goal,
+    Option,
+    Recall,
+    assemble_options,
+)
+from .index_search import SearchMetric
+from .pooled import pooled_recalls
+from .recalls import MIN_CURVE_DOCUMENTS, OptionRecalls, extrapolate_recalls, measure_recalls
+from .relevance import RelevanceGain
+from .stored import NEARLY_ALL_SHARE, unchanged_rows
+from .upgrade_inputs import (
+    MIN_QUERIES,
+    UpgradeTask,
+    build_upgrade_task,
+    check_prices,
+    check_upgrade_options,
+)
+from .ways import ServingMethods, build_serving_methods
 
-NOUNS = ("documents by the old model", "documents by the new model")
-REMEDIES = {  # of facts of the rows, in place of those for two versions
+DOCUMENT_NAMES = ("documents by the old model", "documents by the new model")
+FACT_REMEDIES = {  # of facts of the rows, in place of those for two versions
     "equal rows": "Two models in one index? Embed the other rows by one model.",
     "other inputs": "Give the same documents in the same order by both models.",
     "unrelated rows": "Give the same documents in the same order by both models.",
 }
-PAYS = ("orthogonal", "affine")  # options whose break-even is said although another one is chosen
+BREAK_EVEN_OPTIONS = (
+    "orthogonal",
+    "affine",
+)  # options whose break-even is said although another one is chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +82,7 @@ class Upgrade:
     options: tuple[Option, ...]
     changed: float | None
     curve: tuple[tuple[str, int, float], ...]
-    gain: Gain | None
+    gain: RelevanceGain | None
     maps: Mapping[str, IndexMap]
     facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
@@ -73,7 +97,7 @@ class Upgrade:
     def code(self) -> int:
         """The exit code of the command: 0 where no document is re-embedded, 1 for a part or all, 4
         if the data do not decide."""
-        return CODES[self.decision]
+        return DECISION_EXIT_CODES[self.decision]
 
     def map(self, name: str = "") -> IndexMap:
         """Return the map of the option that is chosen, or of an option by its name.
@@ -111,7 +135,7 @@ class Upgrade:
         """
         rows = []
         for option in self.options:
-            for truth in TRUTHS if not option.candidates else ("as_new",):
+            for truth in TRUTH_PHRASES if not option.candidates else ("as_new",):
                 recall = getattr(option, truth)
                 worst = None if recall is None else recall.worst
                 facts = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
@@ -146,7 +170,7 @@ class Upgrade:
     def save(self, path: str | Path) -> None:
         """Write everything but the maps to a file, in the format of its suffix: .json, .csv, .md,
         .tex, .parquet or .txt."""
-        written(self, "of_upgrade", "upgrade_output", Path(path))
+        export_result(self, "of_upgrade", "upgrade_output", Path(path))
 
 
 def upgrade(
@@ -161,7 +185,7 @@ def upgrade(
     goal: Goal = "as_new",
     accept: float = 0.9,
     maps: Sequence[str] = ("orthogonal", "affine"),
-    metric: Metric = "euclidean",
+    metric: SearchMetric = "euclidean",
     relevant: Mapping[Hashable, Any] | None = None,
     price: float | None = None,
     loss: float | None = None,
@@ -233,39 +257,43 @@ def upgrade(
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
     re-embedding is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.
     """
-    check_options(goal, accept, level, k, seed, maps, metric)
+    check_upgrade_options(goal, accept, level, k, seed, maps, metric)
     check_prices(price, loss)
     shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
     shared |= {"k": int(k), "level": float(level), "seed": int(seed)}
-    task = task_of(old, new, queries, index, **shared)
+    task = build_upgrade_task(old, new, queries, index, **shared)
     if embed is not None and not callable(embed):
         raise ValueError(f"upgrade: embed must be a function of positions; got {embed!r}")
     if embed is not None and index is None:
         raise ValueError("upgrade: embed needs index, whose positions it is asked for")
-    ways = ways_of(task, maps)
-    with in_hundredths(progress, 1.0, "upgrade") as tick:
+    ways = build_serving_methods(task, maps)
+    with percent_reporter(progress, 1.0, "upgrade") as tick:
         if index is None:
-            recalls, truth = measured(task, ways, tick), "exact"
+            recalls, truth = measure_recalls(task, ways, tick), "exact"
         elif embed is None:
-            recalls, truth = continued(task, ways, tick), "estimate"
+            recalls, truth = extrapolate_recalls(task, ways, tick), "estimate"
         else:
-            recalls, truth = pooled(task, ways, embed, tick), "pool"
+            recalls, truth = pooled_recalls(task, ways, embed, tick), "pool"
     settings: dict[str, Any] = {"goal": goal, "accept": accept, "k": task.k, "metric": metric}
     settings |= {"level": level, "seed": seed, "documents": len(task.old.source)}
     settings |= {"index": len(task.whole.source), "fitted": len(ways.half)}
     settings |= {"queries": len(task.a), "widths": [task.old.width, task.new.width]}
     settings |= {"groups": len(task.names), "truth": truth, "price": price, "loss": loss}
-    return _result(task, ways, recalls, settings)
+    return _build_upgrade(task, ways, recalls, settings)
 
 
-def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) -> Upgrade:
+def _build_upgrade(
+    task: UpgradeTask, ways: ServingMethods, recalls: OptionRecalls, settings: dict[str, Any]
+) -> Upgrade:
     """Return the decision with all options and sentences."""
-    options = _options(task, ways, recalls)
+    options = _ordered_options(task, ways, recalls)
     goal, accept, widths = settings["goal"], settings["accept"], settings["widths"]
     is_estimate = goal == "as_new" and settings["truth"] == "estimate"
-    decision = decide(options, goal, accept, is_estimate, settings["index"], recalls.gain)
-    words = verdict(decision, options, goal, accept, task.k, widths, recalls.gain)
-    facts = facts_of(as_given(task.old), as_given(task.new), NOUNS, task.seed)
+    decision = choose_option(options, goal, accept, is_estimate, settings["index"], recalls.gain)
+    words = upgrade_verdict(decision, options, goal, accept, task.k, widths, recalls.gain)
+    facts = find_version_facts(
+        unchanged_rows(task.old), unchanged_rows(task.new), DOCUMENT_NAMES, task.seed
+    )
     result = Upgrade(
         *decision,
         verdict=words,
@@ -277,44 +305,48 @@ def _result(task: Task, ways: Ways, recalls: Recalls, settings: dict[str, Any]) 
         maps=ways.maps,
         facts=facts,
         settings=settings,
-        provenance=environment(),
-        cautions=task.cautions if has_copies(facts) else (*task.cautions, *task.copies),
+        provenance=environment_versions(),
+        cautions=task.cautions if has_copied_rows(facts) else (*task.cautions, *task.copies),
     )
-    return replace(result, lines=tuple(_lines(result)))
+    return replace(result, lines=tuple(_upgrade_sentences(result)))
 
 
-def _options(task: Task, ways: Ways, recalls: Recalls) -> tuple[Option, ...]:
+def _ordered_options(
+    task: UpgradeTask, ways: ServingMethods, recalls: OptionRecalls
+) -> tuple[Option, ...]:
     """Return all options, the cheapest first."""
-    unknown = f"fewer than {LEAST_SAMPLE:,} documents are known by both models"
+    unknown = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
     if task.whole is not task.old and recalls.as_new:
         unknown = "it is known only where all documents are re-embedded"
     everything = Recall(1.0, 1.0, 1.0, len(task.a))
     after = {**recalls.as_new, "re-embed": everything}
     truths = {"as_new": after, "as_before": recalls.as_before}
     sizes = (len(task.whole.source), len(task.old.source))
-    return options_of(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
+    return assemble_options(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
 
 
-def listed(names: Iterable[str], most: int = 5) -> str:
+def format_first_names(names: Iterable[str], most: int = 5) -> str:
     """Write names in order, the first of many."""
     names = sorted(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
-def _lines(result: Upgrade) -> Iterator[str]:
+def _upgrade_sentences(result: Upgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
     goal, settings = result.settings["goal"], result.settings
     recalls = [getattr(option, goal) for option in result.options if getattr(option, goal)]
-    yield from (f"{fact.said} {REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
-    ways = [o for o in result.options if o.name in WAYS and (o.as_new or o.as_before)]
+    yield from (f"{fact.said} {FACT_REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
+    ways = [o for o in result.options if o.name in DECISION_BY_METHOD and (o.as_new or o.as_before)]
     if result.gain is not None and result.decision != "stay":
-        yield f"On this corpus the new model {gain_words(result.gain)}."
-    yield from (option_line(option, goal) for option in ways)
-    if words := candidates_line(result.options):
+        yield f"On this corpus the new model {format_gain(result.gain)}."
+    yield from (format_option_recalls(option, goal) for option in ways)
+    if words := format_candidate_recalls(result.options):
         yield words
-    yield from (option_line(o, goal) for o in result.options if o.decision == "re-embed a part")
-    yield from _of_the_map(result)
+    yield from (
+        format_option_recalls(o, goal) for o in result.options if o.decision == "re-embed a part"
+    )
+    yield from _map_sentence(result)
     if settings["truth"] == "pool":
         hidden = max((o.as_new.hidden for o in result.options if o.as_new), default=0.0)
         yield (
@@ -325,31 +357,34 @@ def _lines(result: Upgrade) -> Iterator[str]:
     groups = [group for recall in recalls for group in recall.groups]
     few = {str(group.group) for group in groups if group.low is None}
     if few:
-        yield f"Groups of fewer than {FEWEST} queries are not assessed: {listed(few)}."
+        yield (
+            f"Groups of fewer than {MIN_QUERIES} queries are not assessed: "
+            f"{format_first_names(few)}."
+        )
     if result.curve:
         yield (
             f"What the new model would find is known for {settings['documents']:,} documents and "
             f"continued to {settings['index']:,}; where it was tried the estimate was too high by "
-            f"up to {percent(OVERSTATED)}."
+            f"up to {percent(MAX_EXTRAPOLATION_EXCESS)}."
         )
         if settings["groups"] and goal == "as_new":
             yield "Groups are not assessed by an estimate for a larger index; pass embed."
     if result.changed is not None:
         changed = percent(result.changed)
         yield f"Re-embedding everything would change {changed} of the old answers."
-    if result.changed is not None and result.changed > NEARLY_ALL:
+    if result.changed is not None and result.changed > NEARLY_ALL_SHARE:
         yield (
             "That is nearly all: check that queries and documents are in the same order by both "
             "models, and that queries are the pair (old, new)."
         )
     for option in result.options:
         queries = result.break_even(option.name)
-        if queries is not None and option.name in (result.option, *PAYS):
+        if queries is not None and option.name in (result.option, *BREAK_EVEN_OPTIONS):
             after = "never pays" if np.isinf(queries) else f"pays after {queries:,.0f} queries"
             yield f"Re-embedding all documents, in place of {option.name}, {after}."
 
 
-def _of_the_map(result: Upgrade) -> Iterator[str]:
+def _map_sentence(result: Upgrade) -> Iterator[str]:
     """Say for which side the map of the chosen option is."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name

@@ -8,11 +8,20 @@ from typing import NamedTuple
 import numpy as np
 
 from .findings import percent
-from .index_options import ANSWERS, LARGEST_SHARE, OLD, TRUTHS, Goal, GroupRecall, Option, Recall
-from .relevance import Gain
+from .index_options import (
+    ANSWER_PHRASES,
+    MIN_DOCUMENTS_PER_CANDIDATE,
+    OLD_QUERIES,
+    TRUTH_PHRASES,
+    Goal,
+    GroupRecall,
+    Option,
+    Recall,
+)
+from .relevance import RelevanceGain
 
-OVERSTATED = 0.043  # the most by which a continued recall was too high, of nine tried
-NAMES = {  # what an option is, and its verb
+MAX_EXTRAPOLATION_EXCESS = 0.043  # the most by which a continued recall was too high, of nine tried
+OPTION_PHRASES = {  # what an option is, and its verb
     "keep": ("new queries as they are", "find"),
     "normalise": ("stored vectors that are normalised", "give"),
     "cut": ("vectors that are cut to the same width", "give"),
@@ -20,9 +29,9 @@ NAMES = {  # what an option is, and its verb
     "affine": ("an affine map of new queries", "finds"),
     "documents_orthogonal": ("documents mapped by a rotation", "give"),
     "documents_affine": ("documents mapped by an affine map", "give"),
-    OLD: ("old queries by the old model", "find"),
+    OLD_QUERIES: ("old queries by the old model", "find"),
 }
-HOW = {  # what to do
+OPTION_INSTRUCTIONS = {  # what to do
     "keep": "Keep the index, and ask it with new queries as they are",
     "normalise": "Normalise the stored vectors, and ask with normalised new queries",
     "orthogonal": "Keep the index, and map new queries by a rotation",
@@ -41,13 +50,13 @@ class Decision(NamedTuple):
     groups: tuple[Hashable, ...] = ()
 
 
-def decide(
+def choose_option(
     options: Sequence[Option],
     goal: Goal,
     accept: float,
     is_estimate: bool,
     documents: float = np.inf,
-    gain: Gain | None = None,
+    gain: RelevanceGain | None = None,
 ) -> Decision:
     """Return the first option whose lower bounds, of all queries and of every group, are at least
     ``accept``; else the one that fails in some groups only; else re-embed.
@@ -63,7 +72,7 @@ def decide(
         for option, recall in recalls
         if recall is not None
         and option.decision != "re-embed"
-        and option.candidates * LARGEST_SHARE <= documents
+        and option.candidates * MIN_DOCUMENTS_PER_CANDIDATE <= documents
     ]
     if not assessed:
         return Decision("undecided")
@@ -72,47 +81,47 @@ def decide(
         return Decision("re-embed" if is_low else "undecided")
     whole = [(o, r) for o, r in assessed if o.decision != "re-embed a part"]
     for option, recall in whole:
-        if recall.low >= accept and not _failing(recall, accept):
+        if recall.low >= accept and not _failing_groups(recall, accept):
             return Decision(option.decision, option.name)
     for option, recall in whole:
-        failing = _failing(recall, accept)
+        failing = _failing_groups(recall, accept)
         rest = [g for g in recall.groups if g.low is not None and g not in failing]
         is_most = sum(group.queries for group in rest) >= recall.queries / 2
         if failing and is_most and not option.candidates:
             groups = tuple(group.group for group in failing)
             return Decision("re-embed a part", option.name, groups)
     for option, recall in assessed[len(whole) :]:
-        if recall.low >= accept and not _failing(recall, accept):
+        if recall.low >= accept and not _failing_groups(recall, accept):
             return Decision(option.decision, option.name)
     return Decision("re-embed")
 
 
-def _failing(recall: Recall, accept: float) -> list[GroupRecall]:
+def _failing_groups(recall: Recall, accept: float) -> list[GroupRecall]:
     return [group for group in recall.groups if group.low is not None and group.low < accept]
 
 
 # ------------------------------------------------------------------------------------------- words
 
 
-def verdict(
+def upgrade_verdict(
     decision: Decision,
     options: Sequence[Option],
     goal: Goal,
     accept: float,
     k: int,
     widths: tuple[int, int],
-    gain: Gain | None = None,
+    gain: RelevanceGain | None = None,
 ) -> str:
     """Say in a sentence or two what to do, and what it gives."""
     if decision.name == "stay" and gain is not None:
-        return f"Stay with the old model: the new one {gain_words(gain)}."
+        return f"Stay with the old model: the new one {format_gain(gain)}."
     recalls = {o.name: getattr(o, goal) for o in options}
     chosen = next((o for o in options if o.name == decision.option), None)
-    aim = f"of the {k} documents that {TRUTHS[goal]}"
+    aim = f"of the {k} documents that {TRUTH_PHRASES[goal]}"
     if chosen is None or decision.name in ("re-embed", "undecided"):
-        return _not_kept(decision, options, goal, accept, aim)
+        return _no_cheap_option_verdict(decision, options, goal, accept, aim)
     recall = recalls[chosen.name]
-    text = f"{how(chosen, widths)}: they find {share(recall)} {aim}."
+    text = f"{option_instruction(chosen, widths)}: they find {format_recall(recall)} {aim}."
     if decision.groups:
         names = ", ".join(map(str, decision.groups))
         put = "put them" if not chosen.numbers else "put them, mapped like the queries,"
@@ -126,7 +135,7 @@ def verdict(
     return text
 
 
-def _not_kept(
+def _no_cheap_option_verdict(
     decision: Decision, options: Sequence[Option], goal: Goal, accept: float, aim: str
 ) -> str:
     """Say that no cheaper option is shown to find enough, and the best of them."""
@@ -138,11 +147,12 @@ def _not_kept(
             "Undecided: too few documents are known by both models to say what the new model "
             "would find. Pass index and embed."
         )
-    finds = f"{named(best)} {verb(best)} {share(known[best])} {aim}"
+    finds = f"{option_phrase(best)} {option_verb(best)} {format_recall(known[best])} {aim}"
     if decision.name == "undecided":
         return (
             f"Undecided: in an index of this size {finds}, by an estimate that was too high by "
-            f"up to {percent(OVERSTATED)} where it was tried. Pass embed for a measured recall."
+            f"up to {percent(MAX_EXTRAPOLATION_EXCESS)} where it was tried. Pass embed for a "
+            "measured recall."
         )
     return (
         f"Re-embed all documents: no cheaper option is shown to find {percent(accept)}; at best "
@@ -150,7 +160,7 @@ def _not_kept(
     )
 
 
-def how(option: Option, widths: tuple[int, int]) -> str:
+def option_instruction(option: Option, widths: tuple[int, int]) -> str:
     """Say what to do to take an option."""
     old, new = widths
     if option.name == "cut":
@@ -161,38 +171,38 @@ def how(option: Option, widths: tuple[int, int]) -> str:
     if option.candidates:
         return (
             f"Keep the index, take {option.candidates} candidates for each query by "
-            f"{NAMES[option.base][0]}, and re-rank them by the new model"
+            f"{OPTION_PHRASES[option.base][0]}, and re-rank them by the new model"
         )
     if option.decision == "re-embed a part":
         return (
             f"Re-embed {option.embeds:,} documents, map the others by the map of documents, and "
             "ask with new queries"
         )
-    return HOW[option.name]
+    return OPTION_INSTRUCTIONS[option.name]
 
 
-def named(option: Option) -> str:
+def option_phrase(option: Option) -> str:
     """Name an option by a phrase."""
     if option.candidates:
-        return f"re-ranking {option.candidates} candidates of {NAMES[option.base][0]}"
+        return f"re-ranking {option.candidates} candidates of {OPTION_PHRASES[option.base][0]}"
     if option.decision == "re-embed a part":
         return f"re-embedding {option.embeds:,} documents and mapping the others"
     if option.decision == "re-embed":
         return "re-embedding all documents"
-    return NAMES[option.name][0]
+    return OPTION_PHRASES[option.name][0]
 
 
-def verb(option: Option) -> str:
+def option_verb(option: Option) -> str:
     """Return the verb that follows the name of an option."""
-    return NAMES[option.name][1] if option.name in NAMES else "finds"
+    return OPTION_PHRASES[option.name][1] if option.name in OPTION_PHRASES else "finds"
 
 
-def share(recall: Recall) -> str:
+def format_recall(recall: Recall) -> str:
     """Write a recall with its interval."""
     return f"{percent(recall.value)} ({percent(recall.low)} to {percent(recall.high)})"
 
 
-def gain_words(gain: Gain) -> str:
+def format_gain(gain: RelevanceGain) -> str:
     """Say whether the new model finds more of the relevant documents than the old one."""
     counts = f"{percent(gain.new)} of the relevant documents, the old one {percent(gain.old)}"
     sizes = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
@@ -206,12 +216,12 @@ def gain_words(gain: Gain) -> str:
     return f"{shown}: {counts}, a difference of {difference} ({low} to {high}) points"
 
 
-def option_line(option: Option, goal: Goal) -> str:
+def format_option_recalls(option: Option, goal: Goal) -> str:
     """Say what one option gives by both truths, and in the worst group."""
-    name = named(option)
-    words = f"{name[0].upper()}{name[1:]} {verb(option)}"
+    name = option_phrase(option)
+    words = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
     parts = [
-        f"{share(recall)} of {ANSWERS[truth]}"
+        f"{format_recall(recall)} of {ANSWER_PHRASES[truth]}"
         for truth, recall in (("as_new", option.as_new), ("as_before", option.as_before))
         if recall is not None
     ]
@@ -225,7 +235,7 @@ def option_line(option: Option, goal: Goal) -> str:
     return f"{line}."
 
 
-def candidates_line(options: Sequence[Option]) -> str:
+def format_candidate_recalls(options: Sequence[Option]) -> str:
     """Say how many of the new model's answers are among the candidates of the best way; "" without
     any."""
     reranked = [o for o in options if o.candidates and o.as_new is not None]
@@ -235,6 +245,7 @@ def candidates_line(options: Sequence[Option]) -> str:
     of_best = [o for o in reranked if o.base == best.base]
     shares = ", ".join(f"{percent(o.as_new.value)} of {o.candidates}" for o in of_best if o.as_new)
     return (
-        f"Re-ranked by the new model, candidates of {NAMES[best.base][0]} hold these shares of its "
+        f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best.base][0]} hold these "
+        "shares of its "
         f"answers: {shares}."
     )

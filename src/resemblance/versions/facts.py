@@ -11,22 +11,25 @@ import numpy as np
 
 from ..base.rng import generator
 from .findings import percent
-from .relation import FEWEST, LEVEL, is_related
-from .retrieval import Rows, middle
-from .two_samples import energy_test, in_unit
+from .relation import MIN_RELATION_ROWS, RELATION_LEVEL, is_related
+from .retrieval import Rows, column_medians
+from .two_samples import energy_test, to_typical_units
 
-SHARE = 0.01  # of the rows: a smaller one is no fact, but for zeros of one version and far rows
-FAR = 1e6  # times the median distance from the middle
-SAMPLE = 500  # rows by which a middle and the values are known
-ALIKE = 16  # times the rounding of a value: directions that differ by less are equal
-VALUES = 256  # in data so rounded that rows may be equal though the inputs or the model changed
-WORDS = {"uint16": 16, "uint32": 32, "uint64": 64, "int32": 32, "int64": 64}  # bits by type
-EXPLAIN = (
+# of the rows: a smaller one is no fact, but for zeros of one version and far rows
+MIN_FACT_SHARE = 0.01
+FAR_ROW_RATIO = 1e6  # times the median distance from the middle
+FACT_SAMPLE_ROWS = 500  # rows by which a middle and the values are known
+# times the rounding of a value: directions that differ by less are equal
+PARALLEL_ROUNDING_FACTOR = 16
+# in data so rounded that rows may be equal though the inputs or the model changed
+MAX_COARSE_VALUES = 256
+BITS_BY_TYPE = {"uint16": 16, "uint32": 32, "uint64": 64, "int32": 32, "int64": 64}  # bits by type
+EXPLANATORY_FACTS = (
     "packed bits", "other inputs", "equal rows", "lengths", "leading columns", "chosen columns",
     "order of columns",
 )  # fmt: skip
 FEWEST_ROWS = 10  # by which columns are told apart
-Names = tuple[str, str]
+VersionNames = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Fact:
     @property
     def explains(self) -> bool:
         """Whether it takes the place of one map of all rows."""
-        return self.kind in EXPLAIN
+        return self.kind in EXPLANATORY_FACTS
 
     @property
     def sentences(self) -> str:
@@ -51,12 +54,12 @@ class Fact:
         return f"{self.said} {self.remedy}"
 
 
-def has_copies(facts: Sequence[Fact]) -> bool:
+def has_copied_rows(facts: Sequence[Fact]) -> bool:
     """Return whether copies of rows are among the facts, which cautions do not repeat."""
     return any(fact.kind == "copies" for fact in facts)
 
 
-class Side(NamedTuple):
+class RowStatistics(NamedTuple):
     """The rows of one version: lengths, distances from the middle, and hashes, (n,) each."""
 
     name: str
@@ -65,7 +68,7 @@ class Side(NamedTuple):
     hashes: np.ndarray
 
 
-class Pairs(NamedTuple):
+class RowPairComparison(NamedTuple):
     """The rows of one version beside those of the other, in the columns that both have."""
 
     equal: np.ndarray  # (n,), to the last bit of the lower precision
@@ -74,8 +77,8 @@ class Pairs(NamedTuple):
     is_some: np.ndarray  # (n,), zero in neither version
 
 
-def facts_of(
-    x: Rows, y: Rows, names: Names = ("reference", "current version"), seed: int = 0
+def find_version_facts(
+    x: Rows, y: Rows, names: VersionNames = ("reference", "current version"), seed: int = 0
 ) -> tuple[Fact, ...]:
     """Return what rows show of two versions of the same n samples, most important first.
 
@@ -85,79 +88,95 @@ def facts_of(
     bits = packed_bits(x, y, names)
     if bits is not None:
         return (bits,)
-    pairs, sides = _counted(x, y, names)
-    rows = _rows_apart(pairs, x, y, names)
-    others = () if rows else _other_inputs(x, y, seed)
-    return (*others, *rows, *_zeros(sides), *_copies(sides), *_far_rows(sides))
+    pairs, sides = _scan_row_pairs(x, y, names)
+    rows = _equal_row_facts(pairs, x, y, names)
+    others = () if rows else _other_inputs_fact(x, y, seed)
+    return (
+        *others,
+        *rows,
+        *_zero_rows_fact(sides),
+        *_copied_rows_fact(sides),
+        *_far_rows_fact(sides),
+    )
 
 
 # ------------------------------------------------------------------------------ one pass over both
 
 
-def _counted(x: Rows, y: Rows, names: Names) -> tuple[Pairs, tuple[Side, Side]]:
+def _scan_row_pairs(
+    x: Rows, y: Rows, names: VersionNames
+) -> tuple[RowPairComparison, tuple[RowStatistics, RowStatistics]]:
     """Count in one pass over both versions, block by block."""
-    width, lower = min(x.width, y.width), max((x, y), key=_rounding)
-    scales = [_scale(v) for v in (x, y)]
-    centres = [middle(v.take(_spread(v))) * scale for v, scale in zip((x, y), scales)]
+    width, lower = min(x.width, y.width), max((x, y), key=_source_rounding)
+    scales = [_power_of_two_scale(v) for v in (x, y)]
+    centres = [
+        column_medians(v.take(_evenly_spaced_rows(v))) * scale for v, scale in zip((x, y), scales)
+    ]
     parts = []
     sides: tuple[list[Any], list[Any]] = ([], [])
     for start, a in x.blocks():
         b = y.part(start, start + len(a))
-        parts.append(_compared(a[:, :width], b[:, :width], scales, lower))
+        parts.append(_compare_row_block(a[:, :width], b[:, :width], scales, lower))
         for v, scale, centre, side in zip((a, b), scales, centres, sides):
-            hashes, v = _hashes(v), v * scale
-            side.append((_lengths(v), _lengths(v - centre), hashes))
-    one, other = (Side(n, *map(np.concatenate, zip(*s))) for n, s in zip(names, sides))
-    return Pairs(*map(np.concatenate, zip(*parts))), (one, other)
+            hashes, v = _row_hashes(v), v * scale
+            side.append((_row_lengths(v), _row_lengths(v - centre), hashes))
+    one, other = (RowStatistics(n, *map(np.concatenate, zip(*s))) for n, s in zip(names, sides))
+    return RowPairComparison(*map(np.concatenate, zip(*parts))), (one, other)
 
 
-def _compared(a: np.ndarray, b: np.ndarray, scales: list[float], lower: Rows) -> tuple[Any, ...]:
+def _compare_row_block(
+    a: np.ndarray, b: np.ndarray, scales: list[float], lower: Rows
+) -> tuple[Any, ...]:
     """Compare rows: equal, parallel, factors of length, zero in neither."""
-    equal = (_cast(a, lower) == _cast(b, lower)).all(axis=1)
+    equal = (_cast_to_lower_precision(a, lower) == _cast_to_lower_precision(b, lower)).all(axis=1)
     a, b = a * scales[0], b * scales[1]
-    lengths = _lengths(a), _lengths(b)
+    lengths = _row_lengths(a), _row_lengths(b)
     is_some = (lengths[0] > 0) & (lengths[1] > 0)
     factors = np.divide(lengths[1], lengths[0], out=np.ones(len(a)), where=is_some)
     cosines = np.einsum("nd,nd->n", a, b)
     parallel = is_some & (cosines >= (1 - 1e-3) * lengths[0] * lengths[1])
     rows = np.flatnonzero(parallel)
     apart = b[rows] - factors[rows, None] * a[rows]
-    slack = ALIKE * _rounding(lower) * lengths[1][rows]
+    slack = PARALLEL_ROUNDING_FACTOR * _source_rounding(lower) * lengths[1][rows]
     parallel[rows] = np.abs(apart).max(axis=1, initial=0.0) <= slack
     return equal, parallel, factors * (scales[0] / scales[1]), is_some
 
 
-def _spread(x: Rows) -> np.ndarray:
+def _evenly_spaced_rows(x: Rows) -> np.ndarray:
     n = len(x.source)
-    return np.linspace(0, n - 1, min(n, SAMPLE)).astype(int)
+    return np.linspace(0, n - 1, min(n, FACT_SAMPLE_ROWS)).astype(int)
 
 
-def _scale(x: Rows) -> float:
+def _power_of_two_scale(x: Rows) -> float:
     """A power of two that brings typical values near 1."""
-    size = float(np.median(np.abs(x.take(_spread(x))).max(axis=1)))
+    size = float(np.median(np.abs(x.take(_evenly_spaced_rows(x))).max(axis=1)))
     return float(2.0 ** -np.clip(np.frexp(size)[1], -1000, 1000)) if size else 1.0
 
 
-def _type(x: Rows) -> str:
+def _source_dtype_name(x: Rows) -> str:
     return str(x.source.dtype).removeprefix("torch.")
 
 
-def _rounding(x: Rows) -> float:
+def _source_rounding(x: Rows) -> float:
     digits = {"float32": 23, "float16": 10, "bfloat16": 7}
-    return float(2.0 ** -digits.get(_type(x), 52))
+    return float(2.0 ** -digits.get(_source_dtype_name(x), 52))
 
 
-def _cast(values: np.ndarray, lower: Rows) -> np.ndarray:
+def _cast_to_lower_precision(values: np.ndarray, lower: Rows) -> np.ndarray:
     with np.errstate(over="ignore"):
-        return values.astype(_type(lower)) if _type(lower) in ("float32", "float16") else values
+        return (
+            values.astype(_source_dtype_name(lower))
+            if _source_dtype_name(lower) in ("float32", "float16")
+            else values
+        )
 
 
-def _lengths(rows: np.ndarray) -> np.ndarray:
+def _row_lengths(rows: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(np.einsum("nd,nd->n", rows, rows)))
 
 
-def _hashes(rows: np.ndarray) -> np.ndarray:
+def _row_hashes(rows: np.ndarray) -> np.ndarray:
     """A hash of 64 bits of every row: a sum of products of its bits with odd numbers."""
     odd = generator(0, "hashes of rows").integers(2**63, size=rows.shape[1], dtype=np.uint64)
     bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)
@@ -168,60 +187,63 @@ def _hashes(rows: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------- the facts
 
 
-def _is_part(count: int, n: int) -> bool:
-    return SHARE * n <= count < n
+def _is_notable_share(count: int, n: int) -> bool:
+    return MIN_FACT_SHARE * n <= count < n
 
 
-def _of(count: int, n: int) -> str:
+def _format_row_count(count: int, n: int) -> str:
     if count == n:
         return f"all {n:,} rows"
     share = "over 99 %" if count > 0.995 * n else percent(count / n)
     return f"{count:,} of {n:,} rows ({share})"
 
 
-def _rows_apart(pairs: Pairs, x: Rows, y: Rows, names: Names) -> tuple[Fact, ...]:
+def _equal_row_facts(
+    pairs: RowPairComparison, x: Rows, y: Rows, names: VersionNames
+) -> tuple[Fact, ...]:
     """Rows that are equal, or equal but for their lengths or in the columns that both have."""
-    n, rounding = len(pairs.equal), 64 * max(_rounding(x), _rounding(y))
+    n, rounding = len(pairs.equal), 64 * max(_source_rounding(x), _source_rounding(y))
     if x.width != y.width:
-        leading = _leading_columns(pairs, x, y, names, rounding)
+        leading = _leading_columns_fact(pairs, x, y, names, rounding)
         return leading or _chosen_columns(x, y, names, rounding)
     equal, parallel = pairs.equal & pairs.is_some, pairs.parallel & ~pairs.equal
     factors, alike = pairs.factors[pairs.parallel], int(parallel.sum())
     if (equal | parallel | ~pairs.is_some).all():  # zeros are a fact of their own
         is_one = not len(factors) or np.ptp(factors) <= rounding * factors.max()
-        return () if is_one else (_other_lengths(alike, n, is_all=True),)
+        return () if is_one else (_other_lengths_fact(alike, n, is_all=True),)
     facts = (
-        [_equal_rows(int(equal.sum()), n, x)]
-        if _is_part(int(equal.sum()), n) and equal.sum() > 1
+        [_equal_rows_fact(int(equal.sum()), n, x)]
+        if _is_notable_share(int(equal.sum()), n) and equal.sum() > 1
         else []
     )
-    if alike >= max(2, SHARE * n):
-        facts.append(_other_lengths(alike, n, is_all=False))
+    if alike >= max(2, MIN_FACT_SHARE * n):
+        facts.append(_other_lengths_fact(alike, n, is_all=False))
     return tuple(facts) or _chosen_columns(x, y, names, rounding)
 
 
-def _equal_rows(count: int, n: int, x: Rows) -> Fact:
-    values = x.take(_spread(x))
+def _equal_rows_fact(count: int, n: int, x: Rows) -> Fact:
+    values = x.take(_evenly_spaced_rows(x))
     remedy = (
         "Two models in one index? Embed the other rows by the same model. Or some inputs changed: "
         "compare the rows of changed = (reference != current).any(axis=1) alone."
     )
-    if len(np.unique(values)) <= min(VALUES, values.size // 4):
+    if len(np.unique(values)) <= min(MAX_COARSE_VALUES, values.size // 4):
         remedy = "The values are few, so rows may be equal by rounding: compare before rounding."
     return Fact(
         "equal rows",
         count,
         n,
-        f"{_of(count, n)} are equal to the last bit in both versions, the others are not.",
+        f"{_format_row_count(count, n)} are equal to the last bit in both versions, the others "
+        "are not.",
         remedy,
     )
 
 
-def _leading_columns(
-    pairs: Pairs, x: Rows, y: Rows, names: Names, rounding: float
+def _leading_columns_fact(
+    pairs: RowPairComparison, x: Rows, y: Rows, names: VersionNames, rounding: float
 ) -> tuple[Fact, ...]:
     count, n = int(pairs.parallel.sum()), len(pairs.equal)
-    if count < max(2, SHARE * n) or min(x.width, y.width) < 2:
+    if count < max(2, MIN_FACT_SHARE * n) or min(x.width, y.width) < 2:
         return ()
     factors = pairs.factors[pairs.parallel]
     longer, shorter = names if x.width > y.width else names[::-1]
@@ -233,30 +255,33 @@ def _leading_columns(
             "leading columns",
             count,
             n,
-            f"The {shorter} holds the first {place}, in {_of(count, n)}.",
+            f"The {shorter} holds the first {place}, in {_format_row_count(count, n)}.",
             f"Cut the {longer} to {width:,} columns and normalise all rows of both: nothing has to "
             "be embedded again.",
         ),
     )
 
 
-def _chosen_columns(x: Rows, y: Rows, names: Names, rounding: float) -> tuple[Fact, ...]:
+def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> tuple[Fact, ...]:
     """Columns of one version that are columns of the other, in other places."""
     is_y_wider = y.width > x.width
     wide, narrow = (y, x) if is_y_wider else (x, y)
     longer, shorter = names[::-1] if is_y_wider else names
-    spread = _spread(x)
+    spread = _evenly_spaced_rows(x)
     columns = _columns_of(narrow.take(spread), wide.take(spread))
     if columns is None:
         return ()
-    lower, scales = max((x, y), key=_rounding), [_scale(wide), _scale(narrow)]
+    lower, scales = (
+        max((x, y), key=_source_rounding),
+        [_power_of_two_scale(wide), _power_of_two_scale(narrow)],
+    )
     parts = []
     for start, block in wide.blocks():
         other = narrow.part(start, start + len(block))
-        parts.append(_compared(block[:, columns], other, scales, lower))
-    pairs = Pairs(*map(np.concatenate, zip(*parts)))
+        parts.append(_compare_row_block(block[:, columns], other, scales, lower))
+    pairs = RowPairComparison(*map(np.concatenate, zip(*parts)))
     count, n = int(pairs.parallel.sum()), len(pairs.parallel)
-    if count < max(2, SHARE * n):
+    if count < max(2, MIN_FACT_SHARE * n):
         return ()
     factors = pairs.factors[pairs.parallel]
     is_one = np.ptp(factors) <= rounding * factors.max()
@@ -277,7 +302,7 @@ def _chosen_columns(x: Rows, y: Rows, names: Names, rounding: float) -> tuple[Fa
             "order of columns" if is_same_width else "chosen columns",
             count,
             n,
-            f"The {shorter} holds {which}{how}, in {_of(count, n)}.",
+            f"The {shorter} holds {which}{how}, in {_format_row_count(count, n)}.",
             f"{remedy}{after}: nothing has to be embedded again. Columns that go together are "
             f"those that correlate most, {places}.",
         ),
@@ -311,7 +336,7 @@ def _in_unit_columns(rows: np.ndarray) -> np.ndarray:
     return np.asarray(centred / np.where(size > 0, np.linalg.norm(centred, axis=0), 1.0))
 
 
-def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
+def _other_lengths_fact(count: int, n: int, *, is_all: bool) -> Fact:
     only, equal = "Only the lengths of some rows changed", "these rows are"
     if is_all:
         only, equal = "Only the lengths changed", "both versions are"
@@ -319,18 +344,21 @@ def _other_lengths(count: int, n: int, *, is_all: bool) -> Fact:
         "lengths",
         count,
         n,
-        f"{only}: {_of(count, n)} point where they did, with another length; normalised, {equal} "
+        f"{only}: {_format_row_count(count, n)} point where they did, with another length; "
+        f"normalised, {equal} "
         "equal.",
         "Normalise all rows of both: x / np.linalg.norm(x, axis=1, keepdims=True).",
     )
 
 
-def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
+def packed_bits(x: Rows, y: Rows, names: VersionNames) -> Fact | None:
     """Bytes of bits, eight to a number, beside vectors of eight times the width; or wider words of
     bits, by the type of the numbers."""
     sides = ((names[0], x, y.width), (names[1], y, x.width))
     for name, rows, width in sides:
-        if (size := WORDS.get(_type(rows))) and rows.width == -(-width // size) < width:
+        if (size := BITS_BY_TYPE.get(_source_dtype_name(rows))) and rows.width == -(
+            -width // size
+        ) < width:
             return Fact(
                 "packed bits",
                 len(rows.source),
@@ -342,7 +370,7 @@ def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
             )
         if rows.width == width or rows.width != -(-width // 8):
             continue
-        values = rows.take(_spread(rows))
+        values = rows.take(_evenly_spaced_rows(rows))
         low = -128.0 if values.min() < 0 else 0.0
         is_bytes = (values == np.rint(values)).all() and low <= values.min()
         if not is_bytes or values.max() > low + 255 or values.max() <= 1:
@@ -360,15 +388,15 @@ def packed_bits(x: Rows, y: Rows, names: Names) -> Fact | None:
     return None
 
 
-def _other_inputs(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
+def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     n = len(x.source)
-    drawn = np.sort(generator(seed, "relation of rows").permutation(n)[:SAMPLE])
+    drawn = np.sort(generator(seed, "relation of rows").permutation(n)[:FACT_SAMPLE_ROWS])
     a, b = x.take(drawn), y.take(drawn)
-    if n < FEWEST or is_related(a, b, seed):
+    if n < MIN_RELATION_ROWS or is_related(a, b, seed):
         return ()
     nothing = "no row is related to its row in the other version more than to any other row"
-    pooled = in_unit(np.concatenate([a, b])) if a.shape == b.shape else None
-    if pooled is not None and energy_test(pooled, len(a), seed).p > LEVEL:
+    pooled = to_typical_units(np.concatenate([a, b])) if a.shape == b.shape else None
+    if pooled is not None and energy_test(pooled, len(a), seed).p > RELATION_LEVEL:
         return (
             Fact(
                 "other inputs",
@@ -390,31 +418,33 @@ def _other_inputs(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
     )
 
 
-def _told(counts: Sequence[int], sides: Sequence[Side]) -> str:
-    parts = [f"{_of(c, len(s.hashes))} of the {s.name}" for c, s in zip(counts, sides) if c]
+def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -> str:
+    parts = [
+        f"{_format_row_count(c, len(s.hashes))} of the {s.name}" for c, s in zip(counts, sides) if c
+    ]
     return " and ".join(parts)
 
 
 def _side_fact(
-    kind: str, counts: Sequence[int], sides: Sequence[Side], words: str, remedy: str
+    kind: str, counts: Sequence[int], sides: Sequence[RowStatistics], words: str, remedy: str
 ) -> tuple[Fact, ...]:
     """A fact about the rows of each version by itself, with the larger of the two counts."""
     most = int(np.argmax(counts))
-    text = f"{_told(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {words}"
+    text = f"{_format_side_counts(counts, sides)} {'is' if sum(counts) == 1 else 'are'} {words}"
     return (Fact(kind, counts[most], len(sides[most].hashes), text, remedy),)
 
 
-def _are_parts(counts: Sequence[int], sides: Sequence[Side]) -> bool:
-    return any(_is_part(count, len(side.hashes)) for count, side in zip(counts, sides))
+def _any_notable_share(counts: Sequence[int], sides: Sequence[RowStatistics]) -> bool:
+    return any(_is_notable_share(count, len(side.hashes)) for count, side in zip(counts, sides))
 
 
-def _zeros(sides: Sequence[Side]) -> tuple[Fact, ...]:
+def _zero_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
     """Rows of zeros, few if only one version has them."""
     counts = [int((side.lengths == 0).sum()) for side in sides]
     has_one = min(counts) == 0 < max(counts)
     if max(counts) == len(sides[int(np.argmax(counts))].hashes):
         return ()
-    if not has_one and not _are_parts(counts, sides):
+    if not has_one and not _any_notable_share(counts, sides):
         return ()
     remedy = (
         "Embed those inputs again, or leave them out: ~(x == 0).all(axis=1) are the other rows."
@@ -423,13 +453,13 @@ def _zeros(sides: Sequence[Side]) -> tuple[Fact, ...]:
     return _side_fact("zeros", counts, sides, words, remedy)
 
 
-def _copies(sides: Sequence[Side]) -> tuple[Fact, ...]:
+def _copied_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
     """Rows, no zeros, that occur twice or more in a version."""
     counts = []
     for side in sides:
         _, inverse, times = np.unique(side.hashes, return_inverse=True, return_counts=True)
         counts.append(int(((times[inverse] > 1) & (side.lengths > 0)).sum()))
-    if not _are_parts(counts, sides):
+    if not _any_notable_share(counts, sides):
         return ()
     remedy = (
         "Look for inputs that repeat or for a default vector, and keep one row of each: "
@@ -438,9 +468,9 @@ def _copies(sides: Sequence[Side]) -> tuple[Fact, ...]:
     return _side_fact("copies", counts, sides, "copies of other rows.", remedy)
 
 
-def _far_rows(sides: Sequence[Side]) -> tuple[Fact, ...]:
+def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
     middles = [float(np.median(side.distances)) for side in sides]
-    far = [(s.distances >= FAR * size) & (size > 0) for s, size in zip(sides, middles)]
+    far = [(s.distances >= FAR_ROW_RATIO * size) & (size > 0) for s, size in zip(sides, middles)]
     counts = [int(rows.sum()) for rows in far]
     if not any(counts):
         return ()
@@ -456,30 +486,34 @@ def _far_rows(sides: Sequence[Side]) -> tuple[Fact, ...]:
 # ------------------------------------------------------------------------ batches of other samples
 
 
-def facts_of_batches(
-    x: Rows, y: Rows, names: Names = ("reference", "current batch")
+def find_batch_facts(
+    x: Rows, y: Rows, names: VersionNames = ("reference", "current batch")
 ) -> tuple[Fact, ...]:
     """Return what rows show of two sets of rows of one width that are not the same samples."""
-    sides = [_one_side(rows, name) for rows, name in zip((x, y), names)]
+    sides = [_batch_row_statistics(rows, name) for rows, name in zip((x, y), names)]
     is_there = np.isin(sides[1].hashes, sides[0].hashes) & (sides[1].lengths > 0)
     both: tuple[Fact, ...] = ()
     count, m = int(is_there.sum()), len(y.source)
-    if count >= max(1, SHARE * m):
+    if count >= max(1, MIN_FACT_SHARE * m):
         both = (
             Fact(
                 "shared rows",
                 count,
                 m,
-                f"{_of(count, m)} of the {names[1]} are rows of the {names[0]}, too: the tests "
+                f"{_format_row_count(count, m)} of the {names[1]} are rows of the {names[0]}, "
+                "too: the tests "
                 "take all rows for other samples.",
                 "Leave them out of one, or compare the same samples in pairs: paired=True.",
             ),
         )
-    return (*both, *_zeros(sides), *_copies(sides), *_far_rows(sides))
+    return (*both, *_zero_rows_fact(sides), *_copied_rows_fact(sides), *_far_rows_fact(sides))
 
 
-def _one_side(x: Rows, name: str) -> Side:
-    scale = _scale(x)
-    centre = middle(x.take(_spread(x))) * scale
-    parts = [(_lengths(v * scale), _lengths(v * scale - centre), _hashes(v)) for _, v in x.blocks()]
-    return Side(name, *map(np.concatenate, zip(*parts)))
+def _batch_row_statistics(x: Rows, name: str) -> RowStatistics:
+    scale = _power_of_two_scale(x)
+    centre = column_medians(x.take(_evenly_spaced_rows(x))) * scale
+    parts = [
+        (_row_lengths(v * scale), _row_lengths(v * scale - centre), _row_hashes(v))
+        for _, v in x.blocks()
+    ]
+    return RowStatistics(name, *map(np.concatenate, zip(*parts)))

@@ -11,19 +11,19 @@ from ..base.rng import generator
 from ..significance import percentile_interval
 from ..significance.resampling import half_width
 
-DRAWS, LEVEL = 1000, 0.99
-FLOOR = {  # changes smaller than this are not named, however certain they are
+BOOTSTRAP_REPLICATES, FINDING_CONFIDENCE = 1000, 0.99
+MIN_NAMED_CHANGE = {  # changes smaller than this are not named, however certain they are
     "translation": 0.01, "scale": 0.01, "rotation": 1e-3, "linear": 1e-3, "collapse": 0.05,
     "neighbours": 0.05, "classes": 0.02, "moved_classes": 0.01,
 }  # fmt: skip
-LOSSES = ("collapse", "neighbours", "classes", "moved_classes")
-WORDS = {
+LOSS_KINDS = ("collapse", "neighbours", "classes", "moved_classes")
+CHANGE_NAMES = {
     "translation": "translation", "scale": "change of scale", "rotation": "rotation",
     "linear": "anisotropic linear map", "collapse": "loss of dimensions",
     "neighbours": "loss of neighbours", "classes": "loss of class structure",
     "moved_classes": "classes moved",
 }  # fmt: skip
-ROUNDING = 1e-9  # what is smaller is shown as 0
+MIN_WRITTEN_VALUE = 1e-9  # what is smaller is shown as 0
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Finding:
     low: float | None
     high: float | None
     said: str
-    level: float = LEVEL  # of the interval
+    level: float = FINDING_CONFIDENCE  # of the interval
     threshold: float | None = None
     exceeds: bool = False
     explained: bool = False
@@ -52,32 +52,32 @@ class Finding:
         return self.named or self.amount is not None
 
 
-def happened(finding: Finding) -> str:
+def format_change(finding: Finding) -> str:
     """Name a kind of change, and the classes that moved."""
-    words = WORDS[finding.kind]
+    words = CHANGE_NAMES[finding.kind]
     return f"{words}: {finding.said}" if finding.kind == "moved_classes" else words
 
 
-def not_assessed(kind: str, why: str) -> Finding:
+def unassessed_finding(kind: str, why: str) -> Finding:
     """A kind of change that these data, or this call, cannot show."""
     return Finding(kind, False, None, None, None, why)
 
 
-def brief(value: float | None) -> str:
+def format_three_digits(value: float | None) -> str:
     """Write a number with three digits, rounding noise as 0, a missing one as a dash."""
     if value is None:
         return "–"
-    return "0" if abs(value) < ROUNDING else f"{value:.3g}".replace("-", "−")
+    return "0" if abs(value) < MIN_WRITTEN_VALUE else f"{value:.3g}".replace("-", "−")
 
 
 def percent(share: float) -> str:
     """Write a share as a percentage, one that is not 0 never as 0."""
-    if ROUNDING < share < 1e-3:
+    if MIN_WRITTEN_VALUE < share < 1e-3:
         return "under 0.1 %"
-    return f"{100 * share:.1f} %" if 0.0995 > share > ROUNDING else f"{100 * share:.0f} %"
+    return f"{100 * share:.1f} %" if 0.0995 > share > MIN_WRITTEN_VALUE else f"{100 * share:.0f} %"
 
 
-def told_apart(share: float, other: float) -> tuple[str, str]:
+def format_distinct_percents(share: float, other: float) -> tuple[str, str]:
     """Write two shares as percentages, with so many digits that unequal ones differ."""
     if share == other or percent(share) != percent(other):
         return percent(share), percent(other)
@@ -88,21 +88,25 @@ def told_apart(share: float, other: float) -> tuple[str, str]:
     return percent(share), percent(other)
 
 
-def interval(
-    values: np.ndarray, seed: int, *labels: str, level: float = LEVEL, size: int | None = None
+def bootstrap_mean_interval(
+    values: np.ndarray,
+    seed: int,
+    *labels: str,
+    level: float = FINDING_CONFIDENCE,
+    size: int | None = None,
 ) -> tuple[float, float]:
     """Bootstrap interval of the mean of one number per sample, or of ``size`` of them."""
     draws = generator(seed, "interval", *labels).integers(
-        len(values), size=(DRAWS, size or len(values))
+        len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))
     )
     return percentile_interval(values[draws].mean(axis=1), ((1 - level) / 2, (1 + level) / 2))
 
 
-def margin(estimates: Sequence[np.ndarray]) -> float:
+def leave_out_half_width(estimates: Sequence[np.ndarray]) -> float:
     """Half the width of the interval of an estimate, from its values with one part left out.
 
     The values are numbers or vectors, of which the deviations add up as squares. This is the
     interval of :func:`~resemblance.significance.resampling.half_width`.
     """
     parts = np.stack([np.atleast_1d(e) for e in estimates], axis=-1)
-    return float(np.linalg.norm(half_width(parts, "groups", LEVEL)))
+    return float(np.linalg.norm(half_width(parts, "groups", FINDING_CONFIDENCE)))

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..data.representation import Undefined
-from .maps import Affine
-from .retrieval import HEIGHT
-from .stored import Stored, to_unit
+from .maps import AffineMap
+from .retrieval import MAX_BLOCK_ROWS
+from .stored import StoredRows, scale_to_unit_length
 
-RIDGES = np.logspace(-8, 1, 40)  # times the mean variance of a direction
-MOST_FREEDOM = 0.9  # of the documents: a ridge that fits more numbers is not tried
-Side = Literal["queries", "documents"]
+MAP_RIDGE_PENALTIES = np.logspace(-8, 1, 40)  # times the mean variance of a direction
+MAX_FREEDOM_SHARE = 0.9  # of the documents: a ridge that fits more numbers is not tried
+MapSide = Literal["queries", "documents"]
 
 
 class IndexMap(NamedTuple):
@@ -30,7 +30,7 @@ class IndexMap(NamedTuple):
     matrix: np.ndarray
     factor: float
     after: np.ndarray
-    side: Side
+    side: MapSide
     normalise: bool
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
@@ -45,12 +45,12 @@ class IndexMap(NamedTuple):
                 f"map: this map is for {self.side} by the {model} model, of shape (n, "
                 f"{len(self.before)}); got {rows.shape}"
             )
-        rows = to_unit(rows) if self.normalise else rows
+        rows = scale_to_unit_length(rows) if self.normalise else rows
         return self.after + self.factor * ((rows - self.before) @ self.matrix)
 
 
-def index_map(
-    fit: Affine, side: Side, units: tuple[float, float], normalise: bool = False
+def make_index_map(
+    fit: AffineMap, side: MapSide, units: tuple[float, float], normalise: bool = False
 ) -> IndexMap:
     """Return a fitted map for vectors in their own units; ``units``: those of rows and results."""
     before, after = (1.0, 1.0) if normalise else units
@@ -59,7 +59,7 @@ def index_map(
     return IndexMap(fit.before * before, matrix, factor, fit.after * after, side, normalise)
 
 
-class Moments(NamedTuple):
+class DocumentMoments(NamedTuple):
     """Means of the vectors x and y of documents, covariance of x, and of x with y."""
 
     n: int
@@ -70,21 +70,23 @@ class Moments(NamedTuple):
     variance: float  # of y, in all directions together
 
 
-def moments(x: Stored, y: Stored, rows: np.ndarray, models: tuple[str, str]) -> Moments:
+def compute_document_moments(
+    x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
+) -> DocumentMoments:
     """Return the moments of some documents, which are read in blocks.
 
     Raises :class:`Undefined` if all of them are one point by one of the models.
     """
-    starts = range(0, len(rows), HEIGHT)
-    origins = [vectors.take(rows[:HEIGHT]).mean(axis=0) for vectors in (x, y)]
+    starts = range(0, len(rows), MAX_BLOCK_ROWS)
+    origins = [vectors.take(rows[:MAX_BLOCK_ROWS]).mean(axis=0) for vectors in (x, y)]
     means = [np.zeros_like(origin) for origin in origins]
     spread, cross, variance = 0.0, 0.0, 0.0
-    for part in (rows[start : start + HEIGHT] for start in starts):
+    for part in (rows[start : start + MAX_BLOCK_ROWS] for start in starts):
         u, v = (vectors.take(part) - origin for vectors, origin in zip((x, y), origins))
         spread, cross, variance = spread + u.T @ u, cross + u.T @ v, variance + (v**2).sum()
         means = [mean + z.sum(axis=0) / len(rows) for mean, z in zip(means, (u, v))]
     (u, v), n = means, len(rows)
-    moments = Moments(
+    moments = DocumentMoments(
         n,
         origins[0] + u,
         origins[1] + v,
@@ -100,14 +102,14 @@ def moments(x: Stored, y: Stored, rows: np.ndarray, models: tuple[str, str]) -> 
     return moments
 
 
-def orthogonal(m: Moments) -> Affine:
+def fit_orthogonal_map(m: DocumentMoments) -> AffineMap:
     """The rotation, reflections included, that brings x closest to y, with
     a shift and the ratio of their sizes: the polar factor of the cross-covariance."""
     u, _, vt = np.linalg.svd(m.cross, full_matrices=False)
-    return Affine(m.x, u @ vt, float(np.sqrt(m.variance / np.trace(m.spread))), m.y)
+    return AffineMap(m.x, u @ vt, float(np.sqrt(m.variance / np.trace(m.spread))), m.y)
 
 
-def affine(m: Moments) -> Affine:
+def fit_affine_map(m: DocumentMoments) -> AffineMap:
     """The ridge regression of y on x, with the penalty of the smallest
     generalised cross-validation (Golub, Heath and Wahba 1979), in closed form."""
     sizes, directions = np.linalg.eigh(m.spread)
@@ -120,33 +122,38 @@ def affine(m: Moments) -> Affine:
         freedom = (sizes / (sizes + ridge)).sum() + 1
         explained = (power * (2 / (sizes + ridge) - sizes / (sizes + ridge) ** 2)).sum()
         left = (m.variance - explained) / (1 - freedom / m.n) ** 2
-        return float(left) if freedom < MOST_FREEDOM * m.n else np.inf
+        return float(left) if freedom < MAX_FREEDOM_SHARE * m.n else np.inf
 
-    ridge = min(sizes.mean() * RIDGES, key=error)
-    return Affine(m.x, directions @ (weights / (sizes + ridge)[:, None]), 1.0, m.y)
-
-
-FITS: Mapping[str, Callable[[Moments], Affine]] = {"orthogonal": orthogonal, "affine": affine}
+    ridge = min(sizes.mean() * MAP_RIDGE_PENALTIES, key=error)
+    return AffineMap(m.x, directions @ (weights / (sizes + ridge)[:, None]), 1.0, m.y)
 
 
-def freedom(name: str, d: int, e: int) -> int:
+INDEX_MAP_FITS: Mapping[str, Callable[[DocumentMoments], AffineMap]] = {
+    "orthogonal": fit_orthogonal_map,
+    "affine": fit_affine_map,
+}
+
+
+def count_free_parameters(name: str, d: int, e: int) -> int:
     """How many free numbers an option has that maps vectors, shift and size apart."""
     least = min(d, e)
     sizes = {"orthogonal": least * (least - 1) // 2, "affine": d * e}
     return sizes.get(name.removeprefix("documents_"), 0)
 
 
-def fitted(
-    names: tuple[str, ...], x: Stored, y: Stored, rows: np.ndarray, models: tuple[str, str]
-) -> dict[str, Affine]:
+def fit_index_maps(
+    names: tuple[str, ...], x: StoredRows, y: StoredRows, rows: np.ndarray, models: tuple[str, str]
+) -> dict[str, AffineMap]:
     """Return maps from x to y by name, fitted to some documents."""
     if not names:
         return {}
-    both = moments(x, y, rows, models)
-    return {name: FITS[name](both) for name in names}
+    both = compute_document_moments(x, y, rows, models)
+    return {name: INDEX_MAP_FITS[name](both) for name in names}
 
 
-def too_few(names: tuple[str, ...], widths: tuple[int, int], documents: int) -> dict[str, str]:
+def too_few_documents_reasons(
+    names: tuple[str, ...], widths: tuple[int, int], documents: int
+) -> dict[str, str]:
     """Return why maps of queries and of documents cannot be fitted to half of the documents."""
     fewest = 2 * max(widths)
     if "affine" not in names or documents >= fewest:

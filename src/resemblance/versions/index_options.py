@@ -6,25 +6,30 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Literal, NamedTuple
 
 Goal = Literal["as_new", "as_before"]
-TRUTHS = {
+TRUTH_PHRASES = {
     "as_new": "the new model would find if all documents were re-embedded",
     "as_before": "the old model found",
 }
-ANSWERS = {"as_new": "the new model's answers", "as_before": "the old model's"}
-CODES = {  # exit codes of the command by decision, in order of cost
+ANSWER_PHRASES = {"as_new": "the new model's answers", "as_before": "the old model's"}
+DECISION_EXIT_CODES = {  # exit codes of the command by decision, in order of cost
     "stay": 0, "keep": 0, "normalise": 0, "cut": 0, "map queries": 0, "map documents": 0,
     "re-rank": 0, "re-embed a part": 1, "re-embed": 1, "undecided": 4,
 }  # fmt: skip
-WAYS = {  # by the ways to serve new queries, in order of cost
+DECISION_BY_METHOD = {  # by the ways to serve new queries, in order of cost
     "keep": "keep", "normalise": "normalise", "cut": "cut",
     "orthogonal": "map queries", "affine": "map queries",
     "documents_orthogonal": "map documents", "documents_affine": "map documents",
 }  # fmt: skip
-DECISIONS = {**WAYS, "rerank": "re-rank", "part": "re-embed a part", "re-embed": "re-embed"}
-OLD = "old_queries"  # candidates that the old model finds, for the new one to re-rank
-CANDIDATES = (20, 50, 100, 200)  # documents of the old index that the new model re-ranks
-LARGEST_SHARE = 10  # re-ranking more than one document in ten is no option
-PARTS = (0.25, 0.5, 0.75)  # of the documents, re-embedded
+DECISION_BY_OPTION = {
+    **DECISION_BY_METHOD,
+    "rerank": "re-rank",
+    "part": "re-embed a part",
+    "re-embed": "re-embed",
+}
+OLD_QUERIES = "old_queries"  # candidates that the old model finds, for the new one to re-rank
+CANDIDATE_COUNTS = (20, 50, 100, 200)  # documents of the old index that the new model re-ranks
+MIN_DOCUMENTS_PER_CANDIDATE = 10  # re-ranking more than one document in ten is no option
+REEMBEDDED_SHARES = (0.25, 0.5, 0.75)  # of the documents, re-embedded
 
 
 class GroupRecall(NamedTuple):
@@ -80,20 +85,20 @@ class Option(NamedTuple):
     @property
     def decision(self) -> str:
         """The decision that takes the option."""
-        return DECISIONS[self.name.partition("[")[0]]
+        return DECISION_BY_OPTION[self.name.partition("[")[0]]
 
 
-def rerank_name(base: str, candidates: int) -> str:
+def rerank_option_name(base: str, candidates: int) -> str:
     """Return the name of the option that re-ranks the first candidates of another one."""
     return f"rerank[{base}, {candidates}]"
 
 
-def part_name(share: float) -> str:
+def part_option_name(share: float) -> str:
     """Return the name of the option that re-embeds a share of the documents."""
     return f"part[{share:g}]"
 
 
-def options_of(
+def assemble_options(
     numbers: Mapping[str, int],
     recalls: Mapping[str, Mapping[str, Recall]],
     reasons: Mapping[str, str],
@@ -115,25 +120,33 @@ def options_of(
         return Option(name, count, after, before, reason)._replace(**facts)
 
     ways = [
-        option(name, numbers[name], rebuild=name in rebuilt) for name in WAYS if name in numbers
+        option(name, numbers[name], rebuild=name in rebuilt)
+        for name in DECISION_BY_METHOD
+        if name in numbers
     ]
     reranked = [
         option(
-            rerank_name(base, count),
+            rerank_option_name(base, count),
             numbers.get(base, 0),
             base=base,
             candidates=count,
             rebuild=base in rebuilt,
         )
-        for count in CANDIDATES
-        for base in (*WAYS, OLD)
-        if rerank_name(base, count) in recalls["as_new"]
+        for count in CANDIDATE_COUNTS
+        for base in (*DECISION_BY_METHOD, OLD_QUERIES)
+        if rerank_option_name(base, count) in recalls["as_new"]
     ]
     base = next((b for b in ("documents_affine", "documents_orthogonal") if b in numbers), "")
     parts = [
-        option(part_name(share), numbers[base], base=base, embeds=round(share * most), rebuild=True)
-        for share in PARTS
-        if part_name(share) in recalls["as_new"]
+        option(
+            part_option_name(share),
+            numbers[base],
+            base=base,
+            embeds=round(share * most),
+            rebuild=True,
+        )
+        for share in REEMBEDDED_SHARES
+        if part_option_name(share) in recalls["as_new"]
     ]
     everything = option("re-embed", 0, embeds=index, rebuild=True)
     return (*ways, *reranked, *parts, everything)

@@ -7,23 +7,33 @@ from typing import Literal
 
 import numpy as np
 
-from .retrieval import TIED, Blocks, Take, are_lost, middle, nearest
-from .stored import Stored
+from .retrieval import (
+    TIE_ROUNDING_FACTOR,
+    RowBlocks,
+    RowLookup,
+    are_lost_neighbors,
+    column_medians,
+    find_nearest_rows,
+)
+from .stored import StoredRows
 
-Metric = Literal["euclidean", "cosine", "inner"]
-METRICS = ("euclidean", "cosine", "inner")
-Tick = Callable[[float], None]
-SAMPLE = 4096  # rows of which the middle is a centre
-ASKED, COMPARED = 500, 50  # points that are asked, and compared with what they found, at a time
+SearchMetric = Literal["euclidean", "cosine", "inner"]
+SEARCH_METRICS = ("euclidean", "cosine", "inner")
+SearchProgress = Callable[[float], None]
+CENTER_SAMPLE_ROWS = 4096  # rows of which the middle is a centre
+POINTS_PER_SEARCH_BLOCK, POINTS_PER_COMPARISON = (
+    500,
+    50,
+)  # points that are asked, and compared with what they found, at a time
 
 
-def search(
+def search_nearest_rows(
     points: np.ndarray,
     selves: np.ndarray,
-    rows: Stored,
+    rows: StoredRows,
     k: int,
-    metric: Metric,
-    tick: Tick = lambda _: None,
+    metric: SearchMetric,
+    tick: SearchProgress = lambda _: None,
 ) -> np.ndarray:
     """Return the k nearest rows of every point, the nearest first, without the row of ``selves``.
 
@@ -36,25 +46,28 @@ def search(
             yield start, block
             tick(len(block) / n)
 
-    centre = middle(rows.take(np.arange(min(n, SAMPLE))))
+    centre = column_medians(rows.take(np.arange(min(n, CENTER_SAMPLE_ROWS))))
     return search_blocks(points, selves, blocks(), centre, k, metric)
 
 
 def search_blocks(
     points: np.ndarray,
     selves: np.ndarray,
-    blocks: Blocks,
+    blocks: RowBlocks,
     centre: np.ndarray,
     k: int,
-    metric: Metric,
+    metric: SearchMetric,
 ) -> np.ndarray:
     """Return the k nearest rows of every point among the rows of some blocks, about a centre."""
     if metric != "inner":
-        return nearest(points, selves, blocks, centre, k)
+        return find_nearest_rows(points, selves, blocks, centre, k)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
         centred = block - centre
-        for some in (slice(i, i + ASKED) for i in range(0, len(points), ASKED)):
+        for some in (
+            slice(i, i + POINTS_PER_SEARCH_BLOCK)
+            for i in range(0, len(points), POINTS_PER_SEARCH_BLOCK)
+        ):
             products = points[some] @ centred.T
             alone = selves[some] - start
             inside = np.flatnonzero((alone >= 0) & (alone < len(block)))
@@ -73,8 +86,12 @@ def _keep_largest(best: np.ndarray, rows: np.ndarray, products: np.ndarray, star
     rows[:] = np.take_along_axis(np.concatenate([rows, places], axis=1), largest, axis=1)
 
 
-def are_right(
-    points: np.ndarray, true: np.ndarray, retrieved: np.ndarray, take: Take, metric: Metric
+def match_true_neighbors(
+    points: np.ndarray,
+    true: np.ndarray,
+    retrieved: np.ndarray,
+    take: RowLookup,
+    metric: SearchMetric,
 ) -> np.ndarray:
     """Return which rows that are found, (points, depth), are as near as the last of the true ones.
 
@@ -82,21 +99,23 @@ def are_right(
     decides.
     """
     if metric != "inner":
-        return ~are_lost(points, true, retrieved, take)
+        return ~are_lost_neighbors(points, true, retrieved, take)
     right = np.empty(retrieved.shape, bool)
-    for start in range(0, len(points), COMPARED):
-        some = slice(start, start + COMPARED)
+    for start in range(0, len(points), POINTS_PER_COMPARISON):
+        some = slice(start, start + POINTS_PER_COMPARISON)
         near, others, point = take(true[some]), take(retrieved[some]), points[some, None]
         centre = np.median(near, axis=1, keepdims=True)
         near, others = near - centre, others - centre
         products = (near * point).sum(axis=2)
         last = np.take_along_axis(near, products.argmin(axis=1)[:, None, None], axis=1)
         sizes = np.linalg.norm(others, axis=2) + np.linalg.norm(last, axis=2)
-        slack = TIED * np.finfo(np.float64).eps * sizes * np.linalg.norm(point, axis=2)
+        slack = (
+            TIE_ROUNDING_FACTOR * np.finfo(np.float64).eps * sizes * np.linalg.norm(point, axis=2)
+        )
         right[some] = ((others - last) * point).sum(axis=2) >= -slack
     return right
 
 
-def recall_within(right: np.ndarray, count: int, k: int) -> np.ndarray:
+def recall_at_count(right: np.ndarray, count: int, k: int) -> np.ndarray:
     """Return the share of the k right rows that are among the first ``count`` of each point."""
     return np.asarray(np.minimum(right[:, :count].sum(axis=1), k) / k)

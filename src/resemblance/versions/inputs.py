@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..base.text import did_you_mean
-from ..contracts._statistic import classes as checked_labels
-from ..contracts.streamed import need_features
-from ..data.joining import columns_in_one_order
+from ..contracts._statistic import class_indices as checked_labels
+from ..contracts.streamed import require_features
+from ..data.joining import align_columns
 from ..data.representation import Representation, Undefined, as_representation, check_same_samples
 from ..intermediates.digits import check_digits
-from .verdict import PURPOSES
+from .verdict import SIDES_BY_PURPOSE
 
 # Versions whose sizes differ by more are in different units, and squares of them overflow.
-UNITS = 1e50
-LEAST = {"draws": 10, "k": 1, "max_samples": 20, "seed": 0}
+MAX_UNIT_RATIO = 1e50
+MIN_PARAMETER_VALUES = {"draws": 10, "k": 1, "max_samples": 20, "seed": 0}
 
 
-def checked_threshold(threshold: Any) -> float | None:
+def validate_threshold(threshold: Any) -> float | None:
     """A number, or None for calibrated thresholds."""
     if isinstance(threshold, str) and threshold == "calibrated":
         return None
@@ -45,13 +45,14 @@ def checked_threshold(threshold: Any) -> float | None:
 def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
     """Raise ``ValueError`` for what no data could be judged by."""
     check_share("drift: tolerance", tolerance)
-    if not isinstance(purpose, str) or purpose not in PURPOSES:
-        hint = did_you_mean(purpose, PURPOSES) if isinstance(purpose, str) else ""
+    if not isinstance(purpose, str) or purpose not in SIDES_BY_PURPOSE:
+        hint = did_you_mean(purpose, SIDES_BY_PURPOSE) if isinstance(purpose, str) else ""
         raise ValueError(
-            f"drift: purpose must be one of {', '.join(map(repr, PURPOSES))}; got {purpose!r}{hint}"
+            f"drift: purpose must be one of {', '.join(map(repr, SIDES_BY_PURPOSE))}; got "
+            f"{purpose!r}{hint}"
         )
     for name, value in counts.items():
-        check_count(f"drift: {name}", value, LEAST[name])
+        check_min_count(f"drift: {name}", value, MIN_PARAMETER_VALUES[name])
 
 
 def check_flag(role: str, value: Any) -> bool:
@@ -67,19 +68,19 @@ def check_share(role: str, value: Any) -> None:
         raise ValueError(f"{role} must be a number between 0 and 1; got {value!r}")
 
 
-def check_count(role: str, value: Any, least: int) -> None:
+def check_min_count(role: str, value: Any, least: int) -> None:
     """Raise ``ValueError`` for what is no whole number, or too small."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{role} must be at least {least} and a whole number; got {value!r}")
 
 
-def checked(
+def validate_versions(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, np.ndarray | None]:
     """Return both versions, and the classes as integers from 0; raise ``ValueError`` if they cannot
     be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
-    need_features("drift", x, y)
+    require_features("drift", x, y)
     (n, _), (m, _) = x.shape, y.shape
     if n != m:
         raise ValueError(
@@ -87,7 +88,7 @@ def checked(
             "inputs, or compare batches of other samples: paired=False, or --unpaired"
         )
     check_same_samples("drift", x, y)
-    x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
+    x, y = align_columns("drift", (x, y), is_one_model=True)
     if n < 20:
         raise Undefined(f"drift needs at least 20 samples; got {n}")
     check_digits(x)
@@ -108,14 +109,14 @@ def columns_by_model(
     Raises ``ValueError`` for other names within a model, and for names of both of which some are
     equal and some not.
     """
-    first = columns_in_one_order("upgrade", (old[0], new[0]))
+    first = align_columns("upgrade", (old[0], new[0]))
     return tuple(
-        columns_in_one_order("upgrade", (documents, *others[1:]), is_one_model=True)
+        align_columns("upgrade", (documents, *others[1:]), is_one_model=True)
         for documents, others in zip(first, (old, new))
     )  # type: ignore[return-value]
 
 
-def unit_of(x: np.ndarray, y: np.ndarray) -> float:
+def common_unit(x: np.ndarray, y: np.ndarray) -> float:
     """Return the largest value of both; raise ``ValueError`` if the reference is constant or the
     sizes cannot be compared."""
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
@@ -124,14 +125,18 @@ def unit_of(x: np.ndarray, y: np.ndarray) -> float:
         raise Undefined(
             "drift: the reference is constant (all its rows are equal): there is nothing to lose"
         )
-    if (after * UNITS < before and np.ptp(y, axis=0).any()) or before * UNITS < after:
+    if (
+        after * MAX_UNIT_RATIO < before and np.ptp(y, axis=0).any()
+    ) or before * MAX_UNIT_RATIO < after:
         raise ValueError(
             "drift: the sizes of both versions differ by more than 1e50: give both in the same unit"
         )
     return unit
 
 
-def together(x: np.ndarray, y: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray, bool]:
+def to_common_space(
+    x: np.ndarray, y: np.ndarray, unit: float
+) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return both in the same dimensions, at most 2n, and in one unit of size, and whether
     dimensions were left out."""
     width = max(x.shape[1], y.shape[1])

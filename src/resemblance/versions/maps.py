@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..significance.resampling import groups_of
+from ..significance.resampling import sample_groups
 
-FOLDS = 5
+MAP_FOLDS = 5
 # Components with less than this share of the variance, as rounding leaves them, are none.
-NEGLIGIBLE = 1e-6
-Map = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
+MIN_COMPONENT_SHARE = 1e-6
+MatrixFitter = Callable[[np.ndarray, np.ndarray], np.ndarray | None]
 
 
-class Fit(NamedTuple):
+class MapFit(NamedTuple):
     """A map from reference to current by its name, with centred predictions and residuals, and the
     matrices without each fold."""
 
@@ -32,7 +32,7 @@ class Fit(NamedTuple):
         return len(self.matrices) == 1
 
 
-class Affine(NamedTuple):
+class AffineMap(NamedTuple):
     """A map for any rows: linear about the mean of the reference, to the mean of the current."""
 
     before: np.ndarray  # (d,)
@@ -41,14 +41,14 @@ class Affine(NamedTuple):
     after: np.ndarray  # (d,)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        return self.after + self.factor * apply(rows - self.before, self.matrix)
+        return self.after + self.factor * apply_matrix(rows - self.before, self.matrix)
 
 
-def identity(x: np.ndarray, y: np.ndarray) -> None:
+def fit_identity(x: np.ndarray, y: np.ndarray) -> None:
     """The map that changes nothing."""
 
 
-def rotate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def fit_rotation(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The orthogonal map, reflections included, that brings x closest to y (Procrustes).
 
     With fewer samples than features it is that of a space of n dimensions that holds x, and 0
@@ -62,98 +62,109 @@ def rotate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return p @ (u @ vt) @ q.T
 
 
-def regress(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def fit_linear_map(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The linear map that brings x closest to y, of least size if many do."""
     return np.linalg.lstsq(x, y, rcond=1e-10)[0]
 
 
-MAPS: dict[str, Map] = {"identity": identity, "rotation": rotate, "linear": regress}
+NESTED_MAP_FITTERS: dict[str, MatrixFitter] = {
+    "identity": fit_identity,
+    "rotation": fit_rotation,
+    "linear": fit_linear_map,
+}
 
 
-def apply(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
+def apply_matrix(x: np.ndarray, matrix: np.ndarray | None) -> np.ndarray:
     """Map the rows of x."""
     return x if matrix is None else np.asarray(x @ matrix)
 
 
-def folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def cross_validation_folds(n: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the samples to fit to and those to judge on, each sample being judged on once."""
-    for part in groups_of(n, count=FOLDS, seed=seed):
+    for part in sample_groups(n, count=MAP_FOLDS, seed=seed):
         yield np.setdiff1d(np.arange(n), part), part
 
 
-def held_out(
-    name: str, fit: Map, x: np.ndarray, y: np.ndarray, seed: int, labels: np.ndarray | None = None
-) -> Fit:
+def cross_validate_map(
+    name: str,
+    fit: MatrixFitter,
+    x: np.ndarray,
+    y: np.ndarray,
+    seed: int,
+    labels: np.ndarray | None = None,
+) -> MapFit:
     """Fit a map to some samples and apply it to the others.
 
     With ``labels`` each class may also shift by itself.
     """
     predicted, target, matrices = np.zeros_like(y), np.zeros_like(y), []
     groups = None if labels is None else np.unique(labels, return_inverse=True)[1]
-    for train, test in folds(len(x), seed):
+    for train, test in cross_validation_folds(len(x), seed):
         u, v = x[train].mean(axis=0), y[train].mean(axis=0)
         matrices.append(fit(x[train] - u, y[train] - v))
-        predicted[test], target[test] = apply(x[test] - u, matrices[-1]), y[test] - v
+        predicted[test], target[test] = apply_matrix(x[test] - u, matrices[-1]), y[test] - v
         if groups is not None:
-            left = y[train] - v - apply(x[train] - u, matrices[-1])
+            left = y[train] - v - apply_matrix(x[train] - u, matrices[-1])
             for group in np.intersect1d(groups[train], groups[test]):
                 predicted[test[groups[test] == group]] += left[groups[train] == group].mean(axis=0)
-    return _judged(name, predicted, target, matrices)
+    return _evaluate_map(name, predicted, target, matrices)
 
 
-def fitted(name: str, fit: Map, x: np.ndarray, y: np.ndarray) -> Fit:
+def fit_map_in_sample(name: str, fit: MatrixFitter, x: np.ndarray, y: np.ndarray) -> MapFit:
     """Fit a map to all samples and judge it on the same; ``matrices`` then holds it alone."""
     a, b = x - x.mean(axis=0), y - y.mean(axis=0)
     matrix = fit(a, b)
-    return _judged(name, apply(a, matrix), b, [matrix])
+    return _evaluate_map(name, apply_matrix(a, matrix), b, [matrix])
 
 
-def _judged(
+def _evaluate_map(
     name: str, predicted: np.ndarray, target: np.ndarray, matrices: Sequence[np.ndarray | None]
-) -> Fit:
+) -> MapFit:
     slope = (predicted * target).sum() / ((predicted**2).sum() or 1.0)
     size = float(np.maximum(0.0, slope))  # max() would hide NaN
     residual = ((target - size * predicted) ** 2).sum(axis=1) / (target**2).sum(axis=1).mean()
-    return Fit(name, predicted, target, size, residual, tuple(matrices))
+    return MapFit(name, predicted, target, size, residual, tuple(matrices))
 
 
-def directions(x: np.ndarray) -> np.ndarray:
+def nonnegligible_directions(x: np.ndarray) -> np.ndarray:
     """Orthonormal directions (d, r) of the components of x that are not negligible."""
     _, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    return vt[s**2 > NEGLIGIBLE * (s**2).sum()].T
+    return vt[s**2 > MIN_COMPONENT_SHARE * (s**2).sum()].T
 
 
-def variances(x: np.ndarray) -> np.ndarray:
+def principal_variance_shares(x: np.ndarray) -> np.ndarray:
     """Shares of the variance of the principal components, largest first, without negligible
     ones."""
     a = x - x.mean(axis=0)
     sizes = np.linalg.eigvalsh(a.T @ a if len(a) > a.shape[1] else a @ a.T)[::-1]
-    return sizes[sizes > NEGLIGIBLE * sizes.sum()] / sizes.sum()
+    return sizes[sizes > MIN_COMPONENT_SHARE * sizes.sum()] / sizes.sum()
 
 
-def radius(x: np.ndarray) -> float:
+def rms_radius(x: np.ndarray) -> float:
     """Root mean square distance from the mean, 1 for a point."""
     return float(np.sqrt(x.var(axis=0).sum())) or 1.0
 
 
-def components(x: np.ndarray) -> int:
+def count_components(x: np.ndarray) -> int:
     """How many components are not negligible."""
-    return len(variances(x))
+    return len(principal_variance_shares(x))
 
 
-def by_chance(change: np.ndarray, basis: np.ndarray) -> float:
+def chance_explained_share(change: np.ndarray, basis: np.ndarray) -> float:
     """Share of a change that no fitted rotation removes: half of what the samples span."""
     share = float(((change @ basis) ** 2).sum() / ((change**2).sum() or 1.0))
     return max(0.5 * share, 1 / len(change) ** 2)
 
 
-def is_wide(x: np.ndarray) -> bool:
+def is_underdetermined(x: np.ndarray) -> bool:
     """Whether x has so many directions that a map fitted to four fifths of the samples says nothing
     about the others."""
-    return components(x) >= len(x) - -(-len(x) // FOLDS) - 1
+    return count_components(x) >= len(x) - -(-len(x) // MAP_FOLDS) - 1
 
 
-def ladder(x: np.ndarray, y: np.ndarray, fits: dict[str, Fit]) -> tuple[tuple[str, float], ...]:
+def unexplained_variance_ladder(
+    x: np.ndarray, y: np.ndarray, fits: dict[str, MapFit]
+) -> tuple[tuple[str, float], ...]:
     """Share of the variance of the current version that nested maps leave unexplained."""
     spread = y - y.mean(axis=0)
     total = (spread**2).sum()

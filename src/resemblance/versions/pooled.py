@@ -9,102 +9,123 @@ import numpy as np
 
 from ..base.rng import generator
 from ..data.representation import as_representation
-from .index_options import CANDIDATES, OLD, rerank_name
-from .index_search import Tick, are_right, recall_within, search, search_blocks
-from .recalls import (
-    ByOption,
-    Hits,
-    Recalls,
-    are_same,
-    as_before,
-    check_own,
-    found_by,
-    recall_of,
-    sample_gain,
+from .index_options import CANDIDATE_COUNTS, OLD_QUERIES, rerank_option_name
+from .index_search import (
+    SearchProgress,
+    match_true_neighbors,
+    recall_at_count,
+    search_blocks,
+    search_nearest_rows,
 )
-from .retrieval import middle
-from .upgrade_inputs import FEWEST, Task
-from .ways import Ways
+from .recalls import (
+    HitsByMethod,
+    OptionRecalls,
+    RecallByOption,
+    check_no_own_documents,
+    have_copy_among_nearest,
+    old_answer_recalls,
+    sample_relevance_gain,
+    search_by_methods,
+    summarize_recall,
+)
+from .retrieval import column_medians
+from .upgrade_inputs import MIN_QUERIES, UpgradeTask
+from .ways import ServingMethods
 
-POOL, DEPTHS = 200, (2, 5)  # queries with a pool of documents, at least; its depths, in neighbours
+MIN_POOL_QUERIES, POOL_DEPTHS = (
+    200,
+    (2, 5),
+)  # queries with a pool of documents, at least; its depths, in neighbours
 # Of the squared distance to the mean: below, two vectors are of one document in two precisions
-ALIKE = 0.04
-KNOWN = 20  # documents by which a function is checked that embeds them
-BATCH = 4096  # documents embedded at a time
-Embed = Callable[[np.ndarray], Any]
+SAME_DOCUMENT_TOLERANCE = 0.04
+CHECKED_DOCUMENTS = 20  # documents by which a function is checked that embeds them
+EMBED_BATCH_SIZE = 4096  # documents embedded at a time
+EmbedFunction = Callable[[np.ndarray], Any]
 
 
-def pooled(task: Task, ways: Ways, embed: Embed, tick: Tick) -> Recalls:
+def pooled_recalls(
+    task: UpgradeTask, ways: ServingMethods, embed: EmbedFunction, tick: SearchProgress
+) -> OptionRecalls:
     """Return recalls by what the new model would find, among the documents that any way returns
     from the old index at some depth."""
-    hits = found_by(task, ways.ways, task.k, tick, 0.4)
-    true = hits[OLD]
-    check_own(task, true)
-    before = as_before(task, hits, true)
-    size = max(POOL, 2 * FEWEST * len(task.names))
+    hits = search_by_methods(task, ways.ways, task.k, tick, 0.4)
+    true = hits[OLD_QUERIES]
+    check_no_own_documents(task, true)
+    before = old_answer_recalls(task, hits, true)
+    size = max(MIN_POOL_QUERIES, 2 * MIN_QUERIES * len(task.names))
     some = np.sort(generator(task.seed, "pool", len(task.a)).permutation(len(task.a))[:size])
-    depth = min(DEPTHS[-1] * task.k, len(task.whole.source) - 1)
+    depth = min(POOL_DEPTHS[-1] * task.k, len(task.whole.source) - 1)
     _check_embed(task, embed)
-    deep = found_by(task, ways.ways, depth, tick, 0.4, some)
-    after, changed = _from_pool(task, embed, deep, some)
+    deep = search_by_methods(task, ways.ways, depth, tick, 0.4, some)
+    after, changed = _recalls_from_pool(task, embed, deep, some)
     if task.relevant is None:
-        return Recalls(after, before, changed)
-    best = search(task.b, task.selves, task.new, task.k, task.metric)
-    return Recalls(after, before, changed, (), sample_gain(task, best))
+        return OptionRecalls(after, before, changed)
+    best = search_nearest_rows(task.b, task.selves, task.new, task.k, task.metric)
+    return OptionRecalls(after, before, changed, (), sample_relevance_gain(task, best))
 
 
-def _from_pool(task: Task, embed: Embed, hits: Hits, some: np.ndarray) -> tuple[ByOption, float]:
+def _recalls_from_pool(
+    task: UpgradeTask, embed: EmbedFunction, hits: HitsByMethod, some: np.ndarray
+) -> tuple[RecallByOption, float]:
     """Return the recalls of options, and the share of old answers that the new model changes."""
     asked = {name: rows if name != "keep" else rows[:, : task.k] for name, rows in hits.items()}
     pool = np.unique(np.concatenate([rows.ravel() for rows in asked.values()]))
-    vectors = _embedded(task, embed, pool)
+    vectors = _embed_in_batches(task, embed, pool)
 
     def take(rows: np.ndarray) -> np.ndarray:
         return vectors[np.searchsorted(pool, rows)]
 
     values: list[dict[str, np.ndarray]] = []
-    for multiple in DEPTHS:
+    for multiple in POOL_DEPTHS:
         parts = [rows[:, : multiple * task.k].ravel() for rows in asked.values()]
         inside = np.unique(np.concatenate(parts))
         place = np.searchsorted(inside, task.places[some]).clip(max=len(inside) - 1)
         selves = np.where(inside[place] == task.places[some], place, -1)
         blocks = [(0, take(inside))]
-        near = search_blocks(task.b[some], selves, blocks, middle(vectors), task.k, task.metric)
+        near = search_blocks(
+            task.b[some], selves, blocks, column_medians(vectors), task.k, task.metric
+        )
         of_depth: dict[str, np.ndarray] = {}
         for name, rows in asked.items():
-            right = are_right(task.b[some], inside[near], rows, take, task.metric)
-            of_depth[name] = recall_within(right, task.k, task.k)
-            for count in CANDIDATES:
+            right = match_true_neighbors(task.b[some], inside[near], rows, take, task.metric)
+            of_depth[name] = recall_at_count(right, task.k, task.k)
+            for count in CANDIDATE_COUNTS:
                 if task.k < count <= rows.shape[1]:
-                    of_depth[rerank_name(name, count)] = recall_within(right, count, task.k)
+                    of_depth[rerank_option_name(name, count)] = recall_at_count(
+                        right, count, task.k
+                    )
         values.append(of_depth)
     shallow, deep = values
     recalls = {
-        name: recall_of(
+        name: summarize_recall(
             task, deep[name], some, max(0.0, float((shallow[name] - deep[name]).mean()))
         )
         for name in deep
-        if name != OLD
+        if name != OLD_QUERIES
     }
-    return recalls, float(1 - deep[OLD].mean())
+    return recalls, float(1 - deep[OLD_QUERIES].mean())
 
 
-def _check_embed(task: Task, embed: Embed) -> None:
+def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
     """Raise ``ValueError`` if a function gives other vectors of documents, found in the index, than
     those by the new model."""
-    documents = np.linspace(0, len(task.old.source) - 1, KNOWN).astype(int)
+    documents = np.linspace(0, len(task.old.source) - 1, CHECKED_DOCUMENTS).astype(int)
     old, new = task.old.take(documents), task.new.take(documents)
-    near = search(old, np.full(KNOWN, -1), task.whole, 2, "euclidean")
+    near = search_nearest_rows(old, np.full(CHECKED_DOCUMENTS, -1), task.whole, 2, "euclidean")
     places = near[:, 0]
     asked, back = np.unique(places, return_inverse=True)
-    vectors = _embedded(task, embed, asked)[back]
-    if _are_alike(vectors, task.whole.take(places)).mean() > 0.5 > _are_alike(new, old).mean():
+    vectors = _embed_in_batches(task, embed, asked)[back]
+    if (
+        _are_same_documents(vectors, task.whole.take(places)).mean()
+        > 0.5
+        > _are_same_documents(new, old).mean()
+    ):
         raise ValueError(
             "upgrade: embed returned the old vectors of the index; it must embed documents by the "
             "new model"
         )
-    is_there = are_same(old, near, task.whole)
-    others = ~_are_alike(vectors, new)[is_there]
+    is_there = have_copy_among_nearest(old, near, task.whole)
+    others = ~_are_same_documents(vectors, new)[is_there]
     if others.any() and others.mean() > 0.5:
         raise ValueError(
             f"upgrade: embed gives other vectors than new has for {others.sum()} of {len(others)} "
@@ -113,17 +134,20 @@ def _check_embed(task: Task, embed: Embed) -> None:
         )
 
 
-def _are_alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _are_same_documents(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Say which rows of a are those of b, computed with other batches or in another precision."""
     if a.shape != b.shape:
         return np.zeros(len(a), bool)
-    return np.asarray(((a - b) ** 2).sum(axis=1) <= ALIKE * ((b - b.mean(axis=0)) ** 2).sum(axis=1))
+    return np.asarray(
+        ((a - b) ** 2).sum(axis=1)
+        <= SAME_DOCUMENT_TOLERANCE * ((b - b.mean(axis=0)) ** 2).sum(axis=1)
+    )
 
 
-def _embedded(task: Task, embed: Embed, rows: np.ndarray) -> np.ndarray:
+def _embed_in_batches(task: UpgradeTask, embed: EmbedFunction, rows: np.ndarray) -> np.ndarray:
     """Return the new vectors of documents, which a user's function embeds in batches."""
     parts, width = [], task.new.width
-    for part in np.split(rows, range(BATCH, len(rows), BATCH)):
+    for part in np.split(rows, range(EMBED_BATCH_SIZE, len(rows), EMBED_BATCH_SIZE)):
         vectors = as_representation(embed(part.copy()), "what embed returned")
         if vectors.shape != (len(part), width):
             raise ValueError(

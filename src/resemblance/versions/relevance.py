@@ -9,10 +9,10 @@ import numpy as np
 
 from ..data.representation import Representation
 
-FEWEST = 20  # queries with relevant documents
+MIN_RELEVANT_QUERIES = 20  # queries with relevant documents
 
 
-class Gain(NamedTuple):
+class RelevanceGain(NamedTuple):
     """Recall of relevant documents by the old and by the new model, and their difference, with its
     interval over queries.
 
@@ -28,7 +28,7 @@ class Gain(NamedTuple):
     queries: int
 
 
-def relevant_of(
+def relevant_positions(
     relevant: Any, queries: Representation, documents: Representation
 ) -> dict[int, np.ndarray]:
     """Return the positions of the relevant documents of each query by its position.
@@ -41,37 +41,38 @@ def relevant_of(
             "upgrade: relevant must map ids of queries to ids of documents, such as "
             f'{{"q1": ["d7", "d9"]}}; got {type(relevant).__name__}'
         )
-    rows = {name: place for place, name in enumerate(_ids(queries))}
-    columns = {name: place for place, name in enumerate(_ids(documents))}
+    rows = {name: place for place, name in enumerate(_ids_or_positions(queries))}
+    columns = {name: place for place, name in enumerate(_ids_or_positions(documents))}
     positions: dict[int, np.ndarray] = {}
     for query, named in relevant.items():
-        documents_of = _several(named)
-        _check_known([query], rows, "queries", queries)
-        _check_known(documents_of, columns, "documents", documents)
+        documents_of = _as_list_of_names(named)
+        _check_known_ids([query], rows, "queries", queries)
+        _check_known_ids(documents_of, columns, "documents", documents)
         if not documents_of:
             raise ValueError(
                 f"upgrade: relevant names no document for query {query!r}; leave that query out"
             )
         positions[rows[query]] = np.unique([columns[name] for name in documents_of])
-    if len(positions) < FEWEST:
+    if len(positions) < MIN_RELEVANT_QUERIES:
         raise ValueError(
-            f"upgrade: relevant documents are needed for at least {FEWEST} queries, for an "
+            f"upgrade: relevant documents are needed for at least {MIN_RELEVANT_QUERIES} queries, "
+            "for an "
             f"interval; got {len(positions)}"
         )
     return positions
 
 
-def _ids(x: Representation) -> Iterable[Hashable]:
+def _ids_or_positions(x: Representation) -> Iterable[Hashable]:
     return range(x.shape[0]) if x.ids is None else x.ids
 
 
-def _several(named: Any) -> list[Any]:
+def _as_list_of_names(named: Any) -> list[Any]:
     if isinstance(named, str | bytes) or not isinstance(named, Iterable):
         return [named]
     return [name.item() if isinstance(name, np.generic) else name for name in named]
 
 
-def _check_known(
+def _check_known_ids(
     names: Iterable[Hashable], known: Mapping[Any, int], noun: str, x: Representation
 ) -> None:
     unknown = [name for name in names if name not in known]
@@ -84,7 +85,7 @@ def _check_known(
         )
 
 
-def shares(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
+def relevant_recalls(relevant: Mapping[int, np.ndarray], retrieved: np.ndarray) -> np.ndarray:
     """Return the recall of each query with relevant documents, from the k rows that are found."""
     k = retrieved.shape[1]
     return np.array(

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from ..base.rendering import drawn, picture
+from ..base.rendering import plot_result, thumbnail
 from .facts import Fact
-from .findings import Finding, brief
-from .moved import Moved, MovedClass, Reordered
+from .findings import Finding, format_three_digits
+from .moved import Moved, MovedClass, RowPermutation
 from .table import Drift
 from .unpaired import MovedFeature
-from .verdict import Judgement, lines
+from .verdict import Judgement, purpose_sentences
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +33,9 @@ class DriftReport:
     index: Judgement
     drifts: tuple[Drift, ...]
     findings: tuple[Finding, ...]
-    reordered: Reordered | None  # whether the current version has (nearly) the same rows, moved
+    reordered: (
+        RowPermutation | None
+    )  # whether the current version has (nearly) the same rows, moved
     map: str  # the map from reference to current that was chosen, "" for other samples
     unexplained: float | None  # share of the variance of the current version that it leaves
     ladder: tuple[tuple[str, float], ...]  # the same share for maps of growing freedom
@@ -55,7 +57,9 @@ class DriftReport:
     def lines(self) -> tuple[str, ...]:
         """The verdicts on the geometry, the coordinates, and new queries against old vectors, a
         sentence each."""
-        return lines(self.settings["purpose"], (self.geometry, self.coordinates, self.index))
+        return purpose_sentences(
+            self.settings["purpose"], (self.geometry, self.coordinates, self.index)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as numbers, words, lists and dictionaries: what JSON can hold."""
@@ -72,16 +76,17 @@ class DriftReport:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(d.label)}</td><td>{brief(d.value)}</td></tr>" for d in self.drifts
+            f"<tr><td>{escape(d.label)}</td><td>{format_three_digits(d.value)}</td></tr>"
+            for d in self.drifts
         )
         named = (f"{f.kind}: {f.said}" for f in self.findings if f.named)
         kinds = "".join(f"<li>{escape(words)}</li>" for words in named)
         all_sides = "".join(f"<p>{escape(line)}</p>" for line in (*self.cautions, *self.lines))
         return (
-            f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul>{picture(self)}"
+            f"<p><b>{escape(self.verdict)}</b></p>{all_sides}<ul>{kinds}</ul>{thumbnail(self)}"
             f"<table>{rows}</table>"
         )
 
     def plot(self, **options: Any) -> Any:
         """Draw the drifts by :func:`resemblance.plot.drift`; return the axes (extra ``plot``)."""
-        return drawn(self, **options)
+        return plot_result(self, **options)

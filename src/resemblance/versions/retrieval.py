@@ -16,26 +16,35 @@ import numpy as np
 
 from ..base.arrays import to_numpy
 from ..base.rng import generator
-from ..data.representation import Representation, Undefined, title
-from .maps import Affine
+from ..data.representation import Representation, Undefined, representation_title
+from .maps import AffineMap
 
-MANY, FEW = 500, 200  # samples looked up: many, unless each is compared with a lot of numbers
-EFFORT = 5 * 10**10  # products for one search of all that are looked up
-MOST_NOISE = 20  # versions with noise, for thresholds
+MAX_LOOKED_UP_SAMPLES, MIN_LOOKED_UP_SAMPLES = (
+    500,
+    200,
+)  # samples looked up: many, unless each is compared with a lot of numbers
+MAX_SEARCH_PRODUCTS = 5 * 10**10  # products for one search of all that are looked up
+MAX_NOISE_DRAWS = 20  # versions with noise, for thresholds
 # Products of lengths may be so many times a squared distance that is computed from them: of its 16
 # digits 10 are left.
-PRECISE = 2.0**20
-FARTHEST = 2.0**300  # length of a point in units of the rows; one beyond is brought nearer
-SAFE = 2.0**-300, 2.0**300  # sizes whose squares keep their digits
+MAX_CANCELLATION_RATIO = 2.0**20
+MAX_POINT_LENGTH = 2.0**300  # length of a point in units of the rows; one beyond is brought nearer
+SAFE_SIZE_RANGE = 2.0**-300, 2.0**300  # sizes whose squares keep their digits
 # Distances are equal that differ by less than so many times the rounding of the vectors, and than
 # this share of them.
-TIED, SLACK = 16, 1e-9
-NEAR, NEARLY_ALL = 0.1, 0.95  # of the distance to the k-th neighbour; of the samples
-POINTS = 500  # compared with a block at a time
-VALUES, HEIGHT = 2**22, 2**13  # in a block, at most: 32 MB in double precision; and rows
+TIE_ROUNDING_FACTOR, TIE_DISTANCE_TOLERANCE = 16, 1e-9
+SAME_PLACE_RADIUS, MIN_PERMUTED_SHARE = (
+    0.1,
+    0.95,
+)  # of the distance to the k-th neighbour; of the samples
+POINTS_PER_PRODUCT = 500  # compared with a block at a time
+MAX_BLOCK_VALUES, MAX_BLOCK_ROWS = (
+    2**22,
+    2**13,
+)  # in a block, at most: 32 MB in double precision; and rows
 
-Blocks = Iterable[tuple[int, np.ndarray]]
-Take = Callable[[np.ndarray], np.ndarray]
+RowBlocks = Iterable[tuple[int, np.ndarray]]
+RowLookup = Callable[[np.ndarray], np.ndarray]
 
 
 class Rows(NamedTuple):
@@ -53,7 +62,7 @@ class Rows(NamedTuple):
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the index of the first row and the rows of one block after the other."""
-        height = max(1, min(HEIGHT, VALUES // self.source.shape[1]))
+        height = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_VALUES // self.source.shape[1]))
         for start in range(0, len(self.source), height):
             yield start, self.part(start, start + height)
 
@@ -67,7 +76,7 @@ class Rows(NamedTuple):
         return (np.pad(rows, [(0, 0), (0, missing)]) if missing else rows) / self.unit
 
 
-class Sample(NamedTuple):
+class PairedSample(NamedTuple):
     """The samples in use, of both versions in one unit and width, with their rows; all rows of both
     versions, and their classes."""
 
@@ -94,10 +103,10 @@ class Sample(NamedTuple):
 
 def same_rows(x: Rows, y: Rows) -> bool:
     """Whether both hold exactly the same rows, as often as each other, in whatever order."""
-    return x.source.shape == y.source.shape and _total(x) == _total(y)
+    return x.source.shape == y.source.shape and _row_digest_sum(x) == _row_digest_sum(y)
 
 
-def _total(rows: Rows) -> int:
+def _row_digest_sum(rows: Rows) -> int:
     """The sum of the digests of all rows, the same in any order."""
     return sum(
         int.from_bytes(blake2b(row.tobytes(), digest_size=32).digest(), "big")
@@ -106,7 +115,7 @@ def _total(rows: Rows) -> int:
     )
 
 
-def rows_of(x: Representation) -> Rows:
+def version_rows(x: Representation) -> Rows:
     """Return the rows of a representation; raise :class:`Undefined`, naming the first row with a
     NaN or an infinite value."""
     rows = Rows(to_numpy(x.source), x.precision, 1.0, x.shape[1])
@@ -115,13 +124,14 @@ def rows_of(x: Representation) -> Rows:
             row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
             where = f"the first at row {start + row}, column {column}"
             raise Undefined(
-                f"{title(x)} has NaN or infinite values, {where}; leave those samples out or fill "
+                f"{representation_title(x)} has NaN or infinite values, {where}; leave those "
+                "samples out or fill "
                 "them in"
             )
     return rows
 
 
-class Lost(NamedTuple):
+class NeighborLosses(NamedTuple):
     """Shares of the k nearest neighbours lost, one per sample that was looked up, and what noise
     makes of the same."""
 
@@ -137,29 +147,32 @@ class Lost(NamedTuple):
     moved: float
 
 
-def queries_of(used: int, n: int, d: int, seed: int) -> np.ndarray:
+def choose_queries(used: int, n: int, d: int, seed: int) -> np.ndarray:
     """Positions, among the samples used, of those that are looked up."""
-    count = min(used, max(FEW, min(MANY, EFFORT // (n * d))))
+    count = min(
+        used, max(MIN_LOOKED_UP_SAMPLES, min(MAX_LOOKED_UP_SAMPLES, MAX_SEARCH_PRODUCTS // (n * d)))
+    )
     return np.sort(generator(seed, "queries", used).permutation(used)[:count])
 
 
-def noise_draws(draws: int, queries: int, n: int, d: int) -> int:
+def affordable_noise_draws(draws: int, queries: int, n: int, d: int) -> int:
     """How many versions with noise are affordable, at least one."""
-    return max(1, min(draws, MOST_NOISE, EFFORT // (5 * queries * n * d)))
+    return max(1, min(draws, MAX_NOISE_DRAWS, MAX_SEARCH_PRODUCTS // (5 * queries * n * d)))
 
 
-def middle(rows: np.ndarray) -> np.ndarray:
-    """A centre for :func:`nearest`: the median of each column, which no far row moves."""
+def column_medians(rows: np.ndarray) -> np.ndarray:
+    """A centre for :func:`find_nearest_rows`: the median of each column, which no far row moves."""
     return np.asarray(np.median(rows, axis=0))
 
 
-def nearest(
-    points: np.ndarray, selves: np.ndarray, blocks: Blocks, centre: np.ndarray, k: int
+def find_nearest_rows(
+    points: np.ndarray, selves: np.ndarray, blocks: RowBlocks, centre: np.ndarray, k: int
 ) -> np.ndarray:
     """Indices of the k rows nearest to every point, without the point itself, the row of
     ``selves``, the nearest first; shape (len(points), k).
 
-    Distances come from products about the ``centre``, the :func:`middle` of the rows. A distance
+    Distances come from products about the ``centre``, the :func:`column_medians` of the rows. A
+    distance
     that is so short that the products lose its digits is computed again from differences.
     """
     best, rows = np.full((len(points), k), np.inf), np.zeros((len(points), k), dtype=np.int64)
@@ -167,32 +180,34 @@ def nearest(
     for start, block in blocks:
         b = block - centre
         if not factor:
-            factor = 1 / _unit(float(np.median(np.abs(b).max(axis=1, initial=0.0))))
-            p = _within(p, factor)
+            factor = 1 / _nearby_power_of_two(float(np.median(np.abs(b).max(axis=1, initial=0.0))))
+            p = _scale_far_points(p, factor)
         b *= factor
-        squares = _squared(b)
-        for some in (slice(i, i + POINTS) for i in range(0, len(points), POINTS)):
-            keys, columns = _closest(p[some], b, squares, selves[some] - start, k)
-            _merge(best[some], rows[some], keys, columns, start)
+        squares = _squared_row_lengths(b)
+        for some in (
+            slice(i, i + POINTS_PER_PRODUCT) for i in range(0, len(points), POINTS_PER_PRODUCT)
+        ):
+            keys, columns = _nearest_in_block(p[some], b, squares, selves[some] - start, k)
+            _merge_nearest(best[some], rows[some], keys, columns, start)
     return np.take_along_axis(rows, np.argsort(best, axis=1, kind="stable"), axis=1)
 
 
-def _within(points: np.ndarray, factor: float) -> np.ndarray:
+def _scale_far_points(points: np.ndarray, factor: float) -> np.ndarray:
     """Points times a factor, those far beyond all rows brought nearer in their direction."""
     lengths = np.abs(points).max(axis=1, initial=0.0)
     with np.errstate(over="ignore"):
-        nearer = np.minimum(1.0, FARTHEST / np.maximum(lengths * factor, 1.0))
+        nearer = np.minimum(1.0, MAX_POINT_LENGTH / np.maximum(lengths * factor, 1.0))
     return (points * nearer[:, None]) * factor
 
 
-def _unit(size: float) -> float:
+def _nearby_power_of_two(size: float) -> float:
     """A power of two near a size, by which a division loses no digits."""
     if size == 0 or not np.isfinite(size):
         return 1.0
     return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))
 
 
-def _closest(
+def _nearest_in_block(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Columns of the k rows of a block nearest to each point, or of all, and keys in the order of
@@ -202,39 +217,39 @@ def _closest(
     so at least -1 up to rounding. Where the distance is far shorter than the length, and the key
     would be rounding, it is minus the squared length by the squared distance, below -400,000.
     """
-    close = _closeness(points, block, squares, selves)
+    close = _negated_squared_distances(points, block, squares, selves)
     k = min(k, close.shape[1])
     columns = np.argpartition(close, -k, axis=1)[:, -k:]
     least = np.take_along_axis(close, columns, axis=1)
-    lengths = _squared(points)[:, None]
+    lengths = _squared_row_lengths(points)[:, None]
     keys, sizes = -least / np.maximum(lengths, 1.0), lengths + squares[columns]
-    is_short = (lengths - least) * PRECISE < sizes
+    is_short = (lengths - least) * MAX_CANCELLATION_RATIO < sizes
     short, places = np.nonzero(is_short)
-    far = _squared(block[columns[short, places]] - points[short])
-    keys[short, places] = _short(lengths[short, 0], far)
+    far = _squared_row_lengths(block[columns[short, places]] - points[short])
+    keys[short, places] = _short_distance_keys(lengths[short, 0], far)
     last = least.argmin(axis=1)
     slack = 4 * (block.shape[1] + 8) * np.finfo(np.float64).eps
     for i in np.flatnonzero(is_short[np.arange(len(keys)), last]):  # others may be as near
         rows = np.flatnonzero(close[i] >= least[i, last[i]] - slack * sizes[i].max())
-        far = _squared(block[rows] - points[i])
+        far = _squared_row_lengths(block[rows] - points[i])
         first = np.argpartition(far, k - 1)[:k]
-        keys[i], columns[i] = _short(lengths[i], far[first]), rows[first]
+        keys[i], columns[i] = _short_distance_keys(lengths[i], far[first]), rows[first]
     return keys, columns
 
 
-def _short(length: np.ndarray, far: np.ndarray) -> np.ndarray:
+def _short_distance_keys(length: np.ndarray, far: np.ndarray) -> np.ndarray:
     """The keys of squared distances that are far shorter than the squared length of the point."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(-length / far)
 
 
-def _squared(rows: np.ndarray) -> np.ndarray:
+def _squared_row_lengths(rows: np.ndarray) -> np.ndarray:
     """The squared lengths of rows; those that overflow are infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(np.einsum("...d,...d->...", rows, rows))
 
 
-def _closeness(
+def _negated_squared_distances(
     points: np.ndarray, block: np.ndarray, squares: np.ndarray, selves: np.ndarray
 ) -> np.ndarray:
     """Minus the squared distances, up to a constant of every point; what overflows is far away."""
@@ -247,7 +262,7 @@ def _closeness(
     return close
 
 
-def _merge(
+def _merge_nearest(
     best: np.ndarray, rows: np.ndarray, keys: np.ndarray, columns: np.ndarray, start: int
 ) -> None:
     """Keep, in place, the k smallest keys of those before and those of another block."""
@@ -259,12 +274,16 @@ def _merge(
     rows[:] = np.take_along_axis(where, least, axis=1)
 
 
-def lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
+def lost_neighbor_share(
+    points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: RowLookup
+) -> np.ndarray:
     """Share of the nearest rows that are farther from a point than its farthest true neighbour."""
-    return np.asarray(are_lost(points, true, nearest, take).mean(axis=1))
+    return np.asarray(are_lost_neighbors(points, true, nearest, take).mean(axis=1))
 
 
-def are_lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Take) -> np.ndarray:
+def are_lost_neighbors(
+    points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: RowLookup
+) -> np.ndarray:
     """Say which of the nearest rows are farther from a point than its farthest true neighbour.
 
     ``true`` (len(points), k) and ``nearest`` (len(points), any) are indices of rows; ``take`` gives
@@ -277,18 +296,22 @@ def are_lost(points: np.ndarray, true: np.ndarray, nearest: np.ndarray, take: Ta
     for some in (slice(i, i + 50) for i in range(0, len(points), 50)):
         near, candidates = take(true[some]), take(nearest[some])
         point = points[some, None]
-        factor = 1 / _unit(float(np.abs(near - point).max(initial=0.0)))
-        if not SAFE[0] < factor < SAFE[1]:  # else squares keep their digits as they are
+        factor = 1 / _nearby_power_of_two(float(np.abs(near - point).max(initial=0.0)))
+        if (
+            not SAFE_SIZE_RANGE[0] < factor < SAFE_SIZE_RANGE[1]
+        ):  # else squares keep their digits as they are
             near, candidates, point = near * factor, candidates * factor, point * factor
-        limit = _farther(near, near[:, :1], point).max(axis=1)
-        reach, size = (np.sqrt(_squared(v).max(axis=1)) for v in (near - point, near))
-        rounding = TIED * np.finfo(np.float64).eps * (reach + size)
-        limit += reach * np.minimum(rounding, SLACK * reach)
-        are_farther[some] = _farther(candidates, near[:, :1], point) > limit[:, None]
+        limit = _squared_distance_excess(near, near[:, :1], point).max(axis=1)
+        reach, size = (np.sqrt(_squared_row_lengths(v).max(axis=1)) for v in (near - point, near))
+        rounding = TIE_ROUNDING_FACTOR * np.finfo(np.float64).eps * (reach + size)
+        limit += reach * np.minimum(rounding, TIE_DISTANCE_TOLERANCE * reach)
+        are_farther[some] = (
+            _squared_distance_excess(candidates, near[:, :1], point) > limit[:, None]
+        )
     return are_farther
 
 
-def _farther(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndarray:
+def _squared_distance_excess(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndarray:
     """By how much the squared distance of rows to a point is above that of the origin."""
     with np.errstate(over="ignore", invalid="ignore"):
         ends = rows - point
@@ -296,21 +319,21 @@ def _farther(rows: np.ndarray, origin: np.ndarray, point: np.ndarray) -> np.ndar
         return np.nan_to_num(np.einsum("mkd,mkd->mk", rows - origin, ends), nan=np.inf)
 
 
-def distances(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def squared_distances_to_rows(points: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Squared distances from every point to its rows, shapes (m, d) and (m, k, d)."""
     with np.errstate(over="ignore"):
         return ((rows - points[:, None]) ** 2).sum(axis=2)
 
 
-def neighbours_lost(
-    sample: Sample,
+def measure_neighbor_losses(
+    sample: PairedSample,
     mapped: np.ndarray,
-    whole: Affine | None,
+    whole: AffineMap | None,
     frame: np.ndarray | None,
     draws: int,
     seed: int,
     tick: Callable[[float], None],
-) -> Lost:
+) -> NeighborLosses:
     """Look up the queries in both versions, across the two, and in versions with noise.
 
     ``mapped`` is where the map puts the samples in use, each as fitted to others; ``whole`` is the
@@ -320,60 +343,65 @@ def neighbours_lost(
     """
     (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]
-    a, b, centre = x.take(queries), y.take(queries), middle(x.take(sample.rows))
+    a, b, centre = x.take(queries), y.take(queries), column_medians(x.take(sample.rows))
 
-    def among(points: np.ndarray, blocks: Blocks, centre: np.ndarray) -> np.ndarray:
-        rows = nearest(
+    def among(points: np.ndarray, blocks: RowBlocks, centre: np.ndarray) -> np.ndarray:
+        rows = find_nearest_rows(
             points, np.tile(queries, len(points) // len(queries)), blocks, centre, sample.k
         )
         tick(len(points))
         return rows
 
-    noisy = [] if frame is None else [a + _noise(frame, len(a), seed, i, -1) for i in range(draws)]
+    noisy = (
+        []
+        if frame is None
+        else [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(draws)]
+    )
     true, old, *rest = np.split(
         among(np.concatenate([a, b, *noisy]), x.blocks(), centre), 2 + len(noisy)
     )
-    new = among(b, y.blocks(), middle(y.take(sample.rows)))
+    new = among(b, y.blocks(), column_medians(y.take(sample.rows)))
     again = [
-        among(points, _with_noise(x, frame, seed, draw), centre)
+        among(points, _noisy_row_blocks(x, frame, seed, draw), centre)
         for draw, points in enumerate(noisy)
         if frame is not None
     ]
     noise_old, noise_again = (
-        np.concatenate([np.zeros(0), *(lost(a, true, r, x.take) for r in rows)])
+        np.concatenate([np.zeros(0), *(lost_neighbor_share(a, true, r, x.take) for r in rows)])
         for rows in (rest, again)
     )
     if whole is None:
-        beyond = _beyond_in_use(sample, mapped)
+        beyond = _map_losses_in_sample(sample, mapped)
         tick(len(b))
     else:
-        blocks = _mapped(x, whole, sample.rows, mapped)
-        beyond = lost(b, new, among(b, blocks, middle(sample.y)), y.take)
-    return Lost(
-        old_index=lost(a, true, old, x.take) if is_same else None,
-        reembedded=lost(a, true, new, x.take),
+        blocks = _mapped_row_blocks(x, whole, sample.rows, mapped)
+        beyond = lost_neighbor_share(b, new, among(b, blocks, column_medians(sample.y)), y.take)
+    return NeighborLosses(
+        old_index=lost_neighbor_share(a, true, old, x.take) if is_same else None,
+        reembedded=lost_neighbor_share(a, true, new, x.take),
         mapped=beyond,
         noise_old_index=noise_old,
         noise_reembedded=noise_again,
         among=len(x.source),
         mapped_among=len(sample.rows) if whole is None else len(x.source),
-        moved=_moved(sample, a, b, true, old) if is_same else 0.0,
+        moved=_share_in_other_place(sample, a, b, true, old) if is_same else 0.0,
     )
 
 
-def _beyond_in_use(sample: Sample, mapped: np.ndarray) -> np.ndarray:
+def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarray:
     """Neighbours of new rows among new ones that are lost among mapped old ones, of the samples in
     use."""
-    selves, centre = np.searchsorted(sample.rows, sample.queries), middle(sample.y)
+    selves, centre = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
     points = sample.y[selves]
     true, near = (
-        nearest(points, selves, [(0, rows)], centre, sample.k) for rows in (sample.y, mapped)
+        find_nearest_rows(points, selves, [(0, rows)], centre, sample.k)
+        for rows in (sample.y, mapped)
     )
-    return lost(points, true, near, sample.y.__getitem__)
+    return lost_neighbor_share(points, true, near, sample.y.__getitem__)
 
 
-def _mapped(
-    x: Rows, whole: Affine, drawn: np.ndarray, mapped: np.ndarray
+def _mapped_row_blocks(
+    x: Rows, whole: AffineMap, drawn: np.ndarray, mapped: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Old rows through the map: those it was fitted to as a map fitted to others puts them."""
     for start, block in x.blocks():
@@ -383,20 +411,20 @@ def _mapped(
         yield start, rows
 
 
-def _with_noise(
+def _noisy_row_blocks(
     x: Rows, frame: np.ndarray, seed: int, draw: int
 ) -> Iterator[tuple[int, np.ndarray]]:
     for start, block in x.blocks():
-        yield start, block + _noise(frame, len(block), seed, draw, start)
+        yield start, block + _neighbor_noise(frame, len(block), seed, draw, start)
 
 
-def _noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> np.ndarray:
+def _neighbor_noise(frame: np.ndarray, count: int, seed: int, draw: int, start: int) -> np.ndarray:
     random = generator(seed, "noise of neighbours", draw, start)
     return random.standard_normal((count, len(frame))) @ frame
 
 
-def _moved(
-    sample: Sample, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
+def _share_in_other_place(
+    sample: PairedSample, a: np.ndarray, b: np.ndarray, true: np.ndarray, old: np.ndarray
 ) -> float:
     """Share of the samples that are where another one was, if nearly all are where one was, else 0.
 
@@ -406,14 +434,14 @@ def _moved(
     (x, y), nearest_before, distance = sample.all, np.empty(len(a)), np.empty(len(a))
     place = np.empty(len(a), dtype=np.int64)
     for some in (slice(i, i + 50) for i in range(0, len(a), 50)):
-        nearest_before[some] = distances(a[some], x.take(true[some])).min(axis=1)
-        far = distances(b[some], x.take(old[some]))
+        nearest_before[some] = squared_distances_to_rows(a[some], x.take(true[some])).min(axis=1)
+        far = squared_distances_to_rows(b[some], x.take(old[some]))
         distance[some] = far.min(axis=1)
         place[some] = old[some][np.arange(len(far)), far.argmin(axis=1)]
     if 2 * np.count_nonzero(nearest_before) < len(a) and not same_rows(x, y):
         return 0.0
-    reach = NEAR**2 * nearest_before
-    stayed = distances(b, a[:, None])[:, 0] <= reach
-    is_copy = distances(y.take(place), x.take(place)[:, None])[:, 0] <= reach
+    reach = SAME_PLACE_RADIUS**2 * nearest_before
+    stayed = squared_distances_to_rows(b, a[:, None])[:, 0] <= reach
+    is_copy = squared_distances_to_rows(y.take(place), x.take(place)[:, None])[:, 0] <= reach
     elsewhere = (distance <= reach) & ~stayed & ~is_copy
-    return float(elsewhere.mean()) if (stayed | elsewhere).mean() >= NEARLY_ALL else 0.0
+    return float(elsewhere.mean()) if (stayed | elsewhere).mean() >= MIN_PERMUTED_SHARE else 0.0

@@ -7,22 +7,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .findings import FLOOR, LEVEL, Finding, margin, not_assessed
+from .findings import (
+    FINDING_CONFIDENCE,
+    MIN_NAMED_CHANGE,
+    Finding,
+    leave_out_half_width,
+    unassessed_finding,
+)
 from .maps import (
-    FOLDS,
-    MAPS,
-    Fit,
-    apply,
-    by_chance,
-    components,
-    directions,
-    folds,
-    identity,
-    radius,
+    MAP_FOLDS,
+    NESTED_MAP_FITTERS,
+    MapFit,
+    apply_matrix,
+    chance_explained_share,
+    count_components,
+    cross_validation_folds,
+    fit_identity,
+    nonnegligible_directions,
+    rms_radius,
 )
 
 
-class Factors(NamedTuple):
+class ScaleFactors(NamedTuple):
     """Factors of scale between mapped and current samples: of sizes, and of least squares."""
 
     ratio: float
@@ -35,7 +41,7 @@ class Factors(NamedTuple):
 
         These are Frisch's bounds.
         """
-        return _nearest(self.slope, self.inverse)
+        return _factor_closer_to_one(self.slope, self.inverse)
 
     @property
     def likely(self) -> float:
@@ -43,29 +49,29 @@ class Factors(NamedTuple):
 
         Noise makes the ratio of sizes too large, lost samples make the slope too small.
         """
-        return _nearest(self.ratio, self.slope)
+        return _factor_closer_to_one(self.ratio, self.slope)
 
 
-def _nearest(a: float, b: float) -> float:
+def _factor_closer_to_one(a: float, b: float) -> float:
     if min(a, b) <= 0 or (a - 1) * (b - 1) <= 0:
         return 1.0
     return min(a, b, key=lambda factor: abs(np.log(factor)))
 
 
-def factors(
+def compute_scale_factors(
     x: np.ndarray, y: np.ndarray, matrix: np.ndarray | None, slope: float | None = None
-) -> Factors:
+) -> ScaleFactors:
     """Return the factors of scale of y against the mapped x.
 
     ``slope``: one from samples that it was not fitted to.
     """
-    a, b = apply(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
+    a, b = apply_matrix(x - x.mean(axis=0), matrix), y - y.mean(axis=0)
     ratio = float(np.sqrt((b**2).sum() / ((a**2).sum() or 1.0)))
     slope = float((a * b).sum() / ((a**2).sum() or 1.0)) if slope is None else slope
-    return Factors(ratio, slope, ratio**2 / slope if slope > 0 else 0.0)
+    return ScaleFactors(ratio, slope, ratio**2 / slope if slope > 0 else 0.0)
 
 
-def shift(
+def remaining_shift(
     means: tuple[np.ndarray, np.ndarray],
     matrix: np.ndarray | None,
     factor: float,
@@ -79,7 +85,7 @@ def shift(
     """
     u, v = means
     if matrix is None or basis is None:
-        return v - factor * apply(u, matrix)
+        return v - factor * apply_matrix(u, matrix)
     inside, image = basis.T @ u, basis.T @ matrix
     left = v - factor * (inside @ image)
     outside = left - (left @ image.T) @ image
@@ -87,17 +93,18 @@ def shift(
     return left - (outside * (np.linalg.norm(unknown) / length) if length else unknown)
 
 
-def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding, float]:
+def scale_finding(x: np.ndarray, y: np.ndarray, fit: MapFit, seed: int) -> tuple[Finding, float]:
     """Return the factor of scale, named when it exceeds what noise in either version and other
     samples would give."""
     if fit.name == "linear":
-        return not_assessed("scale", "part of the linear map"), fit.size
-    factors_left = factors(x, y, _matrix(x, y, fit), fit.size)
+        return unassessed_finding("scale", "part of the linear map"), fit.size
+    factors_left = compute_scale_factors(x, y, _matrix_about_origin(x, y, fit), fit.size)
     parts = [
-        np.log(factors(x[t], y[t], m).sure) for (t, _), m in zip(folds(len(x), seed), _each(fit))
+        np.log(compute_scale_factors(x[t], y[t], m).sure)
+        for (t, _), m in zip(cross_validation_folds(len(x), seed), _fold_matrices(fit))
     ]
-    spread = margin(parts)
-    named = abs(np.log(factors_left.sure)) > max(FLOOR["scale"], spread)
+    spread = leave_out_half_width(parts)
+    named = abs(np.log(factors_left.sure)) > max(MIN_NAMED_CHANGE["scale"], spread)
     factor = factors_left.likely
     low, high = factor * float(np.exp(-spread)), factor * float(np.exp(spread))
     words = f"by a factor of {factor:.3g}"
@@ -105,8 +112,8 @@ def scale_of(x: np.ndarray, y: np.ndarray, fit: Fit, seed: int) -> tuple[Finding
     return finding, factor if named else 1.0
 
 
-def translation_of(
-    x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit, factor: float, seed: int
+def translation_finding(
+    x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit, factor: float, seed: int
 ) -> Finding:
     """Return the shift in radii of the current version, named when other samples would give one.
 
@@ -114,47 +121,54 @@ def translation_of(
     lost.
     """
     if fit.name == "linear":
-        return not_assessed(
+        return unassessed_finding(
             "translation", "a linear map may shift the samples too, by any choice of its origin"
         )
-    matrix = _matrix(base, y, fit)
-    basis = None if matrix is None or components(base) == x.shape[1] else directions(base)
+    matrix = _matrix_about_origin(base, y, fit)
+    basis = (
+        None
+        if matrix is None or count_components(base) == x.shape[1]
+        else nonnegligible_directions(base)
+    )
 
     def moved(rows: np.ndarray, turn: np.ndarray | None, size: float) -> np.ndarray:
         means = x[rows].mean(axis=0), y[rows].mean(axis=0)
-        return shift(means, turn, size, basis)
+        return remaining_shift(means, turn, size, basis)
 
-    far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / radius(y)
+    far = float(np.linalg.norm(moved(np.arange(len(x)), matrix, factor))) / rms_radius(y)
     parts = []
-    for (train, _), turn in zip(folds(len(x), seed), _each(fit)):
-        size = factors(base[train], y[train], turn).likely if factor != 1.0 else 1.0
+    for (train, _), turn in zip(cross_validation_folds(len(x), seed), _fold_matrices(fit)):
+        size = compute_scale_factors(base[train], y[train], turn).likely if factor != 1.0 else 1.0
         parts.append(moved(train, turn, size))
-    noise = (margin(parts) + (_misplaced(x, base, y, fit) if fit.is_in_sample else 0.0)) / radius(y)
+    noise = (
+        leave_out_half_width(parts)
+        + (_mean_position_error(x, base, y, fit) if fit.is_in_sample else 0.0)
+    ) / rms_radius(y)
     words = (
         f"by {'' if basis is None else 'at least '}{round(far, 6):.2g} of the radius of the "
         "current samples"
     )
-    named = far > max(FLOOR["translation"], noise)
+    named = far > max(MIN_NAMED_CHANGE["translation"], noise)
     return Finding("translation", named, far, max(0.0, far - noise), far + noise, words)
 
 
-def _each(fit: Fit) -> tuple[np.ndarray | None, ...]:
+def _fold_matrices(fit: MapFit) -> tuple[np.ndarray | None, ...]:
     """The map without each fold; one that was fitted to all samples is taken as it is."""
-    return fit.matrices * FOLDS if fit.is_in_sample else fit.matrices
+    return fit.matrices * MAP_FOLDS if fit.is_in_sample else fit.matrices
 
 
-def _misplaced(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: Fit) -> float:
+def _mean_position_error(x: np.ndarray, base: np.ndarray, y: np.ndarray, fit: MapFit) -> float:
     """How far off a rotation that was fitted to all samples may put their mean: its leverage times
     what is left."""
     a, b = base - base.mean(axis=0), y - y.mean(axis=0)
-    basis = directions(base)
+    basis = nonnegligible_directions(base)
     left = float(((fit.target - fit.size * fit.predicted) ** 2).sum(axis=1).mean())
-    noise = left / by_chance(b - a, basis)
+    noise = left / chance_explained_share(b - a, basis)
     place = basis.T @ x.mean(axis=0)
     leverage = float((place**2 / ((a @ basis) ** 2).sum(axis=0)).sum())
-    return float(NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(leverage * noise))
+    return float(NormalDist().inv_cdf((1 + FINDING_CONFIDENCE) / 2) * np.sqrt(leverage * noise))
 
 
-def _matrix(x: np.ndarray, y: np.ndarray, fit: Fit) -> np.ndarray | None:
+def _matrix_about_origin(x: np.ndarray, y: np.ndarray, fit: MapFit) -> np.ndarray | None:
     """The chosen map of all samples; shifts of classes change nothing about the origin."""
-    return MAPS.get(fit.name, identity)(x - x.mean(axis=0), y - y.mean(axis=0))
+    return NESTED_MAP_FITTERS.get(fit.name, fit_identity)(x - x.mean(axis=0), y - y.mean(axis=0))

@@ -10,17 +10,17 @@ import numpy as np
 from ..data.representation import Undefined
 from .retrieval import Rows
 
-Change = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of rows, at their positions
-SMALLEST, LARGEST = 1e-50, 1e50  # sizes whose squares keep their digits
-LOOKED_AT, NEARLY, NEARLY_ALL = 200, 0.01, 0.95
-ROUNDING = 64 * np.finfo(np.float64).eps
+RowChange = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of rows, at their positions
+MIN_SAFE_SIZE, MAX_SAFE_SIZE = 1e-50, 1e50  # sizes whose squares keep their digits
+UNIT_CHECK_ROWS, UNIT_LENGTH_TOLERANCE, NEARLY_ALL_SHARE = 200, 0.01, 0.95
+EQUAL_LENGTH_TOLERANCE = 64 * np.finfo(np.float64).eps
 
 
 class ChangedRows(NamedTuple):
     """Rows of a version that are changed as they are read, block by block."""
 
-    rows: Stored
-    change: Change
+    rows: StoredRows
+    change: RowChange
     width: int
 
     @property
@@ -40,15 +40,15 @@ class ChangedRows(NamedTuple):
             yield start, self.change(block, np.arange(start, start + len(block)))
 
 
-Stored: TypeAlias = "Rows | ChangedRows"
+StoredRows: TypeAlias = "Rows | ChangedRows"
 
 
-def as_given(rows: Stored) -> Rows:
+def unchanged_rows(rows: StoredRows) -> Rows:
     """Return rows without a change, in their unit."""
-    return as_given(rows.rows) if isinstance(rows, ChangedRows) else rows
+    return unchanged_rows(rows.rows) if isinstance(rows, ChangedRows) else rows
 
 
-def to_unit(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
+def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray:
     """Return rows of length 1; rows of zeros stay."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows = rows / np.where(largest > 0, largest, 1.0)
@@ -56,16 +56,20 @@ def to_unit(rows: np.ndarray, positions: np.ndarray | None = None) -> np.ndarray
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
-def normalised(rows: Stored) -> ChangedRows:
+def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
     """Return rows of length 1.
 
     Raises :class:`Undefined` where the directions of different rows differ by rounding only.
     """
-    changed = ChangedRows(rows, to_unit, rows.width)
-    some = np.linspace(0, len(rows.source) - 1, LOOKED_AT).astype(int)
+    changed = ChangedRows(rows, scale_to_unit_length, rows.width)
+    some = np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int)
     original, unit = rows.take(some), changed.take(some)
     spread = np.abs(unit - unit[:1]).max()
-    if original.std(axis=0).any() and spread <= ROUNDING and len(np.unique(original, axis=0)) > 1:
+    if (
+        original.std(axis=0).any()
+        and spread <= EQUAL_LENGTH_TOLERANCE
+        and len(np.unique(original, axis=0)) > 1
+    ):
         raise Undefined(
             "upgrade: the directions of the vectors differ by less than rounding; centre the "
             "vectors first: subtract the mean of the documents of a model from its documents and "
@@ -74,15 +78,17 @@ def normalised(rows: Stored) -> ChangedRows:
     return changed
 
 
-def unit_of_size(size: float) -> float:
+def power_of_two_unit(size: float) -> float:
     """Return 1, or a power of two near a size whose square would lose its digits."""
-    if size == 0 or SMALLEST <= size <= LARGEST:
+    if size == 0 or MIN_SAFE_SIZE <= size <= MAX_SAFE_SIZE:
         return 1.0
     return float(2.0 ** np.clip(np.frexp(size)[1], -1021, 1021))
 
 
-def are_unit(rows: Stored | np.ndarray) -> bool:
+def are_normalized(rows: StoredRows | np.ndarray) -> bool:
     """Return whether nearly all of some rows have length 1."""
     if not isinstance(rows, np.ndarray):
-        rows = rows.take(np.linspace(0, len(rows.source) - 1, LOOKED_AT).astype(int))
-    return bool((abs(np.linalg.norm(rows, axis=1) - 1) < NEARLY).mean() > NEARLY_ALL)
+        rows = rows.take(np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int))
+    return bool(
+        (abs(np.linalg.norm(rows, axis=1) - 1) < UNIT_LENGTH_TOLERANCE).mean() > NEARLY_ALL_SHARE
+    )

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..base.arrays import scalar, to_numpy
 from ..base.rng import generator
-from ..base.text import card
-from ..data.representation import Representation, Undefined, comparing
+from ..base.text import html_fact_table
+from ..data.representation import Representation, Undefined, pair_cache
 from ..intermediates.points import size
 from ..intermediates.spectra import decomposition
 from ..measures import (
@@ -26,15 +26,15 @@ from ..measures import (
     sliced_wasserstein,
     subspace_overlap,
 )
-from ..significance.resampling import halves_of, interval_around
+from ..significance.resampling import clipped_interval, random_halves
 from ..statistics.spectrum import effective_rank, participation_ratio
-from .findings import interval
-from .maps import NEGLIGIBLE
-from .retrieval import Lost
+from .findings import bootstrap_mean_interval
+from .maps import MIN_COMPONENT_SHARE
+from .retrieval import NeighborLosses
 
-Side = Literal["geometry", "coordinates", "index"]
-Pair = tuple[Representation, Representation]
-COMPONENTS = 5
+DriftSide = Literal["geometry", "coordinates", "index"]
+VersionPair = tuple[Representation, Representation]
+SUBSPACE_COMPONENTS = 5
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Drift:
     high: float | None
     threshold: float | None
     exceeds: bool
-    judges: Side
+    judges: DriftSide
     paired: bool
     is_share: bool
     reason: str = ""
@@ -64,25 +64,25 @@ class Drift:
     def _repr_html_(self) -> str:
         facts = {name.replace("_", " "): fact for name, fact in vars(self).items()}
         known = {name: fact for name, fact in facts.items() if fact is not None}
-        return card(f"Drift: {self.label}", known)
+        return html_fact_table(f"Drift: {self.label}", known)
 
 
-def _relative(
+def _relative_change(
     x: Representation, y: Representation, value: Callable[[Representation], float]
 ) -> float:
     low, high = sorted(value(r) for r in (x, y))
     return 1 - low / high if high > 0 else math.nan
 
 
-def _carried(x: Representation, y: Representation) -> float:
-    return float(sliced_wasserstein.evaluate(x, y)) * math.sqrt(x.shape[0]) / _size(x)
+def _scaled_wasserstein(x: Representation, y: Representation) -> float:
+    return float(sliced_wasserstein.evaluate(x, y)) * math.sqrt(x.shape[0]) / _defined_radius(x)
 
 
-def _displaced(x: Representation, y: Representation) -> float:
-    return float(((y.array - x.array) ** 2).sum()) / _size(x) ** 2
+def _mean_displacement(x: Representation, y: Representation) -> float:
+    return float(((y.array - x.array) ** 2).sum()) / _defined_radius(x) ** 2
 
 
-def _size(x: Representation) -> float:
+def _defined_radius(x: Representation) -> float:
     length = scalar(size(x))
     if length**2 == 0:
         raise Undefined(
@@ -91,61 +91,73 @@ def _size(x: Representation) -> float:
     return length
 
 
-def _subspace(x: Representation, y: Representation) -> float:
+def _subspace_change(x: Representation, y: Representation) -> float:
     """Of as many components as the reference has: those of rounding are none."""
     variance = to_numpy(decomposition(x).singular) ** 2
     if 0 in (len(variance), len(decomposition(y).singular)):
         raise Undefined("all components of one version are rounding")
-    k = int((variance > NEGLIGIBLE * variance.sum()).sum())
-    return 1 - float(subspace_overlap.where(k=min(COMPONENTS, k)).evaluate(x, y))
+    k = int((variance > MIN_COMPONENT_SHARE * variance.sum()).sum())
+    return 1 - float(subspace_overlap.where(k=min(SUBSPACE_COMPONENTS, k)).evaluate(x, y))
 
 
-class Row(NamedTuple):
+class DriftRow(NamedTuple):
     """A line of the table: what :class:`Drift` says of it before anything is computed."""
 
     name: str
     label: str
-    judges: Side
+    judges: DriftSide
     paired: bool
     is_share: bool
 
 
-ROWS = (
-    Row("cka", "CKA: 1 − debiased linear CKA", "geometry", True, True),
-    Row("procrustes", "Procrustes, squared", "geometry", True, True),
-    Row("procrustes_root", "Procrustes, root of it", "geometry", True, False),
-    Row("subspace", "Subspace of the five leading components", "geometry", True, True),
-    Row("eigenspectrum", "Eigenspectrum", "geometry", False, True),
-    Row("participation_ratio", "Participation ratio, relative change", "geometry", False, True),
-    Row("effective_rank", "Effective rank, relative change", "geometry", False, True),
-    Row("displacement", "Displacement, squared, in radii of the reference",
-        "coordinates", True, True),
-    Row("rdm", "RDM: 1 − RSA of cosine dissimilarities", "coordinates", True, True),
-    Row("sliced_wasserstein", "Sliced Wasserstein, in radii of the reference",
-        "coordinates", False, False),
-    Row("mmd", "MMD", "coordinates", False, False),
-)  # fmt: skip
-BY_COLUMN = ("displacement", "sliced_wasserstein", "mmd")  # column i of both is the same
-SEARCHES = (
-    Row("neighbours", "Neighbours lost, everything embedded again", "geometry", True, True),
-    Row("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
+DRIFT_ROWS = (
+    DriftRow("cka", "CKA: 1 − debiased linear CKA", "geometry", True, True),
+    DriftRow("procrustes", "Procrustes, squared", "geometry", True, True),
+    DriftRow("procrustes_root", "Procrustes, root of it", "geometry", True, False),
+    DriftRow("subspace", "Subspace of the five leading components", "geometry", True, True),
+    DriftRow("eigenspectrum", "Eigenspectrum", "geometry", False, True),
+    DriftRow(
+        "participation_ratio", "Participation ratio, relative change", "geometry", False, True
+    ),
+    DriftRow("effective_rank", "Effective rank, relative change", "geometry", False, True),
+    DriftRow(
+        "displacement",
+        "Displacement, squared, in radii of the reference",
+        "coordinates",
+        True,
+        True,
+    ),
+    DriftRow("rdm", "RDM: 1 − RSA of cosine dissimilarities", "coordinates", True, True),
+    DriftRow(
+        "sliced_wasserstein",
+        "Sliced Wasserstein, in radii of the reference",
+        "coordinates",
+        False,
+        False,
+    ),
+    DriftRow("mmd", "MMD", "coordinates", False, False),
 )
-VALUES: dict[str, Callable[[Representation, Representation], Any]] = {
+COLUMNWISE_DRIFTS = ("displacement", "sliced_wasserstein", "mmd")  # column i of both is the same
+SEARCH_DRIFT_ROWS = (
+    DriftRow("neighbours", "Neighbours lost, everything embedded again", "geometry", True, True),
+    DriftRow("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
+)
+DRIFT_FUNCTIONS: dict[str, Callable[[Representation, Representation], Any]] = {
     "cka": lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y),
     "procrustes": lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2,
     "procrustes_root": lambda x, y: procrustes.evaluate(x, y) / 2**0.5,
-    "subspace": _subspace,
+    "subspace": _subspace_change,
     "eigenspectrum": lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y),
-    "participation_ratio": lambda x, y: _relative(x, y, participation_ratio.evaluate),
-    "effective_rank": lambda x, y: _relative(x, y, effective_rank.evaluate),
-    "displacement": _displaced,
+    "participation_ratio": lambda x, y: _relative_change(x, y, participation_ratio.evaluate),
+    "effective_rank": lambda x, y: _relative_change(x, y, effective_rank.evaluate),
+    "displacement": _mean_displacement,
     "rdm": lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y),
-    "sliced_wasserstein": _carried,
+    "sliced_wasserstein": _scaled_wasserstein,
     "mmd": mmd.evaluate,
 }
 
 
-class Rules(NamedTuple):
+class DriftRules(NamedTuple):
     """How drifts are judged: by a number or, without one, by what noise of size ``tolerance`` gives
     the reference."""
 
@@ -155,13 +167,13 @@ class Rules(NamedTuple):
     seed: int
 
 
-def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
+def noisy_versions(x: np.ndarray, rules: DriftRules, draws: int) -> Iterator[np.ndarray]:
     """Yield x with noise of ``tolerance`` times its radius, alike in all directions that its
     samples span.
 
     The noise turns with the data: it is W U Vᵀ with W random and U S Vᵀ the centred data.
     """
-    u, vt, length = _spanned(x, rules.tolerance)
+    u, vt, length = _noise_basis(x, rules.tolerance)
     frame = u @ vt
     for draw in range(draws):
         random = generator(rules.seed, "noise of the tolerance", len(x), draw)
@@ -171,23 +183,23 @@ def noisy(x: np.ndarray, rules: Rules, draws: int) -> Iterator[np.ndarray]:
 def noise_frame(x: np.ndarray, tolerance: float) -> np.ndarray:
     """The same directions times the size of the noise in each, for noise in any number of rows;
     shape (r, d)."""
-    u, vt, length = _spanned(x, tolerance)
+    u, vt, length = _noise_basis(x, tolerance)
     largest = np.abs(u).argmax(axis=0)
     return length * np.sign(u[largest, np.arange(len(vt))])[:, None] * vt
 
 
-def _spanned(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
+def _noise_basis(x: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray, float]:
     u, s, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    spanned = s**2 > NEGLIGIBLE * (s**2).sum()
+    spanned = s**2 > MIN_COMPONENT_SHARE * (s**2).sum()
     length = tolerance * float(np.linalg.norm(s)) / math.sqrt(len(x) * max(1, int(spanned.sum())))
     return u[:, spanned], vt[spanned], length
 
 
-def table(
+def drift_table(
     x: np.ndarray,
     y: np.ndarray,
     widths: tuple[int, int],
-    rules: Rules,
+    rules: DriftRules,
     tick: Callable[[float], None],
 ) -> tuple[Drift, ...]:
     """The drifts with intervals from halves of the samples, compared with their thresholds;
@@ -199,98 +211,124 @@ def table(
     where samples are not paired of one half of it against the other, whichever is larger.
     """
     whole = Representation(x), Representation(y)
-    rows = [row for row in ROWS if widths[0] == widths[1] or row.name not in BY_COLUMN]
+    rows = [
+        row for row in DRIFT_ROWS if widths[0] == widths[1] or row.name not in COLUMNWISE_DRIFTS
+    ]
     around, noise, halves = ({row.name: list[float]() for row in rows} for _ in range(3))
-    others = noisy(x, rules, rules.draws) if rules.threshold is None else repeat(x)
-    for half, other in zip(halves_of(len(x), draws=rules.draws, seed=rules.seed), others):
+    others = noisy_versions(x, rules, rules.draws) if rules.threshold is None else repeat(x)
+    for half, other in zip(random_halves(len(x), draws=rules.draws, seed=rules.seed), others):
         first, rest = Representation(x[half]), np.delete(x, half, axis=0)
-        _add(around, (first, Representation(y[half])), rows)
+        _append_drift_values(around, (first, Representation(y[half])), rows)
         if rules.threshold is None:
             unpaired = [row for row in rows if not row.paired]
             as_many = Representation(x[half[: len(rest)]])  # of an odd number, one fewer
-            _add(halves, (as_many, Representation(rest)), unpaired)
-            _add(noise, (whole[0], Representation(other)), rows)
+            _append_drift_values(halves, (as_many, Representation(rest)), unpaired)
+            _append_drift_values(noise, (whole[0], Representation(other)), rows)
         tick(1)
-    limits = {row.name: _limit(row, rules, noise[row.name], halves[row.name]) for row in rows}
+    limits = {
+        row.name: _calibrated_threshold(row, rules, noise[row.name], halves[row.name])
+        for row in rows
+    }
     why = f"it compares column by column, and the versions have {widths[0]} and {widths[1]} columns"
     return tuple(
-        _drift(row, whole, around[row.name], limits[row.name])
+        _drift_from_values(row, whole, around[row.name], limits[row.name])
         if row in rows
-        else _without(row, why, exceeds=False)
-        for row in ROWS
+        else _drift_without_value(row, why, exceeds=False)
+        for row in DRIFT_ROWS
     )
 
 
-def _limit(row: Row, rules: Rules, noise: list[float], halves: list[float]) -> float | None:
+def _calibrated_threshold(
+    row: DriftRow, rules: DriftRules, noise: list[float], halves: list[float]
+) -> float | None:
     if rules.threshold is not None:
         return rules.threshold if row.is_share else None
     return max([1e-6, *(float(np.quantile(values, 0.95)) for values in (noise, halves) if values)])
 
 
-def _add(values: dict[str, list[float]], pair: Pair, rows: Sequence[Row]) -> None:
-    with comparing(*pair):
+def _append_drift_values(
+    values: dict[str, list[float]], pair: VersionPair, rows: Sequence[DriftRow]
+) -> None:
+    with pair_cache(*pair):
         for row in rows:
             with suppress(Undefined):
-                values[row.name].append(_value(row, pair))
+                values[row.name].append(_drift_value(row, pair))
 
 
-def _value(row: Row, pair: Pair) -> float:
+def _drift_value(row: DriftRow, pair: VersionPair) -> float:
     with np.errstate(all="ignore"):
-        value = float(VALUES[row.name](*pair))
+        value = float(DRIFT_FUNCTIONS[row.name](*pair))
     if not math.isfinite(value):
         raise Undefined("one version is constant up to rounding, or its numbers overflow")
     return value
 
 
-def _drift(row: Row, whole: Pair, around: list[float], limit: float | None) -> Drift:
+def _drift_from_values(
+    row: DriftRow, whole: VersionPair, around: list[float], limit: float | None
+) -> Drift:
     try:
-        value = max(0.0, _value(row, whole))
+        value = max(0.0, _drift_value(row, whole))
     except Undefined as error:
         # Drift if the reference has a value, and the current version has not.
-        return _without(row, str(error), exceeds=_is_defined(row, whole[0]))
+        return _drift_without_value(row, str(error), exceeds=_is_defined(row, whole[0]))
     if len(around) < 2:
-        return _with(row, value, limit)
-    return _with(
-        row, value, limit, *interval_around(value, around, "halves", 0.95, (0.0, math.inf))
+        return _drift_with_value(row, value, limit)
+    return _drift_with_value(
+        row, value, limit, *clipped_interval(value, around, "halves", 0.95, (0.0, math.inf))
     )
 
 
-def _is_defined(row: Row, reference: Representation) -> bool:
+def _is_defined(row: DriftRow, reference: Representation) -> bool:
     try:
-        _value(row, (reference, reference))
+        _drift_value(row, (reference, reference))
     except Undefined:
         return False
     return True
 
 
-def _with(
-    row: Row, value: float, limit: float | None, low: float | None = None, high: float | None = None
+def _drift_with_value(
+    row: DriftRow,
+    value: float,
+    limit: float | None,
+    low: float | None = None,
+    high: float | None = None,
 ) -> Drift:
     over = limit is not None and value > limit
     numbers: dict[str, Any] = {"value": value, "low": low, "high": high, "threshold": limit}
     return Drift(**row._asdict(), **numbers, exceeds=over)
 
 
-def _without(row: Row, reason: str, *, exceeds: bool) -> Drift:
+def _drift_without_value(row: DriftRow, reason: str, *, exceeds: bool) -> Drift:
     missing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
     return Drift(**row._asdict(), **missing, exceeds=exceeds, reason=reason)
 
 
-def neighbour_rows(lost: Lost | None, rules: Rules) -> tuple[Drift, ...]:
+def neighbor_loss_drifts(lost: NeighborLosses | None, rules: DriftRules) -> tuple[Drift, ...]:
     """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
     point."""
     if lost is None:
         why = "all samples of the current version are one point: none is nearer than another"
-        return tuple(_without(row, why, exceeds=True) for row in SEARCHES)
+        return tuple(_drift_without_value(row, why, exceeds=True) for row in SEARCH_DRIFT_ROWS)
     parts = (lost.reembedded, lost.noise_reembedded), (lost.old_index, lost.noise_old_index)
-    return tuple(_searched(row, *part, rules) for row, part in zip(SEARCHES, parts))
+    return tuple(_search_drift(row, *part, rules) for row, part in zip(SEARCH_DRIFT_ROWS, parts))
 
 
-def _searched(row: Row, lost: np.ndarray | None, noise: np.ndarray, rules: Rules) -> Drift:
+def _search_drift(
+    row: DriftRow, lost: np.ndarray | None, noise: np.ndarray, rules: DriftRules
+) -> Drift:
     if lost is None:
-        return _without(row, "new queries have another width than old vectors", exceeds=True)
+        return _drift_without_value(
+            row, "new queries have another width than old vectors", exceeds=True
+        )
     limit = rules.threshold
     if limit is None:
-        highest = interval(noise, rules.seed, "noise", row.name, level=0.9, size=len(lost))[1]
+        highest = bootstrap_mean_interval(
+            noise, rules.seed, "noise", row.name, level=0.9, size=len(lost)
+        )[1]
         limit = max(1e-6, highest)
-    return _with(row, float(lost.mean()), limit, *interval(lost, rules.seed, row.name, level=0.95))
+    return _drift_with_value(
+        row,
+        float(lost.mean()),
+        limit,
+        *bootstrap_mean_interval(lost, rules.seed, row.name, level=0.95),
+    )

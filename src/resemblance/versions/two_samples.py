@@ -10,15 +10,18 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..base.rng import generator
-from .maps import folds, variances
+from .maps import cross_validation_folds, principal_variance_shares
 
-PERMUTATIONS, FEWER = 999, 199  # of products, and where each needs an eigendecomposition
-COMPONENTS = 100  # of the pooled rows, which a classifier and the spectra see
-PENALTY = 0.1  # of the classifier, in variances of a component
-NEARER = 10  # typical lengths, to which farther rows are brought
+PRODUCT_PERMUTATIONS, SPECTRUM_PERMUTATIONS = (
+    999,
+    199,
+)  # of products, and where each needs an eigendecomposition
+MAX_POOLED_COMPONENTS = 100  # of the pooled rows, which a classifier and the spectra see
+CLASSIFIER_PENALTY = 0.1  # of the classifier, in variances of a component
+MAX_ROW_LENGTH_RATIO = 10  # typical lengths, to which farther rows are brought
 
 
-class Tested(NamedTuple):
+class TwoSampleResult(NamedTuple):
     """A statistic, its p-value, and what permuted rows give."""
 
     value: float
@@ -31,7 +34,7 @@ class Tested(NamedTuple):
         return float(np.sort(self.permuted)[::-1][max(0, most)])
 
 
-def in_unit(x: np.ndarray) -> np.ndarray:
+def to_typical_units(x: np.ndarray) -> np.ndarray:
     """Rows about their middle in units of a typical row; far rows are brought nearer, so that none
     decides alone."""
     away = x - np.median(x, axis=0)
@@ -40,57 +43,67 @@ def in_unit(x: np.ndarray) -> np.ndarray:
     size = np.maximum(largest / unit, 1.0)
     away = away / unit
     lengths = np.linalg.norm(away / size[:, None], axis=1) * size
-    most = NEARER * (float(np.median(lengths)) or float(lengths.max()) or 1.0)
+    most = MAX_ROW_LENGTH_RATIO * (float(np.median(lengths)) or float(lengths.max()) or 1.0)
     return np.asarray(away * (most / np.maximum(lengths, most))[:, None])
 
 
-def energy_test(pooled: np.ndarray, n: int, seed: int, draws: int = PERMUTATIONS) -> Tested:
+def energy_test(
+    pooled: np.ndarray, n: int, seed: int, draws: int = PRODUCT_PERMUTATIONS
+) -> TwoSampleResult:
     """The energy distance (Székely and Rizzo 2004) of the first n pooled rows and the others."""
-    return _of_pairs(-cdist(pooled, pooled), n, seed, draws)
+    return _pairwise_similarity_test(-cdist(pooled, pooled), n, seed, draws)
 
 
-def mmd_test(pooled: np.ndarray, n: int, seed: int, draws: int = PERMUTATIONS) -> Tested:
+def mmd_test(
+    pooled: np.ndarray, n: int, seed: int, draws: int = PRODUCT_PERMUTATIONS
+) -> TwoSampleResult:
     """The maximum mean discrepancy (Gretton et al. 2012), with a Gaussian kernel as wide as
     the median distance."""
     squares = cdist(pooled, pooled, "sqeuclidean")
     width = float(np.median(squares[np.triu_indices(len(pooled), 1)])) or 1.0
-    squared = _of_pairs(np.exp(-squares / width), n, seed, draws)
+    squared = _pairwise_similarity_test(np.exp(-squares / width), n, seed, draws)
     value, permuted = (np.sqrt(np.maximum(v, 0.0)) for v in (squared.value, squared.permuted))
-    return Tested(float(value), squared.p, permuted)
+    return TwoSampleResult(float(value), squared.p, permuted)
 
 
-def _of_pairs(similarity: np.ndarray, n: int, seed: int, draws: int) -> Tested:
+def _pairwise_similarity_test(
+    similarity: np.ndarray, n: int, seed: int, draws: int
+) -> TwoSampleResult:
     """wᵀ S w with w = 1/n for the first n rows and -1/(N - n) for the others: how much more similar
     rows are inside than between both."""
     m = len(similarity) - n
     weights = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    drawn = weights[_orders(n + m, n, draws, seed)].T
-    return tested((drawn * (similarity @ drawn)).sum(axis=0))
+    drawn = weights[_pooled_permutations(n + m, n, draws, seed)].T
+    return permutation_test_result((drawn * (similarity @ drawn)).sum(axis=0))
 
 
-def _orders(total: int, n: int, permutations: int, seed: int) -> np.ndarray:
+def _pooled_permutations(total: int, n: int, permutations: int, seed: int) -> np.ndarray:
     """Orders of the pooled rows, the given one first."""
     random = generator(seed, "pooled rows", n)
     orders = [np.arange(total), *(random.permutation(total) for _ in range(permutations))]
     return np.array(orders)
 
 
-def tested(values: np.ndarray) -> Tested:
+def permutation_test_result(values: np.ndarray) -> TwoSampleResult:
     """The first value, with the share of all that are as large up to rounding."""
     slack = 1e-10 * float(np.abs(values).max(initial=0.0))
     p = float((values >= values[0] - slack).mean())
-    return Tested(float(values[0]), p, values[1:])
+    return TwoSampleResult(float(values[0]), p, values[1:])
 
 
-def components(pooled: np.ndarray) -> np.ndarray:
+def pooled_components(pooled: np.ndarray) -> np.ndarray:
     """The leading principal components of the pooled rows, at most ``COMPONENTS`` and a quarter of
     the rows; those of rounding are none."""
     u, s, _ = np.linalg.svd(pooled - pooled.mean(axis=0), full_matrices=False)
-    most = min(COMPONENTS, max(1, len(pooled) // 4), int((s > 1e-6 * s.max(initial=0.0)).sum()))
+    most = min(
+        MAX_POOLED_COMPONENTS, max(1, len(pooled) // 4), int((s > 1e-6 * s.max(initial=0.0)).sum())
+    )
     return np.asarray(u[:, :most] * s[:most])
 
 
-def classifier_test(parts: np.ndarray, n: int, seed: int, draws: int = PERMUTATIONS) -> Tested:
+def classifier_test(
+    parts: np.ndarray, n: int, seed: int, draws: int = PRODUCT_PERMUTATIONS
+) -> TwoSampleResult:
     """How well a linear classifier tells the two apart on rows that it was not fitted to: the share
     of pairs of rows that it puts in the right order, 0.5 for one distribution (a classifier
     two-sample test, Lopez-Paz and Oquab 2017).
@@ -98,40 +111,42 @@ def classifier_test(parts: np.ndarray, n: int, seed: int, draws: int = PERMUTATI
     The classifier is a ridge regression of the membership on components of unit variance.
     """
     total = len(parts)
-    orders = _orders(total, n, draws, seed)
+    orders = _pooled_permutations(total, n, draws, seed)
     members = (orders < n).T.astype(float)
     scores = np.empty_like(members)
     scaled = parts / (parts.std(axis=0) + (parts.std(axis=0) == 0))
-    for train, test in folds(total, seed):
+    for train, test in cross_validation_folds(total, seed):
         mean = scaled[train].mean(axis=0)
         a, b = scaled[train] - mean, scaled[test] - mean
-        inverse = np.linalg.inv(a.T @ a / len(a) + PENALTY * np.eye(a.shape[1]))
+        inverse = np.linalg.inv(a.T @ a / len(a) + CLASSIFIER_PENALTY * np.eye(a.shape[1]))
         share = members[train].mean(axis=0)
         scores[test] = b @ (inverse @ (a.T @ (members[train] - share) / len(a)))
     ranks = np.argsort(np.argsort(scores, axis=0), axis=0) + 1
     first = (ranks * members).sum(axis=0) - n * (n + 1) / 2
-    return tested(first / (n * (total - n)))
+    return permutation_test_result(first / (n * (total - n)))
 
 
 def spectrum_test(
     parts: np.ndarray, n: int, value: Callable[[np.ndarray, np.ndarray], float], seed: int
-) -> Tested:
+) -> TwoSampleResult:
     """A function of the shares of variance of the components of both."""
     values = [
-        value(variances(parts[order[:n]]), variances(parts[order[n:]]))
-        for order in _orders(len(parts), n, FEWER, seed)
+        value(
+            principal_variance_shares(parts[order[:n]]), principal_variance_shares(parts[order[n:]])
+        )
+        for order in _pooled_permutations(len(parts), n, SPECTRUM_PERMUTATIONS, seed)
     ]
-    return tested(np.array(values))
+    return permutation_test_result(np.array(values))
 
 
-def shares_test(first: np.ndarray, second: np.ndarray, seed: int) -> Tested:
+def class_shares_test(first: np.ndarray, second: np.ndarray, seed: int) -> TwoSampleResult:
     """Half the summed difference of the shares of classes, from the counts of both."""
     n, counts = int(first.sum()), first + second
     random = generator(seed, "pooled labels", n)
-    drawn = random.multivariate_hypergeometric(counts, n, size=PERMUTATIONS)
+    drawn = random.multivariate_hypergeometric(counts, n, size=PRODUCT_PERMUTATIONS)
     each = np.concatenate([first[None], drawn])
     other = (counts - each) / second.sum()
-    return tested(np.abs(each / n - other).sum(axis=1) / 2)
+    return permutation_test_result(np.abs(each / n - other).sum(axis=1) / 2)
 
 
 def feature_tests(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,11 +155,11 @@ def feature_tests(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     from scipy.stats import kstwo
 
     n, m = len(x), len(y)
-    distances = np.array([_ks(a, b) for a, b in zip(x.T, y.T)])
+    distances = np.array([_kolmogorov_smirnov(a, b) for a, b in zip(x.T, y.T)])
     return distances, np.clip(kstwo.sf(distances, round(n * m / (n + m))), 0, 1)
 
 
-def _ks(a: np.ndarray, b: np.ndarray) -> float:
+def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> float:
     both = np.concatenate([a, b])
     first, second = (np.searchsorted(np.sort(v), both, side="right") / len(v) for v in (a, b))
     return float(np.abs(first - second).max())

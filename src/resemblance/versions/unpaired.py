@@ -8,43 +8,47 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.rng import generator
-from ..contracts._statistic import classes as checked_labels
-from ..contracts.streamed import need_features
-from ..data.joining import columns_in_one_order
-from ..data.representation import Representation, Undefined, as_representation, title
+from ..contracts._statistic import class_indices as checked_labels
+from ..contracts.streamed import require_features
+from ..data.joining import align_columns
+from ..data.representation import Representation, Undefined, as_representation, representation_title
 from ..intermediates.digits import check_digits
-from ..significance.multiple_testing import holm
-from .findings import WORDS, Finding, not_assessed
-from .moved import MovedClass, moved_apart
+from ..significance.multiple_testing import holm_adjust
+from .findings import CHANGE_NAMES, Finding, unassessed_finding
+from .moved import MovedClass, class_mean_shifts
 from .retrieval import Rows
-from .table import ROWS, SEARCHES, Drift, Row
+from .table import DRIFT_ROWS, SEARCH_DRIFT_ROWS, Drift, DriftRow
 from .two_samples import (
-    Tested,
+    TwoSampleResult,
+    class_shares_test,
     classifier_test,
-    components,
     energy_test,
     feature_tests,
-    in_unit,
     mmd_test,
-    shares_test,
+    pooled_components,
     spectrum_test,
+    to_typical_units,
 )
 
-LEVEL = 0.05  # of all tests together
-FEWEST = 20  # rows of a batch
-FEWEST_OF_CLASS = 10  # rows of a class in either batch, for a test of the class
-PAIRED = "it needs the same samples in both"
-TESTS = (
-    Row("energy", "Energy distance", "coordinates", False, False),
-    Row("classifier", "Classifier: pairs of rows in the right order", "coordinates", False, True),
-    Row("features", "Features that moved, share", "coordinates", False, True),
-    Row("class_rows", "Classes whose rows moved, share", "coordinates", False, True),
-    Row("class_shares", "Shares of the classes, total variation", "coordinates", False, True),
+BATCH_TEST_LEVEL = 0.05  # of all tests together
+MIN_BATCH_ROWS = 20  # rows of a batch
+MIN_CLASS_ROWS = 10  # rows of a class in either batch, for a test of the class
+NEEDS_PAIRS_REASON = "it needs the same samples in both"
+TEST_DRIFT_ROWS = (
+    DriftRow("energy", "Energy distance", "coordinates", False, False),
+    DriftRow(
+        "classifier", "Classifier: pairs of rows in the right order", "coordinates", False, True
+    ),
+    DriftRow("features", "Features that moved, share", "coordinates", False, True),
+    DriftRow("class_rows", "Classes whose rows moved, share", "coordinates", False, True),
+    DriftRow("class_shares", "Shares of the classes, total variation", "coordinates", False, True),
 )
-SPECTRA = {
-    "eigenspectrum": lambda a, b: 1 - _cosine(np.sqrt(a), np.sqrt(b)),
-    "participation_ratio": lambda a, b: _relative(1 / (a**2).sum(), 1 / (b**2).sum()),
-    "effective_rank": lambda a, b: _relative(_rank(a), _rank(b)),
+SPECTRUM_DISTANCES = {
+    "eigenspectrum": lambda a, b: 1 - _cosine_similarity_of_shares(np.sqrt(a), np.sqrt(b)),
+    "participation_ratio": lambda a, b: _relative_difference(1 / (a**2).sum(), 1 / (b**2).sum()),
+    "effective_rank": lambda a, b: _relative_difference(
+        _effective_rank_of_shares(a), _effective_rank_of_shares(b)
+    ),
 }
 
 
@@ -59,7 +63,7 @@ class MovedFeature(NamedTuple):
     after: float
 
 
-class Batches(NamedTuple):
+class BatchPair(NamedTuple):
     """Rows of both batches that are used, and their classes as integers, with names."""
 
     x: np.ndarray
@@ -68,7 +72,7 @@ class Batches(NamedTuple):
     names: tuple[Hashable, ...]
 
 
-class Differences(NamedTuple):
+class BatchDifferences(NamedTuple):
     """What the tests show: drifts, features, classes, findings, and the number of tests."""
 
     drifts: tuple[Drift, ...]
@@ -78,25 +82,27 @@ class Differences(NamedTuple):
     tests: int
 
 
-def checked_batches(
+def validate_batches(
     reference: Any, current: Any, labels: Any
 ) -> tuple[Representation, Representation, tuple[np.ndarray, np.ndarray] | None, tuple[Any, ...]]:
     """Return both batches, and their classes as integers with names; raise ``ValueError`` if they
     cannot be compared."""
     x, y = as_representation(reference, "reference"), as_representation(current, "current")
-    need_features("drift", x, y)
+    require_features("drift", x, y)
     if x.shape[1] != y.shape[1]:
         raise ValueError(
-            f"drift: {title(x)} {x.shape} and {title(y)} {y.shape} have other widths; batches of "
+            f"drift: {representation_title(x)} {x.shape} and {representation_title(y)} {y.shape} "
+            "have other widths; batches of "
             "other samples are compared by features of one model: give both by the same model"
         )
     for batch in (x, y):
-        if batch.shape[0] < FEWEST:
+        if batch.shape[0] < MIN_BATCH_ROWS:
             raise Undefined(
-                f"drift needs at least {FEWEST} samples in each batch; {title(batch)} has "
+                f"drift needs at least {MIN_BATCH_ROWS} samples in each batch; "
+                f"{representation_title(batch)} has "
                 f"{batch.shape[0]}"
             )
-    x, y = columns_in_one_order("drift", (x, y), is_one_model=True)
+    x, y = align_columns("drift", (x, y), is_one_model=True)
     check_digits(x)
     if labels is None:
         return x, y, None, ()
@@ -112,61 +118,67 @@ def checked_batches(
     return x, y, (numbers[: x.shape[0]], numbers[x.shape[0] :]), tuple(names.tolist())
 
 
-def drawn_rows(rows: Rows, most: int, seed: int, side: str) -> np.ndarray:
+def sample_batch_rows(rows: Rows, most: int, seed: int, side: str) -> np.ndarray:
     """Indices of the rows of a batch that are used."""
     n = len(rows.source)
     return np.sort(generator(seed, "samples", side, n).permutation(n)[:most])
 
 
-def differences(batches: Batches, seed: int) -> Differences:
+def find_batch_differences(batches: BatchPair, seed: int) -> BatchDifferences:
     """Test both batches, all tests together at ``LEVEL`` (Bonferroni)."""
     x, y, classes, _ = batches
-    n, pooled = len(x), in_unit(np.concatenate([x, y]))
-    parts = components(pooled)
+    n, pooled = len(x), to_typical_units(np.concatenate([x, y]))
+    parts = pooled_components(pooled)
     results = {"energy": energy_test(pooled, n, seed), "mmd": mmd_test(pooled, n, seed)}
     results["classifier"] = classifier_test(parts, n, seed)
-    results |= {name: spectrum_test(parts, n, f, seed) for name, f in SPECTRA.items()}
+    results |= {name: spectrum_test(parts, n, f, seed) for name, f in SPECTRUM_DISTANCES.items()}
     tests = len(results) + 1 + (0 if classes is None else 2)
-    level = LEVEL / tests
-    drifts = [_drift(row, results[row.name], level) for row in _rows() if row.name in results]
+    level = BATCH_TEST_LEVEL / tests
+    drifts = [
+        _drift_from_test(row, results[row.name], level)
+        for row in _unpaired_drift_rows()
+        if row.name in results
+    ]
     distances, p = feature_tests(x, y)
-    adjusted = holm(p)
+    adjusted = holm_adjust(p)
     features = tuple(
-        MovedFeature(int(i), float(distances[i]), float(adjusted[i]), *_means(x, y, i))
+        MovedFeature(int(i), float(distances[i]), float(adjusted[i]), *_column_means(x, y, i))
         for i in np.argsort(adjusted, kind="stable")
         if adjusted[i] <= level
     )
-    drifts.append(_share("features", len(features) / x.shape[1], adjusted.min()))
-    findings = {kind: not_assessed(kind, PAIRED) for kind in WORDS}
+    drifts.append(_share_drift("features", len(features) / x.shape[1], adjusted.min()))
+    findings = {kind: unassessed_finding(kind, NEEDS_PAIRS_REASON) for kind in CHANGE_NAMES}
     table: tuple[MovedClass, ...] = ()
     if classes is None:
-        findings["moved_classes"] = not_assessed("moved_classes", "it needs labels")
+        findings["moved_classes"] = unassessed_finding("moved_classes", "it needs labels")
     else:
-        more, findings["moved_classes"], table = _of_classes(batches, pooled, level, seed)
+        more, findings["moved_classes"], table = _class_differences(batches, pooled, level, seed)
         drifts += more
-    return Differences(_in_order(drifts), features, table, tuple(findings.values()), tests)
+    return BatchDifferences(
+        _order_drifts_by_side(drifts), features, table, tuple(findings.values()), tests
+    )
 
 
-def _rows() -> tuple[Row, ...]:
+def _unpaired_drift_rows() -> tuple[DriftRow, ...]:
     """Rows of the table that need no pairs, and those of tests."""
-    unpaired = {row.name: row for row in ROWS if not row.paired}
-    return (*TESTS, *unpaired.values())
+    unpaired = {row.name: row for row in DRIFT_ROWS if not row.paired}
+    return (*TEST_DRIFT_ROWS, *unpaired.values())
 
 
-def _row(name: str) -> Row:
-    return next(row for row in _rows() if row.name == name)
+def _drift_row_by_name(name: str) -> DriftRow:
+    return next(row for row in _unpaired_drift_rows() if row.name == name)
 
 
-def _drift(row: Row, test: Tested, level: float) -> Drift:
+def _drift_from_test(row: DriftRow, test: TwoSampleResult, level: float) -> Drift:
     limit = test.limit(level)
-    return _of(row, test.value, test.p, limit, test.p <= level)
+    return _tested_drift(row, test.value, test.p, limit, test.p <= level)
 
 
-def _share(name: str, value: float, p: float) -> Drift:
-    return _of(_row(name), value, float(p), 0.0, value > 0)
+def _share_drift(name: str, value: float, p: float) -> Drift:
+    return _tested_drift(_drift_row_by_name(name), value, float(p), 0.0, value > 0)
 
 
-def _of(row: Row, value: float, p: float, limit: float, exceeds: bool) -> Drift:
+def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: bool) -> Drift:
     return Drift(
         **row._asdict(),
         value=value,
@@ -178,13 +190,13 @@ def _of(row: Row, value: float, p: float, limit: float, exceeds: bool) -> Drift:
     )
 
 
-def _in_order(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
+def _order_drifts_by_side(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
     """All drifts by side: those without a number have the reason."""
     by_name = {drift.name: drift for drift in drifts}
     others = "the energy distance and MMD judge distributions of other samples"
     table = []
-    for row in (*ROWS, *TESTS, *SEARCHES):
-        reason = PAIRED if row.paired else others
+    for row in (*DRIFT_ROWS, *TEST_DRIFT_ROWS, *SEARCH_DRIFT_ROWS):
+        reason = NEEDS_PAIRS_REASON if row.paired else others
         if row.name.startswith("class_"):
             reason = "it needs labels"
         missing = Drift(
@@ -200,31 +212,35 @@ def _in_order(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
     return tuple(sorted(table, key=lambda d: ("geometry", "coordinates", "index").index(d.judges)))
 
 
-def _of_classes(
-    batches: Batches, pooled: np.ndarray, level: float, seed: int
+def _class_differences(
+    batches: BatchPair, pooled: np.ndarray, level: float, seed: int
 ) -> tuple[list[Drift], Finding, tuple[MovedClass, ...]]:
     """Whether the shares of classes changed, and which classes have other rows."""
     assert batches.classes is not None
     first, second = batches.classes
     count = len(batches.names)
     before, after = (np.bincount(part, minlength=count) for part in (first, second))
-    shares = _drift(_row("class_shares"), shares_test(before, after, seed), level)
-    tested = np.flatnonzero(np.minimum(before, after) >= FEWEST_OF_CLASS)
+    shares = _drift_from_test(
+        _drift_row_by_name("class_shares"), class_shares_test(before, after, seed), level
+    )
+    tested = np.flatnonzero(np.minimum(before, after) >= MIN_CLASS_ROWS)
     both = np.concatenate([first, second])
     p = np.array(
         [
-            energy_test(pooled[both == c], int(before[c]), seed, _draws(level, len(tested))).p
+            energy_test(
+                pooled[both == c], int(before[c]), seed, _permutations_for_level(level, len(tested))
+            ).p
             for c in tested
         ]
     )
-    adjusted = holm(p) if len(p) else np.ones(1)
-    moved = moved_apart(batches.x, batches.y, batches.classes, batches.names)
+    adjusted = holm_adjust(p) if len(p) else np.ones(1)
+    moved = class_mean_shifts(batches.x, batches.y, batches.classes, batches.names)
     far = [batches.names[c] for c, value in zip(tested, adjusted) if value <= level]
     share = len(far) / max(1, len(tested))
-    rows = _share("class_rows", share, float(adjusted.min()))
+    rows = _share_drift("class_rows", share, float(adjusted.min()))
     words = ", ".join(f"{label}" for label in far)
     few = count - len(tested)
-    note = f"; {few} of {count} have fewer than {FEWEST_OF_CLASS} rows in a batch" if few else ""
+    note = f"; {few} of {count} have fewer than {MIN_CLASS_ROWS} rows in a batch" if few else ""
     finding = Finding(
         "moved_classes",
         bool(far),
@@ -237,23 +253,23 @@ def _of_classes(
     return [shares, rows], finding, moved
 
 
-def _draws(level: float, tests: int) -> int:
+def _permutations_for_level(level: float, tests: int) -> int:
     """Permutations that let one of so many tests fall below a level."""
     return int(min(9999, max(999, 2 * tests / level)))
 
 
-def _means(x: np.ndarray, y: np.ndarray, column: int) -> tuple[float, float]:
+def _column_means(x: np.ndarray, y: np.ndarray, column: int) -> tuple[float, float]:
     return float(x[:, column].mean()), float(y[:, column].mean())
 
 
-def _cosine(a: np.ndarray, b: np.ndarray) -> float:
+def _cosine_similarity_of_shares(a: np.ndarray, b: np.ndarray) -> float:
     k = min(len(a), len(b))
     return float((a[:k] * b[:k]).sum() / np.sqrt((a**2).sum() * (b**2).sum()))
 
 
-def _relative(a: float, b: float) -> float:
+def _relative_difference(a: float, b: float) -> float:
     return float(1 - min(a, b) / max(a, b))
 
 
-def _rank(shares: np.ndarray) -> float:
+def _effective_rank_of_shares(shares: np.ndarray) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))

@@ -9,24 +9,35 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.text import did_you_mean
-from ..contracts.streamed import need_features
-from ..data.cautions import cautions_of, copies_of_samples, moved_columns
-from ..data.columns import Names
-from ..data.inputs import check_order, order_of
-from ..data.joining import columns_like, with_columns
-from ..data.representation import Representation, as_representation, check_same_samples, title
+from ..contracts.streamed import require_features
+from ..data.cautions import copied_sample_caveats, data_caveats, reordered_column_caveats
+from ..data.columns import FeatureNames
+from ..data.inputs import check_sample_order, sample_order
+from ..data.joining import align_columns_to, reorder_columns
+from ..data.representation import (
+    Representation,
+    as_representation,
+    check_same_samples,
+    representation_title,
+)
 from ..intermediates.digits import check_digits
-from ..significance.labels import numbers_of
-from .index_options import TRUTHS
-from .index_search import METRICS, Metric
-from .inputs import check_count, check_share, columns_by_model
-from .relevance import relevant_of
-from .retrieval import Rows, rows_of
-from .stored import Stored, are_unit, normalised, to_unit, unit_of_size
+from ..significance.labels import label_codes
+from .index_options import TRUTH_PHRASES
+from .index_search import SEARCH_METRICS, SearchMetric
+from .inputs import check_min_count, check_share, columns_by_model
+from .relevance import relevant_positions
+from .retrieval import Rows, version_rows
+from .stored import (
+    StoredRows,
+    are_normalized,
+    normalize_stored_rows,
+    power_of_two_unit,
+    scale_to_unit_length,
+)
 
-FEWEST = 20  # queries, and queries of a group that is judged
-LARGEST = 1e100  # values whose squares are still far from overflow
-MAPS = ("orthogonal", "affine")
+MIN_QUERIES = 20  # queries, and queries of a group that is judged
+MAX_VECTOR_VALUE = 1e100  # values whose squares are still far from overflow
+MAP_NAMES = ("orthogonal", "affine")
 
 
 class NewColumns(NamedTuple):
@@ -37,7 +48,7 @@ class NewColumns(NamedTuple):
     order: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, before: Names, documents: Representation) -> NewColumns:
+    def of(cls, before: FeatureNames, documents: Representation) -> NewColumns:
         """Return the columns of documents, which were in the order of other names before."""
         names = documents.features
         if before is None or names is None or before == names:
@@ -51,22 +62,22 @@ class NewColumns(NamedTuple):
         Raises ``ValueError`` for columns of other names.
         """
         if vectors.features is None and self.order is not None:
-            return with_columns(vectors, self.order, title(self.documents))
+            return reorder_columns(vectors, self.order, representation_title(self.documents))
         if vectors.features is None or self.documents.features is None:
             return vectors
-        return columns_like("upgrade", self.documents, vectors, is_one_model=True)
+        return align_columns_to("upgrade", self.documents, vectors, is_one_model=True)
 
 
-class Task(NamedTuple):
+class UpgradeTask(NamedTuple):
     """Documents by both models, the old index, queries by both models, and what is asked.
 
     ``units``: of vectors by the old and by the new model. Vectors have length 1 where the metric is
     the cosine.
     """
 
-    old: Stored
-    new: Stored
-    whole: Stored  # the index
+    old: StoredRows
+    new: StoredRows
+    whole: StoredRows  # the index
     a: np.ndarray  # (q, d), queries by the old model
     b: np.ndarray  # (q, e), by the new one
     selves: np.ndarray  # (q,), which document a query is, -1 for none
@@ -76,40 +87,40 @@ class Task(NamedTuple):
     k: int
     level: float
     seed: int
-    metric: Metric
+    metric: SearchMetric
     units: tuple[float, float]
     relevant: Mapping[int, np.ndarray] | None
     columns: NewColumns
     cautions: tuple[str, ...]  # what is doubtful about the vectors, besides copies
     copies: tuple[str, ...]  # copies of documents
 
-    def new_rows(self, vectors: Representation) -> Stored:
+    def new_rows(self, vectors: Representation) -> StoredRows:
         """Return more documents by the new model, in its unit, metric and order of columns."""
         vectors = self.columns.in_order(vectors)
-        rows = rows_of(vectors)._replace(unit=self.units[1])
-        return normalised(rows) if self.metric == "cosine" else rows
+        rows = version_rows(vectors)._replace(unit=self.units[1])
+        return normalize_stored_rows(rows) if self.metric == "cosine" else rows
 
 
-def check_options(
+def check_upgrade_options(
     goal: Any, accept: Any, level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
     """Raise ``ValueError`` for options that no data could be judged by."""
-    if goal not in TRUTHS:
-        hint = did_you_mean(str(goal), TRUTHS)
+    if goal not in TRUTH_PHRASES:
+        hint = did_you_mean(str(goal), TRUTH_PHRASES)
         raise ValueError(f"upgrade: goal must be 'as_new' or 'as_before'; got {goal!r}{hint}")
-    if metric not in METRICS:
-        hint = did_you_mean(str(metric), METRICS)
-        known = ", ".join(map(repr, METRICS))
+    if metric not in SEARCH_METRICS:
+        hint = did_you_mean(str(metric), SEARCH_METRICS)
+        known = ", ".join(map(repr, SEARCH_METRICS))
         raise ValueError(f"upgrade: metric must be one of {known}; got {metric!r}{hint}")
     check_share("upgrade: accept", accept)
     check_share("upgrade: level", level)
-    check_count("upgrade: k", k, 1)
-    check_count("upgrade: seed", seed, 0)
+    check_min_count("upgrade: k", k, 1)
+    check_min_count("upgrade: seed", seed, 0)
     if isinstance(maps, str):
         raise ValueError(f"upgrade: maps must be a list of names, such as [{maps!r}]; got a word")
     for name in maps:
-        if name not in MAPS:
-            hint = did_you_mean(str(name), MAPS)
+        if name not in MAP_NAMES:
+            hint = did_you_mean(str(name), MAP_NAMES)
             raise ValueError(f"upgrade: there is no map {name!r}{hint}")
 
 
@@ -122,7 +133,7 @@ def check_prices(price: Any, loss: Any) -> None:
             raise ValueError(f"upgrade: {name} must be a positive number; got {value!r}")
 
 
-def task_of(
+def build_upgrade_task(
     old: Any,
     new: Any,
     queries: Any,
@@ -130,59 +141,65 @@ def task_of(
     *,
     groups: Any,
     relevant: Any,
-    metric: Metric,
+    metric: SearchMetric,
     k: int,
     level: float,
     seed: int,
-) -> Task:
+) -> UpgradeTask:
     """Return documents, index and queries; raise ``ValueError`` if they do not belong together."""
-    x, y, a, b, z = _representations(old, new, queries, index)
-    _check_sizes(x, a, z, k, index is not None)
+    x, y, a, b, z = _documents_and_queries(old, new, queries, index)
+    _check_query_counts(x, a, z, k, index is not None)
     for documents in (x, y):
         check_digits(documents)
     before = y.features
     (x, a, z), (y, b) = columns_by_model((x, a, z), (y, b))
-    rows = {name: rows_of(v) for name, v in (("old", x), ("new", y))}
-    rows["index"] = rows["old"] if index is None else rows_of(z)
-    points = [rows_of(q).take(np.arange(q.shape[0])) for q in (a, b)]
-    units = _units(rows, points)
+    rows = {name: version_rows(v) for name, v in (("old", x), ("new", y))}
+    rows["index"] = rows["old"] if index is None else version_rows(z)
+    points = [version_rows(q).take(np.arange(q.shape[0])) for q in (a, b)]
+    units = _vector_units(rows, points)
     if metric != "cosine":
-        _check_lengths(rows, points)
-    numbers = None if groups is None else numbers_of("upgrade", groups, a.shape[0], "groups")
-    index_of_groups = order_of(groups, "groups")
-    check_order("upgrade", title(a), a.order, "the index of groups", index_of_groups)
+        _check_normalization(rows, points)
+    numbers = None if groups is None else label_codes("upgrade", groups, a.shape[0], "groups")
+    index_of_groups = sample_order(groups, "groups")
+    check_sample_order(
+        "upgrade", representation_title(a), a.order, "the index of groups", index_of_groups
+    )
     stored = [
         rows[name]._replace(unit=unit)
         for name, unit in (("old", units[0]), ("new", units[1]), ("index", units[0]))
     ]
-    vectors: list[Stored] = [*map(normalised, stored)] if metric == "cosine" else [*stored]
+    vectors: list[StoredRows] = (
+        [*map(normalize_stored_rows, stored)] if metric == "cosine" else [*stored]
+    )
     points = [point / unit for point, unit in zip(points, units)]
-    return Task(
+    return UpgradeTask(
         old=vectors[0],
         new=vectors[1],
         whole=vectors[0] if index is None else vectors[2],
-        a=to_unit(points[0]) if metric == "cosine" else points[0],
-        b=to_unit(points[1]) if metric == "cosine" else points[1],
-        selves=_selves(a, x),
-        places=_selves(a, z),
+        a=scale_to_unit_length(points[0]) if metric == "cosine" else points[0],
+        b=scale_to_unit_length(points[1]) if metric == "cosine" else points[1],
+        selves=_own_document_positions(a, x),
+        places=_own_document_positions(a, z),
         groups=numbers,
-        names=() if numbers is None else _names(numbers, groups),
+        names=() if numbers is None else _query_group_names(numbers, groups),
         k=k,
         level=level,
         seed=seed,
         metric=metric,
         units=units,
-        relevant=None if relevant is None else relevant_of(relevant, a, x),
+        relevant=None if relevant is None else relevant_positions(relevant, a, x),
         columns=NewColumns.of(before, y),
         cautions=(
-            *cautions_of((x, y), copies=False),
-            *moved_columns((a, b, z) if index is not None else (a, b)),
+            *data_caveats((x, y), copies=False),
+            *reordered_column_caveats((a, b, z) if index is not None else (a, b)),
         ),
-        copies=copies_of_samples((x, y)),
+        copies=copied_sample_caveats((x, y)),
     )
 
 
-def _representations(old: Any, new: Any, queries: Any, index: Any) -> tuple[Representation, ...]:
+def _documents_and_queries(
+    old: Any, new: Any, queries: Any, index: Any
+) -> tuple[Representation, ...]:
     """Return the documents by both models, the queries by both, and the index."""
     if not isinstance(queries, tuple | list) or len(queries) != 2:
         raise ValueError(
@@ -192,12 +209,12 @@ def _representations(old: Any, new: Any, queries: Any, index: Any) -> tuple[Repr
     x, y = as_representation(old, "old"), as_representation(new, "new")
     a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
     z = x if index is None else as_representation(index, "index")
-    need_features("upgrade", x, y, a, b, z)
-    _check_pairs(x, y, a, b, z)
+    require_features("upgrade", x, y, a, b, z)
+    _check_row_pairs(x, y, a, b, z)
     return x, y, a, b, z
 
 
-def _check_pairs(
+def _check_row_pairs(
     x: Representation, y: Representation, a: Representation, b: Representation, z: Representation
 ) -> None:
     for one, other, nouns in ((x, y, "documents"), (a, b, "queries")):
@@ -210,26 +227,28 @@ def _check_pairs(
     for one, other in ((x, a), (y, b), (x, z)):
         if one.shape[1] != other.shape[1]:
             raise ValueError(
-                f"upgrade: {title(one)} {one.shape} and {title(other)} {other.shape} are of one "
+                f"upgrade: {representation_title(one)} {one.shape} and "
+                f"{representation_title(other)} {other.shape} are of one "
                 "model and must have the same width"
             )
 
 
-def _check_sizes(
+def _check_query_counts(
     x: Representation, a: Representation, z: Representation, k: int, has_index: bool
 ) -> None:
-    if a.shape[0] < FEWEST:
+    if a.shape[0] < MIN_QUERIES:
         raise ValueError(
-            f"upgrade needs at least {FEWEST} queries for an interval; got {a.shape[0]}"
+            f"upgrade needs at least {MIN_QUERIES} queries for an interval; got {a.shape[0]}"
         )
     if has_index and z.shape[0] <= x.shape[0]:
         raise ValueError(
             f"upgrade: the index has {z.shape[0]:,} vectors, no more than the {x.shape[0]:,} "
             "documents; leave it out if the documents are the whole index"
         )
-    if x.shape[0] < max(FEWEST, 2 * k):
+    if x.shape[0] < max(MIN_QUERIES, 2 * k):
         raise ValueError(
-            f"upgrade needs at least {max(FEWEST, 2 * k)} documents by both models for k={k}; got "
+            f"upgrade needs at least {max(MIN_QUERIES, 2 * k)} documents by both models for "
+            f"k={k}; got "
             f"{x.shape[0]}"
         )
     known = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
@@ -240,7 +259,7 @@ def _check_sizes(
         )
 
 
-def _units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, float]:
+def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, float]:
     """Return the units of the vectors of both models; raise ``ValueError`` for values so large that
     their squares overflow."""
     sizes = {
@@ -248,12 +267,14 @@ def _units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[float, f
         for name, part in rows.items()
     }
     for size in (*sizes.values(), *(np.abs(point).max() for point in points)):
-        if size > LARGEST:
-            raise ValueError(f"upgrade: values above {LARGEST:g}; give vectors in a larger unit")
-    return unit_of_size(float(sizes["old"])), unit_of_size(float(sizes["new"]))
+        if size > MAX_VECTOR_VALUE:
+            raise ValueError(
+                f"upgrade: values above {MAX_VECTOR_VALUE:g}; give vectors in a larger unit"
+            )
+    return power_of_two_unit(float(sizes["old"])), power_of_two_unit(float(sizes["new"]))
 
 
-def _check_lengths(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
+def _check_normalization(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
     """Raise ``ValueError`` if some of the vectors of a model are normalised and others are not."""
     parts: tuple[dict[str, Rows | np.ndarray], ...] = (
         {"old": rows["old"], "queries by old": points[0]},
@@ -262,7 +283,7 @@ def _check_lengths(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
     if rows["index"] is not rows["old"]:
         parts[0]["index"] = rows["index"]
     for of_model in parts:
-        unit = [name for name, part in of_model.items() if are_unit(part)]
+        unit = [name for name, part in of_model.items() if are_normalized(part)]
         others = [name for name in of_model if name not in unit]
         if unit and others:
             raise ValueError(
@@ -271,13 +292,13 @@ def _check_lengths(rows: Mapping[str, Rows], points: list[np.ndarray]) -> None:
             )
 
 
-def _names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]:
+def _query_group_names(numbers: np.ndarray, groups: Any) -> tuple[Hashable, ...]:
     labels = np.asarray(groups).tolist()
     first = np.unique(numbers, return_index=True)[1]
     return tuple(labels[i] for i in first)
 
 
-def _selves(queries: Representation, documents: Representation) -> np.ndarray:
+def _own_document_positions(queries: Representation, documents: Representation) -> np.ndarray:
     """Return which document each query is by its id, -1 for none."""
     if queries.ids is None or documents.ids is None:
         return np.full(queries.shape[0], -1)

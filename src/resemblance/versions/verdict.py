@@ -7,18 +7,27 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .facts import Fact
-from .findings import WORDS, Finding, happened, percent, told_apart
-from .moved import Reordered
-from .table import Drift, Side
+from .findings import CHANGE_NAMES, Finding, format_change, format_distinct_percents, percent
+from .moved import RowPermutation
+from .table import Drift, DriftSide
 
-Purpose = Literal["index", "head", "geometry"]
-PURPOSES: dict[str, tuple[Side, ...]] = {  # what counts for each, the strictest first
+DriftPurpose = Literal["index", "head", "geometry"]
+SIDES_BY_PURPOSE: dict[str, tuple[DriftSide, ...]] = {  # what counts for each, the strictest first
     "index": ("geometry", "coordinates", "index"), "head": ("geometry", "coordinates"),
     "geometry": ("geometry",),
 }  # fmt: skip
-CALLED = {"index": "a search index", "head": "a trained head", "geometry": "the geometry alone"}
-LISTED = 5  # columns that a verdict names
-PLACED = ("translation", "scale", "rotation", "linear")  # kinds of change that move the coordinates
+PURPOSE_NAMES = {
+    "index": "a search index",
+    "head": "a trained head",
+    "geometry": "the geometry alone",
+}
+MAX_NAMED_COLUMNS = 5  # columns that a verdict names
+COORDINATE_CHANGES = (
+    "translation",
+    "scale",
+    "rotation",
+    "linear",
+)  # kinds of change that move the coordinates
 
 
 @dataclass(frozen=True)
@@ -31,44 +40,48 @@ class Judgement:
     said: str
 
 
-def judge(
+def judge_versions(
     purpose: str,
     rows: Sequence[Drift],
     findings: Sequence[Finding],
     widths: tuple[int, int],
     k: int,
-) -> dict[Side, Judgement]:
+) -> dict[DriftSide, Judgement]:
     """Judge the geometry, the coordinates, and old vectors that new queries search."""
     wider = f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
     # That of neighbours is a row of its own.
-    losses = [happened(f) for f in findings if f.exceeds and f.kind != "neighbours"]
-    geometry = _above([d for d in rows if d.judges == "geometry"], losses)
-    coordinates = _above([d for d in rows if d.judges == "coordinates"], [wider] if wider else [])
+    losses = [format_change(f) for f in findings if f.exceeds and f.kind != "neighbours"]
+    geometry = _format_exceeded_tests([d for d in rows if d.judges == "geometry"], losses)
+    coordinates = _format_exceeded_tests(
+        [d for d in rows if d.judges == "coordinates"], [wider] if wider else []
+    )
     (old,) = (d for d in rows if d.judges == "index")
-    counts = PURPOSES[purpose]
+    counts = SIDES_BY_PURPOSE[purpose]
     return {
-        "geometry": Judgement(bool(geometry), "geometry" in counts, _said("Geometry", geometry)),
-        "coordinates": Judgement(
-            bool(coordinates), "coordinates" in counts, _said("Coordinates", coordinates)
+        "geometry": Judgement(
+            bool(geometry), "geometry" in counts, _side_sentence("Geometry", geometry)
         ),
-        "index": Judgement(old.exceeds, "index" in counts, _searched(old, wider, k)),
+        "coordinates": Judgement(
+            bool(coordinates), "coordinates" in counts, _side_sentence("Coordinates", coordinates)
+        ),
+        "index": Judgement(old.exceeds, "index" in counts, _search_sentence(old, wider, k)),
     }
 
 
-def _above(rows: Sequence[Drift], more: Sequence[str]) -> str:
+def _format_exceeded_tests(rows: Sequence[Drift], more: Sequence[str]) -> str:
     far = sum(d.exceeds for d in rows)
     judged = sum(d.exceeds or d.threshold is not None for d in rows)
     return ", ".join([f"{far} of {judged} tests above the threshold", *more] if far else more)
 
 
-def _said(side: str, above: str) -> str:
+def _side_sentence(side: str, above: str) -> str:
     return f"{side} changed ({above})" if above else f"{side} did not change beyond the threshold"
 
 
-def _searched(old: Drift, wider: str, k: int) -> str:
+def _search_sentence(old: Drift, wider: str, k: int) -> str:
     if old.value is None or old.threshold is None:
         return f"New queries cannot search old vectors: {wider or old.reason}"
-    value, limit = told_apart(old.value, old.threshold)
+    value, limit = format_distinct_percents(old.value, old.threshold)
     side = "above" if old.exceeds else "within"
     return (
         f"New queries on old vectors lose {value} of their {k} nearest neighbours ({side} the "
@@ -76,23 +89,23 @@ def _searched(old: Drift, wider: str, k: int) -> str:
     )
 
 
-def lines(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
+def purpose_sentences(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
     """A sentence for every side, which says when a change does not count."""
-    left_out = f"; not counted for {CALLED[purpose]}"
+    left_out = f"; not counted for {PURPOSE_NAMES[purpose]}"
     return tuple(f"{j.said}{'' if j.counts or not j.drifted else left_out}." for j in sides)
 
 
-def has_drifted(sides: dict[Side, Judgement], order: Reordered | None) -> bool:
+def has_drifted(sides: dict[DriftSide, Judgement], order: RowPermutation | None) -> bool:
     """Whether a side that counts changed, or the rows are in another order, so that other samples
     were compared."""
     return order is not None or any(j.drifted and j.counts for j in sides.values())
 
 
-def verdict(
+def drift_verdict(
     purpose: str,
-    sides: dict[Side, Judgement],
+    sides: dict[DriftSide, Judgement],
     findings: Sequence[Finding],
-    order: Reordered | None,
+    order: RowPermutation | None,
     facts: Sequence[Fact] = (),
 ) -> str:
     """Say whether there is drift for the purpose, what the rows show, what happened, and what
@@ -102,34 +115,34 @@ def verdict(
     of what undoes them.
     """
     drift = has_drifted(sides, order)
-    first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {CALLED[purpose]}."
+    first = f"{'Drift' if drift else 'No drift beyond the threshold'} for {PURPOSE_NAMES[purpose]}."
     if order:
-        return f"{first} {_reordered(order)}"
+        return f"{first} {_row_order_sentence(order)}"
     words = [fact.sentences for fact in facts]
     named = [f for f in findings if f.named]
     if any(fact.explains for fact in facts):
         has_moved = any(f.kind == "moved_classes" for f in named)
-        return " ".join([first, *words, *(_happened(named) if has_moved else [])])
-    words += _happened(named) if named or not facts else []
+        return " ".join([first, *words, *(_format_named_changes(named) if has_moved else [])])
+    words += _format_named_changes(named) if named or not facts else []
     return " ".join([first, *words, *_consequences(sides, findings)])
 
 
-def judge_batches(purpose: str, rows: Sequence[Drift]) -> dict[Side, Judgement]:
+def judge_batches(purpose: str, rows: Sequence[Drift]) -> dict[DriftSide, Judgement]:
     """Judge batches of other samples: what the tests of each side show."""
-    counts = PURPOSES[purpose]
-    sides: dict[Side, Judgement] = {}
+    counts = SIDES_BY_PURPOSE[purpose]
+    sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
-        above = _above([d for d in rows if d.judges == side], [])
-        words = f"{name} did not change beyond chance" if not above else _said(name, above)
+        above = _format_exceeded_tests([d for d in rows if d.judges == side], [])
+        words = f"{name} did not change beyond chance" if not above else _side_sentence(name, above)
         sides[side] = Judgement(bool(above), side in counts, words)  # type: ignore[index]
     unknown = "New queries on old vectors: not known, as it takes the same samples"
     sides["index"] = Judgement(False, "index" in counts, unknown)
     return sides
 
 
-def verdict_on_batches(
+def batch_verdict(
     purpose: str,
-    sides: dict[Side, Judgement],
+    sides: dict[DriftSide, Judgement],
     rows: Sequence[Drift],
     facts: Sequence[Fact],
     features: Sequence[int],
@@ -137,7 +150,7 @@ def verdict_on_batches(
 ) -> str:
     """Say whether batches of other samples have one distribution, and what differs."""
     drift = has_drifted(sides, None)
-    first = f"{'Drift' if drift else 'No drift beyond chance'} for {CALLED[purpose]}."
+    first = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.p is not None]
     above = [d for d in tests if d.exceeds]
     words = f"of {len(tests)} tests, at {100 * level:g} % for all together"
@@ -146,22 +159,26 @@ def verdict_on_batches(
         text = (
             f"The batches hold other samples, and {len(above)} {words}, show another distribution"
         )
-    named = ", ".join(map(_brief, above))
+    named = ", ".join(map(_short_test_label, above))
     parts = [first, *(fact.sentences for fact in facts), f"{text}{f': {named}' if named else ''}."]
     if features:
-        listed = ", ".join(map(str, features[:LISTED]))
-        more = f" and {len(features) - LISTED} more" if len(features) > LISTED else ""
+        listed = ", ".join(map(str, features[:MAX_NAMED_COLUMNS]))
+        more = (
+            f" and {len(features) - MAX_NAMED_COLUMNS} more"
+            if len(features) > MAX_NAMED_COLUMNS
+            else ""
+        )
         parts.append(f"Columns with another distribution, from 0: {listed}{more}.")
     return " ".join(parts)
 
 
-def _brief(test: Drift) -> str:
+def _short_test_label(test: Drift) -> str:
     """The label of a test without its explanation, in small letters but for an acronym."""
     name = test.label.partition(":")[0].partition(",")[0]
     return name if name.isupper() else f"{name[0].lower()}{name[1:]}"
 
 
-def _reordered(order: Reordered) -> str:
+def _row_order_sentence(order: RowPermutation) -> str:
     rows = "the same rows" if order.exactly else "nearly the same rows"
     place = f"{percent(order.share)} of the samples are where another one was"
     return (
@@ -170,16 +187,18 @@ def _reordered(order: Reordered) -> str:
     )
 
 
-def _happened(named: Sequence[Finding]) -> list[str]:
-    kinds = ", ".join(map(happened, named))
+def _format_named_changes(named: Sequence[Finding]) -> list[str]:
+    kinds = ", ".join(map(format_change, named))
     return [f"What happened: {kinds}." if named else "No kind of change is named."]
 
 
-def _consequences(sides: dict[Side, Judgement], findings: Sequence[Finding]) -> list[str]:
+def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]) -> list[str]:
     """What a user of the old coordinates has to know: that a change there does not count, or how it
     is undone."""
     geometry, coordinates, index = (sides[side] for side in ("geometry", "coordinates", "index"))
-    named = ", ".join(WORDS[f.kind] for f in findings if f.named and f.kind in PLACED)
+    named = ", ".join(
+        CHANGE_NAMES[f.kind] for f in findings if f.named and f.kind in COORDINATE_CHANGES
+    )
     place = f"the coordinates changed{f' ({named})' if named else ''}"
     if coordinates.drifted and not coordinates.counts:
         return [

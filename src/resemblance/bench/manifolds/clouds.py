@@ -13,10 +13,10 @@ import numpy as np
 
 from ..point_clouds import clusters, gaussian_spots, rings, swiss_roll_s_curve, uniform_spots
 
-KS = (5, 10, 15, 25, 50, 100, 150, 200, 250, 300, 400, 450)
-ROLL_KS = (*KS, 600, 800)
-COUNTS = tuple(range(2, 13))  # numbers of clusters
-NOISE = 0.5
+SWEEP_NEIGHBORS = (5, 10, 15, 25, 50, 100, 150, 200, 250, 300, 400, 450)
+ROLL_SWEEP_NEIGHBORS = (*SWEEP_NEIGHBORS, 600, 800)
+CLUSTER_COUNTS = tuple(range(2, 13))  # numbers of clusters
+SPOT_NOISE = 0.5
 
 
 class ManifoldSize(NamedTuple):
@@ -39,7 +39,7 @@ class ManifoldSize(NamedTuple):
     d_cubes: tuple[int, ...]
     moves: tuple[float, ...]
     sweep_d: tuple[int, int]
-    ks: tuple[int, ...] = KS
+    ks: tuple[int, ...] = SWEEP_NEIGHBORS
     slow: int = 500
 
 
@@ -71,7 +71,7 @@ class Variant(NamedTuple):
     array: np.ndarray
 
 
-def cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
+def cloud_cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
     """Return what is compared, each case once, smaller ones first within an experiment."""
     low, high = size.sweep_d
     most, largest, seeds = size.spots[-1], 2 * size.cubes[-1], range(size.seeds)
@@ -80,10 +80,10 @@ def cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
         CloudCase("swiss_roll", size.roll, 2, 0, size.rs),
         CloudCase("swiss_roll", size.roll, 2, 0, (0.5,), True),
         *(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5), over_k) for over_k in swept),
-        *(CloudCase("clusters", 300, 2, 7, COUNTS, over_k) for over_k in swept),
-        *(CloudCase("spots", n, size.spots_d, s, (NOISE,)) for n in size.spots for s in seeds),
-        *(CloudCase("spots", most, d, s, (NOISE,)) for d in size.d_spots for s in seeds),
-        *(CloudCase("spots", most, d, 0, (NOISE,), True) for d in (low, high)),
+        *(CloudCase("clusters", 300, 2, 7, CLUSTER_COUNTS, over_k) for over_k in swept),
+        *(CloudCase("spots", n, size.spots_d, s, (SPOT_NOISE,)) for n in size.spots for s in seeds),
+        *(CloudCase("spots", most, d, s, (SPOT_NOISE,)) for d in size.d_spots for s in seeds),
+        *(CloudCase("spots", most, d, 0, (SPOT_NOISE,), True) for d in (low, high)),
         *(CloudCase("cubes", 2 * n, high, 0, size.moves) for n in size.cubes),
         *(CloudCase("cubes", largest, d, 0, size.moves) for d in size.d_cubes),
         *(CloudCase("cubes", largest, d, 0, size.moves[-1:], True) for d in (low, high)),
@@ -91,39 +91,39 @@ def cases(size: ManifoldSize) -> tuple[CloudCase, ...]:
     return tuple(dict.fromkeys(plan))
 
 
-def clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+def sample_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     """Return the reference of a case and the clouds it is compared with."""
     return {
-        "swiss_roll": _rolls,
-        "rings": _rings,
-        "clusters": _clusters,
-        "spots": _spots,
-        "cubes": _cubes,
+        "swiss_roll": _roll_clouds,
+        "rings": _ring_clouds,
+        "clusters": _cluster_clouds,
+        "spots": _spot_clouds,
+        "cubes": _cube_clouds,
     }[case.shape](case)
 
 
-def _rolls(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+def _roll_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     pairs = [swiss_roll_s_curve(r, n=case.n) for r in case.at]
     return pairs[0].first, [Variant("swiss_roll", r, p.second) for r, p in zip(case.at, pairs)]
 
 
-def _rings(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+def _ring_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     return rings(1), [Variant("rings", count, rings(int(count))) for count in case.at]
 
 
-def _clusters(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+def _cluster_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     split = [Variant("clusters", c, clusters(int(c), seed=case.seed)) for c in case.at]
     return clusters(1, seed=case.seed), split
 
 
-def _spots(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+def _spot_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     (noise,) = case.at
     spots = gaussian_spots(case.n, case.d, noise=noise, seed=case.seed)
     lost = Variant("lost", 0.0, spots.lost)
     return spots.reference, [Variant("perturbed", noise, spots.perturbed), lost]
 
 
-def _cubes(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
+def _cube_clouds(case: CloudCase) -> tuple[np.ndarray, list[Variant]]:
     n = case.n // 2
     moved = [Variant("moved", t, uniform_spots(n, case.d, t, seed=case.seed)) for t in case.at]
     return uniform_spots(n, case.d, 0.0, seed=case.seed), moved

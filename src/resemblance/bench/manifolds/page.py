@@ -16,13 +16,22 @@ from resemblance.contracts._measure import Measure
 from resemblance.sections.figures import Chart, Cloud, Clouds, Figure, Line
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
-from resemblance.sections.values import known
+from resemblance.sections.values import finite_or_none
 
 from ..page import data_table, failures_section, times_section
-from ..ranks import Overview, overview_of, with_scores
-from ..study import Judge
-from .clouds import CloudCase, clouds
-from .values import CLUSTERS, GRADES, Measured, common, curve, curve_over_k, grades, taus_over_k
+from ..ranks import ScoreOverview, add_scores, summarize_scores
+from ..study import ClaimJudge
+from .clouds import CloudCase, sample_clouds
+from .values import (
+    GRADES,
+    ORIGINAL_CLUSTER_COUNTS,
+    Measured,
+    curve,
+    curve_over_k,
+    grades,
+    most_complete_size,
+    taus_over_k,
+)
 
 EXPERIMENTS: Mapping[str, str] = {  # names of sections, and their titles
     "swiss roll": "Swiss roll and S-curve",
@@ -32,7 +41,7 @@ EXPERIMENTS: Mapping[str, str] = {  # names of sections, and their titles
     "lost": "Lost correspondence",
     "moved": "Spots that move apart",
 }
-ABOUT: Mapping[str, str] = {
+ABOUT_EXPERIMENTS: Mapping[str, str] = {
     "swiss roll": "The S-curve at r = 0.5 unrolls the Swiss roll; elsewhere it winds around, and "
     "points that are far apart on the roll meet. A measure of manifolds is largest in the middle. "
     "Figures 1 and 7 of the paper. Dashed lines are distances, drawn as 1 − value / the largest of "
@@ -53,8 +62,8 @@ ABOUT: Mapping[str, str] = {
     "neighbourhoods inside a cube do not change, so the curve should level off. "
     "Figures 3 (j–n) and 9 of the paper.",
 }
-TITLE = "The manifold suite: measures on shapes whose similarity is known"
-INTRODUCTION = (
+MANIFOLDS_TITLE = "The manifold suite: measures on shapes whose similarity is known"
+MANIFOLDS_INTRODUCTION = (
     "Swiss rolls, rings, clusters and Gaussian blobs (“spots”) in two or more dimensions, for "
     "which we know which pairs are more alike, or that the value must not change. Each measure "
     "sees the same points in the same "
@@ -62,21 +71,36 @@ INTRODUCTION = (
     "Approximation leads to Robust Kernel Alignment”, arXiv 2510.22953), rings and clusters those "
     "of Barannikov et al. (“Representation Topology Divergence”, ICML 2022)."
 )
-NAMES: Mapping[str, str] = {  # of the measures of the MKA paper; these are shown at first
-    "mka": "MKA", "kcka[variant=code]": "kCKA (code)", "kcka": "kCKA", "cka": "CKA",
-    "cka[kernel=rbf]": "CKA-RBF (δ 1)", "cka[bandwidth=0.2,kernel=rbf]": "CKA-RBF (δ 0.2)",
-    "svcca": "SVCCA", "imd": "IMD", "rtd": "RTD",
-    "mka[k=15]": "MKA (k 15)", "cka[bandwidth=0.45,kernel=rbf]": "CKA-RBF (δ 0.45)",
-}  # fmt: skip
-FIRST = tuple(NAMES)[:9]
-AXES = {"k": "neighbours k", "n": "samples n", "d": "features d", "t": "distance t", "r": "r"}
-COLOURS = 12  # of points
-LEAST, MOST = -0.2, 1.04  # beyond which a curve leaves its diagram
-Curve = Mapping[float, float]
-Drawn = Mapping[str, "Style"]  # by specification
+MKA_PAPER_LABELS: Mapping[
+    str, str
+] = {  # of the measures of the MKA paper; these are shown at first
+    "mka": "MKA",
+    "kcka[variant=code]": "kCKA (code)",
+    "kcka": "kCKA",
+    "cka": "CKA",
+    "cka[kernel=rbf]": "CKA-RBF (δ 1)",
+    "cka[bandwidth=0.2,kernel=rbf]": "CKA-RBF (δ 0.2)",
+    "svcca": "SVCCA",
+    "imd": "IMD",
+    "rtd": "RTD",
+    "mka[k=15]": "MKA (k 15)",
+    "cka[bandwidth=0.45,kernel=rbf]": "CKA-RBF (δ 0.45)",
+}
+MEASURES_SHOWN_FIRST = tuple(MKA_PAPER_LABELS)[:9]
+AXIS_TITLES = {
+    "k": "neighbours k",
+    "n": "samples n",
+    "d": "features d",
+    "t": "distance t",
+    "r": "r",
+}
+MAX_POINT_COLORS = 12  # of points
+MIN_CHART_VALUE, MAX_CHART_VALUE = -0.2, 1.04  # beyond which a curve leaves its diagram
+ValuesByX = Mapping[float, float]
+StylesByMeasure = Mapping[str, "Style"]  # by specification
 
 
-def check_claims(claims: Mapping[str, Judge] | None) -> None:
+def check_claim_sections(claims: Mapping[str, ClaimJudge] | None) -> None:
     """Raise ``ValueError`` for claims of a section that no result has."""
     unknown = [name for name in claims or () if name not in EXPERIMENTS]
     if unknown:
@@ -86,16 +110,16 @@ def check_claims(claims: Mapping[str, Judge] | None) -> None:
         )
 
 
-def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
+def manifolds_result(run: Measured, usual: Iterable[Measure]) -> Result:
     """Return what was measured as tables, figures and scores.
 
     ``usual``: the measures of the suite, of which only those of the paper are shown at first.
     """
     usual, points = tuple(usual), run.of()
     seeds = len({p.seed for p in run.of("perturbed")})
-    drawn, by_measure = styles(run.measures, [m.spec for m in usual]), grades(run)
+    drawn, by_measure = measure_styles(run.measures, [m.spec for m in usual]), grades(run)
     names = {spec: style.name for spec, style in drawn.items()}
-    overview = overview_of(
+    overview = summarize_scores(
         "manifolds",
         run.scores,
         [run.measures[spec] for spec in names],
@@ -106,9 +130,14 @@ def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
     sections = list[Section]()
     for name, title in EXPERIMENTS.items():
         if run.of(name.replace(" ", "_")):
-            figures: tuple[Figure, ...] = (_clouds_of(name), *_charts(name, run, drawn))
+            figures: tuple[Figure, ...] = (
+                _experiment_clouds(name),
+                *_experiment_charts(name, run, drawn),
+            )
             cells = {cell: of for cell, of in run.cells.items() if cell[0] == name}
-            sections.append(with_scores(Section(name, title, ABOUT[name], (), figures), cells))
+            sections.append(
+                add_scores(Section(name, title, ABOUT_EXPERIMENTS[name], (), figures), cells)
+            )
     sections += [_grade_section(run, drawn, by_measure, overview)]
     sections += [times_section(overview, run.seconds)]
     if run.left_out or run.failed:
@@ -125,9 +154,9 @@ def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
             "models": "none",
             **({"seeds": str(seeds)} if seeds else {}),
         },
-        lead="" if run.is_trial else _lead(by_measure, names),
-        title=TITLE,
-        about=INTRODUCTION,
+        lead="" if run.is_trial else _peak_and_order_summary(by_measure, names),
+        title=MANIFOLDS_TITLE,
+        about=MANIFOLDS_INTRODUCTION,
         counts={
             "measure" if len(drawn) == 1 else "measures": str(len(drawn)),
             "comparisons": f"{len(points):,}".replace(",", "\u202f"),
@@ -135,7 +164,9 @@ def result_of(run: Measured, usual: Iterable[Measure]) -> Result:
     )
 
 
-def _lead(by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str]) -> str:
+def _peak_and_order_summary(
+    by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str]
+) -> str:
     """Say which measures find both orders, and which of these the place of the Swiss roll."""
     both = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
     if not both:
@@ -145,25 +176,26 @@ def _lead(by_measure: Mapping[str, Mapping[str, float]], names: Mapping[str, str
     also = [names[m] for m, g in both.items() if abs(g["peak"] - 0.5) <= 0.1]
     among = "" if len(both) == len(names) else f"Of {len(names)} measures, only "
     orders = (
-        f"{among}{_all(ordering)} put{'' if len(both) > 1 else 's'} both the rings and the "
+        f"{among}{_join_with_and(ordering)} put{'' if len(both) > 1 else 's'} both the rings and "
+        "the "
         "clusters in the right order"
     )
     if not also:
         return f"{orders}."
-    who = ("they" if len(both) > 1 else "it") if also == ordering else _all(also)
+    who = ("they" if len(both) > 1 else "it") if also == ordering else _join_with_and(also)
     finds = "finds" if len(also) == 1 else "find"
     return f"{orders}; {who} also {finds} the S-curve that unrolls the Swiss roll."
 
 
-def _all(names: Sequence[str]) -> str:
+def _join_with_and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # -------------------------------------------------------------------------------------- experiments
 
 
-def _charts(name: str, run: Measured, drawn: Drawn) -> list[Chart]:
-    chart, alongside = partial(_chart, drawn), partial(_along, run, drawn, name)
+def _experiment_charts(name: str, run: Measured, drawn: StylesByMeasure) -> list[Chart]:
+    chart, alongside = partial(_measure_chart, drawn), partial(_charts_by_size, run, drawn, name)
     by_at = {m: curve(run, m, name.replace(" ", "_")) for m in drawn}
     is_swept = any(p.over_k for p in run.of(name.replace(" ", "_")))
     if name == "swiss roll":
@@ -177,11 +209,15 @@ def _charts(name: str, run: Measured, drawn: Drawn) -> list[Chart]:
         return [order, _tau_chart(run, drawn, name)] if is_swept else [order]
     if name == "moved":
         longest = max(p.at for p in run.of("moved"))
-        place = {**common(run, name, "d"), **common(run, name, "n"), "t": longest}
+        place = {
+            **most_complete_size(run, name, "d"),
+            **most_complete_size(run, name, "n"),
+            "t": longest,
+        }
         others = {"t": "nd", "d": "nt", "n": "dt"}
         charts = [alongside(x, {name: place[name] for name in of}) for x, of in others.items()]
     else:
-        charts = [alongside(x, common(run, name, x)) for x in "nd"]
+        charts = [alongside(x, most_complete_size(run, name, x)) for x in "nd"]
     return [*charts, *_charts_over_k(run, drawn, name)]
 
 
@@ -204,25 +240,28 @@ class Style(NamedTuple):
         return f"{self.spec}{turned if self.is_distance else ''}"
 
 
-def styles(measures: Mapping[str, MeasureInfo], usual: Iterable[str]) -> dict[str, Style]:
+def measure_styles(measures: Mapping[str, MeasureInfo], usual: Iterable[str]) -> dict[str, Style]:
     """Return how every measure is drawn, those of the paper first; a measure that is not among the
     ``usual`` is one of the user's and is shown."""
-    names = {spec: NAMES.get(spec) or _name(info) for spec, info in measures.items()}
+    names = {
+        spec: MKA_PAPER_LABELS.get(spec) or _label_with_options(info)
+        for spec, info in measures.items()
+    }
     count = Counter(names.values())
-    are_few, specs = len(names) <= len(FIRST), set(usual)
+    are_few, specs = len(names) <= len(MEASURES_SHOWN_FIRST), set(usual)
     return {
         spec: Style(
             spec,
             names[spec] if count[names[spec]] == 1 else spec,
-            are_few or spec in FIRST or spec not in specs,
+            are_few or spec in MEASURES_SHOWN_FIRST or spec not in specs,
             not measures[spec].larger_is_more_similar,
         )
-        for spec in dict.fromkeys((*FIRST, *names))
+        for spec in dict.fromkeys((*MEASURES_SHOWN_FIRST, *names))
         if spec in names
     }
 
 
-def _name(info: MeasureInfo) -> str:
+def _label_with_options(info: MeasureInfo) -> str:
     """Return the label of a measure with its parameters: Jaccard (euclidean)."""
     parameters = [
         value if isinstance(value, str) else f"{name} {value}"
@@ -231,19 +270,24 @@ def _name(info: MeasureInfo) -> str:
     return f"{info.label} ({', '.join(parameters)})" if parameters else info.label
 
 
-def _chart(
-    drawn: Drawn, title: str, x: str, curves: Mapping[str, Curve], log_x: bool = False
+def _measure_chart(
+    drawn: StylesByMeasure, title: str, x: str, curves: Mapping[str, ValuesByX], log_x: bool = False
 ) -> Chart:
     """Draw the values of measures; a distance as 1 - value / the largest of the diagram, which
     keeps its order and its shape."""
-    axis, lines = AXES.get(x, x), dict[str, Line]()
+    axis, lines = AXIS_TITLES.get(x, x), dict[str, Line]()
     for spec, of in curves.items():
         if of:
             largest = max(map(abs, of.values())) or 1.0
             values = (1 - v / largest if drawn[spec].is_distance else v for v in of.values())
-            lines[spec] = _line(drawn[spec], axis, of, [min(max(v, LEAST), MOST) for v in values])
+            lines[spec] = _curve_line(
+                drawn[spec],
+                axis,
+                of,
+                [min(max(v, MIN_CHART_VALUE), MAX_CHART_VALUE) for v in values],
+            )
     shown = [y for spec, line in lines.items() if drawn[spec].is_shown for _, y in line.points]
-    low = LEAST if min(shown, default=0.0) < -0.01 else 0.0
+    low = MIN_CHART_VALUE if min(shown, default=0.0) < -0.01 else 0.0
     name = title.split(",")[0].lower()
     return Chart(
         f"{name} {x}" if "neighbours" in name else name,
@@ -256,7 +300,7 @@ def _chart(
     )
 
 
-def _line(style: Style, x: str, values: Curve, heights: Iterable[float]) -> Line:
+def _curve_line(style: Style, x: str, values: ValuesByX, heights: Iterable[float]) -> Line:
     numbers = {at: f"{value:.4g}".replace("-", "−") for at, value in values.items()}
     return Line(
         style.name,
@@ -268,20 +312,22 @@ def _line(style: Style, x: str, values: Curve, heights: Iterable[float]) -> Line
     )
 
 
-def _tau_chart(run: Measured, drawn: Drawn, experiment: str) -> Chart:
+def _tau_chart(run: Measured, drawn: StylesByMeasure, experiment: str) -> Chart:
     """Draw Kendall's tau with the known order by number of neighbours."""
-    lines, at = [], CLUSTERS if experiment == "clusters" else None
+    lines, at = [], ORIGINAL_CLUSTER_COUNTS if experiment == "clusters" else None
     for spec, style in drawn.items():
         swept = taus_over_k(run, spec, experiment, at).items()
         taus = {float(k): tau for k, tau in swept if not math.isnan(tau)}
         if taus:
-            lines.append(_line(style, AXES["k"], taus, taus.values()))
+            lines.append(_curve_line(style, AXIS_TITLES["k"], taus, taus.values()))
     title = "Order by numbers of neighbours"
-    return Chart("order", title, AXES["k"], "τ", tuple(lines), log_x=True, span_y=(-1.0, 1.0))
+    return Chart(
+        "order", title, AXIS_TITLES["k"], "τ", tuple(lines), log_x=True, span_y=(-1.0, 1.0)
+    )
 
 
-def _along(
-    run: Measured, drawn: Drawn, experiment: str, x: str, where: Mapping[str, float]
+def _charts_by_size(
+    run: Measured, drawn: StylesByMeasure, experiment: str, x: str, where: Mapping[str, float]
 ) -> Chart:
     """Draw measures along samples ("n"), features ("d") or the distance moved ("t") with the others
     fixed."""
@@ -289,10 +335,12 @@ def _along(
     fixed = {"at" if name == "t" else name: value for name, value in where.items()}
     axis = "at" if x == "t" else x
     curves = {spec: curve(run, spec, experiment, axis, **fixed) for spec in drawn}
-    return _chart(drawn, f"{titles[x]}, {_written(where)}", x, curves, log_x=x != "t")
+    return _measure_chart(
+        drawn, f"{titles[x]}, {_format_fixed_values(where)}", x, curves, log_x=x != "t"
+    )
 
 
-def _charts_over_k(run: Measured, drawn: Drawn, experiment: str) -> list[Chart]:
+def _charts_over_k(run: Measured, drawn: StylesByMeasure, experiment: str) -> list[Chart]:
     """Draw measures over numbers of neighbours, one diagram for each number of samples and
     features."""
     points, charts = [p for p in run.of(experiment) if p.over_k], []
@@ -301,59 +349,63 @@ def _charts_over_k(run: Measured, drawn: Drawn, experiment: str) -> list[Chart]:
         where: dict[str, float] = {"n": n, "d": d}
         if experiment == "moved":
             where["t"] = max(p.at for p in points)
-        diagram = _chart(drawn, f"Numbers of neighbours, {_written(where)}", "k", curves, True)
+        diagram = _measure_chart(
+            drawn, f"Numbers of neighbours, {_format_fixed_values(where)}", "k", curves, True
+        )
         charts.append(diagram._replace(name=f"neighbours at d {d}"))
     return charts
 
 
-def _written(facts: Mapping[str, float]) -> str:
+def _format_fixed_values(facts: Mapping[str, float]) -> str:
     return ", ".join(f"{name} = {value:g}" for name, value in facts.items())
 
 
 # ------------------------------------------------------------------------------------------- clouds
 
-SAME = "Points of one colour are the same samples in all clouds."
+SAME_SAMPLES_NOTE = "Points of one colour are the same samples in all clouds."
 
 
-def _clouds_of(experiment: str) -> Clouds:
+def _experiment_clouds(experiment: str) -> Clouds:
     """Draw what an experiment compares, with few points."""
-    note = SAME
+    note = SAME_SAMPLES_NOTE
     if experiment == "swiss roll":  # the S-curves are much smaller
-        reference, variants = clouds(CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0)))
+        reference, variants = sample_clouds(
+            CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0))
+        )
         colours, note = (
-            np.arange(480) * COLOURS // 480,
-            f"{SAME} Each cloud has a scale of its own.",
+            np.arange(480) * MAX_POINT_COLORS // 480,
+            f"{SAME_SAMPLES_NOTE} Each cloud has a scale of its own.",
         )
         shapes = {"Swiss roll": reference} | {f"S-curve, r = {v.at:g}": v.array for v in variants}
         shapes = {name: points / np.ptp(points) for name, points in shapes.items()}
     elif experiment == "rings":  # the first of rings that lie on each other is on top
-        _, variants = clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
+        _, variants = sample_clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
         colours = np.repeat([1, 3, 5, 8, 10], 100)[::-1]
         shapes = {f"{v.at:g} of radius 1": v.array[::-1] for v in variants}
     elif experiment == "clusters":
-        reference, variants = clouds(CloudCase("clusters", 300, 2, 7, (2, 3, 6, 12)))
-        colours = np.repeat(np.arange(60) % COLOURS, 5)
+        reference, variants = sample_clouds(CloudCase("clusters", 300, 2, 7, (2, 3, 6, 12)))
+        colours = np.repeat(np.arange(60) % MAX_POINT_COLORS, 5)
         shapes = {"one": reference} | {f"{v.at:g} clusters": v.array for v in variants}
     elif experiment == "moved":
-        reference, variants = clouds(CloudCase("cubes", 400, 2, 0, (2.0, 5.0)))
-        colours = _by_angle(reference[:, 0] % 1.1, reference[:, 1])
+        reference, variants = sample_clouds(CloudCase("cubes", 400, 2, 0, (2.0, 5.0)))
+        colours = _groups_by_angle(reference[:, 0] % 1.1, reference[:, 1])
         shapes = {"t = 0": reference} | {f"t = {v.at:g}": v.array for v in variants}
     else:
-        reference, variants = clouds(CloudCase("spots", 300, 2, 0, (0.5,)))
-        colours = _by_angle(reference[:, 0], reference[:, 1])
+        reference, variants = sample_clouds(CloudCase("spots", 300, 2, 0, (0.5,)))
+        colours = _groups_by_angle(reference[:, 0], reference[:, 1])
         name = {"perturbed": "with noise", "lost": "independent"}[experiment]
         (other,) = (v.array for v in variants if v.experiment == experiment)
         shapes = {"Gaussian spot": reference, name: other}
-    drawn = tuple(_cloud(name, points, colours) for name, points in shapes.items())
+    drawn = tuple(_cloud_scatter(name, points, colours) for name, points in shapes.items())
     return Clouds("clouds", "What is compared", drawn, note)
 
 
-def _by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _groups_by_angle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Colours of points by their order around the origin."""
-    return np.argsort(np.argsort(np.arctan2(y, x))) * COLOURS // len(x)
+    return np.argsort(np.argsort(np.arctan2(y, x))) * MAX_POINT_COLORS // len(x)
 
 
-def _cloud(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:
+def _cloud_scatter(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:
     middle = (points.max(axis=0) + points.min(axis=0)) / 2
     places = (points - middle).round(4).tolist()
     return Cloud(name, tuple((x, y) for x, y in places), tuple(groups.tolist()))
@@ -363,9 +415,15 @@ def _cloud(name: str, points: np.ndarray, groups: np.ndarray) -> Cloud:
 
 
 def _grade_section(
-    run: Measured, drawn: Drawn, by_measure: Mapping[str, Mapping[str, float]], overview: Overview
+    run: Measured,
+    drawn: StylesByMeasure,
+    by_measure: Mapping[str, Mapping[str, float]],
+    overview: ScoreOverview,
 ) -> Section:
-    grades = {m: {name: known(value) for name, value in of.items()} for m, of in by_measure.items()}
+    grades = {
+        m: {name: finite_or_none(value) for name, value in of.items()}
+        for m, of in by_measure.items()
+    }
     has_value = {n for of in grades.values() for n, value in of.items() if value is not None}
     headings = {n: heading for n, (heading, _) in GRADES.items() if n in has_value}
     goodness = [
@@ -381,7 +439,7 @@ def _grade_section(
         "Grades of the measures",
         "The shade is how good a value is.",
         shades=tuple((None, *of.values()) for of in goodness),
-        framed=() if run.is_trial else _best([tuple(of.values()) for of in goodness]),
+        framed=() if run.is_trial else _best_grade_cells([tuple(of.values()) for of in goodness]),
         hints=dict(GRADES.values()),
         is_leading=True,
     )
@@ -422,7 +480,7 @@ def _goodness(name: str, value: float | None, is_distance: bool) -> float | None
     return min(max(value, 0.0), 1.0)
 
 
-def _best(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple[int, int], ...]:
+def _best_grade_cells(goodness: Sequence[Sequence[float | None]]) -> tuple[tuple[int, int], ...]:
     """Return row and column of the best of every column of grades, which is the second of the table
     and later."""
     cells = []

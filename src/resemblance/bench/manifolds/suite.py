@@ -13,22 +13,49 @@ import numpy as np
 
 from resemblance.base.text import did_you_mean
 from resemblance.catalogue import get_measures
-from resemblance.comparison.comparison import info_of
+from resemblance.comparison.comparison import measure_info
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
-from resemblance.sections.codec import decode, encode
+from resemblance.sections.codec import decode_value, encode_value
 from resemblance.sections.result import Result
-from resemblance.sections.values import known
+from resemblance.sections.values import finite_or_none
 
 from ..case import Case, Part, Score
 from ..feature_maps import scratch_folder
-from ..pinned import Pinned, Reduction
-from ..ranks import scored_cells
-from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
-from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
-from .clouds import KS, ROLL_KS, CloudCase, ManifoldSize, cases, clouds
-from .page import EXPERIMENTS, check_claims, result_of
-from .values import CLUSTERS, ORDER, PLACE, Measured, Measurement
+from ..pinned import FrozenFeatures, Reduction
+from ..ranks import tasks_with_rank_rules
+from ..scoring import (
+    ComparisonsByPart,
+    compare_cases,
+    failed_comparisons,
+    mean_comparison_seconds,
+    scores_in_case,
+)
+from ..study import (
+    ClaimJudge,
+    Purpose,
+    StageProgress,
+    add_claims,
+    append_to_log,
+    purpose,
+    study_folder,
+)
+from .clouds import (
+    ROLL_SWEEP_NEIGHBORS,
+    SWEEP_NEIGHBORS,
+    CloudCase,
+    ManifoldSize,
+    cloud_cases,
+    sample_clouds,
+)
+from .page import EXPERIMENTS, check_claim_sections, manifolds_result
+from .values import (
+    MANIFOLD_ORDER_RULE,
+    MANIFOLD_PEAK_RULE,
+    ORIGINAL_CLUSTER_COUNTS,
+    Measured,
+    Measurement,
+)
 
 MEASURES: tuple[str, ...] = (
     "mka", "mka[k=15]", "kcka", "kcka[variant=code]", "cka", "cka[kernel=rbf]",
@@ -37,11 +64,19 @@ MEASURES: tuple[str, ...] = (
     "mutual_knn[metric=euclidean]",
     "jaccard[metric=euclidean]", "information_imbalance", "default",
 )  # fmt: skip
-COMPARISONS, CLOUDS = "comparisons.db", "clouds"
-CELLS = {"swiss_roll": ("peak", PLACE), "rings": ("tau", ORDER), "clusters": ("tau", ORDER)}
-SLOW = frozenset({"rtd"})  # compared only up to a number of samples that depends on the size
-MOST_NEIGHBOURS = {"imd": 50, "rank_similarity": 200}  # in sweeps: their time grows with k
-TWENTIETHS, FORTIETHS = (tuple(i / n for i in range(n + 1)) for n in (20, 40))  # of the S-curve
+CLOUD_COMPARISONS_FILE, CLOUDS_FOLDER = "comparisons.db", "clouds"
+GRADED_SHAPES = {
+    "swiss_roll": ("peak", MANIFOLD_PEAK_RULE),
+    "rings": ("tau", MANIFOLD_ORDER_RULE),
+    "clusters": ("tau", MANIFOLD_ORDER_RULE),
+}
+SLOW_CLOUD_MEASURES = frozenset(
+    {"rtd"}
+)  # compared only up to a number of samples that depends on the size
+MAX_SWEEP_NEIGHBORS = {"imd": 50, "rank_similarity": 200}  # in sweeps: their time grows with k
+TWENTY_ROLL_STEPS, FORTY_ROLL_STEPS = (
+    tuple(i / n for i in range(n + 1)) for n in (20, 40)
+)  # of the S-curve
 SIZES: Mapping[str, ManifoldSize] = {
     "small": ManifoldSize(
         roll=250, rs=(0.0, 0.25, 0.5, 0.75, 1.0),
@@ -50,13 +85,13 @@ SIZES: Mapping[str, ManifoldSize] = {
         sweep_d=(2, 50), ks=(5, 15, 50), slow=300,
     ),
     "default": ManifoldSize(
-        roll=1000, rs=TWENTIETHS,
+        roll=1000, rs=TWENTY_ROLL_STEPS,
         spots=(250, 500, 1000), spots_d=1000, d_spots=(2, 10, 100, 500, 1000), seeds=3,
         cubes=(125, 250, 500), d_cubes=(2, 10, 100, 1000), moves=(0.0, 0.5, 1.0, 2.0, 5.0, 10.0),
         sweep_d=(2, 100),
     ),
     "paper": ManifoldSize(
-        roll=1000, rs=FORTIETHS,
+        roll=1000, rs=FORTY_ROLL_STEPS,
         spots=(250, 500, 1000, 2000, 5000), spots_d=1000,
         d_spots=(2, 10, 100, 500, 1000, 2000), seeds=5,
         cubes=(250, 500, 1000, 2500), d_cubes=(2, 10, 100, 1000),
@@ -73,8 +108,8 @@ def run(
     size: str = "default",
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
-    claims: Mapping[str, Judge] | None = None,
+    progress: StageProgress | None = None,
+    claims: Mapping[str, ClaimJudge] | None = None,
 ) -> Result:
     """Put measures through the manifold suite, and continue where an earlier run in the same folder
     stopped.
@@ -110,38 +145,42 @@ def run(
         raise ValueError(
             f"manifolds.run: size cannot be {size!r}{did_you_mean(size, tuple(SIZES))}"
         )
-    check_claims(claims)
+    check_claim_sections(claims)
     usual = get_measures(MEASURES)
     tested = usual if measures is None else get_measures(measures)
     options: dict[str, Any] = {"executor": executor, "memory": memory, "progress": progress}
     with study_folder(folder, Purpose("manifolds", size)) as (place, _):
-        with scratch_folder(place / COMPARISONS) as scratch:
+        with scratch_folder(place / CLOUD_COMPARISONS_FILE) as scratch:
             assert scratch is not None
-            content = Pinned(scratch, write_clouds(scratch, size, cases(SIZES[size])), "")
-            measured = compared_clouds(content, tested, save=place / COMPARISONS, **options)
+            content = FrozenFeatures(
+                scratch, write_clouds(scratch, size, cloud_cases(SIZES[size])), ""
+            )
+            measured = compared_clouds(
+                content, tested, save=place / CLOUD_COMPARISONS_FILE, **options
+            )
         facts = dict.fromkeys(EXPERIMENTS, measured)
-        result = with_claims(result_of(measured, usual), claims, facts)
-        _publish(place, result)
+        result = add_claims(manifolds_result(measured, usual), claims, facts)
+        _save_manifolds_result(place, result)
     return result
 
 
 def run_pinned(
-    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Compare the clouds of a pack by measures, or continue in a folder, and return the result.
 
     ``options``: executor, memory and progress.
     """
     with study_folder(folder, Purpose("manifolds", models=pinned.identity)) as (place, _):
-        measured = compared_clouds(pinned, measures, save=place / COMPARISONS, **options)
-        result = pinned.named(result_of(measured, measures))
-        _publish(place, result)
+        measured = compared_clouds(pinned, measures, save=place / CLOUD_COMPARISONS_FILE, **options)
+        result = pinned.named(manifolds_result(measured, measures))
+        _save_manifolds_result(place, result)
     return result
 
 
-def _publish(place: Path, result: Result) -> None:
+def _save_manifolds_result(place: Path, result: Result) -> None:
     result.save(place / "result.json")
-    log(
+    append_to_log(
         place, f"manifolds: {result.counts['comparisons']} comparisons, {len(result.claims)} claims"
     )
 
@@ -149,7 +188,7 @@ def _publish(place: Path, result: Result) -> None:
 # ------------------------------------------------------------------------------- clouds on the disk
 
 
-class Shape(NamedTuple):
+class CloudComparison(NamedTuple):
     """A reference with its clouds, as they are compared, and the experiment of each cloud."""
 
     about: CloudCase
@@ -163,33 +202,39 @@ def write_clouds(
     """Write the clouds of cases into a folder, and return what must be known to read them."""
     documents = []
     for number, case in enumerate(plan):
-        reference, variants = clouds(case)
-        place = folder / CLOUDS / str(number)
+        reference, variants = sample_clouds(case)
+        place = folder / CLOUDS_FOLDER / str(number)
         place.mkdir(parents=True)
         named = {str(i): v.array for i, v in enumerate(variants)}
         for name, points in {"reference": reference, **named}.items():
             np.save(place / f"{name}.npy", points.astype(np.float16) if half else points)
         about = [[v.experiment, float(v.at)] for v in variants]
-        documents.append({"case": encode(case), "variants": about})
+        documents.append({"case": encode_value(case), "variants": about})
     return {"size": size, "clouds": documents}
 
 
-def shapes_of(content: Pinned) -> list[Shape]:
+def read_cloud_comparisons(content: FrozenFeatures) -> list[CloudComparison]:
     """Return what is compared with what, from the clouds of a run or of a pack."""
     return [
-        _shape(content.folder / CLOUDS / str(number), entry["case"], entry["variants"])
+        _read_cloud_comparison(
+            content.folder / CLOUDS_FOLDER / str(number), entry["case"], entry["variants"]
+        )
         for number, entry in enumerate(content.facts["clouds"])
     ]
 
 
-def _shape(folder: Path, about: Any, variants: Sequence[tuple[str, float]]) -> Shape:
+def _read_cloud_comparison(
+    folder: Path, about: Any, variants: Sequence[tuple[str, float]]
+) -> CloudComparison:
     columns = {
         f"{experiment} {at:g}": Representation(folder / f"{i}.npy", f"{experiment} {at:g}")
         for i, (experiment, at) in enumerate(variants)
     }
     reference = {"reference": Representation(folder / "reference.npy")}
     part = Part(reference, [at for _, at in variants], columns)
-    return Shape(decode(CloudCase, about), part, tuple(experiment for experiment, _ in variants))
+    return CloudComparison(
+        decode_value(CloudCase, about), part, tuple(experiment for experiment, _ in variants)
+    )
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
@@ -199,58 +244,73 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     their points: these are few.
     """
     size = purpose(study).size
-    chosen, content = cases(SIZES[size]), "all shapes"
+    chosen, content = cloud_cases(SIZES[size]), "all shapes"
     if reduction.samples is not None:
         content = "the shapes of the cells that rank"
-        chosen = tuple(c for c in chosen if c.shape in CELLS and not c.over_k)
+        chosen = tuple(c for c in chosen if c.shape in GRADED_SHAPES and not c.over_k)
     return {**write_clouds(pack, size, chosen, reduction.half), "content": content}
 
 
 # ------------------------------------------------------------------------------------------ compare
 
 
-def cases_of(pinned: Pinned) -> list[Case]:
+def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return what the measures are ranked by: two orders and one place."""
-    return list(_scored(shapes_of(pinned), SIZES[pinned.facts["size"]]))
+    return list(_graded_cloud_cases(read_cloud_comparisons(pinned), SIZES[pinned.facts["size"]]))
 
 
-def _scored(shapes: Iterable[Shape], size: ManifoldSize) -> Iterator[Case]:
+def _graded_cloud_cases(shapes: Iterable[CloudComparison], size: ManifoldSize) -> Iterator[Case]:
     """Yield the cells in which measures are ranked.
 
     What is expected follows from how the clouds were made, so that it repeats entirely.
     """
     for about, part, _ in shapes:
-        if about.shape not in CELLS or about.over_k:
+        if about.shape not in GRADED_SHAPES or about.over_k:
             continue
         if about.shape == "clusters" and part.columns:
-            graded = {a: c for a, c in zip(part.expected, part.columns.items()) if a in CLUSTERS}
+            graded = {
+                a: c
+                for a, c in zip(part.expected, part.columns.items())
+                if a in ORIGINAL_CLUSTER_COUNTS
+            }
             part = part._replace(expected=list(graded), columns=dict(graded.values()))
-        test, (cell, rule) = about.shape.replace("_", " "), CELLS[about.shape]
-        slow = _slow(about, size)
+        test, (cell, rule) = about.shape.replace("_", " "), GRADED_SHAPES[about.shape]
+        slow = _too_slow_measures(about, size)
         yield Case(test, (cell,), rule, (part,), test, slow, reliability=1.0)
 
 
-def _slow(case: CloudCase, size: ManifoldSize) -> frozenset[str]:
-    return SLOW if case.n > size.slow else frozenset()
+def _too_slow_measures(case: CloudCase, size: ManifoldSize) -> frozenset[str]:
+    return SLOW_CLOUD_MEASURES if case.n > size.slow else frozenset()
 
 
-def compared_clouds(content: Pinned, measures: Sequence[Measure], **options: Any) -> Measured:
+def compared_clouds(
+    content: FrozenFeatures, measures: Sequence[Measure], **options: Any
+) -> Measured:
     """Compare all clouds of a run or of a pack in one run, and return what was measured.
 
     ``options``: those of :func:`~resemblance.bench.scoring.compare_cases`.
     """
-    name, shapes, infos = content.facts["size"], shapes_of(content), list(map(info_of, measures))
+    name, shapes, infos = (
+        content.facts["size"],
+        read_cloud_comparisons(content),
+        list(map(measure_info, measures)),
+    )
     size, wanted = SIZES[name], list[Case]()
     for about, part, _ in shapes:
-        if taking_part := _measures_of(about, measures, size):
+        if taking_part := _measures_at(about, measures, size):
             test = f"{about.shape.replace('_', ' ')}{' over k' if about.over_k else ''}"
-            wanted.append(Case(test, (), ORDER, (part,), measures=taking_part))
-    scored, left_out = list(_scored(shapes, size)), _left_out(measures, shapes, size)
+            wanted.append(Case(test, (), MANIFOLD_ORDER_RULE, (part,), measures=taking_part))
+    scored, left_out = (
+        list(_graded_cloud_cases(shapes, size)),
+        _uncompared_clouds(measures, shapes, size),
+    )
     compared = compare_cases([*wanted, *scored], measures, **options)
     points = defaultdict[tuple[str, str], list[Measurement]](list)
-    for point in (p for s in shapes if s.part.key in compared for p in _points(s, compared)):
+    for point in (
+        p for s in shapes if s.part.key in compared for p in _cloud_measurements(s, compared)
+    ):
         points[point.experiment, point.measure].append(point)
-    rows = {(*s.key, s.measure): s for case in scored for s in scores_of(case, compared)}
+    rows = {(*s.key, s.measure): s for case in scored for s in scores_in_case(case, compared)}
     scores = [
         rows.get((*c.key, m.spec))
         or Score(c.test, c.cell, m.spec, m.label, np.nan, reason=f"left out {left_out[m.spec]}")
@@ -261,18 +321,20 @@ def compared_clouds(content: Pinned, measures: Sequence[Measure], **options: Any
     return Measured(
         name,
         {info.spec: info for info in infos},
-        {m.spec: _sweep_of(m) for m in measures},
+        {m.spec: _sweep_measures(m) for m in measures},
         points,
         tuple(scores),
-        scored_cells(scored, scores),
-        seconds_of(wanted, compared, lambda case: "ms"),
-        tuple(failures_of(wanted, compared, lambda case: (case.test, ""))),
+        tasks_with_rank_rules(scored, scores),
+        mean_comparison_seconds(wanted, compared, lambda case: "ms"),
+        tuple(failed_comparisons(wanted, compared, lambda case: (case.test, ""))),
         left_out,
         {k: v for k, v in provenance.items() if k not in ("rows", "columns", "n_samples")},
     )
 
 
-def _points(shape: Shape, compared: Compared) -> Iterator[Measurement]:
+def _cloud_measurements(
+    shape: CloudComparison, compared: ComparisonsByPart
+) -> Iterator[Measurement]:
     (about, part, experiments), comparison = shape, compared[shape.part.key]
     reasons = {(f.measure, f.y): f.reason for f in comparison.failures}
     where = (about.n, about.d, about.seed)
@@ -281,52 +343,66 @@ def _points(shape: Shape, compared: Compared) -> Iterator[Measurement]:
         for name, (value, difference), experiment, at in zip(
             comparison.columns, pairs, experiments, part.expected, strict=True
         ):
-            outcome = known(value), known(difference), reasons.get((spec, name))
+            outcome = finite_or_none(value), finite_or_none(difference), reasons.get((spec, name))
             yield Measurement(experiment, spec, *where, float(at), about.over_k, *outcome)
 
 
 # ----------------------------------------------------------------------------------------- measures
 
 
-def _most(measure: Measure) -> float:
+def _max_neighbors_of_measure(measure: Measure) -> float:
     """Return the largest number of neighbours that a measure is compared over; 0 if it has none."""
     if not isinstance(measure.defaults.get("k"), int):
         return 0
     limit = measure.limits.get("k", (1, math.inf))[1]
-    return min(MOST_NEIGHBOURS.get(measure.name, math.inf), limit)
+    return min(MAX_SWEEP_NEIGHBORS.get(measure.name, math.inf), limit)
 
 
-def _sweep_of(measure: Measure) -> dict[int, str]:
+def _sweep_measures(measure: Measure) -> dict[int, str]:
     """Return the specifications of a measure by number of neighbours."""
-    return {k: measure.where(k=k).spec for k in ROLL_KS if k <= _most(measure)}
+    return {
+        k: measure.where(k=k).spec
+        for k in ROLL_SWEEP_NEIGHBORS
+        if k <= _max_neighbors_of_measure(measure)
+    }
 
 
-def _measures_of(
+def _measures_at(
     case: CloudCase, tested: Iterable[Measure], size: ManifoldSize
 ) -> tuple[Measure, ...]:
     """Return the measures that a case is for, each specification once."""
     if case.over_k:
-        ks = _neighbours(case, size)
-        tested = [m.where(k=k) for m in tested for k in ks if k <= _most(m)]
-    slow = _slow(case, size)
+        ks = _sweep_neighbors(case, size)
+        tested = [m.where(k=k) for m in tested for k in ks if k <= _max_neighbors_of_measure(m)]
+    slow = _too_slow_measures(case, size)
     return tuple({m.spec: m for m in tested if m.name not in slow}.values())
 
 
-def _neighbours(case: CloudCase, size: ManifoldSize) -> list[int]:
+def _sweep_neighbors(case: CloudCase, size: ManifoldSize) -> list[int]:
     """Return the numbers of neighbours of a sweep."""
-    ks = ROLL_KS if case.shape == "swiss_roll" and size.ks == KS else size.ks
+    ks = (
+        ROLL_SWEEP_NEIGHBORS
+        if case.shape == "swiss_roll" and size.ks == SWEEP_NEIGHBORS
+        else size.ks
+    )
     return [k for k in ks if k < case.n]
 
 
-def _left_out(
-    tested: Iterable[Measure], shapes: Iterable[Shape], size: ManifoldSize
+def _uncompared_clouds(
+    tested: Iterable[Measure], shapes: Iterable[CloudComparison], size: ManifoldSize
 ) -> dict[str, str]:
     """Return where measures were not compared, and why."""
     samples = f"above {size.slow} samples: it takes too long"
     neighbours = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]
     largest = max((case.n for case in plan), default=0)
-    most = max((k for case in plan if case.over_k for k in _neighbours(case, size)), default=0)
-    slow = {m.spec: samples for m in tested if m.name in SLOW and largest > size.slow}
-    capped = {m.spec: neighbours.format(_most(m)) for m in tested if 0 < _most(m) < most}
+    most = max((k for case in plan if case.over_k for k in _sweep_neighbors(case, size)), default=0)
+    slow = {
+        m.spec: samples for m in tested if m.name in SLOW_CLOUD_MEASURES and largest > size.slow
+    }
+    capped = {
+        m.spec: neighbours.format(_max_neighbors_of_measure(m))
+        for m in tested
+        if 0 < _max_neighbors_of_measure(m) < most
+    }
     return slow | capped

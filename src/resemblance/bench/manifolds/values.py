@@ -10,20 +10,28 @@ import numpy as np
 
 from resemblance.comparison.comparison import MeasureInfo
 from resemblance.sections.headlines import is_trial
-from resemblance.sections.ranks import Scores
+from resemblance.sections.ranks import ScoresByMeasure
 from resemblance.sections.sections import RankRule
-from resemblance.sections.values import mean
+from resemblance.sections.values import mean_of_finite
 
-from ..case import Score, value_of
+from ..case import Score, score_against_reference
 from ..grounding import BlockScore, Rule, by_reference, concordance, kendall
-from ..ranks import Cell
-from ..scoring import Failed
+from ..ranks import TaskKey
+from ..scoring import FailedComparisons
 
-CLUSTERS = (2, 3, 4, 5, 6, 10, 12)  # of the original experiment: the order among these is graded
-PLATEAU = 1e-5  # differences that are this close are equal where the peak is looked for
+ORIGINAL_CLUSTER_COUNTS = (
+    2,
+    3,
+    4,
+    5,
+    6,
+    10,
+    12,
+)  # of the original experiment: the order among these is graded
+PLATEAU_TOLERANCE = 1e-5  # differences that are this close are equal where the peak is looked for
 
 
-def peak(measured: np.ndarray, at: np.ndarray) -> float:
+def difference_peak(measured: np.ndarray, at: np.ndarray) -> float:
     """Return where the smallest difference is; NaN where one is missing, or all are equal.
 
     A plateau around the right place peaks there: of equal differences, the one nearest to the
@@ -31,19 +39,19 @@ def peak(measured: np.ndarray, at: np.ndarray) -> float:
     """
     if not len(measured) or np.isnan(measured).any() or (measured == measured[0]).all():
         return math.nan
-    plateau = at[measured <= measured.min() + PLATEAU]
+    plateau = at[measured <= measured.min() + PLATEAU_TOLERANCE]
     return float(plateau[np.argmin(np.abs(plateau - 0.5))])
 
 
-def closeness(measured: np.ndarray, at: np.ndarray) -> BlockScore:
+def closeness_to_middle(measured: np.ndarray, at: np.ndarray) -> BlockScore:
     """How near the smallest difference is to the middle: 0 is there, less is farther."""
-    return BlockScore(-abs(peak(measured, at) - 0.5))
+    return BlockScore(-abs(difference_peak(measured, at) - 0.5))
 
 
 # An order, or a peak, without one of its members would be easier to find than the whole.
-ORDER = Rule(by_reference, kendall, is_complete=True)
-CONFORMITY = ORDER._replace(quality=concordance)
-PLACE = ORDER._replace(quality=closeness)
+MANIFOLD_ORDER_RULE = Rule(by_reference, kendall, is_complete=True)
+MANIFOLD_CONFORMITY_RULE = MANIFOLD_ORDER_RULE._replace(quality=concordance)
+MANIFOLD_PEAK_RULE = MANIFOLD_ORDER_RULE._replace(quality=closeness_to_middle)
 
 
 class Measurement(NamedTuple):
@@ -83,9 +91,9 @@ class Measured(NamedTuple):
     sweeps: Mapping[str, Mapping[int, str]]
     points: Mapping[tuple[str, str], Sequence[Measurement]]
     scores: tuple[Score, ...] = ()
-    cells: Mapping[Cell, tuple[Scores, RankRule]] = {}
+    cells: Mapping[TaskKey, tuple[ScoresByMeasure, RankRule]] = {}
     seconds: Mapping[str, Mapping[str, float]] = {}
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedComparisons, ...] = ()
     left_out: Mapping[str, str] = {}
     provenance: Mapping[str, Any] = {}
 
@@ -107,8 +115,8 @@ def curve(
 
     Values of several seeds are averaged; a point without a value is left out.
     """
-    points = _points(run, experiment, measure, over_k=False, **where)
-    return _means((getattr(p, along), p.value) for p in points)
+    points = _points_where(run, experiment, measure, over_k=False, **where)
+    return _mean_by_x((getattr(p, along), p.value) for p in points)
 
 
 def curve_over_k(
@@ -116,10 +124,10 @@ def curve_over_k(
 ) -> dict[float, float]:
     """Return the value of a measure by number of neighbours."""
     swept = run.sweeps.get(measure, {})
-    return _means(
+    return _mean_by_x(
         (k, p.value)
         for k, spec in swept.items()
-        for p in _points(run, experiment, spec, over_k=True, **where)
+        for p in _points_where(run, experiment, spec, over_k=True, **where)
     )
 
 
@@ -128,12 +136,14 @@ def tau(
     measure: str,
     experiment: str,
     at: Collection[float] | None = None,
-    rule: Rule = ORDER,
+    rule: Rule = MANIFOLD_ORDER_RULE,
 ) -> float:
     """Return Kendall's tau of the differences with the known order of "rings" or "clusters"."""
     points = run.points.get((experiment, measure), ())
     differences = {p.at: p.difference for p in points if at is None or p.at in at}
-    return value_of(rule, np.array(list(differences.values()), float), list(differences))
+    return score_against_reference(
+        rule, np.array(list(differences.values()), float), list(differences)
+    )
 
 
 def taus_over_k(
@@ -143,11 +153,11 @@ def taus_over_k(
     return {
         k: tau(run, spec, experiment, at)
         for k, spec in sorted(run.sweeps.get(measure, {}).items())
-        if _points(run, experiment, spec, over_k=True)
+        if _points_where(run, experiment, spec, over_k=True)
     }
 
 
-def common(run: Measured, experiment: str, along: str) -> dict[str, float]:
+def most_complete_size(run: Measured, experiment: str, along: str) -> dict[str, float]:
     """Return the number of features (of samples) at which the most numbers of samples (of features)
     were compared: {"d": 1000.0} for ``along="n"``; empty without the experiment."""
     name, numbers = "d" if along == "n" else "n", dict[float, set[float]]()
@@ -157,14 +167,16 @@ def common(run: Measured, experiment: str, along: str) -> dict[str, float]:
     return {name: max(numbers, key=lambda n: len(numbers[n]))} if numbers else {}
 
 
-def _points(run: Measured, experiment: str, measure: str, **where: object) -> list[Measurement]:
+def _points_where(
+    run: Measured, experiment: str, measure: str, **where: object
+) -> list[Measurement]:
     points = list(run.points.get((experiment, measure), ()))
     for name, fact in where.items():
         points = [p for p in points if getattr(p, name) == fact]
     return points
 
 
-def _means(pairs: Iterable[tuple[float, float | None]]) -> dict[float, float]:
+def _mean_by_x(pairs: Iterable[tuple[float, float | None]]) -> dict[float, float]:
     values = dict[float, list[float]]()
     for key, value in pairs:
         if value is not None:
@@ -175,19 +187,19 @@ def _means(pairs: Iterable[tuple[float, float | None]]) -> dict[float, float]:
 # ------------------------------------------------------------------------------------------- grades
 
 
-def _over_k(run: Measured, measure: str) -> float:
+def _variation_over_k(run: Measured, measure: str) -> float:
     points = (p for e in ("swiss_roll", "perturbed") for p in run.of(e) if p.over_k)
     places = dict.fromkeys((p.experiment, p.n, p.d) for p in points)
     curves = (curve_over_k(run, measure, e, n=n, d=d) for e, n, d in places)
-    return mean(_spread(of.values()) for of in curves if len(of) > 1)
+    return mean_of_finite(_coefficient_of_variation(of.values()) for of in curves if len(of) > 1)
 
 
-def _variation(run: Measured, measure: str, along: str) -> float:
-    fixed = common(run, "perturbed", along)
-    return _spread(curve(run, measure, "perturbed", along, **fixed).values())
+def _variation_along(run: Measured, measure: str, along: str) -> float:
+    fixed = most_complete_size(run, "perturbed", along)
+    return _coefficient_of_variation(curve(run, measure, "perturbed", along, **fixed).values())
 
 
-def _spread(values: Iterable[float]) -> float:
+def _coefficient_of_variation(values: Iterable[float]) -> float:
     """Coefficient of variation; NaN for a single value or a mean of zero."""
     numbers = np.array(list(values))
     if len(numbers) < 2 or numbers.mean() == 0:
@@ -195,19 +207,21 @@ def _spread(values: Iterable[float]) -> float:
     return float(numbers.std() / abs(numbers.mean()))
 
 
-def _kept(run: Measured, measure: str) -> float:
-    shares, points = list[float](), _points(run, "moved", measure, over_k=False)
+def _share_kept_when_moved(run: Measured, measure: str) -> float:
+    shares, points = list[float](), _points_where(run, "moved", measure, over_k=False)
     for n, d in dict.fromkeys((p.n, p.d) for p in points):
         moved = curve(run, measure, "moved", n=n, d=d)
         longest = max(p.at for p in points if (p.n, p.d) == (n, d))
         if len(moved) > 1 and moved.get(0.0):
             shares.append(moved.get(longest, math.nan) / moved[0.0])
-    return mean(shares) if run.measures[measure].larger_is_more_similar else math.nan
+    return mean_of_finite(shares) if run.measures[measure].larger_is_more_similar else math.nan
 
 
-def _peak(run: Measured, measure: str) -> float:
-    roll = _points(run, "swiss_roll", measure, over_k=False)
-    return peak(np.array([p.difference for p in roll], float), np.array([p.at for p in roll]))
+def _swiss_roll_peak(run: Measured, measure: str) -> float:
+    roll = _points_where(run, "swiss_roll", measure, over_k=False)
+    return difference_peak(
+        np.array([p.difference for p in roll], float), np.array([p.at for p in roll])
+    )
 
 
 # by name: the heading of a grade, and what it says
@@ -233,15 +247,17 @@ def grade(run: Measured, measure: str) -> dict[str, float]:
     """Return the grades of one measure, by the names in ``GRADES``; NaN where it has no value."""
     return {
         "rings": tau(run, measure, "rings"),
-        "rings_conformity": tau(run, measure, "rings", rule=CONFORMITY),
-        "clusters": tau(run, measure, "clusters", CLUSTERS),
-        "clusters_conformity": tau(run, measure, "clusters", CLUSTERS, CONFORMITY),
-        "over_k": _over_k(run, measure),
-        "over_n": _variation(run, measure, "n"),
-        "over_d": _variation(run, measure, "d"),
-        "lost": mean(p.value for p in _points(run, "lost", measure, over_k=False)),
-        "kept": _kept(run, measure),
-        "peak": _peak(run, measure),
+        "rings_conformity": tau(run, measure, "rings", rule=MANIFOLD_CONFORMITY_RULE),
+        "clusters": tau(run, measure, "clusters", ORIGINAL_CLUSTER_COUNTS),
+        "clusters_conformity": tau(
+            run, measure, "clusters", ORIGINAL_CLUSTER_COUNTS, MANIFOLD_CONFORMITY_RULE
+        ),
+        "over_k": _variation_over_k(run, measure),
+        "over_n": _variation_along(run, measure, "n"),
+        "over_d": _variation_along(run, measure, "d"),
+        "lost": mean_of_finite(p.value for p in _points_where(run, "lost", measure, over_k=False)),
+        "kept": _share_kept_when_moved(run, measure),
+        "peak": _swiss_roll_peak(run, measure),
     }
 
 

@@ -24,28 +24,28 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from resemblance.base.json_files import (
-    check_finite,
+    atomic_write,
+    check_finite_json,
     check_types,
     checksum,
     parse_document,
-    replacing,
     write_atomically,
 )
-from resemblance.base.text import printable
-from resemblance.comparison.provenance import machine_words, versions
+from resemblance.base.text import escape_control_characters
+from resemblance.comparison.provenance import describe_machine, library_versions
 
-FORMAT = 1
-MANIFEST = "MANIFEST.json"
-SUFFIX = ".tar.xz"
-NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-IDENTITY = re.compile(rf"({NAME.pattern})(?:@([1-9][0-9]{{0,5}}))?")
-DIGEST = re.compile(r"[0-9a-f]{64}")
-PACK_BYTES, MANIFEST_BYTES = 2**32, 2**25  # what is larger is refused before it is unpacked
-LONGEST_PATH = 255  # characters, which headers of tar files can hold without extensions
+PACK_FORMAT = 1
+MANIFEST_FILE = "MANIFEST.json"
+PACK_SUFFIX = ".tar.xz"
+PACK_NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+PACK_IDENTITY_PATTERN = re.compile(rf"({PACK_NAME_PATTERN.pattern})(?:@([1-9][0-9]{{0,5}}))?")
+DIGEST_PATTERN = re.compile(r"[0-9a-f]{64}")
+MAX_PACK_BYTES, MAX_MANIFEST_BYTES = 2**32, 2**25  # what is larger is refused before it is unpacked
+MAX_PATH_LENGTH = 255  # characters, which headers of tar files can hold without extensions
 HEADER_BYTES = tarfile.RECORDSIZE  # of one file, of which ours have a block of 512
 # Numbers of 4 bytes: with lp and pb of 2 they take 8 % less space than by default.
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 2, "pb": 2}]
-UNREADABLE = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError, RecursionError)
+LZMA_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 2, "lp": 2, "pb": 2}]
+UNREADABLE_PACK_ERRORS = (ValueError, tarfile.TarError, lzma.LZMAError, EOFError, RecursionError)
 
 
 class PackedFile(NamedTuple):
@@ -103,68 +103,74 @@ class Pack(NamedTuple):
 
 def manifest_text(manifest: Manifest) -> str:
     """Return the canonical JSON of a manifest: sorted, ASCII, one line an entry."""
-    files = {name: _entry(file) for name, file in manifest.files.items()}
-    document = {"format": FORMAT, **manifest._asdict(), "files": files}
+    files = {name: _manifest_entry(file) for name, file in manifest.files.items()}
+    document = {"format": PACK_FORMAT, **manifest._asdict(), "files": files}
     return json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
 
 
-def _entry(file: PackedFile) -> dict[str, Any]:
+def _manifest_entry(file: PackedFile) -> dict[str, Any]:
     return {key: value for key, value in file._asdict().items() if value not in (None, "")}
 
 
-def _parsed(content: bytes) -> Manifest:
+def _parse_manifest(content: bytes) -> Manifest:
     """Return the manifest in the bytes of a MANIFEST.json; ``ValueError`` for what is none."""
     text = content.decode("ascii", "replace")
-    manifest = parse_document(text, _manifest_of, MANIFEST, "the manifest of a pack")
+    manifest = parse_document(
+        text, _manifest_from_document, MANIFEST_FILE, "the manifest of a pack"
+    )
     if manifest_text(manifest) != text:
-        raise ValueError(f"{MANIFEST} is not in the form in which manifests are written")
+        raise ValueError(f"{MANIFEST_FILE} is not in the form in which manifests are written")
     return manifest
 
 
-def _manifest_of(document: dict[str, Any]) -> Manifest:
-    if document.pop("format") != FORMAT:
+def _manifest_from_document(document: dict[str, Any]) -> Manifest:
+    if document.pop("format") != PACK_FORMAT:
         raise ValueError(
-            f"it has another format than {FORMAT}, that of this version of resemblance"
+            f"it has another format than {PACK_FORMAT}, that of this version of resemblance"
         )
-    check_finite(document)
+    check_finite_json(document)
     shapes = {n: f.get("shape") for n, f in document["files"].items()}
     files = {
         name: PackedFile(**entry | {"shape": None if shapes[name] is None else (*shapes[name],)})
         for name, entry in document["files"].items()
     }
     manifest = Manifest(**document | {"files": files})
-    _check(manifest)
+    _check_manifest(manifest)
     return manifest
 
 
-def _check(manifest: Manifest) -> None:
+def _check_manifest(manifest: Manifest) -> None:
     """Raise ``ValueError`` for entries of other types, and for a pack that is too large."""
     check_types(manifest, Manifest)
     check_identity(manifest.name, manifest.version)
     versions_and_names = " ".join(f"{name} {v}" for name, v in manifest.versions.items())
     for text in (manifest.suite, manifest.about, manifest.machine, versions_and_names):
-        if printable(text) != text:
+        if escape_control_characters(text) != text:
             raise ValueError(f"it has control characters in {text!a:.80}")
     paths = [name.split("/") for name in manifest.files]
     folders = {"/".join(parts[:i]) for parts in paths for i in range(len(parts))}
     for name, file in manifest.files.items():
-        if printable(name) != name or len(name) > LONGEST_PATH or name in folders:
+        if (
+            escape_control_characters(name) != name
+            or len(name) > MAX_PATH_LENGTH
+            or name in folders
+        ):
             raise ValueError(
-                f"{name!a:.120} cannot be a file of a pack: a path has at most {LONGEST_PATH} "
+                f"{name!a:.120} cannot be a file of a pack: a path has at most {MAX_PATH_LENGTH} "
                 "characters, all printable, and is not the folder of another file"
             )
-        if not DIGEST.fullmatch(file.sha256) or file.size < 0:
+        if not DIGEST_PATTERN.fullmatch(file.sha256) or file.size < 0:
             raise ValueError(f"{name} has no SHA-256, or no size")
-    if not manifest.files or manifest.size > PACK_BYTES:
+    if not manifest.files or manifest.size > MAX_PACK_BYTES:
         raise ValueError(
-            f"a pack has at least one file, and at most {PACK_BYTES:,} bytes; it has "
+            f"a pack has at least one file, and at most {MAX_PACK_BYTES:,} bytes; it has "
             f"{len(manifest.files):,} with {manifest.size:,} bytes"
         )
 
 
 def check_identity(name: str, version: int) -> None:
     """Raise ``ValueError`` unless a pack can have this name and version."""
-    if not IDENTITY.fullmatch(f"{name}@{version}"):
+    if not PACK_IDENTITY_PATTERN.fullmatch(f"{name}@{version}"):
         raise ValueError(
             "a pack has a name of at most 64 lower-case letters, digits and hyphens, and a version "
             f"from 1 to 999999; got {name!r:.80} and {version}"
@@ -176,21 +182,21 @@ def read_manifest(pack_or_archive: Path) -> Manifest:
 
     Raises ``ValueError`` for what has none.
     """
-    with _refusing(pack_or_archive):
+    with _refuse_unreadable_pack(pack_or_archive):
         if pack_or_archive.is_dir():
-            return _manifest_in(pack_or_archive)
-        with _reading(pack_or_archive) as (tar, content):
-            return _first(tar, content)
+            return _read_folder_manifest(pack_or_archive)
+        with _open_tar_xz(pack_or_archive) as (tar, content):
+            return _read_first_member(tar, content)
 
 
-def _manifest_in(folder: Path) -> Manifest:
-    path = folder / MANIFEST
+def _read_folder_manifest(folder: Path) -> Manifest:
+    path = folder / MANIFEST_FILE
     if path.is_symlink() or not path.is_file():
-        raise ValueError(f"it has no {MANIFEST}")
-    return _parsed(path.read_bytes())
+        raise ValueError(f"it has no {MANIFEST_FILE}")
+    return _parse_manifest(path.read_bytes())
 
 
-class _Limited:
+class _LimitedReader:
     """The content of an archive, of which ``left`` bytes may be read: what extends a header, such
     as a list of holes in a file, is read into memory, and could have any size."""
 
@@ -206,21 +212,23 @@ class _Limited:
 
 
 @contextmanager
-def _reading(archive: Path) -> Iterator[tuple[tarfile.TarFile, _Limited]]:
+def _open_tar_xz(archive: Path) -> Iterator[tuple[tarfile.TarFile, _LimitedReader]]:
     with lzma.open(archive, "rb", format=lzma.FORMAT_XZ) as file:
-        content = _Limited(file)
+        content = _LimitedReader(file)
         with tarfile.open(fileobj=cast(Any, content), mode="r:") as tar:
             yield tar, content
 
 
-def _first(tar: tarfile.TarFile, content: _Limited) -> Manifest:
+def _read_first_member(tar: tarfile.TarFile, content: _LimitedReader) -> Manifest:
     first = tar.next()
-    if first is None or first.name != MANIFEST or not (file := tar.extractfile(first)):
-        raise ValueError(f"it does not begin with {MANIFEST}")
-    if first.size > MANIFEST_BYTES:
-        raise ValueError(f"its manifest has {first.size:,} bytes; the limit is {MANIFEST_BYTES:,}")
+    if first is None or first.name != MANIFEST_FILE or not (file := tar.extractfile(first)):
+        raise ValueError(f"it does not begin with {MANIFEST_FILE}")
+    if first.size > MAX_MANIFEST_BYTES:
+        raise ValueError(
+            f"its manifest has {first.size:,} bytes; the limit is {MAX_MANIFEST_BYTES:,}"
+        )
     content.left = first.size
-    return _parsed(file.read())
+    return _parse_manifest(file.read())
 
 
 # ------------------------------------------------------------------------------------------ writing
@@ -247,30 +255,34 @@ def write_pack(
     ``.npy`` file that holds objects or is damaged, for facts that are no JSON, and beyond 4 GiB.
     """
     check_identity(name, version)
-    archive = target if target.name.endswith(SUFFIX) else target / f"{name}@{version}{SUFFIX}"
+    archive = (
+        target if target.name.endswith(PACK_SUFFIX) else target / f"{name}@{version}{PACK_SUFFIX}"
+    )
     if folder.resolve() in archive.resolve().parents:
         raise ValueError(f"{archive} would be in the folder that it packs; give another target")
-    files = {path: _described(folder / path, path) for path in _files_below(folder)}
-    if MANIFEST in files:
-        raise ValueError(f"{folder} has a {MANIFEST}, which is the name of the manifest")
+    files = {path: _describe_file(folder / path, path) for path in _walk_files(folder)}
+    if MANIFEST_FILE in files:
+        raise ValueError(f"{folder} has a {MANIFEST_FILE}, which is the name of the manifest")
     try:
         plain = json.loads(json.dumps(dict(facts), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"the facts of a pack must be finite numbers and texts: {error}"
         ) from error
-    manifest = Manifest(name, version, suite, about, files, plain, versions(), machine_words())
-    _check(manifest)
+    manifest = Manifest(
+        name, version, suite, about, files, plain, library_versions(), describe_machine()
+    )
+    _check_manifest(manifest)
     archive.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(archive) as partial:
-        _write(folder, manifest, partial)
+    with atomic_write(archive) as partial:
+        _write_tar_xz(folder, manifest, partial)
         verify(partial)  # also that no file changed while it was packed
     line = f"{checksum(archive)}  {archive.name}\n"  # as sha256sum writes it
     write_atomically(archive.with_name(f"{archive.name}.sha256"), line)
     return manifest
 
 
-def _described(path: Path, name: str) -> PackedFile:
+def _describe_file(path: Path, name: str) -> PackedFile:
     """Return what is recorded of a file; ``name``: its path in the pack, for errors."""
     digest, size = checksum(path), path.stat().st_size
     if not name.endswith(".npy"):
@@ -282,31 +294,31 @@ def _described(path: Path, name: str) -> PackedFile:
     return PackedFile(digest, size, array.shape, array.dtype.str)
 
 
-def _write(folder: Path, manifest: Manifest, target: Path) -> None:
+def _write_tar_xz(folder: Path, manifest: Manifest, target: Path) -> None:
     text = manifest_text(manifest).encode()
     with (
-        lzma.open(target, "wb", format=lzma.FORMAT_XZ, filters=FILTERS) as packed,
+        lzma.open(target, "wb", format=lzma.FORMAT_XZ, filters=LZMA_FILTERS) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):
-        archive.addfile(_header(MANIFEST, len(text)), io.BytesIO(text))
+        archive.addfile(_tar_header(MANIFEST_FILE, len(text)), io.BytesIO(text))
         for name in sorted(manifest.files):
             with (folder / name).open("rb") as file:
-                archive.addfile(_header(name, manifest.files[name].size), file)
+                archive.addfile(_tar_header(name, manifest.files[name].size), file)
 
 
-def _header(name: str, size: int) -> tarfile.TarInfo:
+def _tar_header(name: str, size: int) -> tarfile.TarInfo:
     """Return a header without time, owner, and the permissions of its origin."""
     header = tarfile.TarInfo(name)
     header.size, header.mode = size, 0o644
     return header
 
 
-def _files_below(folder: Path, below: str = "") -> Iterator[str]:
+def _walk_files(folder: Path, below: str = "") -> Iterator[str]:
     """Yield the paths of all files in a folder, with slashes; ``ValueError`` for links and such."""
     for entry in sorted(os.scandir(folder / below), key=lambda entry: entry.name):
         path = f"{below}{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            yield from _files_below(folder, f"{path}/")
+            yield from _walk_files(folder, f"{path}/")
         elif entry.is_file(follow_symlinks=False):
             yield path
         else:
@@ -336,7 +348,7 @@ def unpack(archive: Path, folder: Path, *, sha256: str | None = None) -> Pack:
         )
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        manifest = _unpacked(archive, partial)
+        manifest = _unpack_files(archive, partial)
         partial.chmod(0o755)
         try:
             os.replace(partial, folder)
@@ -356,17 +368,17 @@ def verify(pack_or_archive: Path) -> Manifest:
     """
     if not pack_or_archive.is_dir():
         with tempfile.TemporaryDirectory() as folder:
-            return _unpacked(pack_or_archive, Path(folder))
-    with _refusing(pack_or_archive):
-        return _verified(pack_or_archive)
+            return _unpack_files(pack_or_archive, Path(folder))
+    with _refuse_unreadable_pack(pack_or_archive):
+        return _verify_folder(pack_or_archive)
 
 
-def _unpacked(archive: Path, folder: Path) -> Manifest:
+def _unpack_files(archive: Path, folder: Path) -> Manifest:
     """Write the files of an archive that its manifest lists, no more bytes than it lists, and check
     them."""
-    with _refusing(archive):
-        with _reading(archive) as (tar, content):
-            manifest = _first(tar, content)
+    with _refuse_unreadable_pack(archive):
+        with _open_tar_xz(archive) as (tar, content):
+            manifest = _read_first_member(tar, content)
             sizes = {name: file.size for name, file in manifest.files.items()}
             content.left = HEADER_BYTES
             while member := tar.next():
@@ -378,15 +390,15 @@ def _unpacked(archive: Path, folder: Path) -> Manifest:
                 content.left = member.size
                 tar.extract(member, folder, set_attrs=False, filter="data")
                 content.left = HEADER_BYTES
-        (folder / MANIFEST).write_text(manifest_text(manifest), encoding="ascii")
-        for path in (folder / name for name in (*_files_below(folder),)):
+        (folder / MANIFEST_FILE).write_text(manifest_text(manifest), encoding="ascii")
+        for path in (folder / name for name in (*_walk_files(folder),)):
             path.chmod(0o444)
-        return _verified(folder)
+        return _verify_folder(folder)
 
 
-def _verified(folder: Path) -> Manifest:
-    manifest = _manifest_in(folder)
-    present = set(_files_below(folder)) - {MANIFEST}
+def _verify_folder(folder: Path) -> Manifest:
+    manifest = _read_folder_manifest(folder)
+    present = set(_walk_files(folder)) - {MANIFEST_FILE}
     for name in sorted(present | set(manifest.files)):
         if name not in manifest.files:
             raise ValueError(f"{name!r:.120} is not listed in its manifest")
@@ -399,8 +411,8 @@ def _verified(folder: Path) -> Manifest:
 
 
 @contextmanager
-def _refusing(path: Path) -> Iterator[None]:
+def _refuse_unreadable_pack(path: Path) -> Iterator[None]:
     try:
         yield
-    except UNREADABLE as error:
+    except UNREADABLE_PACK_ERRORS as error:
         raise ValueError(f"{path} is refused as a pack: {error}") from error

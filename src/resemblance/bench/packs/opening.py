@@ -23,15 +23,15 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from urllib.request import urlopen
 
 from resemblance.base.json_files import check_types, checksum, read_document
-from resemblance.base.progress import Progress, reporting
+from resemblance.base.progress import Progress, progress_reporter
 from resemblance.base.text import did_you_mean
 
 from .archive import (
-    DIGEST,
-    IDENTITY,
-    NAME,
-    PACK_BYTES,
-    SUFFIX,
+    DIGEST_PATTERN,
+    MAX_PACK_BYTES,
+    PACK_IDENTITY_PATTERN,
+    PACK_NAME_PATTERN,
+    PACK_SUFFIX,
     Pack,
     check_identity,
     read_manifest,
@@ -39,15 +39,23 @@ from .archive import (
     verify,
 )
 
-SHIPPED = Path(__file__).with_name("shipped")
-FORMAT = 1  # of the list of packs that ship
-CACHE = "RESEMBLANCE_CACHE"  # in the environment: another folder for the cache
-CACHED = re.compile(rf"({NAME.pattern})@([1-9][0-9]{{0,5}})-([0-9a-f]{{12}})")
-UNFINISHED = re.compile(rf"\.{CACHED.pattern}-\w+|\.download-\w+")
-KILLED = 24 * 3600.0  # seconds after which what is unfinished is taken to be a killed process's
-TIMEOUT = 30.0  # seconds without an answer
-CHUNK = 2**20
-TRANSFER = (OSError, ValueError, HTTPException)  # what can go wrong with one of several sources
+SHIPPED_PACKS_FOLDER = Path(__file__).with_name("shipped")
+PACK_LIST_FORMAT = 1  # of the list of packs that ship
+CACHE_VARIABLE = "RESEMBLANCE_CACHE"  # in the environment: another folder for the cache
+CACHED_PACK_PATTERN = re.compile(
+    rf"({PACK_NAME_PATTERN.pattern})@([1-9][0-9]{{0,5}})-([0-9a-f]{{12}})"
+)
+UNFINISHED_PACK_PATTERN = re.compile(rf"\.{CACHED_PACK_PATTERN.pattern}-\w+|\.download-\w+")
+STALE_PACK_SECONDS = (
+    24 * 3600.0
+)  # seconds after which what is unfinished is taken to be a killed process's
+DOWNLOAD_TIMEOUT = 30.0  # seconds without an answer
+DOWNLOAD_CHUNK_BYTES = 2**20
+DOWNLOAD_ERRORS = (
+    OSError,
+    ValueError,
+    HTTPException,
+)  # what can go wrong with one of several sources
 
 
 class KnownPack(NamedTuple):
@@ -70,28 +78,30 @@ class KnownPack(NamedTuple):
     @property
     def archive(self) -> Path:
         """Where the archive is."""
-        return SHIPPED / f"{self.identity}{SUFFIX}"
+        return SHIPPED_PACKS_FOLDER / f"{self.identity}{PACK_SUFFIX}"
 
 
 def known_packs() -> tuple[KnownPack, ...]:
     """Return the packs that ship with the library, by name and version."""
     remedy = "install resemblance again"
-    return read_document(SHIPPED / "index.json", _known_packs, "the list of known packs", remedy)
+    return read_document(
+        SHIPPED_PACKS_FOLDER / "index.json", _parse_known_packs, "the list of known packs", remedy
+    )
 
 
-def _known_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
-    if document["format"] != FORMAT:
+def _parse_known_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
+    if document["format"] != PACK_LIST_FORMAT:
         raise ValueError("it has another format")
     packs = tuple(sorted(KnownPack(**entry) for entry in document["packs"]))
     check_types(packs, tuple[KnownPack, ...])
     for pack in packs:
         check_identity(pack.name, pack.version)
-        if not DIGEST.fullmatch(pack.sha256) or not DIGEST.fullmatch(pack.manifest):
+        if not DIGEST_PATTERN.fullmatch(pack.sha256) or not DIGEST_PATTERN.fullmatch(pack.manifest):
             raise ValueError(f"{pack.identity} has no checksum")
     return packs
 
 
-def _known(identity: str) -> KnownPack | None:
+def _find_known_pack(identity: str) -> KnownPack | None:
     return next((pack for pack in known_packs() if pack.identity == identity), None)
 
 
@@ -119,11 +129,11 @@ def open_pack(
             )
         return get_pack(str(name), source, cache=cache)
     if place.is_dir():
-        return _from_folder(place)
+        return _pack_from_folder(place)
     known = {pack.archive: pack for pack in known_packs()}.get(place)
     identity = known.identity if known else read_manifest(place).identity
     digest = known.sha256 if known else checksum(place)
-    return _from_archive(place, identity, digest, _prepared(cache_folder(cache)))
+    return _pack_from_archive(place, identity, digest, _prepare_cache(cache_folder(cache)))
 
 
 def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
@@ -132,9 +142,9 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
     Raises ``ValueError`` for what is neither the name of a pack nor a path, and for a name that
     several packs in the cache have.
     """
-    if isinstance(name, str) and IDENTITY.fullmatch(name):
-        identity = _newest(name, cache)
-        place = _named(identity, cache) if identity else None
+    if isinstance(name, str) and PACK_IDENTITY_PATTERN.fullmatch(name):
+        identity = _newest_pack_name(name, cache)
+        place = _find_cached_pack(identity, cache) if identity else None
         if place is not None or not Path(name).exists():
             return place
     if not Path(name).exists():
@@ -144,22 +154,22 @@ def find_pack(name: str | Path, *, cache: Path | None = None) -> Path | None:
     return Path(name)
 
 
-def _newest(name: str, cache: Path | None) -> str | None:
+def _newest_pack_name(name: str, cache: Path | None) -> str | None:
     """Return the name of a pack with its version, by default the newest that is known or cached;
     None where there is none."""
-    match = IDENTITY.fullmatch(name)
+    match = PACK_IDENTITY_PATTERN.fullmatch(name)
     if match is None:
         raise ValueError(f"{name!r:.80} is no pack: give its name and version, as resi-compact@1")
     if match[2]:
         return name
-    cached = [CACHED.fullmatch(folder.name) for folder in cached_packs(cache)]
+    cached = [CACHED_PACK_PATTERN.fullmatch(folder.name) for folder in cached_packs(cache)]
     numbers = [int(folder[2]) for folder in cached if folder and folder[1] == name]
     numbers += [pack.version for pack in known_packs() if pack.name == name]
     return f"{name}@{max(numbers)}" if numbers else None
 
 
-def _named(identity: str, cache: Path | None) -> Path | None:
-    known = _known(identity)
+def _find_cached_pack(identity: str, cache: Path | None) -> Path | None:
+    known = _find_known_pack(identity)
     folders = [f for f in cached_packs(cache) if f.name.rpartition("-")[0] == identity]
     if known:
         folders = [f for f in folders if known.sha256.startswith(f.name.rpartition("-")[2])]
@@ -176,7 +186,7 @@ def cache_folder(cache: Path | None = None) -> Path:
     """Return the folder of unpacked packs: in ``cache``, or where the environment says."""
     if cache is not None:
         return cache / "packs"
-    if folder := os.environ.get(CACHE):
+    if folder := os.environ.get(CACHE_VARIABLE):
         return Path(folder).expanduser() / "packs"
     folder = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(folder).expanduser() / "resemblance" / "packs"
@@ -186,27 +196,27 @@ def cached_packs(cache: Path | None = None) -> tuple[Path, ...]:
     """Return the folders of the packs in the cache, none of them verified."""
     root = cache_folder(cache)
     names = sorted(os.listdir(root)) if root.is_dir() else []
-    return tuple(root / name for name in names if CACHED.fullmatch(name))
+    return tuple(root / name for name in names if CACHED_PACK_PATTERN.fullmatch(name))
 
 
-def _from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
+def _pack_from_archive(archive: Path, identity: str, digest: str, root: Path) -> Pack:
     """Unpack an archive into the cache, unless it is there."""
     folder = root / f"{identity}-{digest[:12]}"
     if not folder.exists():
         with suppress(FileExistsError):  # another process was faster
             return unpack(archive, folder, sha256=digest)
-    return _from_folder(folder)
+    return _pack_from_folder(folder)
 
 
-def _from_folder(folder: Path) -> Pack:
+def _pack_from_folder(folder: Path) -> Pack:
     """Verify an unpacked folder; the manifest of one in the cache must be that of its name."""
     remedy = f"; remove {folder}, and open or get the pack again"
     try:
         manifest = verify(folder)
     except ValueError as error:
         raise ValueError(f"{error}{remedy}") from error
-    if match := CACHED.fullmatch(folder.name):
-        known = _known(manifest.identity)
+    if match := CACHED_PACK_PATTERN.fullmatch(folder.name):
+        known = _find_known_pack(manifest.identity)
         is_known = known is not None and known.sha256.startswith(match[3])
         is_other = is_known and known is not None and known.manifest != manifest.sha256
         if is_other or not folder.name.startswith(f"{manifest.identity}-"):
@@ -214,18 +224,20 @@ def _from_folder(folder: Path) -> Pack:
     return Pack(folder, manifest)
 
 
-def _prepared(root: Path) -> Path:
+def _prepare_cache(root: Path) -> Path:
     """Create the cache, and remove what processes left in it that were killed a day ago or more."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        unfinished = [path for path in root.iterdir() if UNFINISHED.fullmatch(path.name)]
+        unfinished = [
+            path for path in root.iterdir() if UNFINISHED_PACK_PATTERN.fullmatch(path.name)
+        ]
     except OSError as error:
         raise ValueError(
-            f"the cache {root} cannot be used ({error}); set {CACHE} to another folder"
+            f"the cache {root} cannot be used ({error}); set {CACHE_VARIABLE} to another folder"
         ) from error
     for path in unfinished:
         with suppress(OSError):  # another process removes it, too
-            if time.time() - path.lstat().st_mtime > KILLED:
+            if time.time() - path.lstat().st_mtime > STALE_PACK_SECONDS:
                 shutil.rmtree(path)
     return root
 
@@ -252,62 +264,64 @@ def get_pack(
 
     Raises ``ValueError`` that names what was tried, and why it failed.
     """
-    identity = _newest(name, cache)
+    identity = _newest_pack_name(name, cache)
     if identity is None:
         raise ValueError(f"no version of {name} is known; give one, as {name}@1")
-    digest = _expected(identity, sha256)
+    digest = _expected_digest(identity, sha256)
     sources = [source] if isinstance(source, str | Path) else list(source)
-    root, failures = _prepared(cache_folder(cache)), []
+    root, failures = _prepare_cache(cache_folder(cache)), []
     for origin in sources:
         try:
-            return _fetched(identity, origin, digest, root, progress or False)
-        except TRANSFER as error:
+            return _download_pack(identity, origin, digest, root, progress or False)
+        except DOWNLOAD_ERRORS as error:
             failures.append(f"{origin}: {str(error) or type(error).__name__}")
     tried = "; ".join(failures) or "no source was given"
     raise ValueError(f"{identity} cannot be had ({tried})")
 
 
-def _expected(identity: str, sha256: str | None) -> str | None:
+def _expected_digest(identity: str, sha256: str | None) -> str | None:
     """Return the checksum that an archive must have; None where only its source knows it."""
-    known = _known(identity)
+    known = _find_known_pack(identity)
     if sha256 is None:
         return known.sha256 if known else None
     digest = sha256.strip().lower()
-    if not DIGEST.fullmatch(digest):
+    if not DIGEST_PATTERN.fullmatch(digest):
         raise ValueError(f"a SHA-256 has 64 hexadecimal digits; got {sha256!r:.80}")
     if known and known.sha256 != digest:
         raise ValueError(f"{identity} is known with the SHA-256 {known.sha256}, not {digest}")
     return digest
 
 
-def _fetched(
+def _download_pack(
     identity: str, origin: str | Path, digest: str | None, root: Path, progress: Progress
 ) -> Pack:
-    digest = digest or _stated_digest(_address(origin, identity, ".sha256"))
+    digest = digest or _published_digest(_pack_address(origin, identity, ".sha256"))
     folder = root / f"{identity}-{digest[:12]}"
     if folder.exists():
-        return _from_folder(folder)
+        return _pack_from_folder(folder)
     with tempfile.TemporaryDirectory(prefix=".download-", dir=root) as partial:
-        archive = Path(partial) / f"{identity}{SUFFIX}"
+        archive = Path(partial) / f"{identity}{PACK_SUFFIX}"
         with (
             archive.open("wb") as file,
-            urlopen(_address(origin, identity), timeout=TIMEOUT) as answer,
-            reporting(progress, int(answer.headers.get("Content-Length", 0)), identity) as count,
+            urlopen(_pack_address(origin, identity), timeout=DOWNLOAD_TIMEOUT) as answer,
+            progress_reporter(
+                progress, int(answer.headers.get("Content-Length", 0)), identity
+            ) as count,
         ):
-            while chunk := answer.read(CHUNK):
+            while chunk := answer.read(DOWNLOAD_CHUNK_BYTES):
                 file.write(chunk)
                 count(len(chunk))
-                if file.tell() > PACK_BYTES:
-                    raise ValueError(f"it has more than {PACK_BYTES:,} bytes")
+                if file.tell() > MAX_PACK_BYTES:
+                    raise ValueError(f"it has more than {MAX_PACK_BYTES:,} bytes")
         pack = unpack(archive, Path(partial) / "pack", sha256=digest)
         if pack.manifest.identity != identity:
             raise ValueError(f"it is {pack.manifest.identity}")
         with suppress(OSError):  # another process was faster
             os.replace(pack.folder, folder)
-    return _from_folder(folder)
+    return _pack_from_folder(folder)
 
 
-def _address(source: str | Path, identity: str, more: str = "") -> str:
+def _pack_address(source: str | Path, identity: str, more: str = "") -> str:
     """Return the address of an archive in a source: a folder, or the archive itself.
 
     Raises ``ValueError`` for addresses of other kinds than http, https and file.
@@ -316,19 +330,19 @@ def _address(source: str | Path, identity: str, more: str = "") -> str:
     parts = urlsplit(Path(source).absolute().as_uri() if is_path else str(source))
     if parts.scheme not in ("http", "https", "file"):
         raise ValueError(f"{source} is no http or https address, no file: address and no path")
-    name = "" if parts.path.endswith(SUFFIX) else f"/{quote(f'{identity}{SUFFIX}', '@')}"
+    name = "" if parts.path.endswith(PACK_SUFFIX) else f"/{quote(f'{identity}{PACK_SUFFIX}', '@')}"
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}{name}{more}"))
 
 
-def _stated_digest(address: str) -> str:
+def _published_digest(address: str) -> str:
     """Return the SHA-256 that the file at an address begins with; ``ValueError`` without one."""
     try:
-        with urlopen(address, timeout=TIMEOUT) as answer:
+        with urlopen(address, timeout=DOWNLOAD_TIMEOUT) as answer:
             line = answer.read(64).decode("ascii", "replace").lower()
-    except TRANSFER as error:
+    except DOWNLOAD_ERRORS as error:
         raise ValueError(
             f"its checksum is not known, and {address} cannot be read ({error}); give the checksum"
         ) from error
-    if not DIGEST.fullmatch(line):
+    if not DIGEST_PATTERN.fullmatch(line):
         raise ValueError(f"{address} does not begin with a SHA-256; give the checksum")
     return line

@@ -11,14 +11,14 @@ from resemblance.sections.result import Result
 from resemblance.sections.sections import RankRule, Section
 
 from .. import SUITES
-from ..joint import JointRanks, joint_ranks
+from ..joint import CombinedRanking, combine_rankings
 from ..packs import Pack, known_packs, open_pack
 from ..reliability import is_reliable
 from .score_file import MeasureCard, PackScores, read_scores
 
 SHIPPED = Path(__file__).with_name("scores.jsonl")  # the scores of the measures of this library
-SERIES = "compact"  # the packs that ship with the library
-Scores = dict[str, dict[str, float | None]]  # by cell, then by specification
+DEFAULT_PACK_SERIES = "compact"  # the packs that ship with the library
+ScoresByCell = dict[str, dict[str, float | None]]  # by cell, then by specification
 
 
 class Board(NamedTuple):
@@ -33,43 +33,45 @@ class Board(NamedTuple):
     results: Mapping[str, Result]
     cards: Mapping[str, MeasureCard]
     scores: Mapping[str, Mapping[str, PackScores]]
-    ranks: JointRanks
+    ranks: CombinedRanking
     unranked: Mapping[str, Mapping[tuple[str, str], float]]
 
 
-def read_board(*files: str | Path, series: str = SERIES) -> Board:
+def read_board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> Board:
     """Return the board of a series of packs, from the scores that ship with the library and those
     in score files.
 
     Of several versions of a measure the one that was computed last counts, and a file of yours
     before the scores that ship.
     """
-    return board_of(current(read_all_scores(*files, series=series)))
+    return board_of(newest_scores(read_all_scores(*files, series=series)))
 
 
-def read_all_scores(*files: str | Path, series: str = SERIES) -> tuple[PackScores, ...]:
+def read_all_scores(
+    *files: str | Path, series: str = DEFAULT_PACK_SERIES
+) -> tuple[PackScores, ...]:
     """Return all scores on a series of packs, also those of earlier versions, which come first: the
     scores that ship with the library, and those in score files.
 
     Raises ``ValueError`` for a file without scores on packs of the series, and for scores on a
     version of a pack that ships which this version of the library does not know.
     """
-    scores = list(_of_series(SHIPPED, series)) if SHIPPED.is_file() else []
+    scores = list(_scores_in_series(SHIPPED, series)) if SHIPPED.is_file() else []
     for file in files:
-        added = _of_series(file, series)
+        added = _scores_in_series(file, series)
         if not added:
             raise ValueError(f"{file} holds no scores on packs of the series {series!r}")
         scores += added
-    _check_known(scores)
-    return tuple(sorted(scores, key=_age))
+    _check_known_pack_versions(scores)
+    return tuple(sorted(scores, key=_score_age))
 
 
-def _age(scores: PackScores) -> tuple[int, str, int]:
+def _score_age(scores: PackScores) -> tuple[int, str, int]:
     """Return what orders scores: versions of measures of users are hashes, so dates go first."""
     return scores.pack_version, scores.environment.get("date", ""), scores.measure.version
 
 
-def _check_known(several: Iterable[PackScores]) -> None:
+def _check_known_pack_versions(several: Iterable[PackScores]) -> None:
     """Raise ``ValueError`` for scores on an unknown version of a known pack: they would displace
     all scores of their suite."""
     known = {p.identity: p.manifest for p in known_packs()}
@@ -84,18 +86,18 @@ def _check_known(several: Iterable[PackScores]) -> None:
             )
 
 
-def _of_series(file: str | Path, series: str) -> list[PackScores]:
-    return [scores for scores in read_scores(file) if series_of(scores.pack) == series]
+def _scores_in_series(file: str | Path, series: str) -> list[PackScores]:
+    return [scores for scores in read_scores(file) if pack_series(scores.pack) == series]
 
 
-def current(several: Sequence[PackScores]) -> tuple[PackScores, ...]:
+def newest_scores(several: Sequence[PackScores]) -> tuple[PackScores, ...]:
     """Return the scores on the newest version of every pack."""
     ordered = sorted(several, key=lambda scores: scores.pack_version)
     newest = {scores.suite: scores.pack_version for scores in ordered}
     return tuple(s for s in several if s.pack_version == newest[s.suite])
 
 
-def series_of(pack: str) -> str:
+def pack_series(pack: str) -> str:
     """Return the series of a pack: "compact" of "resi-compact@1"."""
     return pack.partition("@")[0].partition("-")[2]
 
@@ -118,15 +120,16 @@ def board_of(scores: Iterable[PackScores]) -> Board:
             by_suite.setdefault(one.suite, {})[one.measure.spec] = one
     ordered = {suite: by_suite[suite] for suite in SUITES if suite in by_suite}
     with_values = {spec for of in ordered.values() for spec, one in of.items() if one.has_values}
-    unranked = {suite: _unreliable(of.values()) for suite, of in ordered.items()}
+    unranked = {suite: _unreliable_tasks(of.values()) for suite, of in ordered.items()}
     results = {
-        suite: joined(_chosen(of, with_values), unranked[suite]) for suite, of in ordered.items()
+        suite: join_measure_scores(_select_measure_scores(of, with_values), unranked[suite])
+        for suite, of in ordered.items()
     }
     cards = {one.measure.spec: one.measure for of in ordered.values() for one in of.values()}
-    return Board(results, cards, ordered, joint_ranks(list(results.values())), unranked)
+    return Board(results, cards, ordered, combine_rankings(list(results.values())), unranked)
 
 
-def _unreliable(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
+def _unreliable_tasks(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
     """Return the reliability of cells where it is too low to rank measures, by test and cell."""
     cells = (cell for one in scores for cell in one.cells)
     return {
@@ -136,12 +139,14 @@ def _unreliable(scores: Iterable[PackScores]) -> dict[tuple[str, str], float]:
     }
 
 
-def _chosen(scores: Mapping[str, PackScores], specs: set[str]) -> list[PackScores]:
+def _select_measure_scores(scores: Mapping[str, PackScores], specs: set[str]) -> list[PackScores]:
     """Return the scores of some measures, or all where these have none."""
     return [one for spec, one in scores.items() if spec in specs] or list(scores.values())
 
 
-def joined(several: Sequence[PackScores], unranked: Iterable[tuple[str, str]] = ()) -> Result:
+def join_measure_scores(
+    several: Sequence[PackScores], unranked: Iterable[tuple[str, str]] = ()
+) -> Result:
     """Return the scores of several measures on one pack as one result, without tables; those in
     ``unranked`` cells are not ranked.
 
@@ -149,9 +154,12 @@ def joined(several: Sequence[PackScores], unranked: Iterable[tuple[str, str]] = 
     """
     first = several[0]
     for other in several[1:]:
-        _check_same(first, other)
+        _check_equal_results(first, other)
     specs, noise = [s.measure.spec for s in several], set(unranked)
-    scores, rules = defaultdict[str, Scores](dict), defaultdict[str, dict[str, RankRule]](dict)
+    scores, rules = (
+        defaultdict[str, ScoresByCell](dict),
+        defaultdict[str, dict[str, RankRule]](dict),
+    )
     for cells in zip(*(s.cells for s in several), strict=True):
         test, cell, *_ = one = cells[0]
         scores[test][cell] = dict(zip(specs, (c.value for c in cells)))
@@ -172,7 +180,7 @@ def joined(several: Sequence[PackScores], unranked: Iterable[tuple[str, str]] = 
     )
 
 
-def _check_same(one: PackScores, other: PackScores) -> None:
+def _check_equal_results(one: PackScores, other: PackScores) -> None:
     who = f"{one.measure.spec} and {other.measure.spec}"
     if (one.pack, one.manifest) != (other.pack, other.manifest):
         raise ValueError(
@@ -183,7 +191,9 @@ def _check_same(one: PackScores, other: PackScores) -> None:
         raise ValueError(f"{who} have scores in different cells of {one.pack}")
 
 
-def packs_of(series: str = SERIES, scores: Iterable[PackScores] = ()) -> tuple[Pack, ...]:
+def packs_of(
+    series: str = DEFAULT_PACK_SERIES, scores: Iterable[PackScores] = ()
+) -> tuple[Pack, ...]:
     """Return the packs of a series, opened: the newest version of each, in the order of suites.
 
     Known are the packs that ship with the library, and those that ``scores`` are on, which may be
@@ -194,7 +204,7 @@ def packs_of(series: str = SERIES, scores: Iterable[PackScores] = ()) -> tuple[P
     """
     packs = [(p.version, p.suite, p.identity) for p in known_packs()]
     packs += [(s.pack_version, s.suite, s.pack) for s in scores]
-    newest = {suite: pack for _, suite, pack in sorted(packs) if series_of(pack) == series}
+    newest = {suite: pack for _, suite, pack in sorted(packs) if pack_series(pack) == series}
     if not newest:
         raise ValueError(f"no packs of the series {series!r} are known; see: resemblance pack list")
     opened = {suite: open_pack(newest[suite]) for suite in SUITES if suite in newest}

@@ -16,8 +16,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resemblance.base.json_files import DAMAGED, check_finite, check_types, write_atomically
-from resemblance.sections.codec import decode, encode
+from resemblance.base.json_files import (
+    DAMAGED_FILE_ERRORS,
+    check_finite_json,
+    check_types,
+    write_atomically,
+)
+from resemblance.sections.codec import decode_value, encode_value
 
 
 class MeasureCard(NamedTuple):
@@ -85,7 +90,7 @@ class PackScores(NamedTuple):
         return int(version) if version.isdecimal() else 0
 
 
-class PackCells(NamedTuple):
+class PackWithTasks(NamedTuple):
     """A pack and its cells: the line of a pack in a score file.
 
     ``cells``: test, name and models of each. ``reliability``: of the cells where it is known, by
@@ -110,19 +115,19 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
     file = Path(path)
     try:
         lines = file.read_text(encoding="utf-8").strip().split("\n")
-    except DAMAGED as error:
+    except DAMAGED_FILE_ERRORS as error:
         raise ValueError(f"{file} is not a score file that can be read ({error})") from error
-    packs, scores = dict[str, PackCells](), list[PackScores]()
+    packs, scores = dict[str, PackWithTasks](), list[PackScores]()
     for number, line in enumerate(lines, start=1):
         try:
             document = json.loads(line)
-            check_finite(document)
+            check_finite_json(document)
             if "pack" in document:
-                pack = _pack_of(document)
+                pack = _parse_pack(document)
                 packs[pack.pack] = pack
             else:
-                scores += _scores_of(document, packs, {s.measure.spec for s in scores})
-        except DAMAGED as error:
+                scores += _parse_measure_scores(document, packs, {s.measure.spec for s in scores})
+        except DAMAGED_FILE_ERRORS as error:
             problem = f"no entry {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"line {number} of {file} has no scores ({problem})") from error
     if not scores:
@@ -130,16 +135,16 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
     return tuple(scores)
 
 
-def _pack_of(document: dict[str, Any]) -> PackCells:
-    pack: PackCells = decode(PackCells, document)
-    check_types(pack, PackCells)
+def _parse_pack(document: dict[str, Any]) -> PackWithTasks:
+    pack: PackWithTasks = decode_value(PackWithTasks, document)
+    check_types(pack, PackWithTasks)
     return pack
 
 
-def _scores_of(
-    document: dict[str, Any], packs: Mapping[str, PackCells], earlier: Container[str]
+def _parse_measure_scores(
+    document: dict[str, Any], packs: Mapping[str, PackWithTasks], earlier: Container[str]
 ) -> Iterator[PackScores]:
-    measure: MeasureCard = decode(MeasureCard, document["measure"])
+    measure: MeasureCard = decode_value(MeasureCard, document["measure"])
     if measure.spec in earlier:
         raise ValueError(f"an earlier line has scores of {measure.spec}")
     for name, entry in document["scores"].items():
@@ -151,13 +156,15 @@ def _scores_of(
         check_types(scores, PackScores)
         yield scores._replace(
             cells=tuple(
-                _cell(*about, value, reliability.get(about[:2]))
+                _parse_task_score(*about, value, reliability.get(about[:2]))
                 for about, value in zip(pack.cells, entry["values"], strict=True)
             )
         )
 
 
-def _cell(test: str, cell: str, models: str, value: Any, reliability: float | None) -> ScoredCell:
+def _parse_task_score(
+    test: str, cell: str, models: str, value: Any, reliability: float | None
+) -> ScoredCell:
     if isinstance(value, float):  # nearly all
         return ScoredCell(test, cell, value, models=models, reliability=reliability)
     score, parts, is_incomplete, reason = value
@@ -181,35 +188,37 @@ def write_scores(path: str | Path, scores: Iterable[PackScores]) -> Path:
     codes = {s.measure.spec: (s.measure, s.code) for s in new.values()}
     earlier = {
         (s.measure.spec, s.pack): s
-        for s in saved_scores(file)
+        for s in read_scores_if_any(file)
         if codes.get(s.measure.spec, (s.measure, s.code)) == (s.measure, s.code)
     }
-    write_atomically(file, "".join(map(_line, _documents({**earlier, **new}.values(), file))))
+    write_atomically(
+        file, "".join(map(_json_line, _score_documents({**earlier, **new}.values(), file)))
+    )
     return file
 
 
-def saved_scores(path: str | Path) -> tuple[PackScores, ...]:
+def read_scores_if_any(path: str | Path) -> tuple[PackScores, ...]:
     """Return the scores in a file; none where the file does not exist yet, or is empty."""
     file = Path(path)
     return read_scores(file) if file.exists() and file.stat().st_size else ()
 
 
-def _documents(scores: Iterable[PackScores], file: Path) -> Iterator[dict[str, Any]]:
+def _score_documents(scores: Iterable[PackScores], file: Path) -> Iterator[dict[str, Any]]:
     """Yield the lines of a file in their order: packs by name, then measures by specification."""
-    packs, measures = dict[str, PackCells](), dict[str, list[PackScores]]()
+    packs, measures = dict[str, PackWithTasks](), dict[str, list[PackScores]]()
     for one in sorted(scores, key=lambda s: (s.measure.spec, s.pack)):
-        packs[one.pack] = _joined(packs.get(one.pack), _pack_cells(one), file)
+        packs[one.pack] = _join_pack_tasks(packs.get(one.pack), _pack_with_tasks(one), file)
         measures.setdefault(one.measure.spec, []).append(one)
     for _, pack in sorted(packs.items()):
-        yield encode(pack)
+        yield encode_value(pack)
     for of_measure in measures.values():
         first = of_measure[0]
-        values = {s.pack: _values(s) for s in of_measure}
-        yield {"measure": encode(first.measure), "code": first.code, "scores": values}
+        values = {s.pack: _measure_entry(s) for s in of_measure}
+        yield {"measure": encode_value(first.measure), "code": first.code, "scores": values}
 
 
-def _pack_cells(scores: PackScores) -> PackCells:
-    return PackCells(
+def _pack_with_tasks(scores: PackScores) -> PackWithTasks:
+    return PackWithTasks(
         scores.pack,
         scores.manifest,
         scores.suite,
@@ -218,7 +227,7 @@ def _pack_cells(scores: PackScores) -> PackCells:
     )
 
 
-def _joined(one: PackCells | None, other: PackCells, file: Path) -> PackCells:
+def _join_pack_tasks(one: PackWithTasks | None, other: PackWithTasks, file: Path) -> PackWithTasks:
     """Return a pack with what either knows of the reliability of its cells."""
     if one is None:
         return other
@@ -231,7 +240,7 @@ def _joined(one: PackCells | None, other: PackCells, file: Path) -> PackCells:
     return one._replace(reliability=tuple(known.values()))
 
 
-def _values(scores: PackScores) -> dict[str, Any]:
+def _measure_entry(scores: PackScores) -> dict[str, Any]:
     """Return the scores on one pack: a number for each cell, and a list where there is more."""
     values = [
         [c.value, list(c.parts), c.is_incomplete, c.reason]
@@ -243,5 +252,5 @@ def _values(scores: PackScores) -> dict[str, Any]:
     return {"seconds": scores.seconds, "environment": environment, "values": values}
 
 
-def _line(document: Mapping[str, Any]) -> str:
+def _json_line(document: Mapping[str, Any]) -> str:
     return json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n"

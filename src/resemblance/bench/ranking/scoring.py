@@ -13,22 +13,22 @@ from concurrent.futures import Executor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from resemblance.base.user_modules import OwnFileError
+from resemblance.base.user_modules import UserFileError
 from resemblance.catalogue import get_measure
-from resemblance.comparison.provenance import machine_words, versions
+from resemblance.comparison.provenance import describe_machine, library_versions
 from resemblance.contracts._measure import Measure
-from resemblance.engine.workers import Call, run, single_threaded
+from resemblance.engine.workers import WorkerCall, run_calls, single_threaded
 
-from ..case import Case, Score, cell_name
+from ..case import Case, Score, task_name
 from ..packs import Pack
-from ..pinned import PinnedCell, pack_cases, pinned_cells
+from ..pinned import PackTask, pack_cases, pack_tasks
 from ..scoring import score as suite_score
-from ..study import Progress
+from ..study import StageProgress
 from .score_file import MeasureCard, PackScores, ScoredCell
 
-LEFT_OUT = "left out: it takes too long on so many samples"
-DIGITS = 12  # of scores that are kept
-STAGE = "packs"  # of progress, where processes report no stages of their own
+TOO_SLOW_REASON = "left out: it takes too long on so many samples"
+SCORE_DIGITS = 12  # of scores that are kept
+PACKS_STAGE = "packs"  # of progress, where processes report no stages of their own
 
 
 def score(
@@ -36,7 +36,7 @@ def score(
     measure: str | Measure,
     *,
     memory: int | str = "half",
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> PackScores:
     """Run a measure on a pack, and return its scores.
 
@@ -55,59 +55,61 @@ def score(
     start = time.process_time()
     cases = pack_cases(pack)
     rows = suite_score(cases, [tested], memory=memory, progress=progress)
-    cells = scored_cells(pack, cases, rows)
+    cells = score_pack_tasks(pack, cases, rows)
     seconds = time.process_time() - start
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return PackScores(
         pack.manifest.identity,
         pack.manifest.sha256,
         pack.manifest.suite,
-        card_of(tested),
-        code_of(tested),
+        measure_card(tested),
+        measure_code_hash(tested),
         round(seconds, 2),
-        {**versions(), "machine": machine_words(), "date": now},
+        {**library_versions(), "machine": describe_machine(), "date": now},
         cells,
     )
 
 
-def scored_cells(
+def score_pack_tasks(
     pack: Pack, cases: Iterable[Case], rows: Iterable[Score]
 ) -> tuple[ScoredCell, ...]:
     """Return the scores of one measure in all cells of a pack; ``ValueError`` for a score in a cell
     that the pack does not have."""
-    complete = {(c.test, cell_name(c.cell)) for c in cases if c.rule.is_complete}
-    scored = {(row.test, cell_name(row.cell)): row for row in rows}
-    expected = {(cell.test, cell.cell): cell for cell in pinned_cells(pack)}
+    complete = {(c.test, task_name(c.cell)) for c in cases if c.rule.is_complete}
+    scored = {(row.test, task_name(row.cell)): row for row in rows}
+    expected = {(cell.test, cell.cell): cell for cell in pack_tasks(pack)}
     unknown = sorted(key for key in scored.keys() - expected if not math.isnan(scored[key].value))
     if unknown:
         raise ValueError(
             f"{pack.manifest.identity} has no cell {unknown[0]}: it was built for another version "
             "of the suite; build it again"
         )
-    return tuple(_cell(cell, scored.get(k), k in complete) for k, cell in expected.items())
+    return tuple(
+        _score_pack_task(cell, scored.get(k), k in complete) for k, cell in expected.items()
+    )
 
 
-def _cell(pinned: PinnedCell, row: Score | None, is_complete: bool) -> ScoredCell:
+def _score_pack_task(pinned: PackTask, row: Score | None, is_complete: bool) -> ScoredCell:
     if row is None:
         parts = (math.nan,) * pinned.parts
-        row = Score(pinned.test, (), "", "", math.nan, parts, reason=LEFT_OUT)
-    value, reason = _rounded(row.value), row.reason or ""
+        row = Score(pinned.test, (), "", "", math.nan, parts, reason=TOO_SLOW_REASON)
+    value, reason = _round_score(row.value), row.reason or ""
     return ScoredCell(
         pinned.test,
         pinned.cell,
         value,
-        tuple(map(_rounded, row.parts)) if pinned.parts else (),
+        tuple(map(_round_score, row.parts)) if pinned.parts else (),
         bool(row.failed) and not is_complete,
         pinned.models,
         reason if value is None else "",
     )
 
 
-def _rounded(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, DIGITS)
+def _round_score(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, SCORE_DIGITS)
 
 
-def card_of(measure: Measure) -> MeasureCard:
+def measure_card(measure: Measure) -> MeasureCard:
     """Return the name, the version and the claims of a measure."""
     low, high = (float(end) if math.isfinite(end) else None for end in measure.range)
     return MeasureCard(
@@ -126,7 +128,7 @@ def card_of(measure: Measure) -> MeasureCard:
     )
 
 
-def code_of(measure: Measure) -> str:
+def measure_code_hash(measure: Measure) -> str:
     """Return the SHA-256 of what computes a measure: its function without the docstring, or the
     whole file of a user."""
     if measure.function.__module__.partition(".")[0] == __package__.partition(".")[0]:
@@ -147,7 +149,7 @@ def code_of(measure: Measure) -> str:
 def score_all(
     work: Sequence[tuple[Measure, Pack]],
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> Iterator[PackScores]:
     """Yield the scores of each measure on its pack, as they are ready.
 
@@ -156,36 +158,36 @@ def score_all(
     called with a stage, how much of it is done, and of how much.
     """
     calls = [
-        Call(
+        WorkerCall(
             f"{measure.spec} on {pack.manifest.identity}",
-            _scored,
-            (measure, pack, None if executor else _inner(pack, progress)),
+            _score_with_warnings,
+            (measure, pack, None if executor else _suite_progress(pack, progress)),
         )
         for measure, pack in work
     ]
     shown = set[tuple[type[Warning], str]]()
-    for done, (_, future) in enumerate(run(calls, executor), start=1):
+    for done, (_, future) in enumerate(run_calls(calls, executor), start=1):
         scores, caught = future.result()
         for category, text in [each for each in caught if each not in shown]:
             warnings.warn(text, category, stacklevel=2)
         shown.update(caught)
         yield scores
         if progress is not None:
-            progress(STAGE, done, len(work))
+            progress(PACKS_STAGE, done, len(work))
 
 
-def _inner(pack: Pack, progress: Progress | None) -> Progress | None:
+def _suite_progress(pack: Pack, progress: StageProgress | None) -> StageProgress | None:
     """Return what shows the stages of a suite, each with the name of the suite."""
     return progress and (
         lambda stage, done, total: progress(f"{pack.manifest.suite}: {stage}", done, total)
     )
 
 
-def scores_on(
+def score_packs(
     packs: Iterable[Pack],
     measures: Iterable[Measure],
     executor: Executor | None = None,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> tuple[PackScores, ...]:
     """Return the scores of all measures on all packs, by measure and then by pack."""
     places, specs = list(packs), list(measures)
@@ -196,8 +198,8 @@ def scores_on(
     return tuple(sorted(files, key=lambda s: (ranks[s.measure.spec], order[s.pack])))
 
 
-def _scored(
-    measure: Measure, pack: Pack, progress: Progress | None
+def _score_with_warnings(
+    measure: Measure, pack: Pack, progress: StageProgress | None
 ) -> tuple[PackScores, list[tuple[type[Warning], str]]]:
     """Return scores, and the warnings that were given, each once."""
     with single_threaded(), warnings.catch_warnings(record=True) as caught:
@@ -205,7 +207,7 @@ def _scored(
         try:
             scores = score(pack, measure, progress=progress)
         except SystemExit as error:  # it would end the command, as if all were well
-            raise OwnFileError(
+            raise UserFileError(
                 f"{measure.spec} ends the process, with {error.code!r:.80}"
             ) from error
     return scores, list(dict.fromkeys((w.category, str(w.message)) for w in caught))

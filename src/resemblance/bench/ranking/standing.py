@@ -8,33 +8,41 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from resemblance.base.extras import need
-from resemblance.citations import PAPERS_OF
-from resemblance.report.numbers import counted, duration, number
+from resemblance.base.extras import import_optional
+from resemblance.citations import CITATIONS_BY_NAME
+from resemblance.report.numbers import count_with_noun, format_number, format_time
 from resemblance.report.terminal import plain_table
-from resemblance.sections.headlines import headline, listed, without_each
-from resemblance.sections.standing import place_words
+from resemblance.sections.headlines import headline, join_first_names, leaders_without_each_group
+from resemblance.sections.standing import format_rank_interval
 from resemblance.significance import SETTLING, Place, Places
 
 from .. import SUITES
 from ..reliability import LEAST_RELIABILITY
-from .ranking import SERIES, Board, read_board
+from .ranking import DEFAULT_PACK_SERIES, Board, read_board
 from .score_file import MeasureCard
-from .views import REFERENCE, View, chosen_cells, chosen_measures, labels_of, seconds_of, view
+from .views import (
+    COST_REFERENCE,
+    RankedSubset,
+    cpu_seconds_on_packs,
+    leaderboard_labels,
+    rank_subset,
+    select_measure_subset,
+    select_task_subset,
+)
 
 if TYPE_CHECKING:
     import pandas
 
-NEIGHBOURS = 3  # on either side
-SAME = 1e-9  # by which equal scores may differ
-NEARLY = 0.9  # of the cells, in which other measures have other scores
-MARK = "→"  # before the measure in question
+N_NEIGHBORS_SHOWN = 3  # on either side
+EQUAL_SCORE_TOLERANCE = 1e-9  # by which equal scores may differ
+MIN_SHARE_OF_EQUAL_SCORES = 0.9  # of the cells, in which other measures have other scores
+CURRENT_ROW_MARK = "→"  # before the measure in question
 
 
 # ------------------------------------------------------------------------------------- for programs
 
 
-def board(*files: str | Path, series: str = SERIES) -> pandas.DataFrame:
+def board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas.DataFrame:
     """Return the published ranking of measures as a frame, one row a measure, best first.
 
     ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
@@ -50,20 +58,20 @@ def board(*files: str | Path, series: str = SERIES) -> pandas.DataFrame:
     Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
     Needs the extra ``frames``.
     """
-    pd = need("pandas")
+    pd = import_optional("pandas")
     scores = read_board(*files, series=series)
-    whole = view(scores, chosen_cells(scores), chosen_measures(scores))
-    frame: pandas.DataFrame = pd.DataFrame(records_of(scores, whole))
+    whole = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
+    frame: pandas.DataFrame = pd.DataFrame(leaderboard_records(scores, whole))
     whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
     return frame.astype(whole_numbers | {"is_tied": "boolean"})
 
 
-def records_of(board: Board, shown: View) -> list[dict[str, Any]]:
+def leaderboard_records(board: Board, shown: RankedSubset) -> list[dict[str, Any]]:
     """Return a record per measure of a view, best first, then those without a place by name.
 
     In a view with too few cells no measure has a place.
     """
-    labels, rows = labels_of(board), shown.places.rows if shown.is_settled else ()
+    labels, rows = leaderboard_labels(board), shown.places.rows if shown.is_settled else ()
     placed = {place.measure: place for place in rows}
     rest = sorted(shown.measures.specs - set(placed), key=lambda spec: (labels[spec], spec))
     suites = shown.cells.suites
@@ -71,15 +79,17 @@ def records_of(board: Board, shown: View) -> list[dict[str, Any]]:
     for spec in (*placed, *rest):
         place, card = placed.get(spec), board.cards[spec]
         record: dict[str, Any] = {"spec": spec, "label": labels[spec]}
-        record |= {"version": card.version, "family": card.family, **_place_record(place)}
+        record |= {"version": card.version, "family": card.family, **_rank_interval_entry(place)}
         means = shown.places.by_group
         record |= {f"rank_{s}": means[s][spec] if place and s in means else None for s in suites}
         record |= {"own_suites": ", ".join(own_suites(card))}
-        records.append(record | {"cpu_seconds": seconds_of(board, spec), **_claim_record(card)})
+        records.append(
+            record | {"cpu_seconds": cpu_seconds_on_packs(board, spec), **_claim_record(card)}
+        )
     return records
 
 
-def _place_record(place: Place | None) -> dict[str, Any]:
+def _rank_interval_entry(place: Place | None) -> dict[str, Any]:
     names = ("place", "best", "worst", "mean_rank", "low", "high", "is_tied")
     if place is None:
         return dict.fromkeys(names)
@@ -103,55 +113,61 @@ def _claim_record(card: MeasureCard) -> dict[str, Any]:
 # ----------------------------------------------------------------------------------------- in words
 
 
-def place_sentence(place: Place, count: int) -> str:
+def rank_interval_sentence(place: Place, count: int) -> str:
     """Return where a measure stands: "Place 3 to 6 of 49, mean rank 8.41 (95 %: 7.9 to 9.0)."."""
     ends = f"95 %: {place.low:.1f} to {place.high:.1f}"
     return (
-        f"Place {place_words(place)} of {count}, with a mean rank of {place.mean:.2f} ({ends}). "
+        f"Place {format_rank_interval(place)} of {count}, with a mean rank of {place.mean:.2f} "
+        f"({ends}). "
         f"A measure that guesses has about {(count + 1) / 2:g}."
     )
 
 
-def view_words(view: View, labels: Mapping[str, str]) -> str:
+def leader_sentence(view: RankedSubset, labels: Mapping[str, str]) -> str:
     """Return what a view shows: which measure leads there, or why there is no order."""
     cells = sum(view.counts.values())
     if view.is_settled:
-        parts = (headline(view.places, labels), without_each(view.places, labels), _counts(view))
-        return " ".join(filter(None, (*parts, unranked_words(view))))
+        parts = (
+            headline(view.places, labels),
+            leaders_without_each_group(view.places, labels),
+            _ranked_tasks_text(view),
+        )
+        return " ".join(filter(None, (*parts, unranked_tasks_sentence(view))))
     if max(view.counts.values(), default=0) < SETTLING:
         have = "cell tells" if cells == 1 else "cells tell"
         return (
             f"Too few cells for an order: {cells} {have} these measures apart, and with fewer than "
             f"{SETTLING} of a suite even the first in all of them may be so by chance. "
-            f"{unranked_words(view)}"
+            f"{unranked_tasks_sentence(view)}"
         ).rstrip()
     return "There are not two measures with scores here, so there is no order."
 
 
-def unranked_words(view: View) -> str:
+def unranked_tasks_sentence(view: RankedSubset) -> str:
     """Return how many cells are shown and not ranked, and why; nothing of none."""
     if not view.unranked:
         return ""
     return (
-        f"Shown, but not ranked: {counted(view.unranked, 'cell')} whose expected differences do "
+        f"Shown, but not ranked: {count_with_noun(view.unranked, 'cell')} whose expected "
+        "differences do "
         f"not repeat on other inputs (reliability below {LEAST_RELIABILITY})."
     )
 
 
-def _counts(view: View) -> str:
+def _ranked_tasks_text(view: RankedSubset) -> str:
     if len(view.counts) < 2:
         return ""
     parts = [f"{count} in {suite}" for suite, count in view.counts.items()]
-    return f"Cells: {listed(parts)}; every suite that decides counts alike."
+    return f"Cells: {join_first_names(parts)}; every suite that decides counts alike."
 
 
 def own_suites(card: MeasureCard) -> tuple[str, ...]:
     """Return the suites that are from the paper of a measure, which may be good at them for that
     reason."""
-    return tuple(suite for suite in SUITES if card.reference in PAPERS_OF[suite])
+    return tuple(suite for suite in SUITES if card.reference in CITATIONS_BY_NAME[suite])
 
 
-def own_words(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
+def own_suites_note(cards: Iterable[MeasureCard], labels: Mapping[str, str]) -> str:
     """Return what a star at a measure means, and at which it is; nothing of none."""
     suites = {labels[card.spec]: own_suites(card) for card in cards}
     names = [f"{label} ({', '.join(of)})" for label, of in suites.items() if of]
@@ -172,7 +188,7 @@ class SuiteRank(NamedTuple):
     counts: bool
 
 
-class Standing(NamedTuple):
+class MeasureRank(NamedTuple):
     """Where a measure stands on a board, ``among`` how many measures.
 
     ``place``: None where it has no score in some suite, or where there are too few cells for an
@@ -203,12 +219,12 @@ class Standing(NamedTuple):
         return sum(self.missing.values()) < self.cells
 
 
-def view_of(board: Board, suite: str | None = None) -> View:
+def whole_suite_view(board: Board, suite: str | None = None) -> RankedSubset:
     """Return the view of all cells of a board, or of those of a suite, with all measures."""
-    return view(board, chosen_cells(board, suite), chosen_measures(board))
+    return rank_subset(board, select_task_subset(board, suite), select_measure_subset(board))
 
 
-def standing(board: Board, shown: View, spec: str) -> Standing:
+def rank_of(board: Board, shown: RankedSubset, spec: str) -> MeasureRank:
     """Return where a measure stands in a view of a board.
 
     Raises ``ValueError`` for a measure that the board does not have.
@@ -218,110 +234,117 @@ def standing(board: Board, shown: View, spec: str) -> Standing:
     rows = shown.places.rows if shown.is_settled else ()
     index = next((i for i, row in enumerate(rows) if row.measure == spec), None)
     place = None if index is None else rows[index]
-    labels = labels_of(board)
+    labels = leaderboard_labels(board)
     files = [board.scores[s][spec] for s in shown.cells.suites if spec in board.scores[s]]
     cells = [cell for scores in files for cell in scores.cells]
-    return Standing(
+    return MeasureRank(
         spec,
         labels[spec],
         len(rows),
         place,
-        tuple(labels[m] for m in _nearest(shown.places, spec)) if place else (),
-        () if index is None else rows[max(index - NEIGHBOURS, 0) : index],
-        () if index is None else rows[index + 1 : index + 1 + NEIGHBOURS],
-        tuple(_suite_ranks(shown.places, spec)) if place else (),
-        {labels[other]: count for other, count in _same(board, shown, spec)},
+        tuple(labels[m] for m in _nearest_tied_measures(shown.places, spec)) if place else (),
+        () if index is None else rows[max(index - N_NEIGHBORS_SHOWN, 0) : index],
+        () if index is None else rows[index + 1 : index + 1 + N_NEIGHBORS_SHOWN],
+        tuple(_ranks_by_suite(shown.places, spec)) if place else (),
+        {labels[other]: count for other, count in _measures_with_equal_scores(board, shown, spec)},
         dict(Counter(cell.reason for cell in cells if cell.value is None)),
         len(cells),
         sum(scores.seconds for scores in files),
-        _times(board, spec),
+        _relative_cost(board, spec),
     )
 
 
-def _nearest(places: Places, spec: str) -> list[str]:
+def _nearest_tied_measures(places: Places, spec: str) -> list[str]:
     """Return the measures that one is tied with, those with the nearest mean ranks first."""
     means = {place.measure: place.mean for place in places.rows}
     return sorted(places.tied_with(spec), key=lambda m: abs(means[m] - means[spec]))
 
 
-def _same(board: Board, shown: View, spec: str) -> Iterable[tuple[str, int]]:
+def _measures_with_equal_scores(
+    board: Board, shown: RankedSubset, spec: str
+) -> Iterable[tuple[str, int]]:
     """Yield the measures with the score of one in nearly all cells where either has one, and in how
     many; scores of fewer than that are equal by chance."""
-    scores = _scores(board, shown, spec)
+    scores = _scores_in_view(board, shown, spec)
     scored = {cell for cell, value in scores.items() if value is not None}
     for other in sorted(board.cards.keys() - {spec}):
-        others = _scores(board, shown, other)
+        others = _scores_in_view(board, shown, other)
         cells = scored | {cell for cell, value in others.items() if value is not None}
-        same = sum(_is_same(scores.get(cell), others.get(cell)) for cell in cells)
-        if cells and same >= NEARLY * len(cells):
+        same = sum(_are_equal_scores(scores.get(cell), others.get(cell)) for cell in cells)
+        if cells and same >= MIN_SHARE_OF_EQUAL_SCORES * len(cells):
             yield other, same
 
 
-def _scores(board: Board, shown: View, spec: str) -> dict[tuple[str, str, str], float | None]:
+def _scores_in_view(
+    board: Board, shown: RankedSubset, spec: str
+) -> dict[tuple[str, str, str], float | None]:
     """Return the scores of a measure, by suite, test and cell."""
     files = [board.scores[s][spec] for s in shown.cells.suites if spec in board.scores[s]]
     return {(f.suite, cell.test, cell.cell): cell.value for f in files for cell in f.cells}
 
 
-def _is_same(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and abs(one - other) <= SAME
+def _are_equal_scores(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and abs(one - other) <= EQUAL_SCORE_TOLERANCE
 
 
-def _suite_ranks(places: Places, spec: str) -> Iterable[SuiteRank]:
+def _ranks_by_suite(places: Places, spec: str) -> Iterable[SuiteRank]:
     for suite, means in places.by_group.items():
         leader = min(means, key=lambda m: (means[m], m))
         yield SuiteRank(suite, means[spec], leader, means[leader], suite not in places.few)
 
 
-def _times(board: Board, spec: str) -> float | None:
+def _relative_cost(board: Board, spec: str) -> float | None:
     """Return the CPU time of a measure in multiples of that of CKA on the same packs; None of CKA
     itself, and where its time is not known."""
-    suites = [suite for suite, files in board.scores.items() if {spec, REFERENCE} <= files.keys()]
-    reference = sum(board.scores[suite][REFERENCE].seconds for suite in suites)
+    suites = [
+        suite for suite, files in board.scores.items() if {spec, COST_REFERENCE} <= files.keys()
+    ]
+    reference = sum(board.scores[suite][COST_REFERENCE].seconds for suite in suites)
     seconds = sum(board.scores[suite][spec].seconds for suite in suites)
-    return seconds / reference if reference and spec != REFERENCE else None
+    return seconds / reference if reference and spec != COST_REFERENCE else None
 
 
-def standing_sentence(standing: Standing) -> str:
+def rank_sentence(standing: MeasureRank) -> str:
     """Return where a measure stands, in one paragraph."""
-    lines = _place_lines(standing) if standing.has_scores else _missing_lines(standing)
-    return " ".join((f"{_name(standing)}:", *_same_lines(standing), *lines))
+    lines = _rank_interval_lines(standing) if standing.has_scores else _missing_lines(standing)
+    return " ".join((f"{_label_with_spec(standing)}:", *_equal_scores_lines(standing), *lines))
 
 
-def standing_parts(standing: Standing, labels: Mapping[str, str]) -> Iterator[Any]:
+def rank_report_parts(standing: MeasureRank, labels: Mapping[str, str]) -> Iterator[Any]:
     """Yield texts and tables: place, ties, neighbours, ranks by suite, missing scores, cost."""
-    yield _name(standing)
+    yield _label_with_spec(standing)
     missing = [*_missing_lines(standing)]
     if standing.has_scores:
-        yield from _same_lines(standing)
-        yield from _place_lines(standing)
+        yield from _equal_scores_lines(standing)
+        yield from _rank_interval_lines(standing)
     else:
         yield from missing
     if standing.place:
-        yield _neighbours(standing, standing.place, labels)
-        yield _by_suite(standing, labels)
+        yield _neighbors_table(standing, standing.place, labels)
+        yield _suite_ranks_table(standing, labels)
     if standing.has_scores:
         yield from missing
-    times = f", {number(standing.times, 2)} times that of CKA" if standing.times else ""
-    yield f"CPU time: {duration(standing.seconds)}{times}."
+    times = f", {format_number(standing.times, 2)} times that of CKA" if standing.times else ""
+    yield f"CPU time: {format_time(standing.seconds)}{times}."
 
 
-def _name(standing: Standing) -> str:
+def _label_with_spec(standing: MeasureRank) -> str:
     label, spec = standing.label, standing.spec
     return label if label == spec else f"{label} ({spec})"
 
 
-def _same_lines(standing: Standing) -> Iterator[str]:
+def _equal_scores_lines(standing: MeasureRank) -> Iterator[str]:
     for label, count in standing.same.items():
         yield (
-            f"It has the same score as {label} in {count} of {counted(standing.cells, 'cell')}: is "
+            f"It has the same score as {label} in {count} of "
+            f"{count_with_noun(standing.cells, 'cell')}: is "
             "it the same measure?"
         )
 
 
-def _place_lines(standing: Standing) -> Iterator[str]:
+def _rank_interval_lines(standing: MeasureRank) -> Iterator[str]:
     if standing.place is None:
-        cells = counted(standing.cells, "cell")
+        cells = count_with_noun(standing.cells, "cell")
         yield (
             "It has no place: it lacks scores in some suite."
             if standing.among
@@ -329,18 +352,18 @@ def _place_lines(standing: Standing) -> Iterator[str]:
             f"there are {cells}."
         )
         return
-    yield place_sentence(standing.place, standing.among)
+    yield rank_interval_sentence(standing.place, standing.among)
     if standing.ties:
-        yield f"It cannot be told from {listed(standing.ties)}."
+        yield f"It cannot be told from {join_first_names(standing.ties)}."
     else:
         yield "It can be told from all others."
 
 
-def _neighbours(standing: Standing, place: Place, labels: Mapping[str, str]) -> Any:
+def _neighbors_table(standing: MeasureRank, place: Place, labels: Mapping[str, str]) -> Any:
     rows = [
         (
-            MARK if p is place else "",
-            place_words(p),
+            CURRENT_ROW_MARK if p is place else "",
+            format_rank_interval(p),
             labels[p.measure],
             f"{p.mean:.2f}",
             f"{p.low:.1f} to {p.high:.1f}",
@@ -350,7 +373,7 @@ def _neighbours(standing: Standing, place: Place, labels: Mapping[str, str]) -> 
     return plain_table(("", "place", "measure", "mean rank", "95 %"), rows, right=(1, 3, 4))
 
 
-def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
+def _suite_ranks_table(standing: MeasureRank, labels: Mapping[str, str]) -> Any:
     rows = [
         (
             s.suite if s.counts else f"{s.suite} (not counted: fewer than {SETTLING} cells)",
@@ -364,10 +387,13 @@ def _by_suite(standing: Standing, labels: Mapping[str, str]) -> Any:
     return plain_table(header, rows, right=(1, 3))
 
 
-def _missing_lines(standing: Standing) -> Iterator[str]:
+def _missing_lines(standing: MeasureRank) -> Iterator[str]:
     if not standing.has_scores:
-        yield f"No score in any of {counted(standing.cells, 'cell')}, so it has no place."
+        yield f"No score in any of {count_with_noun(standing.cells, 'cell')}, so it has no place."
     parts = [f"in {count}, {reason}" for reason, count in standing.missing.items()]
     if parts:
         missing = sum(standing.missing.values())
-        yield f"No score in {missing} of {counted(standing.cells, 'cell')} ({'; '.join(parts)})."
+        yield (
+            f"No score in {missing} of {count_with_noun(standing.cells, 'cell')} "
+            f"({'; '.join(parts)})."
+        )

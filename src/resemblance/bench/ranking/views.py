@@ -11,17 +11,19 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from resemblance.base.text import did_you_mean
 from resemblance.significance import Places, places
 
-from ..joint import CellRanks, shared_ranks
+from ..joint import MeasureRanksByTask, share_tied_ranks
 from .ranking import Board
 
-ALL = "all"
-DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
-REFERENCE = "cka"  # CPU times are multiples of the time of this measure
-Ranks: TypeAlias = dict[str, CellRanks]  # of measures among each other, by suite
-IsChosen: TypeAlias = Callable[[str, str, str], bool]  # whether a suite, a test and a cell count
+ALL_TASKS_KEY = "all"
+MODEL_DOMAINS = ("vision", "language", "graphs")  # a cell is of one if its name has the word
+COST_REFERENCE = "cka"  # CPU times are multiples of the time of this measure
+RanksBySuite: TypeAlias = dict[str, MeasureRanksByTask]  # of measures among each other, by suite
+TaskPredicate: TypeAlias = Callable[
+    [str, str, str], bool
+]  # whether a suite, a test and a cell count
 
 
-class CellSet(NamedTuple):
+class TaskSubset(NamedTuple):
     """Cells of a board that a reader can choose: all of them, or those of some suites, of a domain
     or of a test. ``key`` names them."""
 
@@ -33,20 +35,20 @@ class CellSet(NamedTuple):
     def has(self, suite: str, test: str, cell: str) -> bool:
         """Return whether a cell of a suite is chosen."""
         chosen = suite in self.suites and self.test in ("", test)
-        return chosen and self.domain in ("", domain_of(cell))
+        return chosen and self.domain in ("", domain_of_task(cell))
 
 
-class MeasureSet(NamedTuple):
+class MeasureSubset(NamedTuple):
     """Measures of a board that a reader can choose, by their specifications."""
 
     key: str
     specs: frozenset[str]
 
 
-Chosen = TypeVar("Chosen", CellSet, MeasureSet)
+Chosen = TypeVar("Chosen", TaskSubset, MeasureSubset)
 
 
-class View(NamedTuple):
+class RankedSubset(NamedTuple):
     """Where the chosen measures stand in the chosen cells, ranked among each other alone.
 
     ``counts``: by suite, how many of the cells tell these measures apart. With too few of them for
@@ -54,8 +56,8 @@ class View(NamedTuple):
     and not ranked, since what they expect is noise.
     """
 
-    cells: CellSet
-    measures: MeasureSet
+    cells: TaskSubset
+    measures: MeasureSubset
     places: Places
     counts: Mapping[str, int]
     unranked: int
@@ -66,23 +68,23 @@ class View(NamedTuple):
         return self.places.is_settling and len(self.places.rows) > 1
 
 
-def domain_of(cell: str) -> str:
+def domain_of_task(cell: str) -> str:
     """Return the domain of the models of a cell; "" for one without models."""
     words = set(re.split(r"[/, :]", cell))
-    return next((domain for domain in DOMAINS if domain in words), "")
+    return next((domain for domain in MODEL_DOMAINS if domain in words), "")
 
 
-def tests_of(board: Board, suite: str) -> tuple[str, ...]:
+def suite_tests(board: Board, suite: str) -> tuple[str, ...]:
     """Return the tests of a suite, in its order."""
     return tuple(dict.fromkeys(test for test, _ in board.results[suite].scores()))
 
 
-def seconds_of(board: Board, spec: str) -> float:
+def cpu_seconds_on_packs(board: Board, spec: str) -> float:
     """Return the CPU seconds of a measure over the packs on which it has scores."""
     return sum(files[spec].seconds for files in board.scores.values() if spec in files)
 
 
-def labels_of(board: Board) -> dict[str, str]:
+def leaderboard_labels(board: Board) -> dict[str, str]:
     """Return what all measures of a board are called, also those without a place."""
     labels = {spec: card.label for spec, card in board.cards.items()}
     return labels | dict(board.ranks.labels)
@@ -91,32 +93,32 @@ def labels_of(board: Board) -> dict[str, str]:
 # ---------------------------------------------------------------------------------- what to choose
 
 
-def cell_sets(board: Board) -> tuple[CellSet, ...]:
+def task_subsets(board: Board) -> tuple[TaskSubset, ...]:
     """Return what can be chosen of the cells of a board, all of them first."""
     return (
-        CellSet(ALL, tuple(board.results)),
-        *(CellSet(suite, (suite,)) for suite in board.results),
-        *_domains(board),
+        TaskSubset(ALL_TASKS_KEY, tuple(board.results)),
+        *(TaskSubset(suite, (suite,)) for suite in board.results),
+        *_domain_subsets(board),
         *(
-            CellSet(f"{suite}/{test}", (suite,), test=test)
+            TaskSubset(f"{suite}/{test}", (suite,), test=test)
             for suite in board.results
-            for test in tests_of(board, suite)
+            for test in suite_tests(board, suite)
         ),
     )
 
 
-def _domains(board: Board) -> Iterator[CellSet]:
+def _domain_subsets(board: Board) -> Iterator[TaskSubset]:
     present = {
-        suite: {domain_of(cell) for _, cell in result.scores()}
+        suite: {domain_of_task(cell) for _, cell in result.scores()}
         for suite, result in board.results.items()
     }
-    for domain in DOMAINS:
+    for domain in MODEL_DOMAINS:
         suites = tuple(suite for suite, domains in present.items() if domain in domains)
         if suites:
-            yield CellSet(domain, suites, domain)
+            yield TaskSubset(domain, suites, domain)
 
 
-def measure_sets(board: Board) -> tuple[MeasureSet, ...]:
+def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
     """Return what can be chosen of the measures of a board, all of them first.
 
     What is the same as all measures, or fewer than two, is no choice.
@@ -127,17 +129,17 @@ def measure_sets(board: Board) -> tuple[MeasureSet, ...]:
         families.setdefault(card.family, set()).add(spec)
     metrics = frozenset(spec for spec, card in board.cards.items() if card.metric)
     sets = [
-        MeasureSet("metrics", metrics),
-        *(MeasureSet(family, frozenset(families[family])) for family in sorted(families)),
+        MeasureSubset("metrics", metrics),
+        *(MeasureSubset(family, frozenset(families[family])) for family in sorted(families)),
     ]
     smaller = (s for s in sets if 1 < len(s.specs) < len(everything))
-    return (MeasureSet(ALL, everything), *smaller)
+    return (MeasureSubset(ALL_TASKS_KEY, everything), *smaller)
 
 
 # --------------------------------------------------------------------------------------- the views
 
 
-def ranks_in(board: Board, measures: Iterable[str], is_chosen: IsChosen) -> Ranks:
+def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredicate) -> RanksBySuite:
     """Return how measures rank among each other in the chosen cells of a board, by suite.
 
     Equal ones share the mean of their ranks; cells in which all are equal are left out, and those
@@ -145,34 +147,34 @@ def ranks_in(board: Board, measures: Iterable[str], is_chosen: IsChosen) -> Rank
     """
     among = frozenset(measures)
     ranks = {
-        suite: shared_ranks(result.ranks(among, partial(is_chosen, suite)))
+        suite: share_tied_ranks(result.ranks(among, partial(is_chosen, suite)))
         for suite, result in board.results.items()
     }
     return {suite: of_suite for suite, of_suite in ranks.items() if of_suite}
 
 
-def places_in(board: Board, ranks: Ranks) -> Places:
+def resampled_rank_intervals(board: Board, ranks: RanksBySuite) -> Places:
     """Return the places of measures by their ranks in cells; cells of the same models are resampled
     together, and all suites count alike."""
     return places(ranks, strata={suite: board.results[suite].models() for suite in ranks})
 
 
-def view(board: Board, cells: CellSet, measures: MeasureSet) -> View:
+def rank_subset(board: Board, cells: TaskSubset, measures: MeasureSubset) -> RankedSubset:
     """Return where measures of a board stand in some of its cells."""
     noise = sum(cells.has(suite, *key) for suite, keys in board.unranked.items() for key in keys)
-    if cells.key == measures.key == ALL:  # the joint ranking, which is known
+    if cells.key == measures.key == ALL_TASKS_KEY:  # the joint ranking, which is known
         ranks, standing = board.ranks.cells, board.ranks.places
     else:
         names = measures.specs.intersection(*(board.results[s].labels for s in cells.suites))
-        ranks = ranks_in(board, names, cells.has)
-        standing = places_in(board, ranks)
+        ranks = ranks_in_tasks(board, names, cells.has)
+        standing = resampled_rank_intervals(board, ranks)
     counts = {suite: len(of_suite) for suite, of_suite in ranks.items()}
-    return View(cells, measures, standing, counts, noise)
+    return RankedSubset(cells, measures, standing, counts, noise)
 
 
-def chosen_cells(
+def select_task_subset(
     board: Board, suite: str | None = None, domain: str | None = None, test: str | None = None
-) -> CellSet:
+) -> TaskSubset:
     """Return the cells of a suite, of a domain, or of a test of a suite; all without any of these.
 
     Raises ``ValueError`` for what the board does not have.
@@ -181,22 +183,24 @@ def chosen_cells(
         raise ValueError("choose the cells of a domain, or those of a suite, not both")
     if test and not suite:
         raise ValueError(f"a test is one of a suite: name the suite of {test!r} as well")
-    key = domain or (f"{suite}/{test}" if test else suite) or ALL
-    return _choice(key, cell_sets(board), "cells")
+    key = domain or (f"{suite}/{test}" if test else suite) or ALL_TASKS_KEY
+    return _find_subset(key, task_subsets(board), "cells")
 
 
-def chosen_measures(board: Board, family: str | None = None, metrics: bool = False) -> MeasureSet:
+def select_measure_subset(
+    board: Board, family: str | None = None, metrics: bool = False
+) -> MeasureSubset:
     """Return the measures of a family, or those that are metrics; all without any of these.
 
     Raises ``ValueError`` for what the board does not have.
     """
     if family and metrics:
         raise ValueError("choose the measures of a family, or the metrics, not both")
-    key = family or ("metrics" if metrics else ALL)
-    return _choice(key, measure_sets(board), "measures")
+    key = family or ("metrics" if metrics else ALL_TASKS_KEY)
+    return _find_subset(key, measure_subsets(board), "measures")
 
 
-def _choice(key: str, choices: Iterable[Chosen], what: str) -> Chosen:
+def _find_subset(key: str, choices: Iterable[Chosen], what: str) -> Chosen:
     by_key = {choice.key: choice for choice in choices}
     if key not in by_key:
         raise ValueError(f"the board has no {what} {key!r}{did_you_mean(key, by_key)}")

@@ -11,27 +11,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.arrays import like
+from resemblance.base.arrays import as_array_like
 from resemblance.base.rng import generator
 from resemblance.catalogue import get_measures, preset
-from resemblance.comparison.comparison import Comparison, MeasureInfo, info_of
+from resemblance.comparison.comparison import Comparison, MeasureInfo, measure_info
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
 from resemblance.data.subject import Subject
 from resemblance.sections.headlines import is_trial
-from resemblance.sections.ranks import rank_cell
+from resemblance.sections.ranks import rank_measures_of_task
 
 from ..case import Case, Part, Score
 from ..feature_maps import scratch_folder
-from ..ranks import Cell
-from ..scoring import Compared, compare_cases, scores_of
-from ..study import Progress
+from ..ranks import TaskKey
+from ..scoring import ComparisonsByPart, compare_cases, scores_in_case
+from ..study import StageProgress
 from ..study_models import ModelFamily
-from .cases import Absence, PlannedTests, six_tests, with_reliabilities
+from .cases import PlannedTests, SkippedTask, add_reliabilities, six_tests
 from .groups import ModelGroup
-from .rules import PRESETS, Options, scored_cells
+from .rules import PRESET_BY_PROTOCOL, ScoringOptions, resi_tasks_with_rules
 
-BLOCK = 256  # samples copied at a time
+COPIED_SAMPLES_PER_BLOCK = 256  # samples copied at a time
 
 
 class Evaluation(NamedTuple):
@@ -42,13 +42,13 @@ class Evaluation(NamedTuple):
     could not be trained, and why. ``origin``: where the models come from.
     """
 
-    options: Options
+    options: ScoringOptions
     measures: tuple[MeasureInfo, ...]
     scores: tuple[Score, ...]
     cases: tuple[Case, ...] = ()
-    compared: Compared = MappingProxyType({})
+    compared: ComparisonsByPart = MappingProxyType({})
     groups: tuple[ModelGroup, ...] = ()
-    absent: tuple[Absence, ...] = ()
+    absent: tuple[SkippedTask, ...] = ()
     size: str = ""
     left_out: Mapping[str, str] = {}
     untrained: Mapping[str, str] = {}
@@ -63,17 +63,17 @@ class Evaluation(NamedTuple):
         """Whether it is of a size that is only for trying out."""
         return is_trial("resi", self.size)
 
-    def ranks(self) -> dict[Cell, dict[str, float]]:
+    def ranks(self) -> dict[TaskKey, dict[str, float]]:
         """Return the rank of each measure, by specification, for every cell that is ranked.
 
         1 is the best; equal scores share the best rank. A cell in which no measure has a value is
         left out.
         """
-        cells = scored_cells(self.scores, self.options)
-        ranks = {cell: rank_cell(*of_cell) for cell, of_cell in cells.items()}
+        cells = resi_tasks_with_rules(self.scores, self.options)
+        ranks = {cell: rank_measures_of_task(*of_cell) for cell, of_cell in cells.items()}
         return {cell: of_measures for cell, of_measures in ranks.items() if of_measures}
 
-    def reliabilities(self) -> dict[Cell, float]:
+    def reliabilities(self) -> dict[TaskKey, float]:
         """Return how far what is expected repeats on other inputs, for the cells where it depends
         on them."""
         return {s.cell: s.reliability for s in self.scores if s.reliability is not None}
@@ -149,7 +149,7 @@ def assess(
     save: str | Path | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
     stored_only: bool = False,
     **options: Any,
 ) -> Evaluation:
@@ -161,17 +161,19 @@ def assess(
     from the outputs of the models. ``stored_only``: nothing is computed that ``save`` does not
     have.
     """
-    chosen = Options(**options)
+    chosen = ScoringOptions(**options)
     models = tuple(subjects)
     cases, groups, absent = six_tests(
         models, groups=str(chosen.groups), planned=planned, rules=chosen.rules
     )
-    wanted = get_measures(measures if measures is not None else preset(PRESETS[chosen.protocol]))
+    wanted = get_measures(
+        measures if measures is not None else preset(PRESET_BY_PROTOCOL[chosen.protocol])
+    )
     needs_scratch = chosen.samples or any(s.maps for s in models)
     with scratch_folder(save if needs_scratch else None) as folder:
-        cases = on_samples(cases, chosen.samples, folder)
+        cases = restrict_to_samples(cases, chosen.samples, folder)
         if reliabilities is not None:
-            cases = with_reliabilities(cases, reliabilities)
+            cases = add_reliabilities(cases, reliabilities)
         compared = compare_cases(
             cases,
             wanted,
@@ -184,20 +186,20 @@ def assess(
         )
         scores = list[Score]()
         for position, case in enumerate(cases):
-            scores += scores_of(case, compared)
+            scores += scores_in_case(case, compared)
             if progress:
                 progress("grading", position + 1, len(cases))
     tests = list(dict.fromkeys((s.test, s.cell[2:]) for s in scores))
     specs = [m.spec for m in wanted]
     scores.sort(key=lambda s: (tests.index((s.test, s.cell[2:])), specs.index(s.measure)))
-    infos = tuple(map(info_of, wanted))
+    infos = tuple(map(measure_info, wanted))
     return Evaluation(chosen, infos, tuple(scores), cases, compared, groups, absent)
 
 
 # -------------------------------------------------------------------------------- on fewer samples
 
 
-def drawn(dataset: str, n: int, samples: int) -> np.ndarray:
+def choose_samples(dataset: str, n: int, samples: int) -> np.ndarray:
     """Return which of n samples of a data set are compared, in their order, none twice.
 
     The same for all models: the draw depends on the name of the data set and the numbers only.
@@ -206,7 +208,7 @@ def drawn(dataset: str, n: int, samples: int) -> np.ndarray:
     return np.sort(g.choice(n, min(samples, n), replace=False))
 
 
-def on_samples(
+def restrict_to_samples(
     cases: Sequence[Case], samples: int | None, folder: Path | None = None
 ) -> tuple[Case, ...]:
     """Return cases whose representations have at most so many samples.
@@ -222,8 +224,8 @@ def on_samples(
         for x in (x for part in case.parts for x in part.rows.values()):
             if x.shape[0] > samples and x not in smaller:
                 file = folder and folder / f"samples-{len(smaller)}.npy"
-                rows = drawn(ModelFamily(*case.cell[2:]).dataset, x.shape[0], samples)
-                smaller[x] = _taken(x, rows, file)
+                rows = choose_samples(ModelFamily(*case.cell[2:]).dataset, x.shape[0], samples)
+                smaller[x] = _copy_rows(x, rows, file)
 
     def small(part: Part) -> Part:
         return part._replace(rows={name: smaller.get(x, x) for name, x in part.rows.items()})
@@ -231,15 +233,17 @@ def on_samples(
     return tuple(case._replace(parts=tuple(map(small, case.parts))) for case in cases)
 
 
-def _taken(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:
+def _copy_rows(x: Representation, rows: np.ndarray, file: Path | None) -> Representation:
     """Return some rows of a representation, copied in blocks to a file if there is one."""
     ids = None if x.ids is None else [x.ids[row] for row in rows]
     if file is None or not isinstance(x.source, np.ndarray):
-        chosen = x.xp.take(x.source, like(rows, x.source), axis=0)
+        chosen = x.xp.take(x.source, as_array_like(rows, x.source), axis=0)
         return Representation(chosen, x.name, ids=ids, dtype=x.dtype)
     shape = (len(rows), x.shape[1])
     copy = np.lib.format.open_memmap(file, "w+", dtype=x.source.dtype, shape=shape)
-    for start in range(0, len(rows), BLOCK):
-        copy[start : start + BLOCK] = x.source[rows[start : start + BLOCK]]
+    for start in range(0, len(rows), COPIED_SAMPLES_PER_BLOCK):
+        copy[start : start + COPIED_SAMPLES_PER_BLOCK] = x.source[
+            rows[start : start + COPIED_SAMPLES_PER_BLOCK]
+        ]
     copy.flush()
     return Representation(file, x.name, ids=ids, dtype=x.dtype)

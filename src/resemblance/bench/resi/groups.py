@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-GROUPS = ("published", "separated")
+GROUP_RULES = ("published", "separated")
 
 
 class ModelGroup(NamedTuple):
@@ -37,17 +37,19 @@ def separated(accuracies: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
     """
     ranges = {name: (min(values), max(values)) for name, values in accuracies.items()}
     names = list(ranges)
-    most = len(_disjoint_with((), ranges))
+    most = len(_groups_disjoint_from((), ranges))
     for ends in (names[:1] + names[-1:], names[:1], names[-1:]):
-        disjoint = _disjoint_with(tuple(dict.fromkeys(ends)), ranges)
+        disjoint = _groups_disjoint_from(tuple(dict.fromkeys(ends)), ranges)
         if len(disjoint) == most:
             break
     else:
-        disjoint = _disjoint_with((), ranges)
+        disjoint = _groups_disjoint_from((), ranges)
     return tuple(name for name in names if name in disjoint)
 
 
-def _disjoint_with(fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]) -> set[str]:
+def _groups_disjoint_from(
+    fixed: tuple[str, ...], ranges: Mapping[str, tuple[float, float]]
+) -> set[str]:
     """Return the largest set of disjoint ranges that includes these, earliest end first.
 
     Empty if these overlap.
@@ -89,7 +91,10 @@ def choose_groups(
             for n, m in alone.items()
         )
         return (*left, *few)
-    clean, augmented = _table(members, "test"), _table(members, "augmented")
+    clean, augmented = (
+        _accuracies_by_group(members, "test"),
+        _accuracies_by_group(members, "augmented"),
+    )
     if clean is None:
         return tuple(
             ModelGroup(*where, name, strength, (), "none", True, "accuracies unknown: not checked")
@@ -106,13 +111,13 @@ def choose_groups(
             used[name],
             criterion,
             name in groups or rule == "published",
-            _note(name, groups, used, rule),
+            _group_note(name, groups, used, rule),
         )
         for name, (strength, _) in members.items()
     )
 
 
-def _table(
+def _accuracies_by_group(
     members: Mapping[str, tuple[float, Sequence[Mapping[str, float]]]], key: str
 ) -> dict[str, tuple[float, ...]] | None:
     """Return one kind of accuracy by group; ``None`` if a model lacks it."""
@@ -121,7 +126,7 @@ def _table(
     return {name: tuple(model[key] for model in models) for name, (_, models) in members.items()}
 
 
-def _note(
+def _group_note(
     name: str, groups: Sequence[str], accuracies: Mapping[str, Sequence[float]], rule: str
 ) -> str:
     if name in groups:

@@ -10,19 +10,19 @@ import numpy as np
 
 from resemblance.sections.figures import Choice, HeatMap, Option
 
-from ..ranks import Overview
+from ..ranks import ScoreOverview
 from ..study_models import ModelFamily
-from .cases import QUALITIES
+from .cases import QUALITY_TITLES
 from .evaluation import ComparedPart, Evaluation
 
-NOTE = (
+MATRICES_NOTE = (
     "What a score is made of: every pair of models, or of layers, with the difference that is "
     "expected and the one that a measure finds (for a similarity, its largest value minus the "
     "similarity). Dark is alike; each map has its own scale, over pairs of different models."
 )
 
 
-class Pool:
+class MatrixPool:
     """Matrices of which each is kept once."""
 
     def __init__(self) -> None:
@@ -30,30 +30,32 @@ class Pool:
 
     def add(self, title: str, labels: tuple[str, ...], values: np.ndarray) -> int:
         """Return the position of a matrix of differences."""
-        rows = tuple(tuple(map(brief, row)) for row in values.tolist())
-        heat = HeatMap(title, title, labels, labels, rows, span=limits(values), is_reversed=True)
+        rows = tuple(tuple(map(four_digits, row)) for row in values.tolist())
+        heat = HeatMap(
+            title, title, labels, labels, rows, span=difference_limits(values), is_reversed=True
+        )
         return self.maps.setdefault(heat, len(self.maps))
 
 
-def choice_of(evaluation: Evaluation, overview: Overview, test: str) -> Choice | None:
+def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) -> Choice | None:
     """Return the expected and the measured differences of a test, to choose from.
 
     By models, quality and measure; nothing when the test could not be made.
     """
     scores = {(s.cell, s.measure): s.parts for s in evaluation.scores if s.test == test}
-    pool, options, examples = Pool(), list[Option](), list[tuple[float, int]]()
+    pool, options, examples = MatrixPool(), list[Option](), list[tuple[float, int]]()
     turns = Counter[ModelFamily]()
     for part in (p for p in evaluation.parts() if p.test == test):
         position = turns[part.family]
         turns[part.family] += 1
-        title, labels = _names(part, position)
+        title, labels = _part_and_row_names(part, position)
         measured = {m: part.comparison.difference(m) for m in overview.order}
-        first = next(q for q in QUALITIES[test] if q in part.by_quality)
+        first = next(q for q in QUALITY_TITLES[test] if q in part.by_quality)
         is_example = not options
         for quality in part.by_quality:
             expected = pool.add("expected", labels, part.expected(quality))
             for spec, values in measured.items():
-                name, word = overview.names[spec], QUALITIES[test][quality]
+                name, word = overview.names[spec], QUALITY_TITLES[test][quality]
                 by_part = scores.get(((test, quality, *part.family), spec), ())
                 score = by_part[position] if position < len(by_part) else math.nan
                 maps = expected, pool.add(f"measured by {name}", labels, values)
@@ -71,21 +73,21 @@ def choice_of(evaluation: Evaluation, overview: Overview, test: str) -> Choice |
         ("models", "model", "quality", "measure"),
         tuple(options),
         tuple(pool.maps),
-        NOTE,
+        MATRICES_NOTE,
         static=(best,),
     )
 
 
-def _names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
+def _part_and_row_names(part: ComparedPart, position: int) -> tuple[str, tuple[str, ...]]:
     """Return what a part is called among those of its models, and its rows without what all names
     begin with."""
     names, model = part.comparison.rows, part.model.split("/") if part.model else []
-    start = model or common_start(names)
+    start = model or common_prefix(names)
     labels = tuple("/".join(name.split("/")[len(start) :]) for name in names)
     return ("/".join(model[3:]) or f"model {position + 1}") if model else "", labels
 
 
-def common_start(names: Sequence[str]) -> list[str]:
+def common_prefix(names: Sequence[str]) -> list[str]:
     """Return the parts, between slashes, with which all names begin; never all parts of a name."""
     split = [name.split("/") for name in names]
     shared = min(len(parts) for parts in split) - 1
@@ -94,7 +96,7 @@ def common_start(names: Sequence[str]) -> list[str]:
     return split[0][:shared]
 
 
-def limits(values: np.ndarray) -> tuple[float, float]:
+def difference_limits(values: np.ndarray) -> tuple[float, float]:
     """Return the smallest and largest difference between two different representations.
 
     (0, 1) if there is none.
@@ -104,6 +106,6 @@ def limits(values: np.ndarray) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
 
-def brief(value: float) -> float | None:
+def four_digits(value: float) -> float | None:
     """Return a number in four significant digits, None for what is not finite."""
     return float(f"{value:.4g}") if math.isfinite(value) else None

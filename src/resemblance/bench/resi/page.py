@@ -12,27 +12,32 @@ from resemblance.catalogue import preset
 from resemblance.data.subject import Subject
 from resemblance.sections.claims import Claim
 from resemblance.sections.figures import Figure, Strip, Strips
-from resemblance.sections.headlines import OWN, few_models, headline, listed
+from resemblance.sections.headlines import (
+    USER_MODELS_NOTE,
+    headline,
+    join_first_names,
+    warn_few_models,
+)
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Table
 
 from .. import page, ranks
 from ..case import Case
-from ..ranks import Overview, overview_of, with_scores
-from ..scoring import Failed, failures_of, seconds_of
-from ..study import with_claims
-from ..study_models import ModelFamily, readable
+from ..ranks import ScoreOverview, add_scores, summarize_scores
+from ..scoring import FailedComparisons, failed_comparisons, mean_comparison_seconds
+from ..study import add_claims
+from ..study_models import ModelFamily, display_names
 from ..training import DOMAINS
-from .cases import QUALITIES, TESTS
+from .cases import QUALITY_TITLES, TEST_TITLES
 from .evaluation import Evaluation, assess
 from .groups import ModelGroup
-from .matrices import choice_of
-from .paper import PORTIONS
-from .rules import PRESETS, scored_cells
+from .matrices import matrices_choice
+from .paper import PAPER_SUBSETS
+from .rules import PRESET_BY_PROTOCOL, resi_tasks_with_rules
 
-Judges = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
-TITLE = "The ReSi benchmark of similarity measures"
-ABOUT = (
+JudgesByPaper = Mapping[str, Callable[[Evaluation], Iterable[Claim]]]
+RESI_TITLE = "The ReSi benchmark of similarity measures"
+ABOUT_RESI = (
     "A similarity measure compares the representations that two neural networks, or two of their "
     "layers, have of the same inputs. Each measure is tested on networks about which we already "
     "know something: "
@@ -42,7 +47,7 @@ ABOUT = (
     "differences in the expected order. A cell is one test of one family of models by one quality; "
     "measures are ranked in each."
 )
-PAPER = (
+RESI_PAPER_CITATION = (
     "Klabunde et al., “ReSi: A Comprehensive Benchmark for Representational Similarity Measures”, "
     "ICLR 2025, arXiv 2408.00531"
 )
@@ -55,7 +60,7 @@ FAILURE_WORDS: Mapping[str, str] = {
     "unranked": "a measure with failed comparisons in a cell is ranked by what is left, or not at "
     "all",
 }
-READING: Mapping[str, str] = {
+TEST_EXPLANATIONS: Mapping[str, str] = {
     "accuracy": "Models differ in their random seed only; the more the accuracies of two of them "
     "differ, the more a measure should find their representations to differ (Spearman "
     "correlation, −1 to 1).",
@@ -73,17 +78,26 @@ READING: Mapping[str, str] = {
     "distances in the right order (Spearman correlation, −1 to 1), or layers in between not "
     "farther than what encloses them (conformity, 0 to 1); the mean over models.",
 }
-CHOOSERS: Mapping[str, tuple[str, ...]] = {  # of columns: the tests whose quality they choose
+QUALITY_CHOICES: Mapping[
+    str, tuple[str, ...]
+] = {  # of columns: the tests whose quality they choose
     "output": ("output",),
     "tests of groups": ("labels", "shortcut", "augmentation"),
     "layers": ("layers",),
 }
-CELL = ("test", "quality", "domain", "dataset", "architecture", "pooling")  # the words of a cell
-A_CELL = "A cell is one test on one architecture by one quality."
+TASK_KEY_NAMES = (
+    "test",
+    "quality",
+    "domain",
+    "dataset",
+    "architecture",
+    "pooling",
+)  # the words of a cell
+TASK_DEFINITION = "A cell is one test on one architecture by one quality."
 
 
 def evaluate(
-    subjects: Iterable[Subject], *, claims: Judges | None = None, **options: Any
+    subjects: Iterable[Subject], *, claims: JudgesByPaper | None = None, **options: Any
 ) -> Result:
     """Evaluate measures by the six tests of the ReSi benchmark on subjects.
 
@@ -116,106 +130,117 @@ def evaluate(
     p-value, and every comparison.
     """
     evaluation = assess(subjects, **options)
-    return judged(result_of(evaluation), evaluation, claims)
+    return add_judged_claims(result_of(evaluation), evaluation, claims)
 
 
-def judged(result: Result, evaluation: Evaluation, claims: Judges | None) -> Result:
+def add_judged_claims(
+    result: Result, evaluation: Evaluation, claims: JudgesByPaper | None
+) -> Result:
     """Return the result of an evaluation with the claims of a paper judged; ``claims``: see
     :func:`evaluate`."""
     facts = dict.fromkeys((section.name for section in result.sections), evaluation)
-    return with_claims(result, claims, facts)
+    return add_claims(result, claims, facts)
 
 
 def result_of(evaluation: Evaluation) -> Result:
     """Return the result of an evaluation."""
     options = evaluation.options
-    overview = overview_of(
+    overview = summarize_scores(
         "resi",
         evaluation.scores,
         evaluation.measures,
-        scored_cells(evaluation.scores, options),
-        preset(PRESETS[options.protocol]),
+        resi_tasks_with_rules(evaluation.scores, options),
+        preset(PRESET_BY_PROTOCOL[options.protocol]),
         is_trial=evaluation.is_trial,
     )
-    domains = domains_of(evaluation)
+    domains = evaluated_domains(evaluation)
     return Result(
         "resi",
-        evaluation.size or OWN,
-        tuple(_sections(evaluation, overview, domains)),
+        evaluation.size or USER_MODELS_NOTE,
+        tuple(_resi_sections(evaluation, overview, domains)),
         overview.names,
-        provenance=_provenance(evaluation, domains),
-        facts={**_what(evaluation), "domains": ", ".join(domains), "protocol": options.protocol},
-        lead=_lead(overview),
-        remarks=_remarks(evaluation),
-        title=TITLE,
+        provenance=_evaluation_provenance(evaluation, domains),
+        facts={
+            **_evaluated_models_facts(evaluation),
+            "domains": ", ".join(domains),
+            "protocol": options.protocol,
+        },
+        lead=_leader_summary(overview),
+        remarks=_resi_remarks(evaluation),
+        title=RESI_TITLE,
         about=(
-            f"{ABOUT} Evaluated by {PROTOCOL_WORDS[options.protocol]} ({PAPER}); "
+            f"{ABOUT_RESI} Evaluated by {PROTOCOL_WORDS[options.protocol]} "
+            f"({RESI_PAPER_CITATION}); "
             f"{FAILURE_WORDS[str(options.failures)]}."
         ),
-        counts=_counts(evaluation, overview),
+        counts=_evaluation_counts(evaluation, overview),
     )
 
 
-def domains_of(evaluation: Evaluation) -> tuple[str, ...]:
+def evaluated_domains(evaluation: Evaluation) -> tuple[str, ...]:
     """Return the domains of the benchmark that were evaluated, then all others."""
     domains = dict.fromkeys(family.domain for family in evaluation.families())
     return (*(d for d in DOMAINS if d in domains), *(d for d in domains if d not in DOMAINS))
 
 
-def _sections(
-    evaluation: Evaluation, overview: Overview, domains: Sequence[str]
+def _resi_sections(
+    evaluation: Evaluation, overview: ScoreOverview, domains: Sequence[str]
 ) -> Iterator[Section]:
     groups = {domain: lambda cell, domain=domain: cell[2] == domain for domain in domains}
-    yield ranks.ranking_section(overview, groups, A_CELL, kind="domain")
-    yield ranks.distribution_section(overview, groups, cell_text, kind="domain")
-    columns = score_columns(evaluation, domains)
+    yield ranks.ranking_section(overview, groups, TASK_DEFINITION, kind="domain")
+    yield ranks.distribution_section(overview, groups, task_title, kind="domain")
+    columns = resi_score_columns(evaluation, domains)
     stars = (
         "* p ≤ 0.05, ** p ≤ 0.01 for the correlations with accuracy and outputs, by permuting "
         f"{evaluation.options.permute}, not corrected for the many tests of this table."
     )
     has_complete = evaluation.options.failures == "last"
     scores = page.scores_section(overview, columns, stars, has_complete=has_complete)
-    yield with_scores(scores, overview.cells, 0)
+    yield add_scores(scores, overview.cells, 0)
     yield from _test_sections(evaluation, overview)
-    if (before := ranks.before_section(overview)) is not None:
+    if (before := ranks.win_probability_section(overview)) is not None:
         yield before
-    seconds = seconds_of(evaluation.cases, evaluation.compared, lambda case: case.cell[2])
+    seconds = mean_comparison_seconds(
+        evaluation.cases, evaluation.compared, lambda case: case.cell[2]
+    )
     yield page.times_section(overview, seconds)
-    yield page.failures_section(overview.names, failed_of(evaluation))
+    yield page.failures_section(overview.names, failed_in_evaluation(evaluation))
     yield page.measures_section(overview)
-    if representations := _representations(evaluation):
+    if representations := _representation_rows(evaluation):
         families = "; ".join(map(str, evaluation.families()))
-        yield page.inputs_section(representations, f"Models: {families}.")
+        yield page.compared_inputs_section(representations, f"Models: {families}.")
 
 
-def failed_of(evaluation: Evaluation) -> list[Failed]:
+def failed_in_evaluation(evaluation: Evaluation) -> list[FailedComparisons]:
     """Return the failed comparisons of every measure in every test."""
 
     def words(case: Case) -> tuple[str, str]:
-        return TESTS[case.test], str(ModelFamily(*case.cell[2:]))
+        return TEST_TITLES[case.test], str(ModelFamily(*case.cell[2:]))
 
     names = {info.spec for info in evaluation.measures}
-    failed = failures_of(evaluation.cases, evaluation.compared, words)
+    failed = failed_comparisons(evaluation.cases, evaluation.compared, words)
     return [of for of in failed if of.measure in names]
 
 
-def _test_sections(evaluation: Evaluation, overview: Overview) -> Iterator[Section]:
+def _test_sections(evaluation: Evaluation, overview: ScoreOverview) -> Iterator[Section]:
     """Yield a section for every test that was made or tried: its matrices, groups, and scores."""
-    for test, title in TESTS.items():
+    for test, title in TEST_TITLES.items():
         absent = {str(a.family): a.reason for a in evaluation.absent if a.test == test}
         groups = [g for g in evaluation.groups if g.test == test]
-        choice = choice_of(evaluation, overview, test)
+        choice = matrices_choice(evaluation, overview, test)
         scores = [s for s in evaluation.scores if s.test == test]
         tables = [group_table(groups)] if groups else []
         if scores:
-            tables.append(page.data_table(overview, f"{test} scores", scores, CELL))
+            tables.append(page.data_table(overview, f"{test} scores", scores, TASK_KEY_NAMES))
         figures: list[Figure] = [choice] if choice else []
-        figures += strips_of(groups)
+        figures += strips_of_groups(groups)
         if tables or figures or absent:
-            yield Section(test, title, READING[test], tuple(tables), tuple(figures), reasons=absent)
+            yield Section(
+                test, title, TEST_EXPLANATIONS[test], tuple(tables), tuple(figures), reasons=absent
+            )
 
 
-def _lead(overview: Overview) -> str:
+def _leader_summary(overview: ScoreOverview) -> str:
     """Say which measure leads, and which others cannot be told from it; nothing of a trial."""
     if overview.is_trial:
         return ""
@@ -224,15 +249,15 @@ def _lead(overview: Overview) -> str:
     return f"{headline(overview.places, overview.names)}{alone}"
 
 
-def cell_text(cell: Sequence[str]) -> str:
+def task_title(cell: Sequence[str]) -> str:
     """Return the name of a cell: its test and quality, then its models."""
     test, quality, *family = cell
     word = quality.removeprefix("spearman").strip("_")
     addition = "" if word in test else f" ({word})"
-    return f"{TESTS.get(test, test)}{addition}, {ModelFamily(*family)}"
+    return f"{TEST_TITLES.get(test, test)}{addition}, {ModelFamily(*family)}"
 
 
-def score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
+def resi_score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.ScoreColumn]:
     """Return the columns of the table of scores: by test, then domain and models, each in all
     qualities."""
     absent = {(a.test, a.family): a.reason for a in evaluation.absent}
@@ -240,13 +265,13 @@ def score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.S
     repeats = evaluation.reliabilities()
     families = sorted(evaluation.families(), key=lambda f: domains.index(f.domain))
     columns = []
-    for test, title in TESTS.items():
+    for test, title in TEST_TITLES.items():
         for family in (f for f in families if (test, f) in present):
-            for quality, word in QUALITIES[test].items():
+            for quality, word in QUALITY_TITLES[test].items():
                 cell = (test, quality, *family)
                 known = repeats.get(cell)
                 noise = "" if known is None else f"; on other inputs it repeats by {known:.2f}"
-                choices = {name: word if test in of else "" for name, of in CHOOSERS.items()}
+                choices = {name: word if test in of else "" for name, of in QUALITY_CHOICES.items()}
                 choices |= {
                     d: str(family).removeprefix(f"{d} · ") if family.domain == d else ""
                     for d in domains
@@ -259,7 +284,7 @@ def score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.S
                         family.short,
                         f"{title}, {word}: {family}{noise}",
                         choices,
-                        absent.get((test, family), page.UNMEASURED),
+                        absent.get((test, family), page.NOT_EVALUATED_NOTE),
                     )
                 )
     return columns
@@ -268,7 +293,7 @@ def score_columns(evaluation: Evaluation, domains: Sequence[str]) -> list[page.S
 # ------------------------------------------------------------------------------------------- groups
 
 
-def strips_of(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
+def strips_of_groups(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
     """Return the accuracies of the groups of a test, a figure per architecture.
 
     Poolings of one architecture that have accuracies of their own have figures of their own.
@@ -280,15 +305,16 @@ def strips_of(groups: Iterable[ModelGroup]) -> tuple[Strips, ...]:
         seen[*where, group.name] += 1
         panels[where, seen[*where, group.name]].append(group)
     return tuple(
-        _strips(str(_models_of(some[0])), turn, some) for (_, turn), some in panels.items()
+        _accuracy_strips(str(_group_family(some[0])), turn, some)
+        for (_, turn), some in panels.items()
     )
 
 
-def _models_of(group: ModelGroup) -> ModelFamily:
+def _group_family(group: ModelGroup) -> ModelFamily:
     return ModelFamily(group.domain, group.dataset, group.architecture, "")
 
 
-def _strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
+def _accuracy_strips(models: str, turn: int, groups: Sequence[ModelGroup]) -> Strips:
     criterion = groups[0].criterion
     if criterion == "none":
         axis, note = "accuracy", "Accuracies are unknown: groups are not checked."
@@ -306,7 +332,7 @@ def group_table(groups: Iterable[ModelGroup]) -> Table:
     for g in groups:
         a = g.accuracies
         ends = (math.fsum(a) / len(a), min(a), max(a)) if a else (None, None, None)
-        models = {"test": TESTS[g.test], "models": _models_of(g).short, "group": g.name}
+        models = {"test": TEST_TITLES[g.test], "models": _group_family(g).short, "group": g.name}
         accuracies = dict(zip(("accuracy", "from", "to"), ends))
         records.append({**models, **accuracies, "inputs": g.criterion, "": g.note})
     return Table.of(records, "groups", "Accuracies of the groups", is_closed=True)
@@ -315,7 +341,7 @@ def group_table(groups: Iterable[ModelGroup]) -> Table:
 # ------------------------------------------------------------------------------- what was evaluated
 
 
-def _counts(evaluation: Evaluation, overview: Overview) -> dict[str, str]:
+def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[str, str]:
     """Return how many models, measures, ranked cells and comparisons there are.
 
     Comparisons are of two different representations, each counted once.
@@ -325,7 +351,7 @@ def _counts(evaluation: Evaluation, overview: Overview) -> dict[str, str]:
         pairs |= {(*part.family, *sorted(pair)) for pair in combinations(part.comparison.rows, 2)}
     orders = sum(1 if info.symmetric else 2 for info in evaluation.measures)
     counts = {
-        "model": len(models_of(evaluation)),
+        "model": len(compared_models(evaluation)),
         "measure": len(evaluation.measures),
         "ranked cell": len(overview.ranks),
         "comparison": len(pairs) * orders,
@@ -336,7 +362,7 @@ def _counts(evaluation: Evaluation, overview: Overview) -> dict[str, str]:
     }
 
 
-def models_of(evaluation: Evaluation) -> set[tuple[str, ...]]:
+def compared_models(evaluation: Evaluation) -> set[tuple[str, ...]]:
     """Return domain, data set, architecture and name of every model that was compared."""
     models = set[tuple[str, ...]]()
     for part in evaluation.parts():
@@ -345,12 +371,12 @@ def models_of(evaluation: Evaluation) -> set[tuple[str, ...]]:
     return models
 
 
-def _what(evaluation: Evaluation) -> dict[str, str]:
+def _evaluated_models_facts(evaluation: Evaluation) -> dict[str, str]:
     """Return what was evaluated: data sets, models, seeds."""
     families = dict.fromkeys(part.family[:3] for part in evaluation.parts())
-    names = [readable(dataset, architecture) for _, dataset, architecture in families]
+    names = [display_names(dataset, architecture) for _, dataset, architecture in families]
     architectures = ", ".join(dict.fromkeys(architecture for _, architecture in names))
-    models = models_of(evaluation)
+    models = compared_models(evaluation)
     seeds = {name.rpartition("/seed")[2] for *_, name in models if "/seed" in name}
     return {
         "data sets": ", ".join(dict.fromkeys(dataset for dataset, _ in names)) or "none",
@@ -359,51 +385,51 @@ def _what(evaluation: Evaluation) -> dict[str, str]:
     }
 
 
-def _remarks(evaluation: Evaluation) -> tuple[str, ...]:
+def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
     """Return what a reader must know before the numbers: few models or samples, what is missing."""
     sizes = (len(p.comparison.rows) for p in evaluation.parts() if p.test != "layers")
-    few = "" if evaluation.size else few_models(max(sizes, default=0))
+    few = "" if evaluation.size else warn_few_models(max(sizes, default=0))
     left = "; ".join(f"{folder} ({why})" for folder, why in evaluation.left_out.items())
     samples = evaluation.options.samples
     fewer = (
         f"Compared on at most {samples} samples of every data set, drawn once; accuracies and "
         "outputs are those of all samples."
     )
-    untrained = _not_trained(evaluation.untrained)
-    if untrained and evaluation.size not in PORTIONS:
+    untrained = _untrained_models_remark(evaluation.untrained)
+    if untrained and evaluation.size not in PAPER_SUBSETS:
         untrained += " Their tests are made with the models that are left."
     texts = (
         few,
         fewer if samples else "",
         f"Left out: {left}." if left else "",
         untrained,
-        _not_ranked(evaluation),
+        _unranked_tasks_remark(evaluation),
     )
     return tuple(filter(None, texts))
 
 
-def _not_trained(untrained: Mapping[str, str]) -> str:
+def _untrained_models_remark(untrained: Mapping[str, str]) -> str:
     """Say which models could not be trained, by the reason; nothing when all could."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, why in untrained.items():
         by_reason[why].append(name)
-    listing = "; ".join(f"{listed(names)} ({why})" for why, names in by_reason.items())
+    listing = "; ".join(f"{join_first_names(names)} ({why})" for why, names in by_reason.items())
     return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
 
 
-def _not_ranked(evaluation: Evaluation) -> str:
+def _unranked_tasks_remark(evaluation: Evaluation) -> str:
     """Say in which cells measures are not ranked since what is expected is noise."""
     if evaluation.options.protocol == "resi-code":
         return ""
     return page.noise_remark(
         {
-            f"{ModelFamily(*family)}, {QUALITIES[test].get(quality, quality)}": reliability
+            f"{ModelFamily(*family)}, {QUALITY_TITLES[test].get(quality, quality)}": reliability
             for (test, quality, *family), reliability in evaluation.reliabilities().items()
         }
     )
 
 
-def _provenance(evaluation: Evaluation, domains: Sequence[str]) -> dict[str, object]:
+def _evaluation_provenance(evaluation: Evaluation, domains: Sequence[str]) -> dict[str, object]:
     """Return the rules, the domains, and the versions that it was computed with."""
     options, first = evaluation.options, next(evaluation.parts(), None)
     known = dict(first.comparison.provenance) if first else {}
@@ -421,7 +447,7 @@ def _provenance(evaluation: Evaluation, domains: Sequence[str]) -> dict[str, obj
     }
 
 
-def _representations(evaluation: Evaluation) -> dict[str, Mapping[str, object]]:
+def _representation_rows(evaluation: Evaluation) -> dict[str, Mapping[str, object]]:
     """Return the shape and the fingerprint of everything that was compared."""
     return {
         f"{name} ({part.family.pooling})" if part.family.pooling else name: {

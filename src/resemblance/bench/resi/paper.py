@@ -9,24 +9,32 @@ from typing import NamedTuple
 
 from resemblance.models.recipe import Recipe
 
-from ..training import DATASETS, HYPERPARAMETERS, Members, Portion, chosen, named, tests_of
+from ..training import (
+    DATASETS,
+    HYPERPARAMETER_SOURCES,
+    PaperSubset,
+    SeedGroup,
+    chosen_architectures,
+    key_from_title,
+    planned_tests,
+)
 from ..training import paper_recipes as recipes
-from ..training.loop import PRECISIONS, Resources
-from .cases import TESTS, Design, Models
-from .rules import check_choice
+from ..training.loop import TRAINING_PRECISIONS, TrainingEnvironment
+from .cases import TEST_TITLES, DatasetAndArchitecture, SeedGroupsByTest
+from .rules import check_option_value
 
-PORTIONS: Mapping[str, Portion] = {  # sizes
-    "paper": Portion(),
-    "paper-slice": Portion(seeds=3, members=2, reduced=True),
+PAPER_SUBSETS: Mapping[str, PaperSubset] = {  # sizes
+    "paper": PaperSubset(),
+    "paper-slice": PaperSubset(seeds=3, members=2, reduced=True),
 }
-FEWEST = 3  # normal models, since a correlation needs three pairs
+MIN_NORMAL_MODELS = 3  # normal models, since a correlation needs three pairs
 
 
 class PaperRun(NamedTuple):
     """A run at a size of the paper: which part of the benchmark, and on what."""
 
-    portion: Portion
-    resources: Resources
+    portion: PaperSubset
+    resources: TrainingEnvironment
 
 
 def paper_run(
@@ -50,12 +58,12 @@ def paper_run(
     device : of PyTorch, for training; by default the first accelerator, else the processor.
     precision : of the products of matrices in training: "float32", "bfloat16" or "float16".
     download : whether libraries that can download a data set may do so into ``data``.
-    portion : see :func:`portion_of`.
+    portion : see :func:`paper_subset_for`.
 
     Raises ``ValueError`` for what is missing, unknown or does not go together.
     """
-    wanted = portion_of(size, **portion)  # type: ignore[arg-type]
-    check_choice("precision", precision, PRECISIONS)
+    wanted = paper_subset_for(size, **portion)  # type: ignore[arg-type]
+    check_option_value("precision", precision, TRAINING_PRECISIONS)
     if data is None:
         raise ValueError(
             f"run: size {size!r} trains on real data: data must be the folder with the data sets "
@@ -65,11 +73,13 @@ def paper_run(
         if place is not None and not Path(place).is_dir():
             raise ValueError(f"run: {name} must be a folder that exists; got {str(place)!r}")
     archive = None if models_from is None else Path(models_from).resolve()
-    resources = Resources(Path(data).resolve(), download, device, precision, archive=archive)
+    resources = TrainingEnvironment(
+        Path(data).resolve(), download, device, precision, archive=archive
+    )
     return PaperRun(wanted, resources)
 
 
-def portion_of(
+def paper_subset_for(
     size: str,
     *,
     datasets: Sequence[str] | None = None,
@@ -78,7 +88,7 @@ def portion_of(
     seeds: int | None = None,
     hyperparameters: str = "resi-code",
     domains: Sequence[str] | None = None,
-) -> Portion:
+) -> PaperSubset:
     """Return a part of the paper's benchmark.
 
     Parameters
@@ -93,19 +103,19 @@ def portion_of(
     Raises ``ValueError`` for unknown words, fewer seeds, and an architecture that no chosen data
     set has.
     """
-    check_choice("hyperparameters", hyperparameters, HYPERPARAMETERS)
-    usual = PORTIONS[size]
-    if seeds is not None and seeds < FEWEST:
-        raise ValueError(f"seeds must be at least {FEWEST}; got {seeds!r}")
+    check_option_value("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
+    usual = PAPER_SUBSETS[size]
+    if seeds is not None and seeds < MIN_NORMAL_MODELS:
+        raise ValueError(f"seeds must be at least {MIN_NORMAL_MODELS}; got {seeds!r}")
     portion = usual._replace(
         datasets=_datasets(datasets, domains),
-        architectures=_words("architecture", architectures, _architectures()),
-        tests=_words("test", tests, TESTS),
+        architectures=_names_from_words("architecture", architectures, _architectures()),
+        tests=_names_from_words("test", tests, TEST_TITLES),
         seeds=seeds or usual.seeds,
         members=max(2, seeds // 2) if seeds else usual.members,
         hyperparameters=hyperparameters,
     )
-    _check_models(portion)
+    _check_architectures(portion)
     return portion
 
 
@@ -114,10 +124,12 @@ def _datasets(words: Sequence[str] | None, domains: Sequence[str] | None) -> tup
         raise ValueError("run: give datasets or domains, not both")
     known = tuple(dict.fromkeys(about.domain for about in DATASETS.values()))
     for domain in domains or ():
-        check_choice("domain", domain, known)
+        check_option_value("domain", domain, known)
     if domains:
         return tuple(name for name, about in DATASETS.items() if about.domain in domains)
-    return _words("data set", words, {name: about.title for name, about in DATASETS.items()})
+    return _names_from_words(
+        "data set", words, {name: about.title for name, about in DATASETS.items()}
+    )
 
 
 def _architectures() -> dict[str, str]:
@@ -128,16 +140,18 @@ def _architectures() -> dict[str, str]:
     }
 
 
-def _words(what: str, words: Sequence[str] | None, titles: Mapping[str, str]) -> tuple[str, ...]:
+def _names_from_words(
+    what: str, words: Sequence[str] | None, titles: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the names that words mean, each once, in the order of all names."""
-    meant = {named(what, word, titles) for word in words or ()}
+    meant = {key_from_title(what, word, titles) for word in words or ()}
     return tuple(name for name in titles if name in meant)
 
 
-def _check_models(portion: Portion) -> None:
+def _check_architectures(portion: PaperSubset) -> None:
     """Raise ``ValueError`` for a chosen architecture that no chosen data set has, and for a chosen
     data set that has no chosen architecture."""
-    pairs, titles = list(chosen(portion)), _architectures()
+    pairs, titles = list(chosen_architectures(portion)), _architectures()
     for architecture in portion.architectures:
         if architecture not in {model for _, model in pairs}:
             places = [a.title for a in DATASETS.values() if architecture in a.architectures]
@@ -155,39 +169,44 @@ def _check_models(portion: Portion) -> None:
 # ------------------------------------------------------------------------- the models of the tests
 
 
-def planned(portions: Iterable[Portion]) -> tuple[Recipe, ...]:
+def planned_recipes(portions: Iterable[PaperSubset]) -> tuple[Recipe, ...]:
     """Return the recipe of every model of several parts of the benchmark, each once."""
     plan = {recipe.name: recipe for portion in portions for recipe in recipes(portion)}
     return tuple(plan.values())
 
 
-def designs_of(
-    portion: Portion, others: Iterable[Portion], is_ready: Callable[[Recipe], bool]
-) -> dict[Models, Design]:
+def seed_groups_by_models(
+    portion: PaperSubset, others: Iterable[PaperSubset], is_ready: Callable[[Recipe], bool]
+) -> dict[DatasetAndArchitecture, SeedGroupsByTest]:
     """Return which models make the tests of a part of the benchmark, and of what else is ready.
 
     ``others``: further parts; of these, an architecture on a data set counts when all of its models
     are ready. Where several parts have a test, the one with the most models is made.
     """
-    designs: dict[Models, Design] = {
-        models: _design(portion, *models) for models in chosen(portion)
+    designs: dict[DatasetAndArchitecture, SeedGroupsByTest] = {
+        models: _seed_groups_by_test(portion, *models) for models in chosen_architectures(portion)
     }
     for other in others:
-        for dataset, architecture in chosen(other):
+        for dataset, architecture in chosen_architectures(other):
             alone = other._replace(datasets=(dataset,), architectures=(architecture,))
             if all(map(is_ready, recipes(alone))):
-                models, more = (dataset, architecture), _design(other, dataset, architecture)
-                designs[models] = _larger(designs.get(models, {}), more)
+                models, more = (
+                    (dataset, architecture),
+                    _seed_groups_by_test(other, dataset, architecture),
+                )
+                designs[models] = _larger_seed_groups(designs.get(models, {}), more)
     return designs
 
 
-def _design(portion: Portion, dataset: str, architecture: str) -> Design:
+def _seed_groups_by_test(portion: PaperSubset, dataset: str, architecture: str) -> SeedGroupsByTest:
     """Return the models of all tests that were asked for; none where the paper does not make it."""
-    made_in_paper = tests_of(portion, dataset, architecture)
-    return {test: made_in_paper.get(test, Members((), 0)) for test in portion.tests or TESTS}
+    made_in_paper = planned_tests(portion, dataset, architecture)
+    return {
+        test: made_in_paper.get(test, SeedGroup((), 0)) for test in portion.tests or TEST_TITLES
+    }
 
 
-def _larger(one: Design, other: Design) -> Design:
+def _larger_seed_groups(one: SeedGroupsByTest, other: SeedGroupsByTest) -> SeedGroupsByTest:
     larger = dict(one)
     for test, members in other.items():
         larger[test] = max(members, one.get(test, members), key=lambda of: of.each)

@@ -14,17 +14,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resemblance.models.recipe import SETTINGS, Recipe
+from resemblance.models.recipe import TRAINING_SETTINGS, Recipe
 
 from ..study_models import is_written
 from ..training import DATASETS
 from ..training import paper_recipes as recipes
-from .paper import portion_of
+from .paper import paper_subset_for
 
-HOURS, SPACE = ("GPU h", "CPU h"), ("weights, GB", "representations, GB")
-FLOAT = 4  # bytes
-GIGA = 1e9
-NOTE = (
+HOUR_COLUMNS, DISK_COLUMNS = ("GPU h", "CPU h"), ("weights, GB", "representations, GB")
+BYTES_PER_NUMBER = 4  # bytes
+BYTES_PER_GIGABYTE = 1e9
+PLAN_NOTE = (
     "Hours are estimates of training the models that are missing, on one H100, or one core where "
     "that was measured; all else is of all models. The size paper-slice takes seconds a model "
     "instead. A run times its first comparisons and prints how long the comparisons take."
@@ -89,13 +89,13 @@ SPEEDS: Mapping[tuple[str, str], Speed] = {
     ("imagenet100", "vit-b32"): Speed(35_100_000, 3_000),
     ("imagenet100", "vit-l32"): Speed(35_100_000, 1_100),
 }  # fmt: skip
-ROWS: Mapping[str, int] = {
+COMPARED_SAMPLES: Mapping[str, int] = {
     "cora": 1000, "flickr": 10_000, "ogbn-arxiv": 10_000, "sst2": 872, "mnli": 9815,
     "cifar100": 10_000, "imagenet100": 5000,
 }  # fmt: skip
 # By architecture: width, features written for one input, millions of weights. Maps of 7 x 7 places
 # are counted in the features of convolutional networks.
-SHAPES: Mapping[str, tuple[int, int, float]] = {
+LAYER_SHAPES: Mapping[str, tuple[int, int, float]] = {
     "gcn": (256, 512, 0.2), "sage": (256, 512, 0.4), "gat": (256, 512, 0.2), "pgnn": (32, 32, 2.1),
     "bert": (768, 19_968, 110.0), "albert": (768, 19_968, 11.7),
     "smollm2": (2048, 51_200, 1711.0),
@@ -105,7 +105,7 @@ SHAPES: Mapping[str, tuple[int, int, float]] = {
     "vgg11": (512, 100_864, 9.3), "vgg19": (512, 125_952, 20.1),
     "vit-b32": (768, 4608, 87.5), "vit-l32": (1024, 6144, 305.6),
 }  # fmt: skip
-NARROW = 64  # features of a layer on Cora
+CORA_LAYER_WIDTH = 64  # features of a layer on Cora
 
 
 class PlannedModels(NamedTuple):
@@ -129,18 +129,18 @@ def plan(
     """Return what a part of the paper's benchmark takes, by data set and architecture.
 
     ``folder``: a study, in which some models may be already. ``portion``: the keywords of
-    :func:`resemblance.bench.resi.paper.portion_of`.
+    :func:`resemblance.bench.resi.paper.paper_subset_for`.
 
-    Raises ``ValueError`` as :func:`resemblance.bench.resi.paper.portion_of` does.
+    Raises ``ValueError`` as :func:`resemblance.bench.resi.paper.paper_subset_for` does.
     """
-    wanted = portion_of(size, **portion)
+    wanted = paper_subset_for(size, **portion)
     by_models = groupby(recipes(wanted), key=lambda r: (r.dataset, r.architecture))
-    return tuple(_row(list(some), folder) for _, some in by_models)
+    return tuple(_plan_row(list(some), folder) for _, some in by_models)
 
 
-def _row(some: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
+def _plan_row(some: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
     models = some[0].dataset, some[0].architecture
-    size, (gpu_hours, cpu_hours) = size_of(*models), hours_of(*models)
+    size, (gpu_hours, cpu_hours) = model_size(*models), training_hours(*models)
     trained = 0 if folder is None else sum(is_written(Path(folder), r) for r in some)
     about = DATASETS[models[0]]
     return PlannedModels(
@@ -150,23 +150,25 @@ def _row(some: Sequence[Recipe], folder: str | Path | None) -> PlannedModels:
         trained,
         gpu_hours * (len(some) - trained),
         cpu_hours * (len(some) - trained),
-        len(some) * size.millions * 1e6 * FLOAT / GIGA,
-        sum(_written(recipe, size) for recipe in some) * FLOAT / GIGA,
+        len(some) * size.millions * 1e6 * BYTES_PER_NUMBER / BYTES_PER_GIGABYTE,
+        sum(_numbers_written(recipe, size) for recipe in some)
+        * BYTES_PER_NUMBER
+        / BYTES_PER_GIGABYTE,
     )
 
 
-def _written(recipe: Recipe, size: ModelSize) -> int:
+def _numbers_written(recipe: Recipe, size: ModelSize) -> int:
     """Return how many numbers are written of a model: of images, all layers of normal models
     only."""
     is_whole = recipe.domain != "vision" or recipe.setting == "normal"
     return size.rows * (size.features if is_whole else size.width)
 
 
-def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
+def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple[str, ...]], str]:
     """Return the columns, the lines and the note of a table of a plan, with totals."""
     trained_ones = {setting for row in rows for setting in row.models}
-    settings = [setting for setting in SETTINGS if setting in trained_ones]
-    header = ("data set", "models", *settings, "there", *HOURS, *SPACE)
+    settings = [setting for setting in TRAINING_SETTINGS if setting in trained_ones]
+    header = ("data set", "models", *settings, "there", *HOUR_COLUMNS, *DISK_COLUMNS)
     lines = [
         (
             row.dataset,
@@ -183,18 +185,18 @@ def table_of(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tuple
     lines.append(
         ("all", str(sum(counts)), *map(str, counts), str(trained), *map(brief_estimate, sums))
     )
-    return header, lines, NOTE
+    return header, lines, PLAN_NOTE
 
 
-def size_of(dataset: str, architecture: str) -> ModelSize:
+def model_size(dataset: str, architecture: str) -> ModelSize:
     """Return the size of a model."""
-    width, features, millions = SHAPES[architecture]
+    width, features, millions = LAYER_SHAPES[architecture]
     if dataset == "cora" and architecture != "pgnn":
-        width, features, millions = NARROW, 2 * NARROW, 0.1
-    return ModelSize(ROWS[dataset], width, features, millions)
+        width, features, millions = CORA_LAYER_WIDTH, 2 * CORA_LAYER_WIDTH, 0.1
+    return ModelSize(COMPARED_SAMPLES[dataset], width, features, millions)
 
 
-def hours_of(dataset: str, architecture: str) -> tuple[float, float]:
+def training_hours(dataset: str, architecture: str) -> tuple[float, float]:
     """Return how long one model is trained: hours of an accelerator, and of one core."""
     seconds = CORE_SECONDS.get((dataset, architecture))
     if seconds is not None:

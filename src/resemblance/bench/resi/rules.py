@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from resemblance.sections.values import known
+from resemblance.sections.values import finite_or_none
 from resemblance.significance import mantel, pairings
 
 from ..case import Score
@@ -32,21 +32,27 @@ from ..grounding import (
     spearman,
     spearman_of_complete,
 )
-from ..ranks import Cell, RankedCells, rank_rule
-from .groups import GROUPS
+from ..ranks import ScoresAndRulesByTask, TaskKey, rank_rule
+from .groups import GROUP_RULES
 
-PROTOCOLS = ("paper", "resi-code")
-PERMUTATIONS = ("models", "pairs")
-FAILURES = ("last", "unranked")
+PROTOCOL_NAMES = ("paper", "resi-code")
+PERMUTATION_UNITS = ("models", "pairs")
+FAILURE_RULES = ("last", "unranked")
 # by protocol: what becomes of failures, what is permuted, and the preset of measures
-UNRANKED: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
-PERMUTED: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
-PRESETS: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
+FAILURE_RULE_BY_PROTOCOL: Mapping[str, str] = {"paper": "last", "resi-code": "unranked"}
+PERMUTED_BY_PROTOCOL: Mapping[str, str] = {"paper": "models", "resi-code": "pairs"}
+PRESET_BY_PROTOCOL: Mapping[str, str] = {"paper": "default", "resi-code": "resi"}
 # The qualities that count in a ranking: all but conformity.
-RANKED = ("spearman_accuracy", "spearman_jsd", "spearman_disagreement", "auprc", "spearman")
-FEWEST = 2  # samples
-Rules = Mapping[tuple[str, str], Rule]  # by what is expected, and the quality
-RULES: Mapping[str, Rules] = {
+RANKED_QUALITIES = (
+    "spearman_accuracy",
+    "spearman_jsd",
+    "spearman_disagreement",
+    "auprc",
+    "spearman",
+)
+MIN_CHOSEN_SAMPLES = 2  # samples
+RulesByQuality = Mapping[tuple[str, str], Rule]  # by what is expected, and the quality
+RULES_BY_PROTOCOL: Mapping[str, RulesByQuality] = {
     "paper": {
         ("prediction", "spearman"): Rule(by_prediction, spearman),
         ("group", "conformity"): Rule(lambda groups, both_orders: by_anchor(groups), conformity),
@@ -76,7 +82,7 @@ RULES: Mapping[str, Rules] = {
 
 
 @dataclass(frozen=True)
-class Options:
+class ScoringOptions:
     """How a run scores and ranks, and on what.
 
     ``protocol``: "paper" or "resi-code". ``permute``: what permutation tests permute, "models" or
@@ -94,32 +100,34 @@ class Options:
     samples: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("protocol", self.protocol, PROTOCOLS)
+        check_option_value("protocol", self.protocol, PROTOCOL_NAMES)
         for name, default, words in (
-            ("permute", PERMUTED[self.protocol], PERMUTATIONS),
-            ("failures", UNRANKED[self.protocol], FAILURES),
-            ("groups", "separated", GROUPS),
+            ("permute", PERMUTED_BY_PROTOCOL[self.protocol], PERMUTATION_UNITS),
+            ("failures", FAILURE_RULE_BY_PROTOCOL[self.protocol], FAILURE_RULES),
+            ("groups", "separated", GROUP_RULES),
         ):
             object.__setattr__(self, name, getattr(self, name) or default)
-            check_choice(name, getattr(self, name), words)
+            check_option_value(name, getattr(self, name), words)
         if (self.protocol, self.failures) == ("resi-code", "last"):
             raise ValueError(
                 'the authors\' code ranks no failures last: failures="unranked" goes with '
                 'protocol="resi-code"'
             )
         n = self.samples
-        if n is not None and not (type(n) is int and n >= FEWEST):
-            raise ValueError(f"samples must be a whole number of at least {FEWEST}; got {n!r}")
+        if n is not None and not (type(n) is int and n >= MIN_CHOSEN_SAMPLES):
+            raise ValueError(
+                f"samples must be a whole number of at least {MIN_CHOSEN_SAMPLES}; got {n!r}"
+            )
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> RulesByQuality:
         """The rules of the protocol, with p-values of correlations with what is predicted."""
-        rules, prediction = RULES[self.protocol], ("prediction", "spearman")
-        p_value = partial(_p_value, permute=self.permute)
+        rules, prediction = RULES_BY_PROTOCOL[self.protocol], ("prediction", "spearman")
+        p_value = partial(_permutation_p_value, permute=self.permute)
         return {**rules, prediction: rules[prediction]._replace(p_value=p_value)}
 
 
-def scored_cells(scores: Iterable[Score], options: Options) -> RankedCells:
+def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> ScoresAndRulesByTask:
     """Return the cells with their scores and how measures are ranked by these.
 
     In the test of layers measures are ranked for every model, and a measure's rank in the cell is
@@ -129,18 +137,20 @@ def scored_cells(scores: Iterable[Score], options: Options) -> RankedCells:
     of the poolings of one model only the first read counts; all cells are ranked.
     """
     is_code = options.protocol == "resi-code"
-    members: dict[Cell, list[Score]] = defaultdict(list)
+    members: dict[TaskKey, list[Score]] = defaultdict(list)
     for score in scores:
-        if score.cell[1] in RANKED:
+        if score.cell[1] in RANKED_QUALITIES:
             members[score.cell].append(score)
-    first: dict[Cell, Cell] = {}
+    first: dict[TaskKey, TaskKey] = {}
     for cell, of_cell in members.items():
-        if not is_code or any(known(value) is not None for s in of_cell for value in s.parts):
+        if not is_code or any(
+            finite_or_none(value) is not None for s in of_cell for value in s.parts
+        ):
             first.setdefault(cell[:5] if is_code else cell, cell)
     failures = "unranked" if is_code else str(options.failures)
     return {
         cell: (
-            {s.measure: known(s.value) for s in members[cell]},
+            {s.measure: finite_or_none(s.value) for s in members[cell]},
             rank_rule(
                 members[cell],
                 cell[0],
@@ -154,13 +164,13 @@ def scored_cells(scores: Iterable[Score], options: Options) -> RankedCells:
     }
 
 
-def check_choice(name: str, value: str, known: Sequence[str]) -> None:
+def check_option_value(name: str, value: str, known: Sequence[str]) -> None:
     """Raise ``ValueError`` when ``value`` is none of the known words."""
     if value not in known:
         raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
 
 
-def _p_value(
+def _permutation_p_value(
     differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str | None
 ) -> float | None:
     if permute == "models":

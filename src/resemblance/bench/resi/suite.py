@@ -11,59 +11,59 @@ from typing import Any, NamedTuple
 from resemblance.catalogue import get_measure
 from resemblance.comparison.comparison import MeasureInfo
 from resemblance.contracts._measure import Measure, measure
-from resemblance.sections.codec import decode, encode, spell
+from resemblance.sections.codec import decode_value, encode_value, spell_non_finite
 from resemblance.sections.result import Result
 
 from ..case import Case
-from ..packs.archive import IDENTITY
-from ..pinned import Pinned
-from ..ranks import in_catalogue
+from ..packs.archive import PACK_IDENTITY_PATTERN
+from ..pinned import FrozenFeatures
+from ..ranks import catalogue_measure
 from ..reliability import is_reliable
 from ..status import StudyStatus
 from ..status import status as study_status
 from ..study import (
-    Progress,
     Purpose,
+    StageProgress,
+    append_to_log,
+    check_equal_purpose,
     check_folder,
-    check_same,
-    joined,
-    log,
+    join_purpose,
     purpose,
-    remember,
+    save_purpose,
     study_folder,
 )
 from ..study_models import is_trained, train_possible
-from ..training import DOMAINS, Portion
-from ..training.loop import Resources
+from ..training import DOMAINS, PaperSubset
+from ..training.loop import TrainingEnvironment
 from . import models as packaged
-from .cases import six_tests, with_reliabilities
+from .cases import add_reliabilities, six_tests
 from .evaluation import Evaluation, assess
 from .models import (
-    Material,
+    ModelGroups,
     TrainingPlan,
     check_data,
-    material_of,
-    models_of,
-    of_pack,
+    collect_model_groups,
+    pack_model_groups,
+    paper_subsets_of_study,
     pin,
-    portions_of,
-    recipes,
+    resi_recipes,
+    study_recipes,
 )
-from .page import Judges, judged, result_of
-from .paper import PORTIONS, PaperRun, paper_run, planned, portion_of
-from .rules import PRESETS, RANKED, Options
+from .page import JudgesByPaper, add_judged_claims, result_of
+from .paper import PAPER_SUBSETS, PaperRun, paper_run, paper_subset_for, planned_recipes
+from .rules import PRESET_BY_PROTOCOL, RANKED_QUALITIES, ScoringOptions
 
 __all__ = [
     "SIZES", "cases_of", "load_evaluation", "pin", "run", "run_pinned", "status", "usual_measures",
 ]  # fmt: skip
 
-SIZES: Mapping[str, TrainingPlan | Portion] = {**packaged.SIZES, **PORTIONS}
-PORTION = ("datasets", "architectures", "tests", "seeds", "hyperparameters")
-RESOURCES = ("data", "models_from", "device", "precision", "download")
-OPTIONS = tuple(Options.__dataclass_fields__)
+SIZES: Mapping[str, TrainingPlan | PaperSubset] = {**packaged.TRAINING_PLANS, **PAPER_SUBSETS}
+PAPER_OPTION_NAMES = ("datasets", "architectures", "tests", "seeds", "hyperparameters")
+TRAINING_OPTION_NAMES = ("data", "models_from", "device", "precision", "download")
+SCORING_OPTION_NAMES = tuple(ScoringOptions.__dataclass_fields__)
 
 
-class Order(NamedTuple):
+class RunConfig(NamedTuple):
     """What a run is to do: the purpose of its study, by which rules, and at a size of the paper,
     with what."""
 
@@ -82,8 +82,8 @@ def run(
     executor: Executor | None = None,
     trainer: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
-    claims: Judges | None = None,
+    progress: StageProgress | None = None,
+    claims: JudgesByPaper | None = None,
     **options: Any,
 ) -> Result:
     """Run the ReSi benchmark in a directory, or continue an earlier run there.
@@ -127,17 +127,17 @@ def run(
     size.
     """
     place = None if folder is None else Path(folder)
-    order = order_of(place, size, domains, models, options)
+    order = run_config(place, size, domains, models, options)
     show = progress or (lambda stage, done, total: None)
     if place is not None:
         check_folder(place)
-        joined(place, order.purpose, _join)
+        join_purpose(place, order.purpose, _join_resi_purposes)
     if order.paper is not None:  # before the work, and before the study knows of it
-        plan = planned([order.paper.portion])
+        plan = planned_recipes([order.paper.portion])
         check_data(order.paper, [r for r in plan if place is None or not is_trained(place, r)])
     wanted = usual_measures(place, order.options) if measures is None else measures
-    with study_folder(place, order.purpose, _join) as (study, known):
-        material = material_of(
+    with study_folder(place, order.purpose, _join_resi_purposes) as (study, known):
+        material = collect_model_groups(
             study,
             order.purpose,
             known,
@@ -146,16 +146,16 @@ def run(
                 study, plan, trainer or executor, show, resources
             ),
         )
-        log(study, f"comparing {len(material.subjects)} subjects")
-        evaluation = evaluated(
+        append_to_log(study, f"comparing {len(material.subjects)} subjects")
+        evaluation = evaluate_study(
             order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
         )
-        result = judged(result_of(evaluation), evaluation, claims)
-        publish(study, known, order, evaluation, result)
+        result = add_judged_claims(result_of(evaluation), evaluation, claims)
+        save_resi_result(study, known, order, evaluation, result)
     return result
 
 
-def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Evaluation:
+def evaluate_study(order: RunConfig, material: ModelGroups, study: Path, **more: Any) -> Evaluation:
     """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
     is_pack = "pack" in order.purpose.more
     evaluation = assess(
@@ -174,24 +174,24 @@ def evaluated(order: Order, material: Material, study: Path, **more: Any) -> Eva
     )
 
 
-def publish(
-    study: Path, known: Purpose, order: Order, evaluation: Evaluation, result: Result
+def save_resi_result(
+    study: Path, known: Purpose, order: RunConfig, evaluation: Evaluation, result: Result
 ) -> None:
     """Write the result, and of what and by which measures it is."""
     last = {
         "more": dict(order.purpose.more),
         "options": asdict(evaluation.options),
-        "measures": spell(encode(evaluation.measures)),
+        "measures": spell_non_finite(encode_value(evaluation.measures)),
         "untrained": dict(evaluation.untrained),
     }
     result.save(study / "result.json")
-    remember(study, known._replace(more={**known.more, "last": last}))
-    log(study, f"wrote {len(evaluation.scores)} scores")
+    save_purpose(study, known._replace(more={**known.more, "last": last}))
+    append_to_log(study, f"wrote {len(evaluation.scores)} scores")
 
 
 def status(folder: str | Path) -> StudyStatus:
     """Return how far a study is, also while another process is working on it."""
-    return study_status(folder, models_of)
+    return study_status(folder, study_recipes)
 
 
 def load_evaluation(study: str | Path) -> Evaluation:
@@ -206,20 +206,22 @@ def load_evaluation(study: str | Path) -> Evaluation:
     if last is None or not (place / "result.json").exists():
         raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
     wanted, run = known._replace(more=last["more"]), None
-    if known.size in PORTIONS:
+    if known.size in PAPER_SUBSETS:
         archive = wanted.more["resources"].get("models_from")
-        resources = Resources(Path(), archive=None if archive is None else Path(archive))
-        run = PaperRun(portions_of(wanted)[-1], resources)
+        resources = TrainingEnvironment(Path(), archive=None if archive is None else Path(archive))
+        run = PaperRun(paper_subsets_of_study(wanted)[-1], resources)
 
-    order = Order(wanted, last["options"], run)
-    material = material_of(place, wanted, known, run, lambda plan, resources: last["untrained"])
-    measures = map(_measure_of, decode(tuple[MeasureInfo, ...], last["measures"]))
-    return evaluated(order, material, place, measures=tuple(measures), stored_only=True)
+    order = RunConfig(wanted, last["options"], run)
+    material = collect_model_groups(
+        place, wanted, known, run, lambda plan, resources: last["untrained"]
+    )
+    measures = map(_measure_from_info, decode_value(tuple[MeasureInfo, ...], last["measures"]))
+    return evaluate_study(order, material, place, measures=tuple(measures), stored_only=True)
 
 
-def _measure_of(info: MeasureInfo) -> Measure:
+def _measure_from_info(info: MeasureInfo) -> Measure:
     """Return the measure of a result; of a user's own, which is not run, all but the function."""
-    known = in_catalogue(info)
+    known = catalogue_measure(info)
     if known is not None:
         return known
 
@@ -246,50 +248,52 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
     if folder is not None and (folder / "study.json").exists():
         last = purpose(folder).more.get("last")
         if last is not None and protocol in (None, last["options"]["protocol"]):
-            infos = decode(tuple[MeasureInfo, ...], last["measures"])
-            return [get_measure(info.spec) for info in infos if in_catalogue(info)]
-    return [PRESETS[protocol or "paper"]]
+            infos = decode_value(tuple[MeasureInfo, ...], last["measures"])
+            return [get_measure(info.spec) for info in infos if catalogue_measure(info)]
+    return [PRESET_BY_PROTOCOL[protocol or "paper"]]
 
 
-def cases_of(pinned: Pinned) -> list[Case]:
+def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return the cells of the six tests that count for the ranking."""
-    material = of_pack(pinned.folder, pinned.facts)
-    known = with_reliabilities(six_tests(material.subjects).cases, material.reliabilities or {})
-    return [c for c in known if c.cell[1] in RANKED and is_reliable(c.reliability)]
+    material = pack_model_groups(pinned.folder, pinned.facts)
+    known = add_reliabilities(six_tests(material.subjects).cases, material.reliabilities or {})
+    return [c for c in known if c.cell[1] in RANKED_QUALITIES and is_reliable(c.reliability)]
 
 
 def run_pinned(
-    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Run measures through the six tests on the models of a pack, or continue in a folder.
 
     ``options``: executor, memory and progress.
     """
-    material = of_pack(pinned.folder, pinned.facts)
+    material = pack_model_groups(pinned.folder, pinned.facts)
     more = {"pack": str(pinned.folder)}
-    order = Order(Purpose("resi", models=pinned.identity, more=more), {})
+    order = RunConfig(Purpose("resi", models=pinned.identity, more=more), {})
     with study_folder(folder, order.purpose) as (study, known):
-        evaluation = evaluated(order, material, study, measures=measures, **options)
+        evaluation = evaluate_study(order, material, study, measures=measures, **options)
         result = pinned.named(result_of(evaluation))
-        publish(study, known, order, evaluation, result)
+        save_resi_result(study, known, order, evaluation, result)
     return result
 
 
 # --------------------------------------------------------------------------------- what a run is of
 
 
-def order_of(
+def run_config(
     folder: Path | None,
     size: str | None,
     domains: Sequence[str] | None,
     models: str | Path | None,
     words: Mapping[str, Any],
-) -> Order:
+) -> RunConfig:
     """Return what a run is to do; what is not said is as in the last run of a study.
 
     Raises ``ValueError`` for what does not go together, is missing or unknown.
     """
-    if unknown := sorted(set(words) - {*PORTION, *RESOURCES, *OPTIONS}):
+    if unknown := sorted(
+        set(words) - {*PAPER_OPTION_NAMES, *TRAINING_OPTION_NAMES, *SCORING_OPTION_NAMES}
+    ):
         raise TypeError(f"run: there is no option {unknown[0]!r}")
     if models is not None and (size or domains):
         raise ValueError(
@@ -299,29 +303,31 @@ def order_of(
     known = Purpose("resi")
     if folder is not None and (folder / "study.json").exists():
         known = purpose(folder)
-    options = _options(known, {name: chosen[name] for name in OPTIONS if name in chosen})
+    options = _scoring_options(
+        known, {name: chosen[name] for name in SCORING_OPTION_NAMES if name in chosen}
+    )
     if size is None and models is None:
         models = known.models
-        if models and IDENTITY.fullmatch(models):
+        if models and PACK_IDENTITY_PATTERN.fullmatch(models):
             raise ValueError(f"{folder} is a study of the pack {models}: name it, with pack=")
-    if models is None and (size or known.size) in PORTIONS:
-        return _paper_order(str(size or known.size), domains, known, chosen, options)
-    if others := [name for name in chosen if name not in OPTIONS]:
+    if models is None and (size or known.size) in PAPER_SUBSETS:
+        return _paper_run_config(str(size or known.size), domains, known, chosen, options)
+    if others := [name for name in chosen if name not in SCORING_OPTION_NAMES]:
         raise ValueError(
             f"run: {', '.join(others)} {'is' if len(others) == 1 else 'are'} for the sizes "
-            f"{' and '.join(PORTIONS)}; got size {size or known.size or 'mini'!r}"
+            f"{' and '.join(PAPER_SUBSETS)}; got size {size or known.size or 'mini'!r}"
         )
-    Options(**options)
+    ScoringOptions(**options)
     if models is not None:
-        return Order(Purpose("resi", models=str(Path(models).resolve())), options)
+        return RunConfig(Purpose("resi", models=str(Path(models).resolve())), options)
     of = domains or known.more.get("domains") or DOMAINS
     more = {"domains": list(dict.fromkeys(of))}
     wanted = Purpose("resi", size or known.size or "mini", more=more)
-    recipes(wanted.size, more["domains"])  # raises for unknown words
-    return Order(wanted, options)
+    resi_recipes(wanted.size, more["domains"])  # raises for unknown words
+    return RunConfig(wanted, options)
 
 
-def _options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _scoring_options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a run, those that are not chosen as in the last run; what follows from
     a protocol goes with it."""
     last: Mapping[str, Any] = known.more.get("last", {}).get("options", {})
@@ -330,45 +336,47 @@ def _options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {**last, **chosen}
 
 
-def _paper_order(
+def _paper_run_config(
     size: str,
     domains: Sequence[str] | None,
     known: Purpose,
     chosen: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> Order:
+) -> RunConfig:
     words = {"domains": domains or None, **chosen}
     portion: dict[str, Any] = {
         name: words[name] if isinstance(words[name], str | int) else list(words[name])
-        for name in (*PORTION, "domains")
+        for name in (*PAPER_OPTION_NAMES, "domains")
         if words.get(name) is not None
     }
     if not portion and known.more.get("portions"):
         portion = known.more["portions"][-1]
     resources = {**known.more.get("resources", {})}
-    resources |= {name: chosen[name] for name in RESOURCES if name in chosen}
+    resources |= {name: chosen[name] for name in TRAINING_OPTION_NAMES if name in chosen}
     paper = paper_run(size, **portion, **resources)
     paths = {
-        name: str(Path(resources[name]).resolve()) for name in RESOURCES[:2] if name in resources
+        name: str(Path(resources[name]).resolve())
+        for name in TRAINING_OPTION_NAMES[:2]
+        if name in resources
     }
     more = {"portions": [portion], "resources": {**resources, **paths}}
     options = {"groups": "published", **options}
-    Options(**options)
-    return Order(Purpose("resi", size, more=more), options, paper)
+    ScoringOptions(**options)
+    return RunConfig(Purpose("resi", size, more=more), options, paper)
 
 
-def _join(known: Purpose, wanted: Purpose) -> Purpose:
+def _join_resi_purposes(known: Purpose, wanted: Purpose) -> Purpose:
     """Return the purpose of a study after one more run; it keeps its size, and the hyperparameters
     of the models that it trains."""
-    check_same(known.size, wanted.size)
+    check_equal_purpose(known.size, wanted.size)
     more = {**known.more, **wanted.more}
     if "domains" in known.more and "domains" in wanted.more:
         both = {*known.more["domains"], *wanted.more["domains"]}
         more["domains"] = [d for d in DOMAINS if d in both]
     if "portions" in known.more and "portions" in wanted.more:
         words = [*known.more["portions"], *wanted.more["portions"]]
-        used = {portion_of(wanted.size, **of).hyperparameters: "" for of in words}
+        used = {paper_subset_for(wanted.size, **of).hyperparameters: "" for of in words}
         first, *others = (f"the hyperparameters {name}" for name in used)
-        check_same(first, others[0] if others else first)
+        check_equal_purpose(first, others[0] if others else first)
         more["portions"] = [of for i, of in enumerate(words) if of not in words[i + 1 :]]
     return wanted._replace(more=more)

@@ -19,30 +19,36 @@ from resemblance.data.representation import Representation, Undefined
 from resemblance.data.subject import Subject
 from resemblance.significance import known_mean
 
-from ..case import Case, Part, cell_name
-from ..grounding import Block, Blocks, Rule, kendall, spearman
+from ..case import Case, Part, task_name
+from ..grounding import Block, ExpectedBlocks, Rule, kendall, spearman
 from ..reliability import reliability
 from ..study_models import ModelFamily
 from .models import (
-    Size,
-    families,
+    SensitivitySize,
+    drop_settings_with_nan,
     functionalities,
-    identity,
+    have_same_layers,
     missing_accuracies,
+    probed_model_key,
     right_answers,
-    same_layers,
-    without_nan,
+    subjects_by_model_family,
 )
 from .operators import delete_principal_components, normalize, numbers_to_delete
-from .probing import PROBE_VERSION, accuracy_of, answers_of, class_numbers, divisions
-from .procedure import expected_from, reference_of
+from .probing import (
+    PROBE_VERSION,
+    class_numbers,
+    mean_accuracy,
+    probe_answers,
+    stratified_divisions,
+)
+from .procedure import expected_differences, reference_of
 
-PRECISION = 1e-12  # of the largest difference; smaller differences are rounding
+RELATIVE_PRECISION = 1e-12  # of the largest difference; smaller differences are rounding
 # Representations have unit size, so smaller differences are rounding whatever the largest is.
-NOISE = 1e-14
-SLOW = frozenset({"rtd"})  # compared only up to a number of samples
-FEWEST = 3  # models of one pretrained model
-Probes = Mapping[str, Mapping[str, Sequence[str]]]  # answers by layer and components deleted
+ABSOLUTE_PRECISION = 1e-14
+SLOW_SENSITIVITY_MEASURES = frozenset({"rtd"})  # compared only up to a number of samples
+MIN_MODELS_PER_PARENT = 3  # models of one pretrained model
+ProbeAnswers = Mapping[str, Mapping[str, Sequence[str]]]  # answers by layer and components deleted
 
 
 class RepresentationSet(NamedTuple):
@@ -86,7 +92,7 @@ class FamilySets(NamedTuple):
         ]
 
 
-Sets = tuple[dict[str, RepresentationSet], dict[str, Any], dict[str, Any]]
+SetsWithExclusions = tuple[dict[str, RepresentationSet], dict[str, Any], dict[str, Any]]
 
 
 class Benchmark(NamedTuple):
@@ -102,14 +108,16 @@ class Benchmark(NamedTuple):
     about: str
     setting: str
     choose: Callable[[Sequence[Subject]], tuple[Subject, ...] | str]
-    sets: Callable[[Sequence[Subject], Size], Sets]
+    sets: Callable[[Sequence[Subject], SensitivitySize], SetsWithExclusions]
 
 
-def sets_of(benchmark: Benchmark, subjects: Iterable[Subject], size: Size) -> list[FamilySets]:
+def sets_by_family(
+    benchmark: Benchmark, subjects: Iterable[Subject], size: SensitivitySize
+) -> list[FamilySets]:
     """Return what a benchmark compares of every family of models."""
     several = []
-    for family, members in families(subjects).items():
-        intact, reasons = without_nan(members, benchmark.setting)
+    for family, members in subjects_by_model_family(subjects).items():
+        intact, reasons = drop_settings_with_nan(members, benchmark.setting)
         chosen = benchmark.choose(intact)
         if isinstance(chosen, str):
             several.append(FamilySets(family, reasons=reasons, absent=chosen))
@@ -122,13 +130,17 @@ def sets_of(benchmark: Benchmark, subjects: Iterable[Subject], size: Size) -> li
 # -------------------------------------------------------------------------------------------- cases
 
 
-def without_rounding(differences: np.ndarray) -> np.ndarray:
+def round_differences(differences: np.ndarray) -> np.ndarray:
     """Return differences rounded to 1e-12 of the largest, and to 1e-14 at least; NaN stay."""
-    step = max(PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), NOISE)
+    step = max(
+        RELATIVE_PRECISION * float(np.nanmax(np.abs(differences), initial=0.0)), ABSOLUTE_PRECISION
+    )
     return np.round(differences / step) * step + 0.0
 
 
-def by_best(expected: tuple[int, np.ndarray], *, both_orders: bool = False) -> Blocks:
+def blocks_from_best(
+    expected: tuple[int, np.ndarray], *, both_orders: bool = False
+) -> ExpectedBlocks:
     """One block: the row of the best representation against all, which are expected to differ from
     it so much."""
     row, differences = expected
@@ -136,14 +148,17 @@ def by_best(expected: tuple[int, np.ndarray], *, both_orders: bool = False) -> B
     return (Block(np.full_like(columns, row), columns, differences),)
 
 
-ORDERS: Mapping[str, Rule] = {  # by the correlation of distances with what is lost
-    name: Rule(by_best, quality, is_complete=True, rounded=without_rounding)
+BEST_ORDER_RULES: Mapping[str, Rule] = {  # by the correlation of distances with what is lost
+    name: Rule(blocks_from_best, quality, is_complete=True, rounded=round_differences)
     for name, quality in (("spearman", spearman), ("kendall", kendall))
 }
 
 
 def cases_of_family(
-    benchmark: str, of: FamilySets, size: Size | None = None, known: Mapping[str, float] = {}
+    benchmark: str,
+    of: FamilySets,
+    size: SensitivitySize | None = None,
+    known: Mapping[str, float] = {},
 ) -> Iterator[Case]:
     """Yield what measures are ranked by in one family: the order of distances from the best
     representation, for each functionality by both correlations.
@@ -156,25 +171,25 @@ def cases_of_family(
     for layer, name in of.cells:
         members = of.sets[layer]
         best = reference_of(members.functionality[name], np.array(members.rows))
-        part = whole_part(members)
+        part = all_references_part(members)
         if size is None:
             reference = list(members.columns.items())[best]
             part = Part(dict([reference]), None, members.columns)
         row = members.rows.index(best) if size else 0
-        expected = (row, expected_from(members.functionality[name], best))
+        expected = (row, expected_differences(members.functionality[name], best))
         parts[name].append(part._replace(expected=expected, name=name))
-        repeats[name].append(_repeats(members, name, best))
+        repeats[name].append(_best_order_reliability(members, name, best))
     for name, of_layers in parts.items():
         samples = next(iter(of_layers[0].rows.values())).shape[0]
         repeated = float(known_mean(repeats[name]))
-        for quality, rule in ORDERS.items():
+        for quality, rule in BEST_ORDER_RULES.items():
             case = Case(
                 benchmark,
                 (*filter(None, of.family), name, quality),
                 rule,
                 tuple(of_layers),
                 of.family.title,
-                left_out=SLOW if size and samples > size.slow else frozenset(),
+                left_out=SLOW_SENSITIVITY_MEASURES if size and samples > size.slow else frozenset(),
                 reliability=None if np.isnan(repeated) else repeated,
             )
             yield case._replace(reliability=known.get(reliability_key(case), case.reliability))
@@ -182,10 +197,10 @@ def cases_of_family(
 
 def reliability_key(case: Case) -> str:
     """Return the name by which a pack knows how far a cell repeats."""
-    return cell_name(case.key)
+    return task_name(case.key)
 
 
-def whole_part(members: RepresentationSet) -> Part:
+def all_references_part(members: RepresentationSet) -> Part:
     """Return all possible references of a set, which are compared with all representations."""
     columns = list(members.columns.items())
     is_square = members.rows == tuple(range(len(columns)))
@@ -195,10 +210,10 @@ def whole_part(members: RepresentationSet) -> Part:
 
 def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
     """Return differences by measure without the digits that are rounding: equal ones stay equal."""
-    return {m.spec: without_rounding(comparison.difference(m.spec)) for m in comparison.measures}
+    return {m.spec: round_differences(comparison.difference(m.spec)) for m in comparison.measures}
 
 
-def _repeats(members: RepresentationSet, name: str, best: int) -> float:
+def _best_order_reliability(members: RepresentationSet, name: str, best: int) -> float:
     """Return how far the order of differences from the best repeats on other inputs, without that
     of the best from itself, which is always 0; NaN where that is not known."""
     answers = members.answers.get(name, np.empty((len(members.columns), 0)))
@@ -207,7 +222,7 @@ def _repeats(members: RepresentationSet, name: str, best: int) -> float:
     return np.nan if repeated is None else repeated
 
 
-def shape_of(values: Any, name: str, most: int) -> Representation:
+def normalized_samples(values: Any, name: str, most: int) -> Representation:
     """Return the representation of the compared samples, centred and of unit norm; unchanged when
     it is constant."""
     points = np.asarray(values, float)
@@ -223,7 +238,7 @@ def shape_of(values: Any, name: str, most: int) -> Representation:
 # ------------------------------------------------------------ benchmarks 1 and 2: what probes lose
 
 
-def labelled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+def labeled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     """Return the normal models if they have labels and the same three or more layers."""
     normal = tuple(s for s in subjects if s.traits["setting"] == "normal")
     if len(normal) < 2:
@@ -232,30 +247,32 @@ def labelled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
         if s.labels is None:
             return "labels for the probes are unknown: labels.npy is missing"
         try:
-            divisions(class_numbers(s.labels))
+            stratified_divisions(class_numbers(s.labels))
         except ValueError as error:
             return f"{s.name}: {error}"
-    if not same_layers(normal) or len(normal[0].layers) < 3:
+    if not have_same_layers(normal) or len(normal[0].layers) < 3:
         return "the models need the same three or more layers"
     return normal
 
 
-def all_layers(subjects: Sequence[Subject], size: Size) -> Sets:
+def all_layers_set(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWithExclusions:
     """Return all layers of all models as one set."""
     pairs = [(s, name) for s in subjects for name in s.layers]
     columns = {
-        f"{s.name}/{name}": shape_of(s.layers[name].source, f"{s.name}/{name}", size.samples)
+        f"{s.name}/{name}": normalized_samples(
+            s.layers[name].source, f"{s.name}/{name}", size.samples
+        )
         for s, name in pairs
     }
     seeds, layers = tuple(s.name for s, _ in pairs), tuple(name for _, name in pairs)
-    probed = _probed([(s, name, 0) for s, name in pairs])
+    probed = _accuracies_by_place([(s, name, 0) for s, name in pairs])
     members = RepresentationSet(columns, tuple(range(len(pairs))), *probed)
     return {"all": members}, {"blocks": seeds}, {"within": (seeds, layers)}
 
 
 def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     """Return the models of benchmark 1 if their last layer has components to delete."""
-    normal = labelled_models(subjects)
+    normal = labeled_models(subjects)
     if isinstance(normal, str):
         return normal
     widths = {s.last.shape[1] for s in normal}
@@ -264,7 +281,7 @@ def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] |
     return normal
 
 
-def deleted_components(subjects: Sequence[Subject], size: Size) -> Sets:
+def deletion_sets(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWithExclusions:
     """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
     can be the reference."""
     last = list(subjects[0].layers)[-size.layers :]
@@ -278,20 +295,24 @@ def deleted_components(subjects: Sequence[Subject], size: Size) -> Sets:
     return sets, {"blocks": seeds}, {"within": (seeds, deleted)}
 
 
-def _deletions_of_layer(subjects: Sequence[Subject], layer: str, size: Size) -> RepresentationSet:
+def _deletions_of_layer(
+    subjects: Sequence[Subject], layer: str, size: SensitivitySize
+) -> RepresentationSet:
     columns, places = dict[str, Representation](), list[tuple[Subject, str, int]]()
     for s in subjects:
         x = s.layers[layer]
         for k in numbers_to_delete(x.shape[1]):
             name = f"{s.name}/{layer} without {k}"
-            columns[name] = shape_of(delete_principal_components(x, k), name, size.samples)
+            columns[name] = normalized_samples(
+                delete_principal_components(x, k), name, size.samples
+            )
             places.append((s, layer, k))
         x.forget()
     rows = tuple(i for i, (_, _, k) in enumerate(places) if k == 0)
-    return RepresentationSet(columns, rows, *_probed(places))
+    return RepresentationSet(columns, rows, *_accuracies_by_place(places))
 
 
-def _probed(
+def _accuracies_by_place(
     places: Iterable[tuple[Subject, str, int]],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the accuracy of the probe at each place, a layer of a model without components, and
@@ -299,34 +320,34 @@ def _probed(
     known = [s.traits["probes"][layer][str(k)] for s, layer, k in places]
     if not all(isinstance(entry, list) for entry in known):
         return {"probe": np.array(known, float)}, {}
-    answers = [_as_answers(entry) for entry in known]
+    answers = [_parse_answers(entry) for entry in known]
     shares = np.array([known_mean(of_probe) for of_probe in answers])
-    return {"probe": np.array(list(map(accuracy_of, answers)))}, {"probe": shares}
+    return {"probe": np.array(list(map(mean_accuracy, answers)))}, {"probe": shares}
 
 
-def accuracies_of(subject: Subject) -> dict[str, dict[str, float]]:
+def probe_accuracies(subject: Subject) -> dict[str, dict[str, float]]:
     """Return the accuracies of the probes of a model, by layer and components deleted."""
     return {
-        layer: {k: accuracy_of(_as_answers(divided)) for k, divided in of_layer.items()}
+        layer: {k: mean_accuracy(_parse_answers(divided)) for k, divided in of_layer.items()}
         for layer, of_layer in subject.traits["probes"].items()
     }
 
 
-def _as_answers(divided: Iterable[str]) -> np.ndarray:
+def _parse_answers(divided: Iterable[str]) -> np.ndarray:
     """Return ["10.", ...], a word for each division of the inputs, as numbers; NaN for "."."""
     signs = {"0": 0.0, "1": 1.0, ".": np.nan}
     return np.array([[signs[sign] for sign in word] for word in divided])
 
 
-def with_probes(subject: Subject, size: Size, folder: Path) -> Subject:
+def add_probe_answers(subject: Subject, size: SensitivitySize, folder: Path) -> Subject:
     """Return a model with what probes answer in all that the two benchmarks compare of it, which a
     file in the folder keeps.
 
     A probe reads principal coordinates, so that only the deletion differs.
     """
-    file = folder / f"{identity(subject, size.layers, size.splits, PROBE_VERSION)}.json"
+    file = folder / f"{probed_model_key(subject, size.layers, size.splits, PROBE_VERSION)}.json"
     try:
-        probes: Probes = read_document(file, dict, "what probes answer")
+        probes: ProbeAnswers = read_document(file, dict, "what probes answer")
     except ValueError:
         probes = _fit_probes(subject, size)
         folder.mkdir(parents=True, exist_ok=True)
@@ -334,7 +355,7 @@ def with_probes(subject: Subject, size: Size, folder: Path) -> Subject:
     return replace(subject, traits={**subject.traits, "probes": probes})
 
 
-def _fit_probes(subject: Subject, size: Size) -> dict[str, dict[str, list[str]]]:
+def _fit_probes(subject: Subject, size: SensitivitySize) -> dict[str, dict[str, list[str]]]:
     probes: dict[str, dict[str, list[str]]] = {}
     deepest = list(subject.layers)[-size.layers :]
     for layer, x in subject.layers.items():
@@ -342,7 +363,7 @@ def _fit_probes(subject: Subject, size: Size) -> dict[str, dict[str, list[str]]]
         probes[layer] = {}
         for k in dict.fromkeys((0, *steps)):
             remaining = delete_principal_components(x, k)
-            answers = answers_of(remaining, subject.labels, splits=size.splits)
+            answers = probe_answers(remaining, subject.labels, splits=size.splits)
             probes[layer][str(k)] = [
                 "".join("." if np.isnan(a) else str(int(a)) for a in of_division)
                 for of_division in answers
@@ -356,16 +377,16 @@ def _fit_probes(subject: Subject, size: Size) -> dict[str, dict[str, list[str]]]
 
 def models_of_one_parent(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     """Return the models fine-tuned from one pretrained model, the one that has most of them."""
-    groups = by_pretraining(subjects)
+    groups = group_by_pretraining(subjects)
     if isinstance(groups, str):
         return groups
     most = max(groups.values(), key=len)
-    if len(most) < FEWEST:
-        return f"{len(most)} models of one pretrained model; {FEWEST} are needed"
+    if len(most) < MIN_MODELS_PER_PARENT:
+        return f"{len(most)} models of one pretrained model; {MIN_MODELS_PER_PARENT} are needed"
     return tuple(most)
 
 
-def by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | str:
+def group_by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | str:
     """Return fine-tuned models by the seed of the pretrained one, or why there are none."""
     tuned = [s for s in subjects if s.traits["setting"] == "finetuned"]
     groups = defaultdict[int, list[Subject]](list)
@@ -375,15 +396,18 @@ def by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | st
         return "no models of the setting 'finetuned'"
     if not functionalities(tuned):
         return "no accuracy on other inputs that all models have: 'accuracies' in traits.json"
-    return dict(groups) if same_layers(tuned) else "the models need the same layers"
+    return dict(groups) if have_same_layers(tuned) else "the models need the same layers"
 
 
-def one_set_a_layer(subjects: Sequence[Subject], size: Size) -> Sets:
+def layer_sets(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWithExclusions:
     """Return one set for each layer, of models that share nothing."""
     f, rows, answers = functionalities(subjects), range(len(subjects)), right_answers(subjects)
     sets = {
         layer: RepresentationSet(
-            {s.name: shape_of(s.layers[layer].source, s.name, size.samples) for s in subjects},
+            {
+                s.name: normalized_samples(s.layers[layer].source, s.name, size.samples)
+                for s in subjects
+            },
             tuple(rows),
             f,
             answers,
@@ -396,13 +420,13 @@ def one_set_a_layer(subjects: Sequence[Subject], size: Size) -> Sets:
 def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     """Return the models of every pretrained one with the fine-tuning seeds that all have, or as
     many of each."""
-    groups = by_pretraining(subjects)
+    groups = group_by_pretraining(subjects)
     if isinstance(groups, str):
         return groups
     members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
     shared = set.intersection(*({s.traits["seed"] for s in group} for group in members))
     if len(shared) > 1:
-        members = [_with_seeds(group, shared) for group in members]
+        members = [_select_seeds(group, shared) for group in members]
     fewest = min(map(len, members))
     if len(groups) < 2 or fewest < 2:
         return (
@@ -412,11 +436,13 @@ def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...
     return tuple(s for group in members for s in group[:fewest])
 
 
-def _with_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
+def _select_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
     return [s for s in subjects if s.traits["seed"] in seeds]
 
 
-def crossed_or_nested(subjects: Sequence[Subject], size: Size) -> Sets:
+def crossed_or_nested_sets(
+    subjects: Sequence[Subject], size: SensitivitySize
+) -> SetsWithExclusions:
     """Return one set for each layer, and what the models share.
 
     Where all pretrained models were fine-tuned with the same seeds, models share those too
@@ -429,7 +455,7 @@ def crossed_or_nested(subjects: Sequence[Subject], size: Size) -> Sets:
     shared: dict[str, Any] = {"nested": parents}
     if is_crossed and len(set(zip(parents, seeds))) == len(subjects):
         shared = {"crossed": (parents, seeds)}
-    return one_set_a_layer(subjects, size)[0], shared, shared
+    return layer_sets(subjects, size)[0], shared, shared
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -446,8 +472,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
             "differences between seeds, beyond depth."
         ),
         setting="normal",
-        choose=labelled_models,
-        sets=all_layers,
+        choose=labeled_models,
+        sets=all_layers_set,
     ),
     Benchmark(
         name="deletion",
@@ -462,7 +488,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         ),
         setting="normal",
         choose=models_with_components,
-        sets=deleted_components,
+        sets=deletion_sets,
     ),
     Benchmark(
         name="finetuning",
@@ -476,7 +502,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         ),
         setting="finetuned",
         choose=models_of_one_parent,
-        sets=one_set_a_layer,
+        sets=layer_sets,
     ),
     Benchmark(
         name="pretraining",
@@ -490,6 +516,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         ),
         setting="finetuned",
         choose=models_of_several_parents,
-        sets=crossed_or_nested,
+        sets=crossed_or_nested_sets,
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from resemblance.sections.values import known, with_parameters
+from resemblance.sections.values import add_parameters_to_label, finite_or_none
 from resemblance.significance import (
     attainable,
     bootstrap_counts,
@@ -20,36 +20,39 @@ from resemblance.significance import (
 
 from ..study_models import ModelFamily
 from .cases import FamilySets, RepresentationSet
-from .models import Size
-from .operators import Deletion, Depth, deletion_of, depth_of
-from .procedure import agreement, expected_from, one_sided, reference_of
-from .resampling import Copies, bootstrap, permutation_test, unit_ranks
+from .models import SensitivitySize
+from .operators import Deletion, Depth, deletion_curve, depth_from_differences
+from .procedure import agreement, expected_differences, one_sided, reference_of
+from .resampling import CopyRule, bootstrap, permutation_test, unit_ranks
 
-Quality = Literal["spearman", "kendall"]
-Kind = Literal["best", "known", "every", "alone", "naive"]
-QUALITIES: tuple[Quality, ...] = ("spearman", "kendall")
-KINDS: tuple[Kind, ...] = ("best", "known", "every", "alone", "naive")
-COPIES: tuple[Copies, ...] = ("one", "all")
-FEWEST_BLOCKS = 4  # that an interval needs: with fewer there are too few different samples
-LEVEL = 0.05
+CorrelationName = Literal["spearman", "kendall"]
+PValueKind = Literal["best", "known", "every", "alone", "naive"]
+CORRELATION_NAMES: tuple[CorrelationName, ...] = ("spearman", "kendall")
+P_VALUE_KINDS: tuple[PValueKind, ...] = ("best", "known", "every", "alone", "naive")
+COPY_RULES: tuple[CopyRule, ...] = ("one", "all")
+MIN_BLOCKS = 4  # that an interval needs: with fewer there are too few different samples
+P_VALUE_LEVEL = 0.05
 
 # The measures of the paper, as its authors' code computes them.
-PROCRUSTES, CKA, PWCCA = "procrustes", "cka", "pwcca[directions=all]"
+PAPER_PROCRUSTES, PAPER_CKA, PAPER_PWCCA = "procrustes", "cka", "pwcca[directions=all]"
 MEAN_CCA = "mean_cca[divisor=width]"
 MEAN_SQUARED_CCA = "mean_cca[aggregation=mean_squared,divisor=width]"
-PAPER: Mapping[str, str] = {  # by the name in the paper
-    "Procrustes": PROCRUSTES, "CKA": CKA, "PWCCA": PWCCA, "mean_CCA": MEAN_CCA,
+PAPER_MEASURES: Mapping[str, str] = {  # by the name in the paper
+    "Procrustes": PAPER_PROCRUSTES, "CKA": PAPER_CKA, "PWCCA": PAPER_PWCCA, "mean_CCA": MEAN_CCA,
     "mean_sq_CCA": MEAN_SQUARED_CCA,
 }  # fmt: skip
-NAMES: Mapping[str, str] = {  # in tables
-    PROCRUSTES: "Procrustes", CKA: "CKA", PWCCA: "PWCCA (all directions)", MEAN_CCA: "mean CCA",
+DING_LABELS: Mapping[str, str] = {  # in tables
+    PAPER_PROCRUSTES: "Procrustes",
+    PAPER_CKA: "CKA",
+    PAPER_PWCCA: "PWCCA (all directions)",
+    MEAN_CCA: "mean CCA",
     MEAN_SQUARED_CCA: "mean squared CCA",
-}  # fmt: skip
+}
 
 
-def name_of(spec: str, labels: Mapping[str, str]) -> str:
+def ding_label(spec: str, labels: Mapping[str, str]) -> str:
     """Return the name of a measure in the paper, or its label with its parameters."""
-    return NAMES.get(spec) or with_parameters(labels.get(spec, spec), spec)
+    return DING_LABELS.get(spec) or add_parameters_to_label(labels.get(spec, spec), spec)
 
 
 class Estimate(NamedTuple):
@@ -113,42 +116,42 @@ class Correlations(NamedTuple):
     def mean(
         self,
         measure: str,
-        quality: Quality = "spearman",
+        quality: CorrelationName = "spearman",
         cells: Sequence[int] | None = None,
-        kind: Kind = "best",
+        kind: PValueKind = "best",
     ) -> float | None:
         """Return the mean over cells, by default all; None for a measure that took no part, and
         where one of them has no value."""
         if measure not in self.measures:
             return None
-        m, q = self.measures.index(measure), QUALITIES.index(quality)
-        of_cells = self.observed[KINDS.index(kind), q, m]
+        m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
+        of_cells = self.observed[P_VALUE_KINDS.index(kind), q, m]
         chosen = of_cells if cells is None else of_cells[list(cells)]
-        return known(chosen.mean()) if len(chosen) else None
+        return finite_or_none(chosen.mean()) if len(chosen) else None
 
-    def estimate(self, measure: str, quality: Quality = "spearman") -> Estimate:
+    def estimate(self, measure: str, quality: CorrelationName = "spearman") -> Estimate:
         """Return the mean over cells with its interval."""
         mean = self.mean(measure, quality)
         if mean is None:
             return Estimate(None)
-        return Estimate(mean, *_interval(self.drawn(measure, quality)))
+        return Estimate(mean, *_bootstrap_interval(self.drawn(measure, quality)))
 
     def drawn(
         self,
         measure: str,
-        quality: Quality = "spearman",
+        quality: CorrelationName = "spearman",
         cells: Sequence[int] | None = None,
-        copies: Copies = "one",
+        copies: CopyRule = "one",
     ) -> np.ndarray:
         """Return the mean over cells in every bootstrap sample: all cells share the resampled
         models."""
-        m, q = self.measures.index(measure), QUALITIES.index(quality)
-        of_cells = self.draws[COPIES.index(copies), q, m]
+        m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
+        of_cells = self.draws[COPY_RULES.index(copies), q, m]
         means: np.ndarray = (of_cells if cells is None else of_cells[list(cells)]).mean(axis=0)
         return means
 
     def contrast(
-        self, first: str, second: str, quality: Quality, cells: Sequence[int] | None = None
+        self, first: str, second: str, quality: CorrelationName, cells: Sequence[int] | None = None
     ) -> Contrast | None:
         """Return the difference of two measures; None where one of them has no mean."""
         a, b = (self.mean(measure, quality, cells) for measure in (first, second))
@@ -156,19 +159,26 @@ class Correlations(NamedTuple):
             return None
         one, copies = (
             self.drawn(first, quality, cells, c) - self.drawn(second, quality, cells, c)
-            for c in COPIES
+            for c in COPY_RULES
         )
-        return Contrast(first, second, a - b, *_interval(one), *_interval(copies), count(one))
+        return Contrast(
+            first,
+            second,
+            a - b,
+            *_bootstrap_interval(one),
+            *_bootstrap_interval(copies),
+            count_values(one),
+        )
 
     def rejected(self, measure: str, cells: Sequence[int] | None = None) -> list[float | None]:
         """Return the shares of cells with a naive and a permuted p-value of Spearman's correlation
         of at most 0.05; None where a cell has none."""
         m = self.measures.index(measure)
         complete = ~np.isnan(self.observed[0, 0, m])
-        naive = np.where(complete, self.observed[KINDS.index("naive"), 0, m], np.nan)
+        naive = np.where(complete, self.observed[P_VALUE_KINDS.index("naive"), 0, m], np.nan)
         chosen = list(range(len(self.names))) if cells is None else list(cells)
         return [
-            None if np.isnan(p).any() else float((p <= LEVEL).mean())
+            None if np.isnan(p).any() else float((p <= P_VALUE_LEVEL).mean())
             for p in (naive[chosen], self.p[m, chosen])
         ]
 
@@ -191,7 +201,7 @@ class Findings(NamedTuple):
 
     def name(self, spec: str) -> str:
         """Return what a measure is called in tables."""
-        return name_of(spec, self.labels)
+        return ding_label(spec, self.labels)
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -208,7 +218,7 @@ class Findings(NamedTuple):
         """Return how specific every measure is to depth (benchmark 1)."""
         (d,), layers, constant = self.differences.values(), len(self.layers()), self.constant
         return {
-            spec: depth_of(spec, values.reshape(shape * 2))
+            spec: depth_from_differences(spec, values.reshape(shape * 2))
             for spec, values in d.items()
             if spec not in constant
             for shape in [(len(values) // layers, layers)]
@@ -223,15 +233,15 @@ class Findings(NamedTuple):
         """Return how every measure responds to deletions in the last layer (benchmark 2); its
         curve is unknown where it lacks distances."""
         layer, members = list(self.sets.sets.items())[-1]
-        shares, seeds, constant = shares_deleted(members), len(members.rows), self.constant
+        shares, seeds, constant = deleted_shares(members), len(members.rows), self.constant
         return {
-            spec: deletion_of(spec, shares, values.reshape(seeds, seeds, len(shares)))
+            spec: deletion_curve(spec, shares, values.reshape(seeds, seeds, len(shares)))
             for spec, values in self.differences[layer].items()
             if spec not in constant
         }
 
 
-def shares_deleted(members: RepresentationSet) -> tuple[float, ...]:
+def deleted_shares(members: RepresentationSet) -> tuple[float, ...]:
     """Return which shares of the components are deleted in a set."""
     steps = len(members.columns) // len(members.rows)
     ks = [int(name.rpartition(" ")[2]) for name in list(members.columns)[:steps]]
@@ -241,12 +251,12 @@ def shares_deleted(members: RepresentationSet) -> tuple[float, ...]:
 # ------------------------------------------------------------------------------------- computed
 
 
-def find(
+def findings_in_family(
     of: FamilySets,
     labels: Mapping[str, str],
     differences: Mapping[str, Mapping[str, np.ndarray]],
     failed: Mapping[str, str],
-    size: Size,
+    size: SensitivitySize,
 ) -> Findings:
     """Return what a benchmark finds in one family."""
     correlations = correlate(of, differences, size)
@@ -254,7 +264,7 @@ def find(
 
 
 def correlate(
-    of: FamilySets, differences: Mapping[str, Mapping[str, np.ndarray]], size: Size
+    of: FamilySets, differences: Mapping[str, Mapping[str, np.ndarray]], size: SensitivitySize
 ) -> Correlations:
     """Return how well every measure follows every functionality of every set.
 
@@ -263,37 +273,41 @@ def correlate(
     names = tuple(of.cells)
     n = len(of.sets[names[0][0]].columns)
     measures = tuple(differences[names[0][0]])
-    blocks = blocks_of(n, of.drawn)
+    blocks = count_bootstrap_units(n, of.drawn)
     counts = bootstrap_counts(n, **of.drawn, draws=size.draws)
     orders = exchanges(n, **of.exchanged, draws=size.permutations)
     smallest = max(attainable(n, **of.exchanged), 1 / (1 + size.permutations))
-    if blocks < FEWEST_BLOCKS or size.draws == 1:
+    if blocks < MIN_BLOCKS or size.draws == 1:
         counts = counts[:0]
-    observed = np.full((len(KINDS), len(QUALITIES), len(measures), len(names)), np.nan)
-    draws = np.empty((len(COPIES), len(QUALITIES), len(measures), len(names), len(counts)))
+    observed = np.full(
+        (len(P_VALUE_KINDS), len(CORRELATION_NAMES), len(measures), len(names)), np.nan
+    )
+    draws = np.empty(
+        (len(COPY_RULES), len(CORRELATION_NAMES), len(measures), len(names), len(counts))
+    )
     p, pairs = np.full((2, len(measures), len(names)), np.nan)
     for c, (layer, name) in enumerate(names):
         d, members = differences[layer], of.sets[layer]
         f, rows = members.functionality[name], members.rows
-        expected = np.array([expected_from(f, row) for row in rows])
+        expected = np.array([expected_differences(f, row) for row in rows])
         ranks = unit_ranks(expected, np.array(rows), True)
         for m, spec in enumerate(measures):
-            observed[:, :, m, c], pairs[m, c] = _observed(d[spec], f, rows, ranks)
-        for i, copies in enumerate(COPIES):
+            observed[:, :, m, c], pairs[m, c] = _observed_correlations(d[spec], f, rows, ranks)
+        for i, copies in enumerate(COPY_RULES):
             for q, sampled in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
                 draws[i, q, :, c] = list(sampled.values())
-        if smallest <= LEVEL:
+        if smallest <= P_VALUE_LEVEL:
             p[:, c] = list(permutation_test(d, f, orders, rows=rows).values())
     return Correlations(measures, names, observed, draws, p, pairs, n, blocks, smallest)
 
 
-def blocks_of(n: int, drawn: Mapping[str, Any]) -> int:
+def count_bootstrap_units(n: int, drawn: Mapping[str, Any]) -> int:
     """Return how many units bootstrap samples are drawn from, the fewer of two crossed kinds."""
     kinds = drawn.get("crossed") or [drawn[name] for name in ("blocks", "nested") if name in drawn]
     return min((len(set(kind)) for kind in kinds), default=n)
 
 
-def _observed(
+def _observed_correlations(
     d: np.ndarray, f: np.ndarray, rows: tuple[int, ...], ranks: np.ndarray
 ) -> tuple[np.ndarray, int]:
     """Return what is observed of a measure in a cell, (kinds, qualities), and how many distances
@@ -301,23 +315,29 @@ def _observed(
     best = agreement(d, f, rows=rows)
     alone = agreement(d, f, rows=rows, self_pair=False)
     reference = reference_of(f, np.array(rows))
-    naive = one_sided(d[rows.index(reference)], expected_from(f, reference))
+    naive = one_sided(d[rows.index(reference)], expected_differences(f, reference))
     if np.isnan(d).any():
         averaged = agreement(d, f, rows=rows, reference="every").spearman
     else:
         averaged = float(known_mean((unit_ranks(d, np.array(rows), True) * ranks).sum(axis=1)))
     observed = np.array([best[:2], best[:2], (averaged, np.nan), alone[:2], naive])
     if best.pairs < len(f):
-        observed[[KINDS.index("best"), KINDS.index("every"), KINDS.index("alone")]] = np.nan
+        observed[
+            [
+                P_VALUE_KINDS.index("best"),
+                P_VALUE_KINDS.index("every"),
+                P_VALUE_KINDS.index("alone"),
+            ]
+        ] = np.nan
     return observed, best.pairs
 
 
-def _interval(draws: np.ndarray) -> tuple[float | None, float | None]:
+def _bootstrap_interval(draws: np.ndarray) -> tuple[float | None, float | None]:
     """Return the 95 % interval of the draws with a value; two None without any."""
     low, high = percentile_interval(draws)
-    return known(low), known(high)
+    return finite_or_none(low), finite_or_none(high)
 
 
-def count(draws: np.ndarray) -> int:
+def count_values(draws: np.ndarray) -> int:
     """Return how many draws have a value."""
     return int((~np.isnan(draws)).sum())

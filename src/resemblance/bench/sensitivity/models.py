@@ -17,13 +17,13 @@ from resemblance.data.subject import Subject
 from resemblance.models.recipe import Recipe
 
 from ..study_models import ModelFamily
-from ..training import DOMAINS, check_domains, domain_of
+from ..training import DOMAINS, check_domains, domain_module
 
 # The accuracy on the inputs of the task, and the mean over all others, are no functionality.
-NOT_FUNCTIONALITY = ("test", "shift")
+EXCLUDED_ACCURACIES = ("test", "shift")
 
 
-class Size(NamedTuple):
+class SensitivitySize(NamedTuple):
     """How many models of each kind a domain has, and how much is computed.
 
     ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
@@ -45,14 +45,18 @@ class Size(NamedTuple):
     slow: int = 150
 
 
-SIZES: Mapping[str, Size] = {
-    "small": Size(2, 3, (2, 2), 120, layers=1, splits=1, draws=200, permutations=199, slow=100),
-    "default": Size(5, 20, (4, 5), 200, layers=2, splits=3),
-    "paper": Size(10, 100, (10, 10), 1000, layers=5, splits=3, permutations=9999, slow=500),
+SIZES: Mapping[str, SensitivitySize] = {
+    "small": SensitivitySize(
+        2, 3, (2, 2), 120, layers=1, splits=1, draws=200, permutations=199, slow=100
+    ),
+    "default": SensitivitySize(5, 20, (4, 5), 200, layers=2, splits=3),
+    "paper": SensitivitySize(
+        10, 100, (10, 10), 1000, layers=5, splits=3, permutations=9999, slow=500
+    ),
 }
 
 
-def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
+def sensitivity_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe, ...]:
     """Return the recipe of every model that the four benchmarks need, domain by domain.
 
     ``size``: ``"small"`` for trials, ``"default"``, or ``"paper"``, with as many models as the
@@ -77,14 +81,16 @@ def recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Recipe,
     if size not in SIZES:
         raise ValueError(f"no size {size!r}; known: {', '.join(SIZES)}")
     check_domains(domains)
-    return tuple(chain.from_iterable(_recipes(size, domain) for domain in dict.fromkeys(domains)))
+    return tuple(
+        chain.from_iterable(_recipes_of_domain(size, domain) for domain in dict.fromkeys(domains))
+    )
 
 
-def _recipes(size: str, domain: str) -> Iterator[Recipe]:
+def _recipes_of_domain(size: str, domain: str) -> Iterator[Recipe]:
     seeds, finetunings, (pretrainings, each) = SIZES[size][:3]
     about, scale = DOMAINS[domain], "small" if size == "small" else "default"
     where = (domain, about.dataset, about.chosen)
-    trainer = domain_of(domain)
+    trainer = domain_module(domain)
     for seed in range(seeds):
         yield Recipe(*where, "normal", 0.0, seed, trainer.DEEP[scale], trainer.VERSION)
     options, version = trainer.TRANSFER[scale], trainer.TRANSFER_VERSION
@@ -100,7 +106,7 @@ def _recipes(size: str, domain: str) -> Iterator[Recipe]:
 # ----------------------------------------------------------------------------------------- families
 
 
-def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
+def subjects_by_model_family(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
     """Return subjects by family; of several poolings the first, as the others are the same
     models."""
     members = defaultdict[ModelFamily, list[Subject]](list)
@@ -112,7 +118,7 @@ def families(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
     return dict(members)
 
 
-def identity(subject: Subject, *more: object) -> str:
+def probed_model_key(subject: Subject, *more: object) -> str:
     """Return what identifies a model that is probed, and how: the hash of its layers, its labels
     and whatever else."""
     labels = [] if subject.labels is None else subject.labels.tolist()
@@ -121,7 +127,7 @@ def identity(subject: Subject, *more: object) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
-def without_nan(
+def drop_settings_with_nan(
     subjects: Sequence[Subject], setting: str
 ) -> tuple[tuple[Subject, ...], dict[str, str]]:
     """Return the subjects without those of a setting with NaN or infinite values, and why these are
@@ -134,7 +140,7 @@ def without_nan(
     return tuple(s for s in subjects if s.name not in broken), broken
 
 
-def same_layers(subjects: Sequence[Subject]) -> bool:
+def have_same_layers(subjects: Sequence[Subject]) -> bool:
     """Whether all subjects have layers of the same names in the same order."""
     return len({tuple(s.layers) for s in subjects}) == 1
 
@@ -145,10 +151,10 @@ def same_layers(subjects: Sequence[Subject]) -> bool:
 def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     """Return accuracies out of distribution that all subjects have, the mean over severities
     ("fog/1", "fog/2")."""
-    accuracies = _accuracies(subjects)
+    accuracies = _shifted_accuracies(subjects)
     return {
         kind: np.array([np.mean([values[name] for name in names]) for values in accuracies])
-        for kind, names in _kinds(accuracies).items()
+        for kind, names in _common_accuracy_kinds(accuracies).items()
     }
 
 
@@ -157,14 +163,14 @@ def right_answers(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
     right, (models, inputs), the mean over severities; kinds for which all models have kept it."""
     by_model = [s.traits.get("right") or {} for s in subjects]
     right = {}
-    for kind, names in _kinds(by_model).items():
-        answers = [[as_bits(of_model[name]) for name in names] for of_model in by_model]
+    for kind, names in _common_accuracy_kinds(by_model).items():
+        answers = [[parse_bits(of_model[name]) for name in names] for of_model in by_model]
         if len({len(of_input) for of_model in answers for of_input in of_model}) == 1:
             right[kind] = np.array(answers, float).mean(axis=1)
     return right
 
 
-def as_bits(text: Any) -> np.ndarray:
+def parse_bits(text: Any) -> np.ndarray:
     """Return "0110" as the array of 0, 1, 1 and 0; ``ValueError`` for anything else."""
     if not isinstance(text, str) or set(text) - {"0", "1"}:
         raise ValueError(
@@ -177,7 +183,7 @@ def as_bits(text: Any) -> np.ndarray:
 def missing_accuracies(subjects: Sequence[Subject]) -> dict[str, str]:
     """Return the accuracies out of distribution that only some subjects have, and why they are left
     out."""
-    accuracies = _accuracies(subjects)
+    accuracies = _shifted_accuracies(subjects)
     reasons = {}
     for name in dict.fromkeys(chain.from_iterable(accuracies)):
         lacking = [s.name for s, values in zip(subjects, accuracies) if name not in values]
@@ -189,16 +195,16 @@ def missing_accuracies(subjects: Sequence[Subject]) -> dict[str, str]:
     return reasons
 
 
-def _accuracies(subjects: Sequence[Subject]) -> list[dict[str, float]]:
+def _shifted_accuracies(subjects: Sequence[Subject]) -> list[dict[str, float]]:
     """Return for each subject its accuracies out of distribution, by name."""
     several = [dict(s.traits.get("accuracies") or {}) for s in subjects]
     for accuracies in several:
-        for name in NOT_FUNCTIONALITY:
+        for name in EXCLUDED_ACCURACIES:
             accuracies.pop(name, None)
     return several
 
 
-def _kinds(named: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
+def _common_accuracy_kinds(named: Sequence[Mapping[str, object]]) -> dict[str, list[str]]:
     """Return the names that all have, with those of its severities under each kind."""
     kinds = defaultdict[str, list[str]](list)
     for name in named[0]:

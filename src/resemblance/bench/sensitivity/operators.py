@@ -13,16 +13,16 @@ from resemblance.data.representation import (
     Representation,
     Undefined,
     as_representation,
-    finite,
-    title,
+    check_all_finite,
+    representation_title,
 )
 from resemblance.engine._compare import compare
 from resemblance.intermediates.points import unit
 from resemblance.intermediates.spectra import principal_coordinates
 from resemblance.significance import known_mean
 
-DIMENSIONS = 768  # in the paper, of which it deletes these numbers
-DELETED = (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)
+PAPER_WIDTH = 768  # in the paper, of which it deletes these numbers
+PAPER_DELETIONS = (0, 100, 200, 300, 400, 500, 600, 650, 700, 725, 750, 758, 763, 767)
 
 
 def normalize(X: Any) -> Array:
@@ -40,7 +40,7 @@ def normalize(X: Any) -> Array:
     their code subtracts that of each neuron, as here.
     """
     x = as_representation(X)
-    finite(x)
+    check_all_finite(x)
     return unit(x)
 
 
@@ -63,9 +63,9 @@ def delete_principal_components(X: Any, k: int) -> Array:
     normalisation undoes.
     """
     x = as_representation(X)
-    finite(x)
+    check_all_finite(x)
     d = x.shape[1]
-    _deletable(k, d, "delete_principal_components")
+    _check_deletable(k, d, "delete_principal_components")
     coordinates = principal_coordinates(x)[:, : d - k]
     missing = d - k - coordinates.shape[1]
     if missing <= 0:
@@ -74,7 +74,7 @@ def delete_principal_components(X: Any, k: int) -> Array:
     return x.xp.concat([coordinates, zeros], axis=1)
 
 
-def _deletable(k: Any, d: int, function: str) -> int:
+def _check_deletable(k: Any, d: int, function: str) -> int:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 0 <= k < d:
         raise ValueError(f"{function}: k must be a whole number from 0 to {d - 1}; got {k!r}")
     return int(k)
@@ -84,7 +84,9 @@ def numbers_to_delete(d: int) -> tuple[int, ...]:
     """Return how many of d components the paper deletes, of its 768 rounded down, each number
     once."""
     return tuple(
-        dict.fromkeys(d - 1 if k == DIMENSIONS - 1 else k * d // DIMENSIONS for k in DELETED)
+        dict.fromkeys(
+            d - 1 if k == PAPER_WIDTH - 1 else k * d // PAPER_WIDTH for k in PAPER_DELETIONS
+        )
     )
 
 
@@ -140,29 +142,31 @@ def deletions(
             f"deletions: k must be numbers of components in a list, such as [0, 4]; got {k!r}"
         )
     numbers = list(k) if k is not None else list(numbers_to_delete(d))
-    ks = tuple(sorted({0, *(_deletable(number, d, "deletions") for number in numbers)}))
+    ks = tuple(sorted({0, *(_check_deletable(number, d, "deletions") for number in numbers)}))
     rows = {f"seed {s}": normalize(r) for s, r in enumerate(reps)}
-    columns = {f"seed {s} without {k}": cut(r, k) for s, r in enumerate(reps) for k in ks}
+    columns = {
+        f"seed {s} without {k}": delete_and_normalize(r, k) for s, r in enumerate(reps) for k in ks
+    }
     comparison = compare(rows, columns, measures=measures, **{"progress": False, **options})
     shape = (len(reps), len(reps), len(ks))
     shares = tuple(k / d for k in ks)
     return {
-        m.spec: deletion_of(m.spec, shares, comparison.difference(m.spec).reshape(shape))
+        m.spec: deletion_curve(m.spec, shares, comparison.difference(m.spec).reshape(shape))
         for m in comparison.measures
     }
 
 
-def cut(x: Representation, k: int) -> Array:
+def delete_and_normalize(x: Representation, k: int) -> Array:
     """Return a representation without k components, normalised."""
     try:
         return normalize(delete_principal_components(x, k))
     except Undefined as error:
         raise Undefined(
-            f"{title(x)}: nothing is left without {k} principal components ({error})"
+            f"{representation_title(x)}: nothing is left without {k} principal components ({error})"
         ) from error
 
 
-def deletion_of(measure: str, shares: Sequence[float], differences: np.ndarray) -> Deletion:
+def deletion_curve(measure: str, shares: Sequence[float], differences: np.ndarray) -> Deletion:
     """Return the curve of one measure from differences (seed, other seed, share); the first share
     is 0."""
     n = len(differences)
@@ -230,12 +234,12 @@ def depth(
     comparison = compare(reps, measures=measures, **{"progress": False, **options})
     shape = (len(models), len(layers[0])) * 2
     return {
-        m.spec: depth_of(m.spec, comparison.difference(m.spec).reshape(shape))
+        m.spec: depth_from_differences(m.spec, comparison.difference(m.spec).reshape(shape))
         for m in comparison.measures
     }
 
 
-def depth_of(measure: str, differences: np.ndarray) -> Depth:
+def depth_from_differences(measure: str, differences: np.ndarray) -> Depth:
     """Return the depth of one measure from differences (seed, layer, other seed, layer)."""
     n = len(differences)
     pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
@@ -243,13 +247,13 @@ def depth_of(measure: str, differences: np.ndarray) -> Depth:
     across = known_mean(np.array([differences[a, :, b, :] for a, b in pairs]))
     layers = range(len(within))
     farther = [
-        [_farther(differences[a, l, a], differences[a, l, b, l], l) for l in layers]
+        [_share_farther(differences[a, l, a], differences[a, l, b, l], l) for l in layers]
         for a, b in pairs
     ]
     return Depth(measure, within, across, tuple(known_mean(np.array(farther)).tolist()))
 
 
-def _farther(of_model: np.ndarray, other_seed: float, layer: int) -> float:
+def _share_farther(of_model: np.ndarray, other_seed: float, layer: int) -> float:
     """Share of the other layers, of known distance, that are farther than another seed is."""
     distances = np.delete(of_model, layer)
     distances = distances[~np.isnan(distances)]

@@ -9,38 +9,42 @@ from itertools import product
 import numpy as np
 
 from resemblance.sections.figures import Bar, Bars, Chart, Line
-from resemblance.sections.sections import Entry, Section, Table
-from resemblance.sections.values import known
+from resemblance.sections.sections import Section, Table, TableEntry
+from resemblance.sections.values import finite_or_none
 
 from ..case import Case
 from ..page import ScoreColumn
 from .cases import BENCHMARKS, Benchmark
 from .findings import (
-    CKA,
+    CORRELATION_NAMES,
+    DING_LABELS,
     MEAN_SQUARED_CCA,
-    NAMES,
-    PAPER,
-    PROCRUSTES,
-    PWCCA,
-    QUALITIES,
+    PAPER_CKA,
+    PAPER_MEASURES,
+    PAPER_PROCRUSTES,
+    PAPER_PWCCA,
+    CorrelationName,
     Estimate,
     Findings,
-    Quality,
-    shares_deleted,
+    deleted_shares,
 )
 from .tables import (
-    CONTRASTS,
-    SIGNS,
-    Record,
-    best_first,
+    CORRELATION_SIGNS,
+    PAPER_CONTRASTS,
+    TableRecord,
     contrasts_by_layer,
-    contrasts_of,
-    tables_of,
+    family_tables,
+    measure_contrasts,
+    sort_best_first,
 )
 
-SHORT: Mapping[str, str] = {**NAMES, PWCCA: "PWCCA", MEAN_SQUARED_CCA: "squared CCA"}
-NUMBERS = {benchmark.name: i + 1 for i, benchmark in enumerate(BENCHMARKS)}
-ABOUT = (
+SHORT_DING_LABELS: Mapping[str, str] = {
+    **DING_LABELS,
+    PAPER_PWCCA: "PWCCA",
+    MEAN_SQUARED_CCA: "squared CCA",
+}
+BENCHMARK_NUMBERS = {benchmark.name: i + 1 for i, benchmark in enumerate(BENCHMARKS)}
+ABOUT_SENSITIVITY = (
     "A measure should respond to changes that affect what a representation can do, and ignore "
     "those that do not (Ding, Denain and Steinhardt 2021). In every benchmark the representation "
     "with the best functionality is the reference, and distances from it should be in the order "
@@ -48,18 +52,18 @@ ABOUT = (
     "intervals cover 95 % of bootstrap samples of models. They show what other models of the same "
     "kind would give, not what other data or architectures would."
 )
-UNKNOWN = (
+NO_AVERAGE_NOTE = (
     "A measure without a value somewhere, or with failed comparisons, has no mean and comes last."
 )
-Columns = Mapping[tuple[str, str], Findings]  # by benchmark and family
+FindingsByColumn = Mapping[tuple[str, str], Findings]  # by benchmark and family
 
 
 def benchmark_section(
     benchmark: Benchmark, findings: Sequence[Findings], reasons: Mapping[str, str]
 ) -> Section:
     """Return the tables and figures of one benchmark."""
-    shown = [_of_paper(benchmark.name, of) for of in findings]
-    tables = [table for of in findings for table in tables_of(of)]
+    shown = [_paper_figures(benchmark.name, of) for of in findings]
+    tables = [table for of in findings for table in family_tables(of)]
     figures = [figure for of in findings for figure in _bootstrap_figures(of)]
     tables += [table for of_family, _ in shown for table in of_family]
     figures += [figure for _, of_family in shown for figure in of_family]
@@ -73,7 +77,7 @@ def benchmark_section(
     )
 
 
-def score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
+def sensitivity_score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
     """Return the columns of the table of all scores, with how far what is expected repeats."""
     columns = []
     for case in cases:
@@ -85,8 +89,8 @@ def score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
             ScoreColumn(
                 case.test,
                 case.cell,
-                f"{NUMBERS[case.test]} {case.test}",
-                f"{name} {SIGNS['kendall' if quality == 'kendall' else 'spearman']}",
+                f"{BENCHMARK_NUMBERS[case.test]} {case.test}",
+                f"{name} {CORRELATION_SIGNS['kendall' if quality == 'kendall' else 'spearman']}",
                 f"{quality.capitalize()}'s correlation, {case.models}; {repeats}",
                 {"models": case.models, "correlation": quality.capitalize()},
             )
@@ -100,12 +104,14 @@ def score_columns(cases: Iterable[Case]) -> list[ScoreColumn]:
 def _bootstrap_figures(of: Findings) -> Iterator[Chart | Bars]:
     """Yield the measures of the paper against each other, over all cells and by layer."""
     bars = tuple(
-        Bar(_versus(c.first, c.second), c.difference, c.low, c.high)
-        for c in contrasts_of(of.correlations, "kendall")
-        if {c.first, c.second} <= set(PAPER.values())
+        Bar(_contrast_title(c.first, c.second), c.difference, c.low, c.high)
+        for c in measure_contrasts(of.correlations, "kendall")
+        if {c.first, c.second} <= set(PAPER_MEASURES.values())
     )
     layers = dict.fromkeys(layer for layer, _ in of.correlations.names)
-    lines = [_line_by_layer(of, layers, *pair) for pair in (CONTRASTS if len(layers) > 2 else ())]
+    lines = [
+        _line_by_layer(of, layers, *pair) for pair in (PAPER_CONTRASTS if len(layers) > 2 else ())
+    ]
     lines = [line for line in lines if line.points]
     title, axis = of.family.title, "difference of Kendall's correlation"
     if bars:
@@ -125,9 +131,9 @@ def _bootstrap_figures(of: Findings) -> Iterator[Chart | Bars]:
         yield Chart(name, head, "layer", axis, tuple(lines), note, threshold=0.0)
 
 
-def _versus(first: str, second: str) -> str:
+def _contrast_title(first: str, second: str) -> str:
     """Name a difference between two measures of the paper, short enough for a figure."""
-    return f"{SHORT[first]} - {SHORT[second]}"
+    return f"{SHORT_DING_LABELS[first]} - {SHORT_DING_LABELS[second]}"
 
 
 def _line_by_layer(of: Findings, layers: Iterable[str], first: str, second: str) -> Line:
@@ -138,13 +144,13 @@ def _line_by_layer(of: Findings, layers: Iterable[str], first: str, second: str)
         if c and c.low is not None and c.high is not None:
             points.append((position + 1.0, c.difference))
             intervals.append((c.low, c.high))
-    return Line(_versus(first, second), tuple(points), tuple(intervals))
+    return Line(_contrast_title(first, second), tuple(points), tuple(intervals))
 
 
 # ------------------------------------------------------------------- Figures 1 and 2 of the paper
 
 
-def _of_paper(benchmark: str, of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
+def _paper_figures(benchmark: str, of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     if benchmark == "layers":
         return _figure_1(of)
     return _figure_2(of) if benchmark == "deletion" else ([], [])
@@ -153,13 +159,13 @@ def _of_paper(benchmark: str, of: Findings) -> tuple[list[Table], list[Chart | B
 def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     """The middle layer against all layers of its own model and of another seed."""
     title, layers, depths = of.family.title, of.layers(), of.depths()
-    records = list[Record]()
+    records = list[TableRecord]()
     for spec, d in depths.items():
-        shares = [known(share) for share in d.exceeding]
+        shares = [finite_or_none(share) for share in d.exceeding]
         mean = mean_or_none(shares)
         records.append({"measure": of.name(spec), "mean": mean, **dict(zip(layers, shares))})
     specificity = Table.of(
-        best_first(records, "mean"),
+        sort_best_first(records, "mean"),
         f"{title}: specificity",
         f"Do layers differ more than seeds? {title}",
         "By layer, the share of the other layers of the same model that are farther from it than "
@@ -182,7 +188,7 @@ def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
         "it differ less than two random starts."
     )
     charts = list[Chart | Bars]()
-    for spec in (spec for spec in (CKA, PROCRUSTES, PWCCA) if spec in depths):
+    for spec in (spec for spec in (PAPER_CKA, PAPER_PROCRUSTES, PAPER_PWCCA) if spec in depths):
         within, across = (of_layers[middle] for of_layers in depths[spec][1:3])
         charts.append(
             Chart(
@@ -190,27 +196,27 @@ def _figure_1(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
                 f"Figure 1, {of.name(spec)}: {title}",
                 "layer",
                 "distance",
-                (_line("same model", within), _line("another seed", across)),
+                (_layers_line("same model", within), _layers_line("another seed", across)),
                 note,
-                threshold=known(across[middle]),
+                threshold=finite_or_none(across[middle]),
             )
         )
     return [specificity, probes], charts
 
 
-def _line(name: str, values: Iterable[float]) -> Line:
+def _layers_line(name: str, values: Iterable[float]) -> Line:
     return Line(name, tuple((i + 1.0, float(v)) for i, v in enumerate(values) if v == v))
 
 
 def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     """Distances from undeleted representations over the share of components deleted."""
     title, (layer, members) = of.family.title, list(of.sets.sets.items())[-1]
-    shares, deletions = shares_deleted(members), of.deletions()
+    shares, deletions = deleted_shares(members), of.deletions()
     probe = members.functionality["probe"].reshape(-1, len(shares)).mean(axis=0)
     accuracy: dict[float | None, float | None] = {None: None, **dict(zip(shares, probe.tolist()))}
     curves = {spec: d for spec, d in deletions.items() if not d.unknown}
     unknown = {of.name(spec): d.unknown for spec, d in deletions.items() if d.unknown}
-    records: list[Record] = [
+    records: list[TableRecord] = [
         {
             "measure": of.name(spec),
             "detected": d.detected,
@@ -236,7 +242,7 @@ def _figure_2(of: Findings) -> tuple[list[Table], list[Chart | Bars]]:
     lines = [
         Line(of.name(spec), tuple(zip(d.share, np.divide(d.distance, d.threshold).tolist())))
         for spec, d in curves.items()
-        if spec in PAPER.values() and d.threshold
+        if spec in PAPER_MEASURES.values() and d.threshold
     ]
     chart = Chart(
         f"{title}: deletion",
@@ -270,9 +276,9 @@ def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
     """Return Table 1 of the paper for all benchmarks that were run, with intervals."""
     columns = {(name, f.family.title): f for name, families in findings.items() for f in families}
     titles = list(dict.fromkeys(title for _, title in columns))
-    tables = [_overall(columns, titles)] if len(titles) > 1 else []
+    tables = [_overall_table(columns, titles)] if len(titles) > 1 else []
     tables += [_table_1(columns, title) for title in titles]
-    averages = _averages(columns, "spearman").items()
+    averages = _average_estimates(columns, "spearman").items()
     bars = tuple(Bar(name, v, low, high) for name, (v, low, high) in averages if v is not None)
     note = (
         "Mean over benchmarks and models. The ends of the intervals are the means of the ends of "
@@ -282,10 +288,10 @@ def summary_section(findings: Mapping[str, Sequence[Findings]]) -> Section:
     title = "All benchmarks: mean of Spearman's correlations"
     figure = Bars("average", title, "correlation", bars, note, threshold=0.0)
     head = "Table 1: all benchmarks"
-    return Section("summary", head, ABOUT, tuple(tables), (figure,))
+    return Section("summary", head, ABOUT_SENSITIVITY, tuple(tables), (figure,))
 
 
-def _averages(columns: Columns, quality: Quality) -> dict[str, Estimate]:
+def _average_estimates(columns: FindingsByColumn, quality: CorrelationName) -> dict[str, Estimate]:
     """Return by name the mean of every measure over columns, and of the ends of its intervals, the
     best first."""
     names = {spec: of.name(spec) for of in columns.values() for spec in of.correlations.measures}
@@ -306,13 +312,15 @@ def mean_or_none(values: Iterable[float | None]) -> float | None:
     return sum(complete) / len(numbers) if numbers and len(complete) == len(numbers) else None
 
 
-def _overall(columns: Columns, titles: Sequence[str]) -> Table:
+def _overall_table(columns: FindingsByColumn, titles: Sequence[str]) -> Table:
     """The mean over benchmarks of every measure on all models, by both qualities, and by models."""
     parts = {
-        f"{SIGNS[q]}, {title}": _averages(_of_family(columns, title), q)
-        for q, title in product(QUALITIES, titles)
+        f"{CORRELATION_SIGNS[q]}, {title}": _average_estimates(
+            _columns_of_family(columns, title), q
+        )
+        for q, title in product(CORRELATION_NAMES, titles)
     }
-    spearman, kendall = (_averages(columns, quality) for quality in QUALITIES)
+    spearman, kendall = (_average_estimates(columns, quality) for quality in CORRELATION_NAMES)
     records = [
         {
             "measure": name,
@@ -322,37 +330,37 @@ def _overall(columns: Columns, titles: Sequence[str]) -> Table:
         }
         for name, mean in spearman.items()
     ]
-    return Table.of(records, "overall", "All models", f"Means over benchmarks. {UNKNOWN}")
+    return Table.of(records, "overall", "All models", f"Means over benchmarks. {NO_AVERAGE_NOTE}")
 
 
-def _of_family(columns: Columns, title: str) -> Columns:
+def _columns_of_family(columns: FindingsByColumn, title: str) -> FindingsByColumn:
     return {key: findings for key, findings in columns.items() if key[1] == title}
 
 
-def _table_1(columns: Columns, title: str) -> Table:
+def _table_1(columns: FindingsByColumn, title: str) -> Table:
     """Table 1 for one family of models: measures by benchmarks, for the correlation that a reader
     chooses."""
-    family = _of_family(columns, title)
-    averages = {quality: _averages(family, quality) for quality in QUALITIES}
+    family = _columns_of_family(columns, title)
+    averages = {quality: _average_estimates(family, quality) for quality in CORRELATION_NAMES}
     records = []
     for name in averages["spearman"]:
-        record: dict[tuple[str, str], Entry] = {("", "measure"): name}
-        for quality in QUALITIES:
+        record: dict[tuple[str, str], TableEntry] = {("", "measure"): name}
+        for quality in CORRELATION_NAMES:
             word = quality.capitalize()
             record[word, "mean"] = averages[quality][name].value
             for (benchmark, _), of in family.items():
                 by_name = {of.name(spec): spec for spec in of.correlations.measures}
-                record[word, f"{NUMBERS[benchmark]} {benchmark}"] = (
-                    _with_interval(of.correlations.estimate(by_name[name], quality))
+                record[word, f"{BENCHMARK_NUMBERS[benchmark]} {benchmark}"] = (
+                    _format_estimate(of.correlations.estimate(by_name[name], quality))
                     if name in by_name
                     else None
                 )
         records.append(record)
     note = (
         "Mean correlations over layers and functionalities with their 95 % bootstrap intervals. "
-        f"{UNKNOWN}"
+        f"{NO_AVERAGE_NOTE}"
     )
-    words = [q.capitalize() for q in QUALITIES for _ in range(len(family) + 1)]
+    words = [q.capitalize() for q in CORRELATION_NAMES for _ in range(len(family) + 1)]
     return Table.of(
         records,
         f"table 1 {title}",
@@ -363,7 +371,7 @@ def _table_1(columns: Columns, title: str) -> Table:
     )
 
 
-def _with_interval(estimate: Estimate) -> str | None:
+def _format_estimate(estimate: Estimate) -> str | None:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None if estimate.value is None else f"{estimate.value:z.2f}"
     return f"{estimate.value:z.2f} ({estimate.low:z.2f} to {estimate.high:z.2f})"

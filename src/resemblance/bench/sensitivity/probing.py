@@ -10,22 +10,22 @@ import numpy as np
 
 from resemblance.base.arrays import to_numpy
 from resemblance.base.rng import generator
-from resemblance.data.representation import Undefined, as_representation, finite
+from resemblance.data.representation import Undefined, as_representation, check_all_finite
 from resemblance.significance import known_mean
 
-PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
-SPLITS = 3
+PROBE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
+N_PROBE_SPLITS = 3
 PROBE_VERSION = 2  # raise it when the accuracies change
-Division = tuple[np.ndarray, np.ndarray, np.ndarray]  # samples that train, choose, test
-FLOOR = 1e-6  # of the largest feature; in single precision, zeros end up below
+SampleDivision = tuple[np.ndarray, np.ndarray, np.ndarray]  # samples that train, choose, test
+MIN_RELATIVE_FEATURE = 1e-6  # of the largest feature; in single precision, zeros end up below
 
 
 def probe(
     X: Any,
     labels: Any,
     *,
-    penalties: Sequence[float] = PENALTIES,
-    splits: int = SPLITS,
+    penalties: Sequence[float] = PROBE_PENALTIES,
+    splits: int = N_PROBE_SPLITS,
     seed: int = 0,
 ) -> float:
     """Return the accuracy on unseen samples of a linear classifier on a frozen representation, in
@@ -46,43 +46,43 @@ def probe(
     Reference: Ding et al. 2021, Section 4. Optimiser, epochs, pooling and penalty of their probes
     are not published.
     """
-    answers = answers_of(X, labels, penalties=penalties, splits=splits, seed=seed)
-    return accuracy_of(answers)
+    answers = probe_answers(X, labels, penalties=penalties, splits=splits, seed=seed)
+    return mean_accuracy(answers)
 
 
-def accuracy_of(answers: np.ndarray) -> float:
+def mean_accuracy(answers: np.ndarray) -> float:
     """Return the accuracy of a probe by its answers: the mean over divisions of the share of right
     ones."""
     return float(np.mean([known_mean(of_division) for of_division in answers]))
 
 
-def answers_of(
+def probe_answers(
     X: Any,
     labels: Any,
     *,
-    penalties: Sequence[float] = PENALTIES,
-    splits: int = SPLITS,
+    penalties: Sequence[float] = PROBE_PENALTIES,
+    splits: int = N_PROBE_SPLITS,
     seed: int = 0,
 ) -> np.ndarray:
     """Return what :func:`probe` answers, (splits, n): 1 for a test sample that it classifies right,
     0 for one that it does not, NaN for a sample that is no test sample of the division."""
     x = as_representation(X)
-    finite(x)
-    strengths = _checked(penalties, splits)
+    check_all_finite(x)
+    strengths = _check_penalties(penalties, splits)
     points, classes = to_numpy(x.array), class_numbers(labels)
     if classes.shape != points.shape[:1]:
         raise ValueError(
             f"probe: one label per sample is needed; got X {points.shape} and labels "
             f"{classes.shape}"
         )
-    parts = divisions(classes, splits, seed)
-    features, answers = _above_rounding(points), np.full((len(parts), len(classes)), np.nan)
+    parts = stratified_divisions(classes, splits, seed)
+    features, answers = _drop_rounding(points), np.full((len(parts), len(classes)), np.nan)
     for of_division, part in zip(answers, parts):
-        of_division[part[2]] = _right(features, classes, part, strengths)
+        of_division[part[2]] = _rightly_classified(features, classes, part, strengths)
     return answers
 
 
-def _checked(penalties: Iterable[float], splits: int) -> list[float]:
+def _check_penalties(penalties: Iterable[float], splits: int) -> list[float]:
     try:
         strengths = sorted(float(p) for p in penalties)
     except (TypeError, ValueError):
@@ -117,7 +117,9 @@ def class_numbers(labels: Any) -> np.ndarray:
         ) from error
 
 
-def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[Division]:
+def stratified_divisions(
+    classes: np.ndarray, splits: int = N_PROBE_SPLITS, seed: int = 0
+) -> list[SampleDivision]:
     """Return which samples train, choose and test in every split, in equal shares of every class.
 
     Raises ``ValueError`` when there are fewer than eight samples, or a part has fewer than two
@@ -147,7 +149,7 @@ def divisions(classes: np.ndarray, splits: int = SPLITS, seed: int = 0) -> list[
     return parts
 
 
-def _above_rounding(points: np.ndarray) -> np.ndarray:
+def _drop_rounding(points: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(points - points.mean(axis=0), axis=0)
     eps = float(np.finfo(points.dtype).eps)
     if norms.max(initial=0.0) <= len(points) * eps * np.abs(points).max(initial=0.0):
@@ -155,25 +157,27 @@ def _above_rounding(points: np.ndarray) -> np.ndarray:
             f"probe: X {points.shape} is constant; all rows are equal, so nothing can be read off "
             "it"
         )
-    return points[:, norms > max(FLOOR, max(points.shape) * eps) * norms.max()]
+    return points[:, norms > max(MIN_RELATIVE_FEATURE, max(points.shape) * eps) * norms.max()]
 
 
-def _right(
-    points: np.ndarray, labels: np.ndarray, part: Division, penalties: Sequence[float]
+def _rightly_classified(
+    points: np.ndarray, labels: np.ndarray, part: SampleDivision, penalties: Sequence[float]
 ) -> np.ndarray:
     """Return which test samples of a division are classified right."""
     train, choose, test = part
     scores = [
-        _fit(points[train], labels[train], p).score(points[choose], labels[choose])
+        _fit_classifier(points[train], labels[train], p).score(points[choose], labels[choose])
         for p in penalties
     ]
     best = penalties[int(np.argmax(np.round(scores, 12)))]
     seen = np.concatenate([train, choose])
-    right: np.ndarray = _fit(points[seen], labels[seen], best).predict(points[test]) == labels[test]
+    right: np.ndarray = (
+        _fit_classifier(points[seen], labels[seen], best).predict(points[test]) == labels[test]
+    )
     return right
 
 
-def _fit(points: np.ndarray, labels: np.ndarray, penalty: float) -> Any:
+def _fit_classifier(points: np.ndarray, labels: np.ndarray, penalty: float) -> Any:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

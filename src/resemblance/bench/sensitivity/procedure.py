@@ -60,15 +60,15 @@ def agreement(
     best seed instead, in benchmark 4 the position of the best model is counted from 0 on one side
     and from 1 on the other.
     """
-    d, f, places = checked("agreement", differences, functionality, rows)
+    d, f, places = check_distances("agreement", differences, functionality, rows)
     if reference == "every":
-        of_rows = [_of_row(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
+        of_rows = [_row_agreement(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
         rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
         return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
     if reference != "best":
         raise ValueError(f"agreement: reference must be 'best' or 'every'; got {reference!r}")
     best = reference_of(f, places)
-    return _of_row(d[places.tolist().index(best)], f, best, self_pair)
+    return _row_agreement(d[places.tolist().index(best)], f, best, self_pair)
 
 
 def reference_of(functionality: Any, rows: Any) -> int:
@@ -78,7 +78,7 @@ def reference_of(functionality: Any, rows: Any) -> int:
     do not exist.
     """
     f = np.asarray(functionality, float)
-    places = checked_rows("reference_of", rows, len(f) if f.ndim == 1 else 0)
+    places = check_row_positions("reference_of", rows, len(f) if f.ndim == 1 else 0)
     if not np.isfinite(f).all():
         raise ValueError("reference_of: functionality must be finite")
     return int(places[np.argmax(f[places])])
@@ -110,7 +110,7 @@ def one_sided(measured: Any, expected: Any) -> tuple[float, float]:
     return rho, tau
 
 
-def checked(
+def check_distances(
     name: str, differences: Any, functionality: Any, rows: Sequence[int] | np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return distances (m, n), functionality (n,) and the positions (m,) of the rows;
@@ -124,7 +124,7 @@ def checked(
     if f.ndim != 1 or d.shape != (len(places), len(f)) or not len(places):
         got = f"{name}: got differences {d.shape}, functionality {f.shape} and {len(places)} rows"
         raise ValueError(f"{got}; needed are (m, n), (n,) and m positions, of all n by default")
-    places = checked_rows(name, places, len(f))
+    places = check_row_positions(name, places, len(f))
     if not np.isfinite(f).all():
         raise ValueError(
             f"{name}: functionality must be finite; {int((~np.isfinite(f)).sum())} of {len(f)} "
@@ -138,7 +138,7 @@ def checked(
     return d, f, places
 
 
-def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
+def check_row_positions(name: str, rows: Any, n: int) -> np.ndarray:
     """Return different positions among n; ``ValueError`` if they are anything else."""
     places = np.asarray(rows)
     right = (
@@ -154,15 +154,15 @@ def checked_rows(name: str, rows: Any, n: int) -> np.ndarray:
     return places
 
 
-def expected_from(functionality: np.ndarray, reference: int) -> np.ndarray:
+def expected_differences(functionality: np.ndarray, reference: int) -> np.ndarray:
     """Return differences in functionality from a reference; rounding keeps equal ones equal."""
     return np.abs(functionality - functionality[reference]).round(12)
 
 
-def _of_row(
+def _row_agreement(
     distances: np.ndarray, functionality: np.ndarray, reference: int, self_pair: bool
 ) -> Agreement:
-    expected = expected_from(functionality, reference)
+    expected = expected_differences(functionality, reference)
     if not self_pair:
         distances, expected = np.delete(distances, reference), np.delete(expected, reference)
     first, second = (quality(distances, expected).value for quality in (spearman, kendall))

@@ -9,9 +9,9 @@ import numpy as np
 
 from resemblance.significance import p_value_of, ranks_of_rows
 
-from .procedure import checked, expected_from
+from .procedure import check_distances, expected_differences
 
-Copies = Literal["all", "one"]
+CopyRule = Literal["all", "one"]
 
 
 # ---------------------------------------------------------------------------------------- bootstrap
@@ -30,7 +30,7 @@ def bootstrap(
     counts: Any,
     *,
     rows: Sequence[int] | None = None,
-    copies: Copies = "all",
+    copies: CopyRule = "all",
 ) -> Resampled:
     r"""Return rank correlations over bootstrap samples of models, the reference chosen anew in
     each.
@@ -56,28 +56,30 @@ def bootstrap(
     """
     if copies not in ("all", "one"):
         raise ValueError(f"copies must be 'all' or 'one'; got {copies!r}")
-    counts = _integers("bootstrap: counts", counts)
+    counts = _as_integers("bootstrap: counts", counts)
     if counts.min(initial=0) < 0:
         raise ValueError(f"bootstrap: counts must not be negative; the smallest is {counts.min()}")
     spearman, kendall = dict[str, np.ndarray](), dict[str, np.ndarray]()
     for name, distances in differences.items():
-        d, f, places = checked("bootstrap", distances, functionality, rows)
+        d, f, places = check_distances("bootstrap", distances, functionality, rows)
         if counts.shape[1:] != f.shape:
             raise ValueError(
                 f"bootstrap: counts {counts.shape} must have one column for each of {len(f)} models"
             )
         values = np.full((2, len(counts)), np.nan)
-        for row, reference, samples in _by_reference(f, places, counts):
+        for row, reference, samples in _samples_by_reference(f, places, counts):
             weights = counts[samples].astype(float)
             if copies == "one":
                 weights[:, reference] = 1
             weights[:, np.isnan(d[row])] = 0
-            values[:, samples] = weighted_correlations(d[row], expected_from(f, reference), weights)
+            values[:, samples] = weighted_correlations(
+                d[row], expected_differences(f, reference), weights
+            )
         spearman[name], kendall[name] = values
     return Resampled(spearman, kendall)
 
 
-def _integers(what: str, values: Any) -> np.ndarray:
+def _as_integers(what: str, values: Any) -> np.ndarray:
     numbers = np.asarray(values)
     if numbers.ndim != 2 or numbers.dtype.kind not in "iu":
         raise ValueError(
@@ -86,7 +88,7 @@ def _integers(what: str, values: Any) -> np.ndarray:
     return numbers
 
 
-def _by_reference(
+def _samples_by_reference(
     functionality: np.ndarray, places: np.ndarray, counts: np.ndarray
 ) -> list[tuple[int, int, np.ndarray]]:
     """Return every row that is the reference of some samples: its position, its model, and which
@@ -108,7 +110,7 @@ def weighted_correlations(
     a, b = (np.where(np.isnan(v), 0.0, v) for v in (measured, expected))
     signs = [np.sign(v[:, None] - v[None, :]) for v in (a, b)]
     concordant, first, second = (
-        _form(weights, s) for s in (signs[0] * signs[1], *map(np.abs, signs))
+        _quadratic_form(weights, s) for s in (signs[0] * signs[1], *map(np.abs, signs))
     )
     ranks = [weights @ s.T for s in signs]  # twice the ranks, but for a constant
     total = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)  # a sample can be empty
@@ -120,7 +122,7 @@ def weighted_correlations(
     return np.clip(np.where(tied, np.nan, [rho, tau]), -1, 1)
 
 
-def _form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+def _quadratic_form(weights: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     return ((weights @ matrix) * weights).sum(axis=1)
 
 
@@ -148,7 +150,7 @@ def permutation_test(
     measure with missing values, or without a correlation. Raises ``ValueError`` for shapes
     that do not fit.
     """
-    exchanged = _integers("permutation_test: exchanges", exchanged)
+    exchanged = _as_integers("permutation_test: exchanges", exchanged)
     if not np.array_equal(
         np.sort(exchanged, axis=1), np.tile(np.arange(exchanged.shape[1]), (len(exchanged), 1))
     ):
@@ -159,14 +161,16 @@ def permutation_test(
     results = {}
     prepared = None
     for name, distances in differences.items():
-        d, f, places = checked("permutation_test", distances, functionality, rows)
+        d, f, places = check_distances("permutation_test", distances, functionality, rows)
         if exchanged.shape[1:] != f.shape:
             raise ValueError(
                 f"permutation_test: exchanges {exchanged.shape} must have {len(f)} columns, one "
                 "per model"
             )
         prepared = prepared or _expected_ranks(f, places, exchanged, self_pair)
-        results[name] = np.nan if np.isnan(d).any() else _p_value(d, places, *prepared, self_pair)
+        results[name] = (
+            np.nan if np.isnan(d).any() else _reference_p_value(d, places, *prepared, self_pair)
+        )
     return results
 
 
@@ -181,12 +185,14 @@ def _expected_ranks(
     # the model whose functionality the reference has
     best = orders[np.arange(len(orders)), places[row]]
     ranks = unit_ranks(
-        np.array([expected_from(functionality, b) for b in range(n)]), np.arange(n), self_pair
+        np.array([expected_differences(functionality, b) for b in range(n)]),
+        np.arange(n),
+        self_pair,
     )
     return row, ranks[best[:, None], orders]
 
 
-def _p_value(
+def _reference_p_value(
     differences: np.ndarray,
     places: np.ndarray,
     row: np.ndarray,

@@ -11,58 +11,79 @@ from typing import Any
 
 from resemblance.base.text import did_you_mean
 from resemblance.catalogue import get_measures
-from resemblance.comparison.comparison import info_of
-from resemblance.comparison.provenance import environment
+from resemblance.comparison.comparison import measure_info
+from resemblance.comparison.provenance import environment_versions
 from resemblance.contracts._measure import Measure
 from resemblance.data.subject import Subject
-from resemblance.engine.workers import Call
-from resemblance.engine.workers import run as carried_out
-from resemblance.models.model_folder import folders_left_out, read_subjects
-from resemblance.models.recipe import Recipe, with_defaults
-from resemblance.sections.headlines import OWN, few_models, is_trial
+from resemblance.engine.workers import WorkerCall
+from resemblance.engine.workers import run_calls as carried_out
+from resemblance.models.model_folder import list_unread_folders, read_subjects
+from resemblance.models.recipe import Recipe, add_default_traits
+from resemblance.sections.headlines import USER_MODELS_NOTE, is_trial, warn_few_models
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 
 from ..case import Case
 from ..page import scores_section, times_section
-from ..pinned import MODELS, Pinned, Reduction, pin_model, remembered
-from ..ranks import overview_of, scored_cells, with_scores
+from ..pinned import PACK_MODELS_FOLDER, FrozenFeatures, Reduction, copy_model_to_pack, pack_facts
+from ..ranks import add_scores, summarize_scores, tasks_with_rank_rules
 from ..reliability import LEAST_RELIABILITY, RELIABILITY, is_reliable
-from ..scoring import MOST_OFTEN, Compared, compare_cases, failures_of, scores_of, seconds_of
-from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
-from ..study_models import ModelFamily, is_written, subjects_of, train
+from ..scoring import (
+    MOST_OFTEN_PREFIX,
+    ComparisonsByPart,
+    compare_cases,
+    failed_comparisons,
+    mean_comparison_seconds,
+    scores_in_case,
+)
+from ..study import (
+    ClaimJudge,
+    Purpose,
+    StageProgress,
+    add_claims,
+    append_to_log,
+    purpose,
+    study_folder,
+)
+from ..study_models import ModelFamily, is_written, study_subjects, train_plan
 from ..training import DOMAINS
 from .cases import (
     BENCHMARKS,
     Benchmark,
     FamilySets,
-    accuracies_of,
+    add_probe_answers,
+    all_references_part,
     cases_of_family,
+    probe_accuracies,
     reliability_key,
     rounded_differences,
-    sets_of,
-    whole_part,
-    with_probes,
+    sets_by_family,
 )
-from .findings import PAPER, Findings, find, name_of
-from .models import SIZES, Size, families, recipes, without_nan
-from .page import benchmark_section, score_columns, summary_section
+from .findings import PAPER_MEASURES, Findings, ding_label, findings_in_family
+from .models import (
+    SIZES,
+    SensitivitySize,
+    drop_settings_with_nan,
+    sensitivity_recipes,
+    subjects_by_model_family,
+)
+from .page import benchmark_section, sensitivity_score_columns, summary_section
 
 __all__ = ["BENCHMARKS", "MEASURES", "SIZES", "run"]
 
-CONSTANT = (
+EQUAL_ACCURACIES_REASON = (
     "all models have {:.3f} there, so that no distance can follow it: left out for all measures"
 )
-CONSTANT_MEASURE = (
+EQUAL_DISTANCES_REASON = (
     "all distances are equal up to rounding, so nothing can be ranked: after centring and scaling, "
     "a measure of size or position is constant"
 )
-SLOW = "left out: it takes too long on so many samples"
-ALL_SLOW = "all measures of this run take too long on so many samples"
-NONE_FIT = "none that fit"
-MEASURES: tuple[str, ...] = ("default", *PAPER.values(), "cka[estimator=debiased]", "mka")
-TITLE = "Sensitivity and specificity"
-INTRODUCTION = (
+SLOW_MEASURE_REASON = "left out: it takes too long on so many samples"
+ALL_SLOW_REASON = "all measures of this run take too long on so many samples"
+NO_MODELS_TEXT = "none that fit"
+MEASURES: tuple[str, ...] = ("default", *PAPER_MEASURES.values(), "cka[estimator=debiased]", "mka")
+SENSITIVITY_TITLE = "Sensitivity and specificity"
+SENSITIVITY_INTRODUCTION = (
     "Do measures of similarity respond to what affects function, and to nothing else? Four "
     "benchmarks after Ding, Denain and Steinhardt (2021): random starts and layers, deleted "
     "principal components, seeds of fine-tuning, seeds of pretraining. In each, distances from "
@@ -80,11 +101,11 @@ def run(
     only: Iterable[str] | None = None,
     domains: Sequence[str] = tuple(DOMAINS),
     models: str | Path | None = None,
-    claims: Mapping[str, Judge] | None = None,
+    claims: Mapping[str, ClaimJudge] | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
-    pinned: Pinned | None = None,
+    progress: StageProgress | None = None,
+    pinned: FrozenFeatures | None = None,
 ) -> Result:
     """Run measures through the four benchmarks of Ding et al., or continue an earlier run.
 
@@ -126,23 +147,27 @@ def run(
 
     Reference: Ding, Denain and Steinhardt 2021.
     """
-    benchmarks = _checked(size, only, domains)
+    benchmarks = _check_benchmarks(size, only, domains)
     tested = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
     # mistakes in the folder of a user are found before the work
-    subjects: Sequence[Subject] = [*map(with_defaults, read_subjects(source))] if source else ()
+    subjects: Sequence[Subject] = (
+        [*map(add_default_traits, read_subjects(source))] if source else ()
+    )
     settings = {benchmark.setting for benchmark in benchmarks}
-    plan = () if source else [r for r in recipes(size, domains) if r.setting in settings]
+    plan = (
+        () if source else [r for r in sensitivity_recipes(size, domains) if r.setting in settings]
+    )
     show = progress or (lambda stage, done, total: None)
     wanted = Purpose("sensitivity", size, models=pinned.identity if pinned else source)
     with study_folder(folder, wanted) as (place, _):
         if plan:
-            train(place, plan, executor, show)
-            subjects = subjects_of(place, plan)
-        effort = _effort(size, pinned)
+            train_plan(place, plan, executor, show)
+            subjects = study_subjects(place, plan)
+        effort = _computed_size(size, pinned)
         if not pinned:
-            subjects = _probed(subjects, benchmarks, effort, place, executor, show)
-        sets = {b: sets_of(b, subjects, effort) for b in benchmarks}
+            subjects = _subjects_with_probes(subjects, benchmarks, effort, place, executor, show)
+        sets = {b: sets_by_family(b, subjects, effort) for b in benchmarks}
         known = pinned.facts.get(RELIABILITY, {}) if pinned else {}
         pairs = [(b.name, of) for b, of_families in sets.items() for of in of_families]
         cases = [case for pair in pairs for case in cases_of_family(*pair, effort, known)]
@@ -154,39 +179,45 @@ def run(
             memory=memory,
             progress=progress,
         )
-        findings = _findings(pairs, cases, tested, compared, effort, place, executor, show)
+        findings = _findings_by_benchmark(
+            pairs, cases, tested, compared, effort, place, executor, show
+        )
         result = Result(
             "sensitivity",
             size,
-            _sections(sets, findings, cases, tested, compared, wanted),
-            names_of(tested),
-            {b.name: _seconds(cases, compared, b.name) for b in sets},
-            environment() | _origin(source, domains, pinned),
-            _facts(plan, pairs, pinned),
-            remarks=tuple(_remarks(subjects, source, cases, pinned)),
-            title=TITLE,
-            about=INTRODUCTION,
+            _sensitivity_sections(sets, findings, cases, tested, compared, wanted),
+            ding_labels_or_titles(tested),
+            {b.name: _benchmark_seconds(cases, compared, b.name) for b in sets},
+            environment_versions() | _models_origin(source, domains, pinned),
+            _sensitivity_facts(plan, pairs, pinned),
+            remarks=tuple(_sensitivity_remarks(subjects, source, cases, pinned)),
+            title=SENSITIVITY_TITLE,
+            about=SENSITIVITY_INTRODUCTION,
         )
-        result = with_claims(result, claims, findings | {"summary": findings})
+        result = add_claims(result, claims, findings | {"summary": findings})
         result = pinned.named(result) if pinned else result
         result.save(place / "result.json")
-        log(place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims")
+        append_to_log(
+            place, f"sensitivity: {len(result.sections)} sections, {len(result.claims)} claims"
+        )
     return result
 
 
-def names_of(measures: Iterable[Measure]) -> dict[str, str]:
+def ding_labels_or_titles(measures: Iterable[Measure]) -> dict[str, str]:
     """Return what measures are called on the page, by specification."""
-    return {m.spec: name_of(m.spec, {m.spec: m.label}) for m in measures}
+    return {m.spec: ding_label(m.spec, {m.spec: m.label}) for m in measures}
 
 
-def _origin(source: str | None, domains: Iterable[str], pinned: Pinned | None) -> dict[str, object]:
+def _models_origin(
+    source: str | None, domains: Iterable[str], pinned: FrozenFeatures | None
+) -> dict[str, object]:
     """Return where models are from, unless the pack says it."""
     if pinned:
         return {}
     return {"models": source} if source else {"domains": list(domains)}
 
 
-def _effort(size: str, pinned: Pinned | None) -> Size:
+def _computed_size(size: str, pinned: FrozenFeatures | None) -> SensitivitySize:
     """Return how much is computed: on a pack, which has few samples, also by slow measures."""
     effort = SIZES[size]
     if pinned is None:
@@ -195,7 +226,7 @@ def _effort(size: str, pinned: Pinned | None) -> Size:
     return effort if pinned.with_intervals else effort._replace(draws=1, permutations=1)
 
 
-def _checked(size: str, only: Any, domains: Any) -> list[Benchmark]:
+def _check_benchmarks(size: str, only: Any, domains: Any) -> list[Benchmark]:
     """Find mistakes before the work, and return the benchmarks that are run."""
     if not isinstance(size, str) or size not in SIZES:
         raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
@@ -211,61 +242,65 @@ def _checked(size: str, only: Any, domains: Any) -> list[Benchmark]:
     return [b for b in BENCHMARKS if b.name in only]
 
 
-def _probed(
+def _subjects_with_probes(
     subjects: Sequence[Subject],
     benchmarks: Iterable[Benchmark],
-    size: Size,
+    size: SensitivitySize,
     folder: Path,
     executor: Executor | None,
-    show: Progress,
+    show: StageProgress,
 ) -> list[Subject]:
     """Return the models, those of benchmarks 1 and 2 with what their probes answer."""
     wanted = dict[int, Subject]()
     for benchmark in (b for b in benchmarks if b.setting == "normal"):
-        for members in families(subjects).values():
-            chosen = benchmark.choose(without_nan(members, benchmark.setting)[0])
+        for members in subjects_by_model_family(subjects).values():
+            chosen = benchmark.choose(drop_settings_with_nan(members, benchmark.setting)[0])
             wanted |= {} if isinstance(chosen, str) else {id(s): s for s in chosen}
     calls = [
-        Call(f"probes of {s.name}", with_probes, (s, size, folder / "probes"))
+        WorkerCall(f"probes of {s.name}", add_probe_answers, (s, size, folder / "probes"))
         for s in wanted.values()
     ]
     show("probes", 0, len(calls))
-    for position, (call, future) in enumerate(carried_out(calls, executor, partial(log, folder))):
+    for position, (call, future) in enumerate(
+        carried_out(calls, executor, partial(append_to_log, folder))
+    ):
         wanted[id(call.arguments[0])] = future.result()
         show("probes", position + 1, len(calls))
     return [wanted.get(id(s), s) for s in subjects]
 
 
-def _findings(
+def _findings_by_benchmark(
     pairs: Sequence[tuple[str, FamilySets]],
     cases: Sequence[Case],
     measures: Sequence[Measure],
-    compared: Compared,
-    size: Size,
+    compared: ComparisonsByPart,
+    size: SensitivitySize,
     folder: Path,
     executor: Executor | None,
-    show: Progress,
+    show: StageProgress,
 ) -> dict[str, tuple[Findings, ...]]:
     """Return what each benchmark finds in the families that it compares, in their order."""
-    calls, findings = list[Call](), dict[tuple[str, ModelFamily], Findings]()
+    calls, findings = list[WorkerCall](), dict[tuple[str, ModelFamily], Findings]()
     labels = {m.spec: m.label for m in measures}
-    failed = failures_of(cases, compared, lambda case: (case.test, case.models))
+    failed = failed_comparisons(cases, compared, lambda case: (case.test, case.models))
     for benchmark, of in pairs:
-        parts = {layer: whole_part(of.sets[layer]) for layer, _ in of.cells}
+        parts = {layer: all_references_part(of.sets[layer]) for layer, _ in of.cells}
         differences = {
             layer: rounded_differences(compared[part.key])
             for layer, part in parts.items()
             if part.key in compared
         }
         reasons = {
-            f.measure: f"{f.comparisons} comparisons failed{MOST_OFTEN}{f.reason}"
+            f.measure: f"{f.comparisons} comparisons failed{MOST_OFTEN_PREFIX}{f.reason}"
             for f in failed
             if (f.test, f.models) == (benchmark, of.family.title)
         }
         if differences:
-            calls.append(Call(benchmark, find, (of, labels, differences, reasons, size)))
+            calls.append(
+                WorkerCall(benchmark, findings_in_family, (of, labels, differences, reasons, size))
+            )
     show("resampling", 0, len(calls))
-    for call, future in carried_out(calls, executor, partial(log, folder)):
+    for call, future in carried_out(calls, executor, partial(append_to_log, folder)):
         of = call.arguments[0]
         findings[call.name, of.family] = future.result()._replace(sets=of)
         show("resampling", len(findings), len(calls))
@@ -288,56 +323,58 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     known = purpose(study)
     if known.models:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan, size, subjects = _trained(study, known.size), SIZES[known.size], []
+    plan, size, subjects = _trained_recipes(study, known.size), SIZES[known.size], []
     for recipe in plan:
-        subject, more = subjects_of(study, [recipe])[0], {}
+        subject, more = study_subjects(study, [recipe])[0], {}
         if recipe.setting == "normal":
-            subject = with_probes(subject, size, study / "probes")
-            more = {"probes": accuracies_of(subject)}
+            subject = add_probe_answers(subject, size, study / "probes")
+            more = {"probes": probe_accuracies(subject)}
         subjects.append(subject)
-        pin_model(study, recipe, pack, reduction, _first_pooling, **more)
-    reliabilities = {reliability_key(c): c.reliability for c in _best_cases(subjects, size)}
-    return remembered(known.size, plan, reliabilities)
+        copy_model_to_pack(study, recipe, pack, reduction, _layers_of_first_pooling, **more)
+    reliabilities = {reliability_key(c): c.reliability for c in _best_order_cases(subjects, size)}
+    return pack_facts(known.size, plan, reliabilities)
 
 
-def _trained(study: Path, size: str) -> list[Recipe]:
+def _trained_recipes(study: Path, size: str) -> list[Recipe]:
     """Return the models that are compared, of the domains that a study has in full."""
     trained = list[Recipe]()
     for domain in DOMAINS:
-        plan = recipes(size, [domain])
+        plan = sensitivity_recipes(size, [domain])
         trained += plan if all(is_written(study, recipe) for recipe in plan) else ()
     if not trained:
         raise ValueError(f"{study} lacks models of every domain: finish the study first")
     return [recipe for recipe in trained if recipe.setting != "pretrained"]
 
 
-def _first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
+def _layers_of_first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
     """Of several poolings the first is compared, as the others are the same models."""
     return dict(list(traits["layers"].items())[:1])
 
 
-def cases_of(pinned: Pinned) -> list[Case]:
+def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return what the measures are ranked by: the order of distances from the best representation,
     for each benchmark, family of models and functionality by both correlations."""
-    subjects = [*map(with_defaults, read_subjects(pinned.folder / MODELS))]
-    cases = _best_cases(subjects, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {}))
+    subjects = [*map(add_default_traits, read_subjects(pinned.folder / PACK_MODELS_FOLDER))]
+    cases = _best_order_cases(
+        subjects, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {})
+    )
     return [case for case in cases if is_reliable(case.reliability)]
 
 
-def _best_cases(
-    subjects: Sequence[Subject], size: Size, known: Mapping[str, float] = {}
+def _best_order_cases(
+    subjects: Sequence[Subject], size: SensitivitySize, known: Mapping[str, float] = {}
 ) -> list[Case]:
     """Return the cases of all benchmarks, which compare the best representation only."""
     return [
         case
         for benchmark in BENCHMARKS
-        for of in sets_of(benchmark, subjects, size)
+        for of in sets_by_family(benchmark, subjects, size)
         for case in cases_of_family(benchmark.name, of, known=known)
     ]
 
 
 def run_pinned(
-    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Run measures through the four benchmarks on the models of a pack, or continue in a folder.
 
@@ -347,7 +384,7 @@ def run_pinned(
         folder,
         measures=measures,
         size=pinned.facts["size"],
-        models=pinned.folder / MODELS,
+        models=pinned.folder / PACK_MODELS_FOLDER,
         pinned=pinned,
         **options,
     )
@@ -356,39 +393,39 @@ def run_pinned(
 # ----------------------------------------------------------------------------------------- the page
 
 
-def _sections(
+def _sensitivity_sections(
     sets: Mapping[Benchmark, Sequence[FamilySets]],
     findings: Mapping[str, Sequence[Findings]],
     cases: Sequence[Case],
     measures: Sequence[Measure],
-    compared: Compared,
+    compared: ComparisonsByPart,
     wanted: Purpose,
 ) -> tuple[Section, ...]:
-    scores = [row for case in cases for row in scores_of(case, compared)]
-    cells = scored_cells(cases, scores)
+    scores = [row for case in cases for row in scores_in_case(case, compared)]
+    cells = tasks_with_rank_rules(cases, scores)
     sections = [summary_section(findings)]
     for benchmark, of_families in sets.items():
         name, reasons = benchmark.name, dict[str, str]()
         of_benchmark = findings.get(name, ())
         by_family = {some.family: some for some in of_benchmark}
         for of in of_families:
-            reasons |= _reasons(of, by_family.get(of.family), measures)
-        reasons |= _unreliable(case for case in cases if case.test == name)
+            reasons |= _exclusion_reasons(of, by_family.get(of.family), measures)
+        reasons |= _unranked_tasks(case for case in cases if case.test == name)
         section = benchmark_section(benchmark, of_benchmark, reasons)
         ranked = {cell: of_cell for cell, of_cell in cells.items() if cell[0] == name}
-        sections.append(with_scores(section, ranked))
+        sections.append(add_scores(section, ranked))
     if cases:
-        infos, usual = [info_of(m) for m in measures], get_measures(MEASURES)
+        infos, usual = [measure_info(m) for m in measures], get_measures(MEASURES)
         is_small = is_trial(wanted.suite, wanted.size) and not wanted.models
-        overview = overview_of(wanted.suite, scores, infos, cells, usual, is_trial=is_small)
-        overview = overview._replace(names=names_of(measures))
-        seconds = seconds_of(cases, compared, lambda case: case.cell[0])
-        sections.append(scores_section(overview, score_columns(cases)))
+        overview = summarize_scores(wanted.suite, scores, infos, cells, usual, is_trial=is_small)
+        overview = overview._replace(names=ding_labels_or_titles(measures))
+        seconds = mean_comparison_seconds(cases, compared, lambda case: case.cell[0])
+        sections.append(scores_section(overview, sensitivity_score_columns(cases)))
         sections.append(times_section(overview, seconds))
     return tuple(sections)
 
 
-def _reasons(
+def _exclusion_reasons(
     of: FamilySets, findings: Findings | None, measures: Sequence[Measure]
 ) -> dict[str, str]:
     """Return why models, accuracies, measures or the whole family are not in the tables."""
@@ -397,19 +434,19 @@ def _reasons(
         for name, f in members.functionality.items():
             if (layer, name) not in of.cells:
                 where = name if len(of.sets) == 1 else f"{layer}, {name}"
-                constant[where] = CONSTANT.format(f[0])
+                constant[where] = EQUAL_ACCURACIES_REASON.format(f[0])
     whole = dict[str, str]()
     if findings is None:
         without = "; ".join(f"{what}: {reason}" for what, reason in constant.items())
-        whole = {title: of.absent or without or ALL_SLOW}
+        whole = {title: of.absent or without or ALL_SLOW_REASON}
     else:
         slow = {m.spec for m in measures} - set(findings.correlations.measures)
-        reasons |= constant | dict.fromkeys(slow, SLOW) | dict(findings.failed)
-        reasons |= dict.fromkeys(findings.constant, CONSTANT_MEASURE)
+        reasons |= constant | dict.fromkeys(slow, SLOW_MEASURE_REASON) | dict(findings.failed)
+        reasons |= dict.fromkeys(findings.constant, EQUAL_DISTANCES_REASON)
     return {f"{title}, {what}": why for what, why in reasons.items()} | whole
 
 
-def _unreliable(cases: Iterable[Case]) -> dict[str, str]:
+def _unranked_tasks(cases: Iterable[Case]) -> dict[str, str]:
     """Return the cells in which measures are not ranked."""
     return {
         f"{case.models}, {case.cell[-2]}": (
@@ -421,14 +458,14 @@ def _unreliable(cases: Iterable[Case]) -> dict[str, str]:
     }
 
 
-def _seconds(cases: Iterable[Case], compared: Compared, benchmark: str) -> float:
+def _benchmark_seconds(cases: Iterable[Case], compared: ComparisonsByPart, benchmark: str) -> float:
     """Return the processor time of the comparisons of a benchmark."""
     keys = {part.key for case in cases if case.test == benchmark for part in case.parts}
     return sum(sum(compared[key].seconds.values()) for key in keys if key in compared)
 
 
-def _facts(
-    plan: Sequence[Recipe], pairs: Iterable[tuple[str, FamilySets]], pinned: Pinned | None
+def _sensitivity_facts(
+    plan: Sequence[Recipe], pairs: Iterable[tuple[str, FamilySets]], pinned: FrozenFeatures | None
 ) -> dict[str, str]:
     """Return the data sets, the models and the seeds."""
     if plan:
@@ -441,18 +478,24 @@ def _facts(
     members = [of.family for _, of in pairs if of.cells]
     datasets = ", ".join(dict.fromkeys(family.dataset for family in members))
     architectures = ", ".join(dict.fromkeys(family.architecture for family in members))
-    whose = f"of {pinned.identity}" if pinned else OWN
-    return {"data sets": datasets or "none", "models": f"{whose}: {architectures or NONE_FIT}"}
+    whose = f"of {pinned.identity}" if pinned else USER_MODELS_NOTE
+    return {
+        "data sets": datasets or "none",
+        "models": f"{whose}: {architectures or NO_MODELS_TEXT}",
+    }
 
 
-def _remarks(
-    subjects: Sequence[Subject], source: str | None, cases: Sequence[Case], pinned: Pinned | None
+def _sensitivity_remarks(
+    subjects: Sequence[Subject],
+    source: str | None,
+    cases: Sequence[Case],
+    pinned: FrozenFeatures | None,
 ) -> Iterator[str]:
     """Yield what a reader must know: that a user's models are few, which were left out, and which
     cells are not ranked, or may be noise."""
     if source:
-        few = few_models(max(map(len, families(subjects).values()), default=0))
-        left = "; ".join(f"{name} ({why})" for name, why in folders_left_out(source).items())
+        few = warn_few_models(max(map(len, subjects_by_model_family(subjects).values()), default=0))
+        left = "; ".join(f"{name} ({why})" for name, why in list_unread_folders(source).items())
         yield from filter(None, (few, f"Left out: {left}." if left else ""))
     unknown = sum(case.reliability is None for case in cases)
     if unknown:

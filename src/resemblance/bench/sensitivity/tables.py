@@ -5,49 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
-from resemblance.sections.sections import Entry, Table
-from resemblance.sections.values import known
+from resemblance.sections.sections import Table, TableEntry
+from resemblance.sections.values import finite_or_none
 
 from .findings import (
-    CKA,
-    FEWEST_BLOCKS,
-    LEVEL,
-    PAPER,
-    PROCRUSTES,
-    PWCCA,
-    QUALITIES,
+    CORRELATION_NAMES,
+    MIN_BLOCKS,
+    P_VALUE_LEVEL,
+    PAPER_CKA,
+    PAPER_MEASURES,
+    PAPER_PROCRUSTES,
+    PAPER_PWCCA,
     Contrast,
+    CorrelationName,
     Correlations,
     Findings,
-    Quality,
-    count,
+    count_values,
 )
 
-INDEPENDENT = (
+NAIVE_P_VALUES_NOTE = (
     "Naive p-values assume that pairs are independent, as the paper's do; permuted ones do not."
 )
-FEW = 25  # cells whose p-values are all shown
-CONTRASTS = ((PROCRUSTES, CKA), (PROCRUSTES, PWCCA), (CKA, PWCCA))
-DIFFERENCES = (
+MAX_LISTED_P_VALUES = 25  # cells whose p-values are all shown
+PAPER_CONTRASTS = (
+    (PAPER_PROCRUSTES, PAPER_CKA),
+    (PAPER_PROCRUSTES, PAPER_PWCCA),
+    (PAPER_CKA, PAPER_PWCCA),
+)
+CONTRAST_COLUMNS = (
     "first", "second", "first - second", "low", "high", "low, all copies", "high, all copies",
     "draws",
 )  # fmt: skip
-SIGNS: Mapping[Quality, str] = {"spearman": "ρ", "kendall": "τ"}
-Record = dict[str, Entry]
+CORRELATION_SIGNS: Mapping[CorrelationName, str] = {"spearman": "ρ", "kendall": "τ"}
+TableRecord = dict[str, TableEntry]
 
 
-def tables_of(of: Findings) -> Iterator[Table]:
+def family_tables(of: Findings) -> Iterator[Table]:
     """Yield the tables of a family that every benchmark has."""
     names = of.correlations.names
     layers, functionalities = (list(dict.fromkeys(name[i] for name in names)) for i in (0, 1))
-    yield _means(of)
+    yield _mean_correlations_table(of)
     if len(layers) > 1:
-        for quality in QUALITIES:
-            yield _matrix(of, "layer", layers, quality)
+        for quality in CORRELATION_NAMES:
+            yield _correlations_table(of, "layer", layers, quality)
     if len(functionalities) > 1:
-        yield _matrix(of, "functionality", functionalities, "spearman")
-    yield _p_values(of, layers)
-    for quality in QUALITIES:
+        yield _correlations_table(of, "functionality", functionalities, "spearman")
+    yield _p_values_table(of, layers)
+    for quality in CORRELATION_NAMES:
         note = (
             f"Differences of {quality.capitalize()}'s correlation, mean over cells, with 95 % "
             "bootstrap intervals: first with one pair of the reference with itself, then with one "
@@ -55,17 +59,17 @@ def tables_of(of: Findings) -> Iterator[Table]:
             "samples with a value. Measures with failed comparisons are left out."
         )
         yield Table.of(
-            [_contrast_record(of, c) for c in contrasts_of(of.correlations, quality)],
+            [_contrast_record(of, c) for c in measure_contrasts(of.correlations, quality)],
             f"{of.family.title}: differences {quality}",
             f"Measures against each other, {quality.capitalize()}: {of.family.title}",
             note,
-            columns=DIFFERENCES,
+            columns=CONTRAST_COLUMNS,
         )
     if len(layers) > 1:
         yield _differences_by_layer(of, layers)
 
 
-def best_first(records: Iterable[Record], key: str) -> list[Record]:
+def sort_best_first(records: Iterable[TableRecord], key: str) -> list[TableRecord]:
     """Sort records by a number, the largest first, None last; by name where they are equal but for
     rounding."""
     return sorted(
@@ -73,11 +77,11 @@ def best_first(records: Iterable[Record], key: str) -> list[Record]:
     )
 
 
-def _means(of: Findings) -> Table:
+def _mean_correlations_table(of: Findings) -> Table:
     c = of.correlations
-    records = list[Record]()
+    records = list[TableRecord]()
     for spec in c.measures:
-        rho, tau = (c.estimate(spec, quality) for quality in QUALITIES)
+        rho, tau = (c.estimate(spec, quality) for quality in CORRELATION_NAMES)
         naive, permuted = c.rejected(spec)
         known_pairs = c.mean(spec, kind="known") if rho.value is None else None
         m = c.measures.index(spec)
@@ -90,7 +94,7 @@ def _means(of: Findings) -> Table:
                 "ρ, no self pair": c.mean(spec, kind="alone"),
                 "naive p ≤ 0.05": naive,
                 "permuted p ≤ 0.05": permuted,
-                "draws": float(count(c.drawn(spec))),
+                "draws": float(count_values(c.drawn(spec))),
                 "known pairs only": None
                 if known_pairs is None
                 else f"{known_pairs:.2f} ({int(c.pairs[m].sum())} of {c.of * len(c.names)})",
@@ -104,14 +108,17 @@ def _means(of: Findings) -> Table:
         "over bootstrap samples of models, or of the seeds that they share; every sample chooses "
         "the reference again. Then ρ averaged over all references, ρ without the pair of the "
         "reference with itself, and the share of cells with a p-value of at most 0.05. "
-        f"{INDEPENDENT} {_sureness(c)} A measure with failed comparisons has no mean "
+        f"{NAIVE_P_VALUES_NOTE} {_resampling_note(c)} A measure with failed comparisons has no "
+        "mean "
         "and is last; the last column gives the mean over its other pairs."
     )
     title = of.family.title
-    return Table.of(best_first(records, "ρ"), f"{title}: measures", f"All measures: {title}", note)
+    return Table.of(
+        sort_best_first(records, "ρ"), f"{title}: measures", f"All measures: {title}", note
+    )
 
 
-def _sureness(c: Correlations) -> str:
+def _resampling_note(c: Correlations) -> str:
     """Say how many bootstrap samples intervals have, and how small a permuted p-value can be."""
     text = (
         f"Draws: the bootstrap samples, of {c.draws.shape[-1]}, in which the measure has a value; "
@@ -120,10 +127,10 @@ def _sureness(c: Correlations) -> str:
     if not c.draws.shape[-1]:
         text = (
             f"There are no intervals: samples would be drawn from {c.blocks} blocks, and "
-            f"{FEWEST_BLOCKS} are needed."
+            f"{MIN_BLOCKS} are needed."
         )
     limit = "by the number of orders, or of permutations"
-    if c.smallest > LEVEL:
+    if c.smallest > P_VALUE_LEVEL:
         limit = "so that none is given"
     return (
         f"{text} The smallest permuted p-value that these models can give is "
@@ -131,7 +138,9 @@ def _sureness(c: Correlations) -> str:
     )
 
 
-def _matrix(of: Findings, by: str, names: Sequence[str], quality: Quality) -> Table:
+def _correlations_table(
+    of: Findings, by: str, names: Sequence[str], quality: CorrelationName
+) -> Table:
     """Measures times layers, or times functionalities: the mean over the other."""
     c = of.correlations
     cells = {name: c.cells(**{by: name}) for name in names}
@@ -144,18 +153,18 @@ def _matrix(of: Findings, by: str, names: Sequence[str], quality: Quality) -> Ta
         for spec in c.measures
     ]
     return Table.of(
-        best_first(records, "mean"),
+        sort_best_first(records, "mean"),
         f"{of.family.title}: {by} {quality}",
         f"{quality.capitalize()} by {by}: {of.family.title}",
     )
 
 
-def _p_values(of: Findings, layers: Sequence[str]) -> Table:
+def _p_values_table(of: Findings, layers: Sequence[str]) -> Table:
     """The p-values of the measures of the paper in every cell; where cells are many, by layer, the
     share of functionalities with small ones."""
     c = of.correlations
-    specs = [spec for spec in c.measures if spec in PAPER.values()]
-    if len(c.names) <= FEW:
+    specs = [spec for spec in c.measures if spec in PAPER_MEASURES.values()]
+    if len(c.names) <= MAX_LISTED_P_VALUES:
         records = [_p_record(of, cell, spec) for cell in range(len(c.names)) for spec in specs]
         what = "One-sided p-values for the measures of the paper."
     else:
@@ -163,7 +172,10 @@ def _p_values(of: Findings, layers: Sequence[str]) -> Table:
             {
                 "layer": layer,
                 "measure": of.name(spec),
-                **{SIGNS[q]: c.mean(spec, q, c.cells(layer=layer)) for q in QUALITIES},
+                **{
+                    CORRELATION_SIGNS[q]: c.mean(spec, q, c.cells(layer=layer))
+                    for q in CORRELATION_NAMES
+                },
                 **dict(
                     zip(
                         ("naive p ≤ 0.05", "permuted p ≤ 0.05"),
@@ -183,45 +195,52 @@ def _p_values(of: Findings, layers: Sequence[str]) -> Table:
         records,
         f"{title}: p-values",
         f"p-values: {title}",
-        f"{what} {INDEPENDENT} {_sureness(c)}",
-        columns=("layer", *(["functionality"] if len(c.names) <= FEW else []), "measure"),
+        f"{what} {NAIVE_P_VALUES_NOTE} {_resampling_note(c)}",
+        columns=(
+            "layer",
+            *(["functionality"] if len(c.names) <= MAX_LISTED_P_VALUES else []),
+            "measure",
+        ),
     )
 
 
-def _p_record(of: Findings, cell: int, spec: str) -> Record:
+def _p_record(of: Findings, cell: int, spec: str) -> TableRecord:
     c = of.correlations
     (layer, functionality), m = c.names[cell], c.measures.index(spec)
-    values: Record = {}
-    for quality, sign in SIGNS.items():
+    values: TableRecord = {}
+    for quality, sign in CORRELATION_SIGNS.items():
         value = c.mean(spec, quality, [cell], "known")
         pairs = int(c.pairs[m, cell])
         is_marked = value is not None and pairs < c.of
         values[sign] = f"{value:.2f} ({pairs} of {c.of} pairs)" if is_marked else value
-    naive = {f"naive p ({SIGNS[q]})": c.mean(spec, q, [cell], "naive") for q in QUALITIES}
+    naive = {
+        f"naive p ({CORRELATION_SIGNS[q]})": c.mean(spec, q, [cell], "naive")
+        for q in CORRELATION_NAMES
+    }
     return {
         "layer": layer,
         "functionality": functionality,
         "measure": of.name(spec),
         **values,
         **naive,
-        "permuted p (ρ)": known(c.p[m, cell]),
+        "permuted p (ρ)": finite_or_none(c.p[m, cell]),
     }
 
 
-def contrasts_of(c: Correlations, quality: Quality) -> list[Contrast]:
+def measure_contrasts(c: Correlations, quality: CorrelationName) -> list[Contrast]:
     """Return the measures of the paper against each other, and Procrustes against every other
     measure, without those that have no mean."""
-    leading = [spec for spec in PAPER.values() if spec in c.measures]
+    leading = [spec for spec in PAPER_MEASURES.values() if spec in c.measures]
     pairs = list(combinations(leading, 2))
-    if PROCRUSTES in c.measures:
-        pairs += [(spec, PROCRUSTES) for spec in c.measures if spec not in leading]
+    if PAPER_PROCRUSTES in c.measures:
+        pairs += [(spec, PAPER_PROCRUSTES) for spec in c.measures if spec not in leading]
     contrasts = (c.contrast(first, second, quality) for first, second in pairs)
     return [contrast for contrast in contrasts if contrast is not None]
 
 
-def _contrast_record(of: Findings, contrast: Contrast) -> Record:
+def _contrast_record(of: Findings, contrast: Contrast) -> TableRecord:
     first, second, *numbers = contrast
-    return dict(zip(DIFFERENCES, (of.name(first), of.name(second), *numbers)))
+    return dict(zip(CONTRAST_COLUMNS, (of.name(first), of.name(second), *numbers)))
 
 
 def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Contrast]:
@@ -235,7 +254,7 @@ def contrasts_by_layer(c: Correlations, first: str, second: str) -> dict[str, Co
 
 def _differences_by_layer(of: Findings, layers: Sequence[str]) -> Table:
     """The measures of the paper against each other in every layer, as in its Appendix E."""
-    contrasts = [contrasts_by_layer(of.correlations, *pair) for pair in CONTRASTS]
+    contrasts = [contrasts_by_layer(of.correlations, *pair) for pair in PAPER_CONTRASTS]
     return Table.of(
         [
             {"layer": layer, **_contrast_record(of, by_layer[layer])}
@@ -247,5 +266,5 @@ def _differences_by_layer(of: Findings, layers: Sequence[str]) -> Table:
         f"Measures against each other by layer: {of.family.title}",
         "Differences of Kendall's correlation in every layer, mean over functionalities; columns "
         "as above.",
-        columns=("layer", *DIFFERENCES),
+        columns=("layer", *CONTRAST_COLUMNS),
     )

@@ -12,42 +12,54 @@ from scipy.stats import binom
 from resemblance.significance import ranks_of_rows
 
 from ..grounding import BlockScore, spearman
-from .models import family
+from .models import domain_and_architecture
 
-RDM, PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
-CKA, PROCRUSTES, SQUARED = "cka[estimator=debiased]", "procrustes", "procrustes[squared=True]"
-DRIFTS = (
-    RDM, PEARSON, CKA, PROCRUSTES, SQUARED, "pwcka", "sliced_wasserstein", "mmd",
+RDM_SPEARMAN, RDM_PEARSON = "rsa[rdm=cosine]", "rsa[compare=pearson,rdm=cosine]"
+DEBIASED_CKA, ROOT_PROCRUSTES, SQUARED_PROCRUSTES = (
+    "cka[estimator=debiased]",
+    "procrustes",
+    "procrustes[squared=True]",
+)
+DRIFT_MEASURES = (
+    RDM_SPEARMAN,
+    RDM_PEARSON,
+    DEBIASED_CKA,
+    ROOT_PROCRUSTES,
+    SQUARED_PROCRUSTES,
+    "pwcka",
+    "sliced_wasserstein",
+    "mmd",
     "subspace_overlap",
     "eigenspectrum_similarity",
-)  # fmt: skip
-KINDS = ("noise", "rounding", "adapters")
+)
+PERTURBATION_KINDS = ("noise", "rounding", "adapters")
 # the threshold of the paper for its drifts; here also as a share of the scale of a measure
-SHARE = 0.05
-QUANTILE = 0.95  # of harmless differences: the calibrated threshold
-SIGNIFICANT = 0.05
-POINTS = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
-FEWEST = 5  # copies that lost more than that, and that did not, for an area under the ROC
+ALARM_SHARE = 0.05
+CALIBRATION_QUANTILE = 0.95  # of harmless differences: the calibrated threshold
+HARM_LEVEL = 0.05
+DETECTED_LOSSES = (0.01, 0.02, 0.05)  # losses of accuracy that should be detected
+# copies that lost more than that, and that did not, for an area under the ROC
+MIN_COPIES_PER_CLASS = 5
 # of a difference that are kept, relative to the largest: the same data differ by rounding errors
-DIGITS = 10
+TRIMMED_DIGITS = 10
 
 
-def trimmed(differences: np.ndarray) -> np.ndarray:
+def round_to_ten_digits(differences: np.ndarray) -> np.ndarray:
     """Return differences to 10 digits of the largest, so that rounding decides nothing, whatever
     the unit."""
     largest = np.abs(differences[np.isfinite(differences)]).max(initial=0.0)
     if not largest:
         return differences
-    rounded: np.ndarray = np.round(differences / largest, DIGITS) * largest + 0.0
+    rounded: np.ndarray = np.round(differences / largest, TRIMMED_DIGITS) * largest + 0.0
     return rounded
 
 
-def warning(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
+def loss_detection_auc(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
     """The area under the ROC curve for detecting a loss of more than two points."""
-    return BlockScore(auc(measured, losses > POINTS[1]))
+    return BlockScore(auc(measured, losses > DETECTED_LOSSES[1]))
 
 
-class DisturbedCopy(NamedTuple):
+class PerturbedCopy(NamedTuple):
     """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
 
     ``p``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: those of
@@ -66,27 +78,27 @@ class DisturbedCopy(NamedTuple):
     @property
     def harmed(self) -> bool:
         """Whether accuracy was lost significantly."""
-        return self.p < SIGNIFICANT
+        return self.p < HARM_LEVEL
 
 
-class DisturbedModel(NamedTuple):
+class PerturbedModel(NamedTuple):
     """One model and everything that was done to it. ``unchanged``: its differences to itself."""
 
     name: str
     accuracy: float
-    points: tuple[DisturbedCopy, ...]
+    points: tuple[PerturbedCopy, ...]
     unchanged: Mapping[str, float | None]
 
-    def of(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
+    def of(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
         """Return the points of a kind, in order."""
         return [p for p in self.points if p.kind == kind and draw in (None, p.draw)]
 
-    def disturbed(self, kind: str, draw: int | None = None) -> list[DisturbedCopy]:
+    def disturbed(self, kind: str, draw: int | None = None) -> list[PerturbedCopy]:
         """Return the points of a kind but those to which nothing was done."""
         return [p for p in self.of(kind, draw) if p.level > 0]
 
 
-class Rates(NamedTuple):
+class AlarmRates(NamedTuple):
     """Shares of the disturbed models that raise the alarm: of those that lost no accuracy, and of
     those that did."""
 
@@ -94,64 +106,74 @@ class Rates(NamedTuple):
     caught: float
 
 
-def differences(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+def copy_differences(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
     """Return the differences by one measure, NaN where there is none; ``KeyError`` for a measure
     that was not run."""
-    return _numbers([p.differences[spec] for p in points])
+    return _as_floats([p.differences[spec] for p in points])
 
 
-def drifts(points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+def copy_drifts(points: Iterable[PerturbedCopy], spec: str) -> np.ndarray:
     """Return the drifts of the paper by one measure; NaN where there is none, or the paper defines
     no such drift."""
-    return _numbers([p.drifts.get(spec) for p in points])
+    return _as_floats([p.drifts.get(spec) for p in points])
 
 
-def _numbers(values: Iterable[float | None]) -> np.ndarray:
+def _as_floats(values: Iterable[float | None]) -> np.ndarray:
     return np.array([np.nan if v is None else v for v in values], float)
 
 
-def scale(model: DisturbedModel, spec: str) -> float:
+def shuffled_scale(model: PerturbedModel, spec: str) -> float:
     """Return how much farther shuffled weights are than unchanged ones: the unit of a measure,
     whatever its bounds.
 
     NaN where they are not farther, or either has no value.
     """
-    away = float(np.mean(differences(model.of("shuffled"), spec))) - _start(model, spec)
+    away = float(np.mean(copy_differences(model.of("shuffled"), spec))) - _unchanged_difference(
+        model, spec
+    )
     return away if away > 0 else float("nan")
 
 
-def _start(model: DisturbedModel, spec: str) -> float:
-    return float(_numbers([model.unchanged[spec]])[0])
+def _unchanged_difference(model: PerturbedModel, spec: str) -> float:
+    return float(_as_floats([model.unchanged[spec]])[0])
 
 
-def shares(model: DisturbedModel, points: Iterable[DisturbedCopy], spec: str) -> np.ndarray:
+def shares_of_scale(
+    model: PerturbedModel, points: Iterable[PerturbedCopy], spec: str
+) -> np.ndarray:
     """Return differences as shares of the scale: 0 for unchanged weights, 1 for shuffled ones."""
-    return (differences(points, spec) - _start(model, spec)) / scale(model, spec)
+    return (copy_differences(points, spec) - _unchanged_difference(model, spec)) / shuffled_scale(
+        model, spec
+    )
 
 
-def tested(model: DisturbedModel) -> list[DisturbedCopy]:
+def threshold_test_copies(model: PerturbedModel) -> list[PerturbedCopy]:
     """Return the points on which thresholds are tried: not those that calibrate them, nor
     undisturbed ones."""
     draws = {"noise": 1}
-    return [p for kind in KINDS for p in model.disturbed(kind, draws.get(kind))]
+    return [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind, draws.get(kind))]
 
 
 # how far above a threshold: alarm when positive
-Threshold = Callable[[DisturbedModel, Sequence[DisturbedCopy], str], np.ndarray | None]
+Threshold = Callable[[PerturbedModel, Sequence[PerturbedCopy], str], np.ndarray | None]
 
 
-def as_printed(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
+def excess_over_paper_threshold(
+    model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
+) -> np.ndarray:
     """How far drifts on rows of length 1 are above 0.05: the rule of the paper."""
-    return drifts(points, spec) - SHARE
+    return copy_drifts(points, spec) - ALARM_SHARE
 
 
-def scaled(model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str) -> np.ndarray:
+def excess_over_scale_share(
+    model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
+) -> np.ndarray:
     """How far differences are above 5 % of the scale of the measure."""
-    return shares(model, points, spec) - SHARE
+    return shares_of_scale(model, points, spec) - ALARM_SHARE
 
 
-def calibrated(
-    model: DisturbedModel, points: Sequence[DisturbedCopy], spec: str
+def excess_over_calibration(
+    model: PerturbedModel, points: Sequence[PerturbedCopy], spec: str
 ) -> np.ndarray | None:
     """Return how far differences exceed the 95th percentile of those after another draw of
     harmless noise.
@@ -159,59 +181,61 @@ def calibrated(
     That is one of them, so that a monotone function of the measure raises the same alarms. None
     when no noise is harmless.
     """
-    harmless = calibration(model)
+    harmless = calibration_copies(model)
     if not harmless:
         return None
-    return differences(points, spec) - np.quantile(
-        differences(harmless, spec), QUANTILE, method="higher"
+    return copy_differences(points, spec) - np.quantile(
+        copy_differences(harmless, spec), CALIBRATION_QUANTILE, method="higher"
     )
 
 
-def calibration(model: DisturbedModel) -> list[DisturbedCopy]:
+def calibration_copies(model: PerturbedModel) -> list[PerturbedCopy]:
     """Return the harmless noise that thresholds are calibrated with."""
     return [p for p in model.disturbed("noise", 0) if not p.harmed]
 
 
-def first_alarm(model: DisturbedModel, spec: str, threshold: Threshold) -> float:
+def first_alarm(model: PerturbedModel, spec: str, threshold: Threshold) -> float:
     """Return the smallest α of noise that raises the alarm; infinity when none does, NaN when a
     comparison failed."""
     points = model.disturbed("noise", 1)
     above = threshold(model, points, spec)
     if above is None or np.isnan(above).any():
         return float("nan")
-    return first_above([p.level for p in points], list(above), 0.0)
+    return first_level_above([p.level for p in points], list(above), 0.0)
 
 
-def first_harm(model: DisturbedModel) -> float:
+def first_harm(model: PerturbedModel) -> float:
     """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
     none does."""
     points = model.disturbed("noise", 1)
-    harmed = holm([p.p for p in points], SIGNIFICANT)
+    harmed = holm_rejections([p.p for p in points], HARM_LEVEL)
     return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
 
 
-def rates(models: Iterable[DisturbedModel], spec: str, threshold: Threshold) -> Rates:
+def alarm_rates(models: Iterable[PerturbedModel], spec: str, threshold: Threshold) -> AlarmRates:
     """Return how often a threshold raises the alarm; NaN where a comparison failed, or there is
     nothing to raise it for."""
     calls: dict[bool, list[float]] = {False: [], True: []}
     for model in models:
-        points = tested(model)
+        points = threshold_test_copies(model)
         above = threshold(model, points, spec)
         for p, value in zip(points, () if above is None else above):
             calls[p.harmed].append(np.nan if np.isnan(value) else float(value > 0))
-    return Rates(*(float(np.mean(alarms)) if alarms else float("nan") for alarms in calls.values()))
+    return AlarmRates(
+        *(float(np.mean(alarms)) if alarms else float("nan") for alarms in calls.values())
+    )
 
 
-def families(models: Iterable[DisturbedModel]) -> dict[str, list[DisturbedModel]]:
+def models_by_architecture(models: Iterable[PerturbedModel]) -> dict[str, list[PerturbedModel]]:
     """Return models by domain and architecture."""
-    groups: dict[str, list[DisturbedModel]] = {}
+    groups: dict[str, list[PerturbedModel]] = {}
     for model in models:
-        groups.setdefault(family(model.name), []).append(model)
+        groups.setdefault(domain_and_architecture(model.name), []).append(model)
     return groups
 
 
-def tracking(
-    models: Iterable[DisturbedModel], spec: str, kind: str, *, linear: bool = False
+def loss_tracking(
+    models: Iterable[PerturbedModel], spec: str, kind: str, *, linear: bool = False
 ) -> float:
     """Return Spearman's correlation of difference and loss of accuracy, or Pearson's if
     ``linear``, averaged over models.
@@ -222,19 +246,21 @@ def tracking(
     correlations = []
     for model in models:
         points = model.disturbed(kind)
-        a, b = differences(points, spec), np.array([p.loss for p in points])
+        a, b = copy_differences(points, spec), np.array([p.loss for p in points])
         if len(b) > 1 and np.ptp(b) > 0:
-            correlations.append(_correlation(a, b, linear))
+            correlations.append(_loss_correlation(a, b, linear))
     return float(np.mean(correlations)) if correlations else float("nan")
 
 
-def _correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
+def _loss_correlation(a: np.ndarray, b: np.ndarray, linear: bool) -> float:
     if np.isnan(a).any() or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     return float(np.corrcoef(a, b)[0, 1]) if linear else spearman(a, b).value
 
 
-def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int, int]:
+def count_harmed_copies(
+    models: Iterable[PerturbedModel], kind: str, loss: float
+) -> tuple[int, int]:
     """Return how many copies lost more accuracy than ``loss``, and how many did not; only models
     that have both count."""
     counts = np.zeros(2, int)
@@ -245,19 +271,19 @@ def lost(models: Iterable[DisturbedModel], kind: str, loss: float) -> tuple[int,
     return int(counts[0]), int(counts[1])
 
 
-def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: float) -> float:
+def loss_detection(models: Iterable[PerturbedModel], spec: str, kind: str, loss: float) -> float:
     """Return the area under the ROC curve for detecting a loss of accuracy above ``loss``.
 
     Only copies of the same model are compared, so that no scale is needed: every model counts as
     often as it has such pairs. NaN with a failed comparison, and with fewer than five copies of
     either kind.
     """
-    if min(lost(models, kind, loss)) < FEWEST:
+    if min(count_harmed_copies(models, kind, loss)) < MIN_COPIES_PER_CLASS:
         return float("nan")
     areas, pairs = [], []
     for model in models:
         points = model.disturbed(kind)
-        values, positive = differences(points, spec), np.array([p.loss > loss for p in points])
+        values, positive = copy_differences(points, spec), np.array([p.loss > loss for p in points])
         if positive.any() and not positive.all():
             if np.isnan(values).any():
                 return float("nan")
@@ -266,13 +292,15 @@ def detection(models: Iterable[DisturbedModel], spec: str, kind: str, loss: floa
     return float(np.average(areas, weights=pairs))
 
 
-def pooled(models: Iterable[DisturbedModel], spec: str) -> tuple[np.ndarray, np.ndarray]:
+def pooled_shares_and_losses(
+    models: Iterable[PerturbedModel], spec: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Return shares of the scale and losses of accuracy of all disturbed models; nothing where a
     comparison failed."""
     values, losses = [np.zeros(0)], [np.zeros(0)]
     for model in models:
-        points = [p for kind in KINDS for p in model.disturbed(kind)]
-        values.append(shares(model, points, spec))
+        points = [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind)]
+        values.append(shares_of_scale(model, points, spec))
         losses.append(np.array([p.loss for p in points]))
     a, b = np.concatenate(values), np.concatenate(losses)
     return (a, b) if not np.isnan(a).any() else (a[:0], b[:0])
@@ -322,7 +350,7 @@ def loss_p_value(lost: int, gained: int) -> float:
     return float(binom.sf(lost - 1, lost + gained, 0.5))
 
 
-def holm(p_values: Sequence[float], level: float) -> list[bool]:
+def holm_rejections(p_values: Sequence[float], level: float) -> list[bool]:
     """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     rejected, going = [False] * len(p_values), True
@@ -332,7 +360,7 @@ def holm(p_values: Sequence[float], level: float) -> list[bool]:
     return rejected
 
 
-def first_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
+def first_level_above(levels: Sequence[float], values: Sequence[float], threshold: float) -> float:
     """Return the smallest level whose value exceeds the threshold; infinity when there is none."""
     return min(
         (level for level, value in zip(levels, values) if value > threshold), default=float("inf")

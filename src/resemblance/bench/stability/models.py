@@ -11,7 +11,7 @@ from resemblance.models.recipe import Recipe
 from ..training import DOMAINS, recipes
 
 
-class Plan(NamedTuple):
+class StabilityPlan(NamedTuple):
     """Which models of the ReSi suite are trained: size, domains, and how many of each kind."""
 
     suite: str
@@ -19,42 +19,44 @@ class Plan(NamedTuple):
     seeds: int
 
 
-PLANS: Mapping[str, Plan] = {
-    "small": Plan("slice", ("vision",), 1),
-    "default": Plan("mini", tuple(DOMAINS), 2),
-    "paper": Plan("standard", tuple(DOMAINS), 3),
+STABILITY_PLANS: Mapping[str, StabilityPlan] = {
+    "small": StabilityPlan("slice", ("vision",), 1),
+    "default": StabilityPlan("mini", tuple(DOMAINS), 2),
+    "paper": StabilityPlan("standard", tuple(DOMAINS), 3),
 }
 
 
-def plan_of(size: str) -> Plan:
+def stability_recipes(size: str) -> StabilityPlan:
     """Return the plan of a size. Raises ``ValueError`` for one there is not."""
-    if size not in PLANS:
-        raise ValueError(f"no size {size!r}; known: {', '.join(PLANS)}")
-    return PLANS[size]
+    if size not in STABILITY_PLANS:
+        raise ValueError(f"no size {size!r}; known: {', '.join(STABILITY_PLANS)}")
+    return STABILITY_PLANS[size]
 
 
 def plain_models(size: str) -> list[Recipe]:
     """Return the recipes of the models that nothing was done to and that can be trained here."""
-    plan = plan_of(size)
-    domains = [domain for domain in plan.domains if not missing(domain)]
+    plan = stability_recipes(size)
+    domains = [domain for domain in plan.domains if not missing_package(domain)]
     settings = [("normal", 0.0, plan.seeds)]
     return [recipe for domain in domains for recipe in recipes(domain, plan.suite, settings)]
 
 
-def missing(domain: str) -> str:
+def missing_package(domain: str) -> str:
     """Return the package that the models of a domain need and that is not installed, or ""."""
     needed = dict.fromkeys(("torch", DOMAINS[domain].needs.partition(".")[0]))
     return next((package for package in needed if find_spec(package) is None), "")
 
 
-def absent(domains: Iterable[str]) -> dict[str, str]:
+def untrainable_domains(domains: Iterable[str]) -> dict[str, str]:
     """Return the domains whose models cannot be trained here, and why."""
     return {
-        f"models of {d}": f"{package} is not installed" for d in domains if (package := missing(d))
+        f"models of {d}": f"{package} is not installed"
+        for d in domains
+        if (package := missing_package(d))
     }
 
 
-def family(name: str) -> str:
+def domain_and_architecture(name: str) -> str:
     """Return what comparable models share: "vision/resnet" of "vision/digits/resnet/..."."""
     domain, _, architecture, *_ = name.split("/")
     return f"{domain}/{architecture}"

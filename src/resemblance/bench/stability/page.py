@@ -9,23 +9,33 @@ import numpy as np
 
 from resemblance.comparison.comparison import Comparison, MeasureInfo
 from resemblance.sections.figures import Bar, Bars, Chart, Figure, Line
-from resemblance.sections.sections import Entry, Section, Table
-from resemblance.sections.values import distinct, known, mean
+from resemblance.sections.sections import Section, Table, TableEntry
+from resemblance.sections.values import distinct_labels, finite_or_none, mean_of_finite
 
 from ..case import Score
 from ..page import ScoreColumn, data_table, scores_section
-from ..ranks import Overview
+from ..ranks import ScoreOverview
 from . import alarms
-from .alarms import DIGITS, DRIFTS, FEWEST, KINDS, POINTS, SHARE, DisturbedModel, roc, shares
-from .spectral import without_rounding
+from .alarms import (
+    ALARM_SHARE,
+    DETECTED_LOSSES,
+    DRIFT_MEASURES,
+    MIN_COPIES_PER_CLASS,
+    PERTURBATION_KINDS,
+    TRIMMED_DIGITS,
+    PerturbedModel,
+    roc,
+    shares_of_scale,
+)
+from .spectral import zero_if_equal
 
-SHOWN = (0, 1, 10, 30, 50)  # components removed, in the table
-HALF = 0.5
-BLIND = (
+SHOWN_REMOVED_COUNTS = (0, 1, 10, 30, 50)  # components removed, in the table
+HALF_OF_SCALE = 0.5
+INSENSITIVE_NOTE = (
     "the same value whatever is removed: it sees only what a deletion keeps, such as the mean of "
     "the points, or fits fewer samples than features without error"
 )
-DELETION = "Spectral deletion"
+DELETION_TITLE = "Spectral deletion"
 ABOUT_DELETION = (
     "A representation of 200 samples and 256 features has singular values that fall as 100 / i; "
     "the leading principal components are deleted one after the other, and what is left is "
@@ -45,46 +55,49 @@ ABOUT_CANARY = (
     "no value for a change has none for that kind of change, and comes last there: a measure must "
     "not gain by failing in hard cases."
 )
-CANARY = "Canary: weights that drift"
-SCALE = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
-TITLES = {
+CANARY_TITLE = "Canary: weights that drift"
+SCALE_LABEL = "share of the scale: 0 for unchanged weights, 1 for shuffled ones"
+KIND_TITLES = {
     "noise": "Noise in the weights",
     "rounding": "Weights of few bits",
     "adapters": "Random adapters",
 }
-Labels = Mapping[str, str]  # of measures, by specification
+LabelsByMeasure = Mapping[str, str]  # of measures, by specification
 
 
-def labels_of(measures: Iterable[MeasureInfo]) -> dict[str, str]:
+def stability_labels(measures: Iterable[MeasureInfo]) -> dict[str, str]:
     """Return what measures are called, the drifts of the paper before all others."""
     special = {
-        alarms.RDM: "RDM drift",
-        alarms.CKA: "CKA, debiased",
-        alarms.PROCRUSTES: "Procrustes (root)",
-        alarms.SQUARED: "Procrustes (squared)",
+        alarms.RDM_SPEARMAN: "RDM drift",
+        alarms.DEBIASED_CKA: "CKA, debiased",
+        alarms.ROOT_PROCRUSTES: "Procrustes (root)",
+        alarms.SQUARED_PROCRUSTES: "Procrustes (squared)",
     }
     labels = {m.spec: special.get(m.spec, m.label) for m in measures}
-    first = [spec for spec in DRIFTS if spec in labels]
-    return distinct({spec: labels[spec] for spec in dict.fromkeys([*first, *labels])})
+    first = [spec for spec in DRIFT_MEASURES if spec in labels]
+    return distinct_labels({spec: labels[spec] for spec in dict.fromkeys([*first, *labels])})
 
 
 # ---------------------------------------------------------------------------------------- deletions
 
 
 def deletion_section(
-    comparison: Comparison, removed: Sequence[int], scores: Sequence[Score], overview: Overview
+    comparison: Comparison, removed: Sequence[int], scores: Sequence[Score], overview: ScoreOverview
 ) -> Section:
     """Return what measures report after each deletion, and how well they follow it."""
     names = overview.names
     values = {m: dict(zip(removed, comparison[m][0].tolist())) for m in names}
     differences = {
-        m: dict(zip(removed, without_rounding(comparison.difference(m)[0]).tolist())) for m in names
+        m: dict(zip(removed, zero_if_equal(comparison.difference(m)[0]).tolist())) for m in names
     }
-    seen, rows = {m: _shares(of) for m, of in differences.items()}, list[dict[str, Entry]]()
-    order = {s.measure: known(s.value) for s in scores}
+    seen, rows = (
+        {m: _shares_by_removed(of) for m, of in differences.items()},
+        list[dict[str, TableEntry]](),
+    )
+    order = {s.measure: finite_or_none(s.value) for s in scores}
     for m, name in names.items():
-        half = next((float(k) for k, share in seen[m].items() if share >= HALF), None)
-        shown = {str(k): known(values[m].get(k)) for k in SHOWN}
+        half = next((float(k) for k, share in seen[m].items() if share >= HALF_OF_SCALE), None)
+        shown = {str(k): finite_or_none(values[m].get(k)) for k in SHOWN_REMOVED_COUNTS}
         rows.append({"measure": name, **shown, "half seen at": half, "order": order[m]})
     table = Table.of(
         rows,
@@ -102,17 +115,17 @@ def deletion_section(
         tuple(line for line in lines if line.points),
         "0: the smallest difference that the measure reports, 1: the largest. Measures without a "
         "value are left out.",
-        threshold=HALF,
+        threshold=HALF_OF_SCALE,
     )
-    reasons = {names[m]: BLIND for m, of in seen.items() if not of}
+    reasons = {names[m]: INSENSITIVE_NOTE for m, of in seen.items() if not of}
     columns = dict(zip(comparison.columns, removed))
     for failure in reversed(comparison.failures):
         reasons[names[failure.measure]] = f"{columns[failure.y]} removed: {failure.reason}"
     tables = (table, data_table(overview, "scores", scores, ("cell",)))
-    return Section("spectral", DELETION, ABOUT_DELETION, tables, (chart,), reasons=reasons)
+    return Section("spectral", DELETION_TITLE, ABOUT_DELETION, tables, (chart,), reasons=reasons)
 
 
-def _shares(differences: Mapping[int, float]) -> dict[int, float]:
+def _shares_by_removed(differences: Mapping[int, float]) -> dict[int, float]:
     """Return differences as shares of the largest, by number of components removed.
 
     Without a spread there are none.
@@ -126,43 +139,43 @@ def _shares(differences: Mapping[int, float]) -> dict[int, float]:
 
 
 def canary_section(
-    models: Sequence[DisturbedModel], reasons: Mapping[str, str], overview: Overview
+    models: Sequence[PerturbedModel], reasons: Mapping[str, str], overview: ScoreOverview
 ) -> Section:
     """Return the section that follows from disturbed models.
 
     ``reasons``: why models could not be trained.
     """
     if not models:
-        return Section("canary", CANARY, ABOUT_CANARY, reasons=reasons)
-    labels = labels_of(overview.measures)
+        return Section("canary", CANARY_TITLE, ABOUT_CANARY, reasons=reasons)
+    labels = stability_labels(overview.measures)
     counts = dict[str, str]()
-    for name, members in alarms.families(models).items():
-        for kind in KINDS:
-            harmed, others = alarms.lost(members, kind, POINTS[1])
-            if min(harmed, others) < FEWEST:
+    for name, members in alarms.models_by_architecture(models).items():
+        for kind in PERTURBATION_KINDS:
+            harmed, others = alarms.count_harmed_copies(members, kind, DETECTED_LOSSES[1])
+            if min(harmed, others) < MIN_COPIES_PER_CLASS:
                 words = f"{harmed} copies lost more than 2 points, {others} did not"
                 counts[f"{name}, {kind}: AUC"] = words
     scores = [s for s in overview.scores if s.test == "canary"]
     tables = (
-        *(_levels(models, labels, kind) for kind in KINDS),
-        _measures(models, labels),
-        _alarms(models, labels),
+        *(_levels_table(models, labels, kind) for kind in PERTURBATION_KINDS),
+        _tracking_table(models, labels),
+        _alarms_table(models, labels),
         *scores_section(
-            overview, list(_columns(scores)), name="canary scores", title="Scores"
+            overview, list(_stability_score_columns(scores)), name="canary scores", title="Scores"
         ).tables,
         data_table(overview, "scores", scores, ("domain", "cell")),
     )
     figures: tuple[Figure, ...] = (
-        *_curves(models, labels),
-        _scatter(models, labels),
-        _rocs(models, labels),
-        *_bars(models, labels),
+        *_noise_charts(models, labels),
+        _loss_scatter(models, labels),
+        _roc_chart(models, labels),
+        *_alarm_bars(models, labels),
     )
-    why = {**reasons, **_unscaled(models, labels), **counts}
-    return Section("canary", CANARY, ABOUT_CANARY, tables, figures, reasons=why)
+    why = {**reasons, **_measures_without_scale(models, labels), **counts}
+    return Section("canary", CANARY_TITLE, ABOUT_CANARY, tables, figures, reasons=why)
 
 
-def _columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
+def _stability_score_columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
     """Yield the columns of the table of scores: a cell, and how far its losses repeat."""
     cells = dict.fromkeys((s.cell, s.reliability) for s in scores)
     for cell, repeats in cells:
@@ -176,7 +189,7 @@ def _columns(scores: Sequence[Score]) -> Iterator[ScoreColumn]:
 # ------------------------------------------------------------------------------ tables of canaries
 
 
-def _levels(models: Sequence[DisturbedModel], labels: Labels, kind: str) -> Table:
+def _levels_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure, kind: str) -> Table:
     """Means over models at every level, as Tables 47 to 51 of the paper."""
     rows = []
     for name in dict.fromkeys(p.name for model in models for p in model.of(kind)):
@@ -184,32 +197,36 @@ def _levels(models: Sequence[DisturbedModel], labels: Labels, kind: str) -> Tabl
         columns = [
             [p.loss for _, p in copies],
             [float(p.harmed) for _, p in copies],
-            *([float(shares(m, [p], spec)[0]) for m, p in copies] for spec in labels),
+            *([float(shares_of_scale(m, [p], spec)[0]) for m, p in copies] for spec in labels),
         ]
-        means = (round(mean(column), DIGITS) + 0.0 for column in columns)
-        rows.append((name, *map(known, means)))
+        means = (round(mean_of_finite(column), TRIMMED_DIGITS) + 0.0 for column in columns)
+        rows.append((name, *map(finite_or_none, means)))
     level = {"noise": "α", "rounding": "bits", "adapters": "adapter"}[kind]
     columns_of = (level, "accuracy lost", "significantly", *labels.values())
-    note = f"Means over {len(models)} models. Differences: {SCALE}."
-    return Table(f"canary_{kind}", TITLES[kind], columns_of, tuple(rows), note)
+    note = f"Means over {len(models)} models. Differences: {SCALE_LABEL}."
+    return Table(f"canary_{kind}", KIND_TITLES[kind], columns_of, tuple(rows), note)
 
 
-def _measures(models: Sequence[DisturbedModel], labels: Labels) -> Table:
-    rows: list[tuple[Entry, ...]] = [
+def _tracking_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Table:
+    rows: list[tuple[TableEntry, ...]] = [
         (
             label,
-            *(known(alarms.tracking(models, spec, k)) for k in KINDS),
-            *(known(alarms.tracking(models, spec, k, linear=True)) for k in KINDS),
-            *(_area(models, spec, loss) for loss in POINTS),
+            *(finite_or_none(alarms.loss_tracking(models, spec, k)) for k in PERTURBATION_KINDS),
+            *(
+                finite_or_none(alarms.loss_tracking(models, spec, k, linear=True))
+                for k in PERTURBATION_KINDS
+            ),
+            *(_mean_detection_area(models, spec, loss) for loss in DETECTED_LOSSES),
         )
         for spec, label in labels.items()
     ]
-    kinds = [f"{name}, {kind}" for name in ("Spearman", "Pearson") for kind in KINDS]
-    points = [f"AUC, {100 * loss:g} points" for loss in POINTS]
+    kinds = [f"{name}, {kind}" for name in ("Spearman", "Pearson") for kind in PERTURBATION_KINDS]
+    points = [f"AUC, {100 * loss:g} points" for loss in DETECTED_LOSSES]
     note = (
         "Correlation of the difference with the accuracy lost, the mean over models; area under "
         "the ROC for more than so many points lost, among copies of one model, the mean over "
-        f"kinds of models and disturbances of which at least {FEWEST} copies did and {FEWEST} did "
+        f"kinds of models and disturbances of which at least {MIN_COPIES_PER_CLASS} copies did "
+        f"and {MIN_COPIES_PER_CLASS} did "
         "not. Unchanged weights are left out. Without a value: a comparison failed."
     )
     rows.sort(key=lambda row: (row[1] is None, -float(row[1] or 0)))
@@ -217,36 +234,36 @@ def _measures(models: Sequence[DisturbedModel], labels: Labels) -> Table:
     return Table("canary_measures", title, ("measure", *kinds, *points), tuple(rows), note)
 
 
-def _area(models: Sequence[DisturbedModel], spec: str, loss: float) -> float | None:
+def _mean_detection_area(models: Sequence[PerturbedModel], spec: str, loss: float) -> float | None:
     """Return the mean area over all cells with enough copies of either kind.
 
     None where the measure lacks one.
     """
     areas = [
-        alarms.detection(group, spec, kind, loss)
-        for group in alarms.families(models).values()
-        for kind in KINDS
-        if min(alarms.lost(group, kind, loss)) >= FEWEST
+        alarms.loss_detection(group, spec, kind, loss)
+        for group in alarms.models_by_architecture(models).values()
+        for kind in PERTURBATION_KINDS
+        if min(alarms.count_harmed_copies(group, kind, loss)) >= MIN_COPIES_PER_CLASS
     ]
-    return known(float(np.mean(areas))) if areas else None
+    return finite_or_none(float(np.mean(areas))) if areas else None
 
 
-def _alarms(models: Sequence[DisturbedModel], labels: Labels) -> Table:
+def _alarms_table(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Table:
     thresholds = {
-        "0.05": alarms.as_printed,
-        "5 % of the scale": alarms.scaled,
-        "calibrated": alarms.calibrated,
+        "0.05": alarms.excess_over_paper_threshold,
+        "5 % of the scale": alarms.excess_over_scale_share,
+        "calibrated": alarms.excess_over_calibration,
     }
-    rows: list[tuple[Entry, ...]] = []
+    rows: list[tuple[TableEntry, ...]] = []
     for spec, label in labels.items():
-        row: list[Entry] = [label]
+        row: list[TableEntry] = [label]
         for threshold in thresholds.values():
-            row.append(_typical([alarms.first_alarm(m, spec, threshold) for m in models]))
-            row += map(known, alarms.rates(models, spec, threshold))
+            row.append(_median_level([alarms.first_alarm(m, spec, threshold) for m in models]))
+            row += map(finite_or_none, alarms.alarm_rates(models, spec, threshold))
         rows.append(tuple(row))
-    copies = [p for m in models for p in alarms.tested(m)]
-    counts = sorted(len(alarms.calibration(m)) for m in models)
-    harm = _typical([alarms.first_harm(m) for m in models])
+    copies = [p for m in models for p in alarms.threshold_test_copies(m)]
+    counts = sorted(len(alarms.calibration_copies(m)) for m in models)
+    harm = _median_level([alarms.first_harm(m) for m in models])
     note = (
         "Median over models of the first α that raises the alarm (none: never), and the share of "
         f"{len(copies)} disturbed models that raise it, of the {sum(not p.harmed for p in copies)} "
@@ -265,53 +282,55 @@ def _alarms(models: Sequence[DisturbedModel], labels: Labels) -> Table:
     return Table("canary_alarms", title, ("measure", *columns), tuple(rows), note)
 
 
-def _typical(levels: Sequence[float]) -> float | None:
+def _median_level(levels: Sequence[float]) -> float | None:
     """Median of levels of which some may be infinite."""
-    return known(float(np.quantile(levels, 0.5, method="higher")))
+    return finite_or_none(float(np.quantile(levels, 0.5, method="higher")))
 
 
 # ----------------------------------------------------------------------------- figures of canaries
 
 
-def _curves(models: Sequence[DisturbedModel], labels: Labels) -> Iterator[Chart]:
-    for name, members in alarms.families(models).items():
+def _noise_charts(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Iterator[Chart]:
+    for name, members in alarms.models_by_architecture(models).items():
         levels = sorted({p.level for p in members[0].of("noise")})
         losses = [_relative_loss(members, level) for level in levels]
-        lines = [_line(members, spec, label) for spec, label in labels.items()]
+        lines = [_noise_line(members, spec, label) for spec, label in labels.items()]
         yield Chart(
             f"canary_{name.replace('/', '_')}",
             f"Difference against noise: {name}",
             "α",
-            SCALE,
+            SCALE_LABEL,
             (*lines, Line("accuracy lost, relative", tuple(zip(levels, losses)), is_shown=True)),
-            f"Means over {len(members)} models and 2 draws. Line: {SHARE:.0%} of the scale: "
+            f"Means over {len(members)} models and 2 draws. Line: {ALARM_SHARE:.0%} of the scale: "
             "the root of a small number is large, so the root of Procrustes crosses it first.",
-            threshold=SHARE,
+            threshold=ALARM_SHARE,
         )
 
 
-def _relative_loss(models: Sequence[DisturbedModel], level: float) -> float:
+def _relative_loss(models: Sequence[PerturbedModel], level: float) -> float:
     """Return the mean share of its accuracy that a model loses at one level of noise."""
-    return mean(p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level)
+    return mean_of_finite(
+        p.loss / m.accuracy for m in models for p in m.of("noise") if p.level == level
+    )
 
 
-def _line(models: Sequence[DisturbedModel], spec: str, label: str) -> Line:
+def _noise_line(models: Sequence[PerturbedModel], spec: str, label: str) -> Line:
     by_level: dict[float, list[float]] = {}
     for model in models:
         points = model.of("noise")
-        for p, value in zip(points, shares(model, points, spec)):
+        for p, value in zip(points, shares_of_scale(model, points, spec)):
             by_level.setdefault(p.level, []).append(float(value))
-    means = {level: mean(values) for level, values in sorted(by_level.items())}
+    means = {level: mean_of_finite(values) for level, values in sorted(by_level.items())}
     return Line(label, tuple((x, y) for x, y in means.items() if not np.isnan(y)))
 
 
-def _scatter(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
-    shown = [spec for spec in labels if spec in DRIFTS][:5]
-    pooled = {labels[spec]: alarms.pooled(models, spec) for spec in shown}
+def _loss_scatter(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Chart:
+    shown = [spec for spec in labels if spec in DRIFT_MEASURES][:5]
+    pooled = {labels[spec]: alarms.pooled_shares_and_losses(models, spec) for spec in shown}
     return Chart(
         "canary_losses",
         "Accuracy lost against difference",
-        SCALE,
+        SCALE_LABEL,
         "accuracy lost",
         tuple(Line(name, tuple(zip(*map(np.ndarray.tolist, of)))) for name, of in pooled.items()),
         "One point for each disturbed model, of all kinds; the first drifts of the paper.",
@@ -319,11 +338,11 @@ def _scatter(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
     )
 
 
-def _rocs(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
+def _roc_chart(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> Chart:
     lines = []
     for spec in labels:
-        values, losses = alarms.pooled(models, spec)
-        positive = losses > POINTS[1]
+        values, losses = alarms.pooled_shares_and_losses(models, spec)
+        positive = losses > DETECTED_LOSSES[1]
         if positive.any() and not positive.all():
             lines.append(Line(labels[spec], tuple(roc(values, positive))))
     return Chart(
@@ -337,10 +356,10 @@ def _rocs(models: Sequence[DisturbedModel], labels: Labels) -> Chart:
     )
 
 
-def _bars(models: Sequence[DisturbedModel], labels: Labels) -> tuple[Bars, Bars]:
-    scaled = alarms.scaled
-    follows = [Bar(labels[s], alarms.tracking(models, s, "noise")) for s in labels]
-    false = [Bar(labels[s], alarms.rates(models, s, scaled).false_alarms) for s in labels]
+def _alarm_bars(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> tuple[Bars, Bars]:
+    scaled = alarms.excess_over_scale_share
+    follows = [Bar(labels[s], alarms.loss_tracking(models, s, "noise")) for s in labels]
+    false = [Bar(labels[s], alarms.alarm_rates(models, s, scaled).false_alarms) for s in labels]
     return (
         Bars(
             "canary_follows",
@@ -363,11 +382,13 @@ def _has_value(bar: Bar) -> bool:
     return math.isfinite(bar.value)
 
 
-def _unscaled(models: Sequence[DisturbedModel], labels: Labels) -> dict[str, str]:
+def _measures_without_scale(
+    models: Sequence[PerturbedModel], labels: LabelsByMeasure
+) -> dict[str, str]:
     why = "no scale: unchanged or shuffled weights have no value, or shuffled ones are not farther"
     return {
         f"{m.name}: {spec}": why
         for m in models
         for spec in labels
-        if np.isnan(alarms.scale(m, spec))
+        if np.isnan(alarms.shuffled_scale(m, spec))
     }

@@ -9,12 +9,17 @@ import numpy as np
 
 from resemblance.base.rng import generator
 
-from ..training.loop import State
+from ..training.loop import WeightsByName
 
-RUNNING = ("running_mean", "running_var")  # what a model has seen, not what it has learned
+RUNNING_STATISTICS = (
+    "running_mean",
+    "running_var",
+)  # what a model has seen, not what it has learned
 
 
-def noisy(state: State, alpha: float, seed: int, *labels: str | int) -> State:
+def add_weight_noise(
+    state: WeightsByName, alpha: float, seed: int, *labels: str | int
+) -> WeightsByName:
     r"""Return weights with Gaussian noise in every parameter of more than one number.
 
     .. math:: \theta + \mathcal{N}(0, (\alpha \operatorname{std} \theta)^2)
@@ -29,10 +34,10 @@ def noisy(state: State, alpha: float, seed: int, *labels: str | int) -> State:
         noise = generator(seed, *labels, name, repr(float(alpha))).standard_normal(value.shape)
         return value + alpha * value.std(ddof=1, dtype=np.float64) * noise
 
-    return _changed(state, change, lambda name, value: value.size > 1)
+    return _change_parameters(state, change, lambda name, value: value.size > 1)
 
 
-def rounded(state: State, bits: int) -> State:
+def quantize_weights(state: WeightsByName, bits: int) -> WeightsByName:
     r"""Return weights rounded to ``bits`` bits.
 
     Every parameter of more than one number has a scale of its own.
@@ -52,10 +57,12 @@ def rounded(state: State, bits: int) -> State:
         step = np.abs(exact).max() / (2 ** (bits - 1) - 1)
         return np.round(exact / step) * step if step else exact
 
-    return _changed(state, change, lambda name, value: value.size > 1)
+    return _change_parameters(state, change, lambda name, value: value.size > 1)
 
 
-def adapted(state: State, rank: int, scale: float, seed: int, *labels: str | int) -> State:
+def add_low_rank_adapters(
+    state: WeightsByName, rank: int, scale: float, seed: int, *labels: str | int
+) -> WeightsByName:
     r"""Return weights with a random adapter of low rank (LoRA) on every matrix and convolution.
 
     .. math:: W + \frac{\alpha}{r} B A, \qquad A \sim \mathcal{N}(0, 2 / d_\text{in}), \quad
@@ -78,10 +85,10 @@ def adapted(state: State, rank: int, scale: float, seed: int, *labels: str | int
         up = draw.standard_normal((len(value), rank)) * scale
         return value + (2 * up @ down).reshape(value.shape)
 
-    return _changed(state, change, _is_matrix)
+    return _change_parameters(state, change, _is_matrix)
 
 
-def shuffled(state: State, seed: int, *labels: str | int) -> State:
+def shuffle_weights(state: WeightsByName, seed: int, *labels: str | int) -> WeightsByName:
     """Return weights in a random order inside every parameter.
 
     They are as large as before and hold nothing of the task.
@@ -90,14 +97,14 @@ def shuffled(state: State, seed: int, *labels: str | int) -> State:
     def change(name: str, value: np.ndarray) -> np.ndarray:
         return generator(seed, *labels, name).permutation(value.ravel()).reshape(value.shape)
 
-    return _changed(state, change, lambda name, value: value.size > 1)
+    return _change_parameters(state, change, lambda name, value: value.size > 1)
 
 
-def _changed(
-    state: State,
+def _change_parameters(
+    state: WeightsByName,
     change: Callable[[str, np.ndarray], np.ndarray],
     chosen: Callable[[str, np.ndarray], bool],
-) -> State:
+) -> WeightsByName:
     """Return weights with some parameters changed, in their own precision."""
     return {
         name: change(name, value).astype(value.dtype)
@@ -112,4 +119,4 @@ def _is_matrix(name: str, value: np.ndarray) -> bool:
 
 
 def _is_parameter(name: str, value: np.ndarray) -> bool:
-    return value.dtype.kind == "f" and not name.endswith(RUNNING)
+    return value.dtype.kind == "f" and not name.endswith(RUNNING_STATISTICS)

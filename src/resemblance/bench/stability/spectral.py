@@ -11,46 +11,52 @@ from resemblance.data.representation import Representation
 from ..case import Case, Part
 from ..grounding import Rule, by_reference, spearman
 
-SEED = 420
-WHOLE = "harmonic.npy"  # of a pack: the representation before any deletion
-SAMPLES, FEATURES = 200, 256
-REMOVED: Mapping[str, tuple[int, ...]] = {
+HARMONIC_SEED = 420
+HARMONIC_FILE = "harmonic.npy"  # of a pack: the representation before any deletion
+N_HARMONIC_SAMPLES, N_HARMONIC_FEATURES = 200, 256
+REMOVED_COMPONENTS: Mapping[str, tuple[int, ...]] = {
     "small": (0, 1, 10, 19, 20, 30, 50),
     "default": tuple(range(51)),
     "paper": tuple(range(51)),
 }
-ROUNDING = 1e-9
+EQUAL_DIFFERENCE_TOLERANCE = 1e-9
 
 
-def harmonic(seed: int) -> np.ndarray:
+def harmonic_representation(seed: int) -> np.ndarray:
     """Return a representation (200, 256) with singular values 100 / i along random directions."""
     random = np.random.default_rng(seed)
-    left, _ = np.linalg.qr(random.standard_normal((SAMPLES, SAMPLES)))
-    right, _ = np.linalg.qr(random.standard_normal((FEATURES, FEATURES)))
-    return (left * (100 / np.arange(1, SAMPLES + 1))) @ right.T[:SAMPLES]
+    left, _ = np.linalg.qr(random.standard_normal((N_HARMONIC_SAMPLES, N_HARMONIC_SAMPLES)))
+    right, _ = np.linalg.qr(random.standard_normal((N_HARMONIC_FEATURES, N_HARMONIC_FEATURES)))
+    return (left * (100 / np.arange(1, N_HARMONIC_SAMPLES + 1))) @ right.T[:N_HARMONIC_SAMPLES]
 
 
-def without_leading(points: np.ndarray, counts: Iterable[int]) -> list[np.ndarray]:
+def delete_leading_components(points: np.ndarray, counts: Iterable[int]) -> list[np.ndarray]:
     """Return the points without their first principal components, for each number of these."""
     mean = points.mean(axis=0)
     u, s, vt = np.linalg.svd(points - mean, full_matrices=False)
     return [(u[:, count:] * s[count:]) @ vt[count:] + mean for count in counts]
 
 
-def without_rounding(differences: np.ndarray) -> np.ndarray:
+def zero_if_equal(differences: np.ndarray) -> np.ndarray:
     """Return differences, all 0 where they differ by rounding only."""
     known = differences[~np.isnan(differences)]
     size = np.abs(known).max(initial=1e-3)
-    return differences * 0 if known.size and np.ptp(known) <= ROUNDING * size else differences
+    return (
+        differences * 0
+        if known.size and np.ptp(known) <= EQUAL_DIFFERENCE_TOLERANCE * size
+        else differences
+    )
 
 
-ORDER = Rule(by_reference, spearman, is_complete=True, rounded=without_rounding)
+DELETION_ORDER_RULE = Rule(by_reference, spearman, is_complete=True, rounded=zero_if_equal)
 
 
-def case_of(points: np.ndarray, size: str) -> Case:
+def deletion_case(points: np.ndarray, size: str) -> Case:
     """Return the one cell of the experiment, on a representation; what is expected follows from the
     deletions, so that it repeats entirely."""
-    left = zip(REMOVED[size], without_leading(points, REMOVED[size]))
+    left = zip(
+        REMOVED_COMPONENTS[size], delete_leading_components(points, REMOVED_COMPONENTS[size])
+    )
     columns = {f"y{k}": Representation(rest, f"y{k}") for k, rest in left}
-    part = Part({"x": Representation(points, "x")}, REMOVED[size], columns)
-    return Case("spectral", ("order",), ORDER, (part,), "spectral", reliability=1.0)
+    part = Part({"x": Representation(points, "x")}, REMOVED_COMPONENTS[size], columns)
+    return Case("spectral", ("order",), DELETION_ORDER_RULE, (part,), "spectral", reliability=1.0)

@@ -11,54 +11,68 @@ import numpy as np
 
 from resemblance.base.text import did_you_mean
 from resemblance.catalogue import get_measures, preset
-from resemblance.comparison.comparison import Comparison, info_of
-from resemblance.comparison.provenance import environment
+from resemblance.comparison.comparison import Comparison, measure_info
+from resemblance.comparison.provenance import environment_versions
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
 from resemblance.engine.memory import parse_bytes
-from resemblance.intermediates.points import scaled_rows
+from resemblance.intermediates.points import unit_rows_of_array
 from resemblance.sections.headlines import is_trial
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
-from resemblance.sections.values import known
-from resemblance.statistics.rdm import rows
+from resemblance.sections.values import finite_or_none
+from resemblance.statistics.rdm import double_precision_rows
 
-from ..case import Case, Part, cell_name
+from ..case import Case, Part, task_name
 from ..page import failures_section, noise_remark, times_section
-from ..pinned import Pinned, Reduction, remembered
-from ..ranks import overview_of, scored_cells, with_scores
+from ..pinned import FrozenFeatures, Reduction, pack_facts
+from ..ranks import add_scores, summarize_scores, tasks_with_rank_rules
 from ..reliability import RELIABILITY, is_reliable
-from ..scoring import Compared, compare_cases, failures_of, scores_of, seconds_of
-from ..study import Judge, Progress, Purpose, log, purpose, study_folder, with_claims
-from .alarms import (
-    DRIFTS,
-    PROCRUSTES,
-    SQUARED,
-    DisturbedCopy,
-    DisturbedModel,
-    loss_p_value,
-    trimmed,
+from ..scoring import (
+    ComparisonsByPart,
+    compare_cases,
+    failed_comparisons,
+    mean_comparison_seconds,
+    scores_in_case,
 )
-from .models import PLANS, absent, plain_models, plan_of
-from .page import canary_section, deletion_section, labels_of
-from .spectral import SEED, WHOLE, case_of, harmonic
+from ..study import (
+    ClaimJudge,
+    Purpose,
+    StageProgress,
+    add_claims,
+    append_to_log,
+    purpose,
+    study_folder,
+)
+from .alarms import (
+    DRIFT_MEASURES,
+    ROOT_PROCRUSTES,
+    SQUARED_PROCRUSTES,
+    PerturbedCopy,
+    PerturbedModel,
+    loss_p_value,
+    round_to_ten_digits,
+)
+from .models import STABILITY_PLANS, plain_models, stability_recipes, untrainable_domains
+from .page import canary_section, deletion_section, stability_labels
+from .spectral import HARMONIC_FILE, HARMONIC_SEED, deletion_case, harmonic_representation
 from .weights import (
-    TRACKING,
-    Observation,
+    TRACKING_RULE,
+    PerturbationOutcome,
     cases_of_copies,
-    part_of,
+    outcome_as_part,
     prepare,
-    read_pack,
-    stored,
-    write_pack,
+    read_copies_from_pack,
+    stored_outcomes,
+    write_copies_to_pack,
 )
 
-SIZES = tuple(PLANS)
-SLOW = ("imd", "rtd")  # seconds for one pair
+SIZES = tuple(STABILITY_PLANS)
+SLOW_STABILITY_MEASURES = ("imd", "rtd")  # seconds for one pair
 MEASURES: tuple[str | Measure, ...] = (
     "cka[estimator=debiased]",
     "cka",
-    *DRIFTS,
+    *DRIFT_MEASURES,
     "rsa",
     "svcca",
     "distance_correlation",
@@ -68,17 +82,17 @@ MEASURES: tuple[str | Measure, ...] = (
     "mka",
     "shape",
     "aligned_cosine",
-    *(m for m in preset("default") if m.name not in SLOW),
+    *(m for m in preset("default") if m.name not in SLOW_STABILITY_MEASURES),
 )
-TITLE = "The stability suite"
-INTRODUCTION = (
+STABILITY_TITLE = "The stability suite"
+STABILITY_INTRODUCTION = (
     "Leading components are deleted from a representation one after the other, and the weights "
     "of trained networks are disturbed more and more. A measure should follow both, after Raju "
     "2026 (arXiv 2601.09173)."
 )
 EXPERIMENTS = ("spectral", "canary")
 # a distance between shapes of size 1 is divided by this in the paper
-AS_IN_PAPER = {PROCRUSTES: 2**0.5, SQUARED: 2.0}
+PAPER_DIVISORS = {ROOT_PROCRUSTES: 2**0.5, SQUARED_PROCRUSTES: 2.0}
 
 
 def run(
@@ -89,8 +103,8 @@ def run(
     only: Iterable[str] | None = None,
     executor: Executor | None = None,
     memory: int | str = "half",
-    progress: Progress | None = None,
-    claims: Mapping[str, Judge] | None = None,
+    progress: StageProgress | None = None,
+    claims: Mapping[str, ClaimJudge] | None = None,
 ) -> Result:
     """Run the stability suite in a folder, or continue there, and return its result.
 
@@ -127,42 +141,42 @@ def run(
     tested = usual if measures is None else get_measures(measures)
     with study_folder(folder, Purpose("stability", size)) as (place, _):
         show = progress or (lambda stage, done, total: None)
-        content = Content(
+        content = StabilityInputs(
             size,
-            harmonic(SEED) if "spectral" in chosen else None,
+            harmonic_representation(HARMONIC_SEED) if "spectral" in chosen else None,
             prepare(place, size, executor, show) if "canary" in chosen else None,
-            absent=absent(plan_of(size).domains),
+            absent=untrainable_domains(stability_recipes(size).domains),
         )
         options = {"executor": executor, "memory": memory, "progress": progress}
-        result, facts = _result(place, content, tested, usual, **options)
-        result = with_claims(result, claims, facts)
-        _publish(place, result)
+        result, facts = _compare_inputs(place, content, tested, usual, **options)
+        result = add_claims(result, claims, facts)
+        _save_stability_result(place, result)
     return result
 
 
 def run_pinned(
-    pinned: Pinned, measures: Sequence[Measure], folder: Path | None, **options: Any
+    pinned: FrozenFeatures, measures: Sequence[Measure], folder: Path | None, **options: Any
 ) -> Result:
     """Run measures through both experiments on the arrays of a pack, or continue in a folder.
 
     ``options``: executor, memory and progress.
     """
     with study_folder(folder, Purpose("stability", models=pinned.identity)) as (place, _):
-        result, _ = _result(place, _content_of(pinned), measures, measures, **options)
+        result, _ = _compare_inputs(place, _inputs_from_pack(pinned), measures, measures, **options)
         result = pinned.named(result)
-        _publish(place, result)
+        _save_stability_result(place, result)
     return result
 
 
-def _publish(place: Path, result: Result) -> None:
+def _save_stability_result(place: Path, result: Result) -> None:
     result.save(place / "result.json")
-    log(place, f"stability: {len(result.sections)} sections, {len(result.claims)} claims")
+    append_to_log(place, f"stability: {len(result.sections)} sections, {len(result.claims)} claims")
 
 
 # ----------------------------------------------------------------------------------- what is tested
 
 
-class Content(NamedTuple):
+class StabilityInputs(NamedTuple):
     """What measures are put to: the representation whose components are deleted, and disturbed
     models; None for an experiment that is not run.
 
@@ -172,15 +186,15 @@ class Content(NamedTuple):
 
     size: str
     points: np.ndarray | None
-    seen: Sequence[Observation] | None
+    seen: Sequence[PerturbationOutcome] | None
     reliabilities: Mapping[str, float] = {}
     absent: Mapping[str, str] = {}
 
 
-def _content_of(pinned: Pinned) -> Content:
-    points = np.load(pinned.folder / WHOLE, allow_pickle=False).astype(np.float64)
-    facts, seen = pinned.facts, list(read_pack(pinned.folder))
-    return Content(facts["size"], points, seen, facts.get(RELIABILITY, {}))
+def _inputs_from_pack(pinned: FrozenFeatures) -> StabilityInputs:
+    points = np.load(pinned.folder / HARMONIC_FILE, allow_pickle=False).astype(np.float64)
+    facts, seen = pinned.facts, list(read_copies_from_pack(pinned.folder))
+    return StabilityInputs(facts["size"], points, seen, facts.get(RELIABILITY, {}))
 
 
 def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
@@ -190,34 +204,34 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     How far losses of accuracy repeat on other inputs is that of the study, with all its inputs.
     """
     size = purpose(study).size
-    seen = list(stored(study, size))
-    write_pack(pack, seen, reduction)
-    np.save(pack / WHOLE, harmonic(SEED).astype(np.float32))
-    cases = cases_of_copies(seen, list(map(part_of, seen)))
-    reliabilities = {cell_name(c.cell): c.reliability for c in cases}
-    return remembered(size, plain_models(size), reliabilities)
+    seen = list(stored_outcomes(study, size))
+    write_copies_to_pack(pack, seen, reduction)
+    np.save(pack / HARMONIC_FILE, harmonic_representation(HARMONIC_SEED).astype(np.float32))
+    cases = cases_of_copies(seen, list(map(outcome_as_part, seen)))
+    reliabilities = {task_name(c.cell): c.reliability for c in cases}
+    return pack_facts(size, plain_models(size), reliabilities)
 
 
-def cases_of(pinned: Pinned) -> list[Case]:
+def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return what the measures are ranked by: the deletion, and the disturbances of which some lose
     accuracy."""
-    content = _content_of(pinned)
-    cases = (*_deletions(content), *_copies(content))
+    content = _inputs_from_pack(pinned)
+    cases = (*_deletion_cases(content), *_copy_cases(content))
     return [case for case in cases if is_reliable(case.reliability)]
 
 
-def _deletions(content: Content) -> list[Case]:
-    return [] if content.points is None else [case_of(content.points, content.size)]
+def _deletion_cases(content: StabilityInputs) -> list[Case]:
+    return [] if content.points is None else [deletion_case(content.points, content.size)]
 
 
-def _copies(content: Content, parts: Sequence[Part] = ()) -> list[Case]:
+def _copy_cases(content: StabilityInputs, parts: Sequence[Part] = ()) -> list[Case]:
     seen = content.seen or ()
-    return cases_of_copies(seen, parts or list(map(part_of, seen)), content.reliabilities)
+    return cases_of_copies(seen, parts or list(map(outcome_as_part, seen)), content.reliabilities)
 
 
-def _result(
+def _compare_inputs(
     place: Path,
-    content: Content,
+    content: StabilityInputs,
     measures: Sequence[Measure],
     usual: Sequence[Measure],
     **options: Any,
@@ -227,26 +241,30 @@ def _result(
 
     ``options``: executor, memory and progress.
     """
-    seen, drifts = content.seen or (), tuple(m for m in measures if m.spec in DRIFTS)
-    parts = list(map(part_of, seen))
-    units = [_with_unit_rows(part) for part in parts] if drifts else []
-    deletions, copies = _deletions(content), _copies(content, parts)
-    whole = [Case("canary", (part.name,), TRACKING, (part,)) for part in parts]
-    on_units = [Case("drifts", (u.name,), TRACKING, (u,), measures=drifts) for u in units]
+    seen, drifts = content.seen or (), tuple(m for m in measures if m.spec in DRIFT_MEASURES)
+    parts = list(map(outcome_as_part, seen))
+    units = [_scale_rows_to_unit_norm(part) for part in parts] if drifts else []
+    deletions, copies = _deletion_cases(content), _copy_cases(content, parts)
+    whole = [Case("canary", (part.name,), TRACKING_RULE, (part,)) for part in parts]
+    on_units = [Case("drifts", (u.name,), TRACKING_RULE, (u,), measures=drifts) for u in units]
     wanted, file = [*deletions, *whole, *on_units, *copies], place / "comparisons.db"
     compared = compare_cases(wanted, measures, save=file, **options)
     scored = [*deletions, *copies]
-    scores = [row for case in scored for row in scores_of(case, compared)]
-    infos = [info_of(m) for m in measures]
-    overview = overview_of(
+    scores = [row for case in scored for row in scores_in_case(case, compared)]
+    infos = [measure_info(m) for m in measures]
+    overview = summarize_scores(
         "stability",
         scores,
         infos,
-        {c: of for c, of in scored_cells(scored, scores).items() if {*of[0].values()} - {None}},
+        {
+            c: of
+            for c, of in tasks_with_rank_rules(scored, scores).items()
+            if {*of[0].values()} - {None}
+        },
         usual,
         is_trial=is_trial("stability", content.size),
     )
-    labels = labels_of(infos)
+    labels = stability_labels(infos)
     overview = overview._replace(names={spec: labels[spec] for spec in overview.names})
     sections, facts = list[Section](), dict[str, Any]()
     for (part,) in (case.parts for case in deletions):
@@ -258,67 +276,81 @@ def _result(
         sections.append(canary_section(facts["canary"], content.absent, overview))
     for i, section in enumerate(sections):
         cells = {c: of for c, of in overview.cells.items() if c[0] == section.name}
-        sections[i] = with_scores(section, cells)
+        sections[i] = add_scores(section, cells)
     timed = [*deletions, *whole]
-    sections.append(times_section(overview, seconds_of(timed, compared, lambda case: case.test)))
-    if failed := failures_of(timed, compared, lambda case: (case.test, case.cell[0])):
+    sections.append(
+        times_section(overview, mean_comparison_seconds(timed, compared, lambda case: case.test))
+    )
+    if failed := failed_comparisons(timed, compared, lambda case: (case.test, case.cell[0])):
         sections.append(failures_section(overview.names, failed))
     result = Result(
         "stability",
         content.size,
         tuple(sections),
         overview.names,
-        provenance=environment(),
-        facts=_facts_of(content),
-        remarks=tuple(_remarks(copies)),
-        title=TITLE,
-        about=INTRODUCTION,
+        provenance=environment_versions(),
+        facts=_stability_facts(content),
+        remarks=tuple(_noise_remarks(copies)),
+        title=STABILITY_TITLE,
+        about=STABILITY_INTRODUCTION,
     )
     return result, facts
 
 
-def _with_unit_rows(part: Part) -> Part:
+def _scale_rows_to_unit_norm(part: Part) -> Part:
     """Return a comparison on rows of length 1, as the drifts of the paper are."""
     sides = (part.rows, part.columns or {})
     first, others = (
-        {name: Representation(scaled_rows(rows(x)), name) for name, x in of.items()} for of in sides
+        {
+            name: Representation(unit_rows_of_array(double_precision_rows(x)), name)
+            for name, x in of.items()
+        }
+        for of in sides
     )
     return part._replace(rows=first, columns=others)
 
 
 def _disturbed_models(
-    seen: Sequence[Observation], parts: Sequence[Part], units: Sequence[Part], compared: Compared
-) -> list[DisturbedModel]:
+    seen: Sequence[PerturbationOutcome],
+    parts: Sequence[Part],
+    units: Sequence[Part],
+    compared: ComparisonsByPart,
+) -> list[PerturbedModel]:
     """Return what measures report of every model, in the order of the models."""
-    models = dict[str, DisturbedModel]()
+    models = dict[str, PerturbedModel]()
     for i, (of, part) in enumerate(zip(seen, parts)):
         comparison, name = compared[part.key], of.part["model"]
-        differences = _differences(comparison)
-        drifts = _differences(compared[units[i].key]) if units else {}
+        differences = _trimmed_differences(comparison)
+        drifts = _trimmed_differences(compared[units[i].key]) if units else {}
         copies = [
-            DisturbedCopy(
+            PerturbedCopy(
                 of.part["kind"],
                 of.part["draw"],
                 change.name,
                 change.level,
                 round(of.accuracy - change.accuracy, 12),
                 loss_p_value(change.lost, change.gained),
-                {spec: known(values[j]) for spec, values in differences.items()},
-                {spec: known(v[j] / AS_IN_PAPER.get(spec, 1.0)) for spec, v in drifts.items()},
+                {spec: finite_or_none(values[j]) for spec, values in differences.items()},
+                {
+                    spec: finite_or_none(v[j] / PAPER_DIVISORS.get(spec, 1.0))
+                    for spec, v in drifts.items()
+                },
             )
             for j, change in enumerate(of.changes, 1)
         ]
-        unchanged = {spec: known(values[0]) for spec, values in differences.items()}
-        model = models.setdefault(name, DisturbedModel(name, of.accuracy, (), unchanged))
+        unchanged = {spec: finite_or_none(values[0]) for spec, values in differences.items()}
+        model = models.setdefault(name, PerturbedModel(name, of.accuracy, (), unchanged))
         models[name] = model._replace(points=(*model.points, *copies))
     return list(models.values())
 
 
-def _differences(comparison: Comparison) -> dict[str, np.ndarray]:
-    return {m.spec: trimmed(comparison.difference(m.spec)[0]) for m in comparison.measures}
+def _trimmed_differences(comparison: Comparison) -> dict[str, np.ndarray]:
+    return {
+        m.spec: round_to_ten_digits(comparison.difference(m.spec)[0]) for m in comparison.measures
+    }
 
 
-def _facts_of(content: Content) -> dict[str, str]:
+def _stability_facts(content: StabilityInputs) -> dict[str, str]:
     """Return the data sets, models and seeds of disturbed models."""
     names = dict.fromkeys(of.part["model"] for of in content.seen or ())
     if not names:
@@ -333,7 +365,7 @@ def _facts_of(content: Content) -> dict[str, str]:
     }
 
 
-def _remarks(copies: Sequence[Case]) -> Iterator[str]:
+def _noise_remarks(copies: Sequence[Case]) -> Iterator[str]:
     """Yield in which cells measures are not ranked since what is expected is noise, and in which
     it is not known whether it is."""
     if noise := noise_remark({"/".join(c.cell): c.reliability for c in copies}):

@@ -20,32 +20,38 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.arrays import to_numpy
-from resemblance.base.json_files import read_document, replacing, write_atomically
+from resemblance.base.json_files import atomic_write, read_document, write_atomically
 from resemblance.data.representation import Representation
-from resemblance.engine.workers import Call, run, single_threaded
+from resemblance.engine.workers import WorkerCall, run_calls, single_threaded
 from resemblance.models.model_folder import read_subject
 from resemblance.models.recipe import Recipe
 
-from ..case import Case, Part, cell_name
+from ..case import Case, Part, task_name
 from ..grounding import Rule, by_reference, spearman
 from ..pinned import Reduction
 from ..reliability import reliability
-from ..study import Progress, log
-from ..study_models import model_folder, train
+from ..study import StageProgress, append_to_log
+from ..study_models import model_folder, train_plan
 from ..training import extract
-from ..training.loop import State
-from .alarms import FEWEST, KINDS, POINTS, trimmed, warning
-from .models import family, plain_models
-from .perturbed import adapted, noisy, rounded, shuffled
+from ..training.loop import WeightsByName
+from .alarms import (
+    DETECTED_LOSSES,
+    MIN_COPIES_PER_CLASS,
+    PERTURBATION_KINDS,
+    loss_detection_auc,
+    round_to_ten_digits,
+)
+from .models import domain_and_architecture, plain_models
+from .perturbed import add_low_rank_adapters, add_weight_noise, quantize_weights, shuffle_weights
 
-INDEX, LAYERS = "canary.json", "canary"  # of a pack; the second also of a study
-VERSION = 1  # raise it when other arrays are kept of a part
-UNCHANGED = "unchanged"
-TRACKING = Rule(by_reference, spearman, is_complete=True, rounded=trimmed)
-WARNING = TRACKING._replace(quality=warning)
+COPIES_INDEX_FILE, COPIES_FOLDER = "canary.json", "canary"  # of a pack; the second also of a study
+COPIES_VERSION = 1  # raise it when other arrays are kept of a part
+UNCHANGED_NAME = "unchanged"
+TRACKING_RULE = Rule(by_reference, spearman, is_complete=True, rounded=round_to_ten_digits)
+LOSS_DETECTION_RULE = TRACKING_RULE._replace(quality=loss_detection_auc)
 
 
-class Levels(NamedTuple):
+class PerturbationLevels(NamedTuple):
     """How strongly weights are disturbed: α of noise, bits, adapters (rank, scale), and
     shuffles."""
 
@@ -55,16 +61,20 @@ class Levels(NamedTuple):
     shuffles: int
 
 
-_ADAPTERS = (
+_ADAPTER_LEVELS = (
     *((r, 0.01) for r in (1, 2, 4, 8, 16, 32, 64)),
     *((8, s) for s in (0.001, 0.005, 0.02, 0.05, 0.1)),
 )
-LEVELS: Mapping[str, Levels] = {
-    "small": Levels((0.0, 0.1, 0.3, 0.5), (8, 4, 2), ((2, 0.01), (8, 0.1)), 1),
-    "default": Levels(tuple(k / 32 for k in range(17)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
-    "paper": Levels(tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTERS, 3),
+LEVELS_BY_SIZE: Mapping[str, PerturbationLevels] = {
+    "small": PerturbationLevels((0.0, 0.1, 0.3, 0.5), (8, 4, 2), ((2, 0.01), (8, 0.1)), 1),
+    "default": PerturbationLevels(
+        tuple(k / 32 for k in range(17)), (8, 7, 6, 5, 4, 3, 2), _ADAPTER_LEVELS, 3
+    ),
+    "paper": PerturbationLevels(
+        tuple(k / 100 for k in range(51)), (8, 7, 6, 5, 4, 3, 2), _ADAPTER_LEVELS, 3
+    ),
 }
-Disturbances = Mapping[str, Any]  # model and fingerprint of its recipe, kind, draw, levels
+PerturbationSpec = Mapping[str, Any]  # model and fingerprint of its recipe, kind, draw, levels
 
 
 class WeightChange(NamedTuple):
@@ -78,7 +88,7 @@ class WeightChange(NamedTuple):
     gained: int
 
 
-class Observation(NamedTuple):
+class PerturbationOutcome(NamedTuple):
     """A model before and after the changes of one part.
 
     ``part``: what is done to which model. ``accuracy``: before. ``reference``: its last layer as it
@@ -87,7 +97,7 @@ class Observation(NamedTuple):
     and -1 where it became right; None in packs.
     """
 
-    part: Disturbances
+    part: PerturbationSpec
     accuracy: float
     changes: tuple[WeightChange, ...]
     reference: np.ndarray
@@ -98,9 +108,9 @@ class Observation(NamedTuple):
 # ----------------------------------------------------------------------------- what weights become
 
 
-def planned(size: str) -> list[tuple[Recipe, Disturbances]]:
+def planned_perturbations(size: str) -> list[tuple[Recipe, PerturbationSpec]]:
     """Return what is done to every model."""
-    levels = LEVELS[size]
+    levels = LEVELS_BY_SIZE[size]
     plan: list[tuple[str, int, Any]] = [
         ("noise", 0, levels.noise),
         ("noise", 1, levels.noise),
@@ -121,22 +131,30 @@ def planned(size: str) -> list[tuple[Recipe, Disturbances]]:
     ]
 
 
-def _changed(part: Disturbances, state: State) -> Iterator[tuple[str, float, State]]:
+def _perturb_weights(
+    part: PerturbationSpec, state: WeightsByName
+) -> Iterator[tuple[str, float, WeightsByName]]:
     """Yield what a part does to weights: a name, the level, and the weights after it."""
     labels = (0, "canary", part["model"])  # of what is drawn
     for level in part["levels"]:
         if part["kind"] == "noise":
-            yield f"{level:g}", level, noisy(state, level, *labels, part["draw"])
+            yield f"{level:g}", level, add_weight_noise(state, level, *labels, part["draw"])
         elif part["kind"] == "rounding":
-            yield f"{level} bits", level, rounded(state, level)
+            yield f"{level} bits", level, quantize_weights(state, level)
         elif part["kind"] == "adapters":
             rank, scale = level
-            yield f"rank {rank}, scale {scale:g}", scale, adapted(state, rank, scale, *labels)
+            yield (
+                f"rank {rank}, scale {scale:g}",
+                scale,
+                add_low_rank_adapters(state, rank, scale, *labels),
+            )
         else:
-            yield f"shuffle {level}", level, shuffled(state, *labels, level)
+            yield f"shuffle {level}", level, shuffle_weights(state, *labels, level)
 
 
-def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
+def perturb_and_observe(
+    folder: Path, recipe: Recipe, part: PerturbationSpec
+) -> PerturbationOutcome:
     """Return the last layer and the answers of a trained model after each change of its weights."""
     model = model_folder(folder, recipe)
     before = read_subject(model)[0]
@@ -144,9 +162,9 @@ def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
         state = dict(arrays)
     assert before.outputs is not None
     right = before.outputs.argmax(axis=1) == before.labels
-    layers, changes, losses = [_seen(recipe, state)[0]], list[WeightChange](), []
-    for name, level, changed in _changed(part, state):
-        layer, outputs = _seen(recipe, changed)
+    layers, changes, losses = [_outputs_with_weights(recipe, state)[0]], list[WeightChange](), []
+    for name, level, changed in _perturb_weights(part, state):
+        layer, outputs = _outputs_with_weights(recipe, changed)
         now = outputs.argmax(axis=1) == before.labels
         lost = right.astype(int) - now
         layers.append(layer)
@@ -154,10 +172,12 @@ def observed(folder: Path, recipe: Recipe, part: Disturbances) -> Observation:
         answers = float(now.mean()), int((lost > 0).sum()), int((lost < 0).sum())
         changes.append(WeightChange(name, level, *answers))
     first, accuracy = to_numpy(before.last.source), float(right.mean())
-    return Observation(part, accuracy, tuple(changes), first, tuple(layers), np.array(losses))
+    return PerturbationOutcome(
+        part, accuracy, tuple(changes), first, tuple(layers), np.array(losses)
+    )
 
 
-def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
+def _outputs_with_weights(recipe: Recipe, state: WeightsByName) -> tuple[np.ndarray, np.ndarray]:
     """Return the last layer and the outputs of a model with these weights on the inputs of the
     benchmark."""
     extraction = extract(recipe, state)
@@ -169,108 +189,118 @@ def _seen(recipe: Recipe, state: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def prepare(
-    folder: Path, size: str, executor: Executor | None, progress: Progress
-) -> list[Observation]:
+    folder: Path, size: str, executor: Executor | None, progress: StageProgress
+) -> list[PerturbationOutcome]:
     """Train the models of a size and disturb them, as far as the study lacks that, and return what
     became of them."""
-    plan = {_file(folder, part): (recipe, part) for recipe, part in planned(size)}
-    train(folder, list({r.name: r for r, _ in plan.values()}.values()), executor, progress)
-    (folder / LAYERS).mkdir(exist_ok=True)
-    absent = {file: of for file, of in plan.items() if _read(file, of[1]) is None}
-    calls = [Call(_name(of[1]), _observe, (folder, *of)) for of in absent.values()]
+    plan = {
+        _arrays_file(folder, part): (recipe, part) for recipe, part in planned_perturbations(size)
+    }
+    train_plan(folder, list({r.name: r for r, _ in plan.values()}.values()), executor, progress)
+    (folder / COPIES_FOLDER).mkdir(exist_ok=True)
+    absent = {file: of for file, of in plan.items() if _read_outcome(file, of[1]) is None}
+    calls = [
+        WorkerCall(_spec_title(of[1]), _perturb_and_save, (folder, *of)) for of in absent.values()
+    ]
     done = len(plan) - len(absent)
     progress("disturbing", done, len(plan))
-    for _, future in run(calls, executor, partial(log, folder)):
+    for _, future in run_calls(calls, executor, partial(append_to_log, folder)):
         future.result()
         done += 1
         progress("disturbing", done, len(plan))
-    return list(stored(folder, size))
+    return list(stored_outcomes(folder, size))
 
 
-def stored(folder: Path, size: str) -> Iterator[Observation]:
+def stored_outcomes(folder: Path, size: str) -> Iterator[PerturbationOutcome]:
     """Yield what a study keeps of every part; ``ValueError`` for a part that it lacks."""
-    for _, part in planned(size):
-        seen = _read(_file(folder, part), part)
+    for _, part in planned_perturbations(size):
+        seen = _read_outcome(_arrays_file(folder, part), part)
         if seen is None:
-            raise ValueError(f"{folder} lacks the {_name(part)}: finish the study first")
+            raise ValueError(f"{folder} lacks the {_spec_title(part)}: finish the study first")
         yield seen
 
 
-def _name(part: Disturbances) -> str:
+def _spec_title(part: PerturbationSpec) -> str:
     return f"{part['model']} after {part['kind']}, draw {part['draw']}"
 
 
-def _file(folder: Path, part: Disturbances) -> Path:
+def _arrays_file(folder: Path, part: PerturbationSpec) -> Path:
     """Return the file of the arrays of a part; what they are is in one of the same name."""
-    key = json.dumps([VERSION, part], sort_keys=True, allow_nan=False)
-    return folder / LAYERS / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npy"
+    key = json.dumps([COPIES_VERSION, part], sort_keys=True, allow_nan=False)
+    return folder / COPIES_FOLDER / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npy"
 
 
-def _observe(folder: Path, recipe: Recipe, part: Disturbances) -> None:
+def _perturb_and_save(folder: Path, recipe: Recipe, part: PerturbationSpec) -> None:
     """Disturb a model and keep what becomes of it, the description last."""
     with single_threaded():
-        seen = observed(folder, recipe, part)
-    file = _file(folder, part)
-    with replacing(file) as partial_file, partial_file.open("wb") as stream:
+        seen = perturb_and_observe(folder, recipe, part)
+    file = _arrays_file(folder, part)
+    with atomic_write(file) as partial_file, partial_file.open("wb") as stream:
         np.save(stream, np.stack([seen.reference, *seen.layers]))
     assert seen.losses is not None
-    entry = {**_entry(seen), "losses": seen.losses.tolist()}
+    entry = {**_outcome_entry(seen), "losses": seen.losses.tolist()}
     write_atomically(file.with_suffix(".json"), json.dumps(entry, allow_nan=False))
 
 
-def _read(file: Path, part: Disturbances) -> Observation | None:
+def _read_outcome(file: Path, part: PerturbationSpec) -> PerturbationOutcome | None:
     """Return what a study keeps of a part; None where that is missing, damaged, or of another."""
     try:
         entry = read_document(file.with_suffix(".json"), dict, "what becomes of disturbed models")
-        seen = _observation(entry, np.load(file, mmap_mode="r", allow_pickle=False))
+        seen = _parse_outcome(entry, np.load(file, mmap_mode="r", allow_pickle=False))
     except (ValueError, OSError, EOFError):
         return None
     return seen if seen.part == json.loads(json.dumps(part)) else None
 
 
-def _entry(seen: Observation) -> dict[str, Any]:
+def _outcome_entry(seen: PerturbationOutcome) -> dict[str, Any]:
     changes = [list(change) for change in seen.changes]
     return {"part": dict(seen.part), "accuracy": seen.accuracy, "changes": changes}
 
 
-def _observation(entry: Mapping[str, Any], arrays: np.ndarray) -> Observation:
+def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> PerturbationOutcome:
     changes = tuple(WeightChange(*change) for change in entry["changes"])
     losses = np.array(entry["losses"]) if "losses" in entry else None
-    return Observation(
+    return PerturbationOutcome(
         entry["part"], entry["accuracy"], changes, arrays[0], tuple(arrays[1:]), losses
     )
 
 
-def write_pack(pack: Path, seen: Sequence[Observation], reduction: Reduction) -> None:
+def write_copies_to_pack(
+    pack: Path, seen: Sequence[PerturbationOutcome], reduction: Reduction
+) -> None:
     """Write the arrays of all parts into a pack, and their index."""
-    (pack / LAYERS).mkdir()
+    (pack / COPIES_FOLDER).mkdir()
     for number, of in enumerate(seen):
         dataset = of.part["model"].split("/")[1]
         arrays = [reduction.array(a, dataset) for a in (of.reference, *of.layers)]
-        np.save(pack / LAYERS / f"{number}.npy", np.stack(arrays))
-    text = json.dumps(list(map(_entry, seen)), indent=1)
-    (pack / INDEX).write_text(text + "\n", encoding="utf-8")
+        np.save(pack / COPIES_FOLDER / f"{number}.npy", np.stack(arrays))
+    text = json.dumps(list(map(_outcome_entry, seen)), indent=1)
+    (pack / COPIES_INDEX_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def read_pack(pack: Path) -> Iterator[Observation]:
+def read_copies_from_pack(pack: Path) -> Iterator[PerturbationOutcome]:
     """Yield what a pack has of each part."""
-    for number, entry in enumerate(read_document(pack / INDEX, list, "the index of a pack")):
-        yield _observation(entry, np.load(pack / LAYERS / f"{number}.npy", allow_pickle=False))
+    for number, entry in enumerate(
+        read_document(pack / COPIES_INDEX_FILE, list, "the index of a pack")
+    ):
+        yield _parse_outcome(
+            entry, np.load(pack / COPIES_FOLDER / f"{number}.npy", allow_pickle=False)
+        )
 
 
 # ------------------------------------------------------------------------------------------- cases
 
 
-def part_of(seen: Observation) -> Part:
+def outcome_as_part(seen: PerturbationOutcome) -> Part:
     """Return the comparison of a model with itself and with its disturbed copies."""
-    names = (UNCHANGED, *(change.name for change in seen.changes))
+    names = (UNCHANGED_NAME, *(change.name for change in seen.changes))
     columns = {n: Representation(of, n) for n, of in zip(names, seen.layers, strict=True)}
     model = seen.part["model"]
     return Part({"before": Representation(seen.reference, "before")}, None, columns, model)
 
 
 def cases_of_copies(
-    seen: Sequence[Observation],
+    seen: Sequence[PerturbationOutcome],
     parts: Sequence[Part],
     reliabilities: Mapping[str, float] | None = None,
 ) -> list[Case]:
@@ -281,17 +311,25 @@ def cases_of_copies(
     copies enough lost more than two points and did not, Spearman's correlation elsewhere.
     ``reliabilities``: by the name of a cell, where no answers of the models are known.
     """
-    draws = defaultdict[tuple[str, str], list[tuple[Observation, Part]]](list)
+    draws = defaultdict[tuple[str, str], list[tuple[PerturbationOutcome, Part]]](list)
     for of, part in zip(seen, parts, strict=True):
         draws[of.part["model"], of.part["kind"]].append((of, part))
     cases = list[Case]()
-    for models, kind in product(dict.fromkeys(family(model) for model, _ in draws), KINDS):
-        of_kind = [some for (m, k), some in draws.items() if (family(m), k) == (models, kind)]
-        cases += _cell(models, kind, list(map(_disturbed, of_kind)), reliabilities or {})
+    for models, kind in product(
+        dict.fromkeys(domain_and_architecture(model) for model, _ in draws), PERTURBATION_KINDS
+    ):
+        of_kind = [
+            some
+            for (m, k), some in draws.items()
+            if (domain_and_architecture(m), k) == (models, kind)
+        ]
+        cases += _copies_case(models, kind, list(map(_pool_draws, of_kind)), reliabilities or {})
     return cases
 
 
-def _disturbed(draws: Sequence[tuple[Observation, Part]]) -> tuple[Part, np.ndarray | None]:
+def _pool_draws(
+    draws: Sequence[tuple[PerturbationOutcome, Part]],
+) -> tuple[Part, np.ndarray | None]:
     """Return a model and its disturbed copies, with the accuracy that each lost, and the losses by
     input.
 
@@ -307,13 +345,13 @@ def _disturbed(draws: Sequence[tuple[Observation, Part]]) -> tuple[Part, np.ndar
         by_input += [] if seen.losses is None else [seen.losses[disturbed]]
         counts.append(len(disturbed))
     lost, (first, whole) = np.array(losses), draws[0]
-    harmed = int((lost > POINTS[1]).sum())
+    harmed = int((lost > DETECTED_LOSSES[1]).sum())
     weight = float(harmed * (len(lost) - harmed))
     part = Part(whole.rows, lost, copies, first.part["model"], weight, draws=tuple(counts))
     return part, np.concatenate(by_input) if len(by_input) == len(draws) else None
 
 
-def _cell(
+def _copies_case(
     models: str,
     kind: str,
     disturbed: Sequence[tuple[Part, np.ndarray | None]],
@@ -322,9 +360,9 @@ def _cell(
     """Return the cell of a kind of models and disturbances; none where no accuracy was lost."""
     domain, architecture = models.split("/")
     both = [(part, losses) for part, losses in disturbed if part.weight]
-    harmed = sum(int((part.expected > POINTS[1]).sum()) for part, _ in both)
+    harmed = sum(int((part.expected > DETECTED_LOSSES[1]).sum()) for part, _ in both)
     others = sum(len(part.expected) for part, _ in both) - harmed
-    is_area = min(harmed, others) >= FEWEST
+    is_area = min(harmed, others) >= MIN_COPIES_PER_CLASS
     chosen = (
         both
         if is_area
@@ -335,16 +373,21 @@ def _cell(
     if not chosen:
         return []
     cell = (domain, f"{architecture}, {kind}: {'AUC' if is_area else 'Spearman'}")
-    repeats = _repeats(chosen, is_area)
-    repeats = reliabilities.get(cell_name(cell)) if repeats is None else repeats
-    parts, rule = tuple(part for part, _ in chosen), WARNING if is_area else TRACKING
+    repeats = _copies_reliability(chosen, is_area)
+    repeats = reliabilities.get(task_name(cell)) if repeats is None else repeats
+    parts, rule = (
+        tuple(part for part, _ in chosen),
+        LOSS_DETECTION_RULE if is_area else TRACKING_RULE,
+    )
     return [Case("canary", cell, rule, parts, models, reliability=repeats)]
 
 
-def _repeats(chosen: Sequence[tuple[Part, np.ndarray | None]], is_area: bool) -> float | None:
+def _copies_reliability(
+    chosen: Sequence[tuple[Part, np.ndarray | None]], is_area: bool
+) -> float | None:
     """Return how far what is expected of copies repeats on other inputs: the losses of accuracy, or
     which are above two points, the mean over models weighted as their scores are."""
-    expected = (lambda lost: (lost > POINTS[1]).astype(float)) if is_area else np.asarray
+    expected = (lambda lost: (lost > DETECTED_LOSSES[1]).astype(float)) if is_area else np.asarray
     known = list[tuple[float, float]]()
     for part, losses in chosen:
         if losses is not None and (value := reliability(losses, expected)) is not None:

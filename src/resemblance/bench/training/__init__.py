@@ -9,9 +9,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from resemblance.base.text import did_you_mean
-from resemblance.models.recipe import Extraction, Recipe
+from resemblance.models.recipe import ModelOutputs, Recipe
 
-from .loop import Resources, State
+from .loop import TrainingEnvironment, WeightsByName
 
 Strengths = Mapping[str, tuple[float, ...]]  # by setting
 
@@ -60,7 +60,9 @@ DOMAINS: Mapping[str, Domain] = {
 }
 
 
-def fit(recipe: Recipe, resources: Resources | None = None, start: State | None = None) -> State:
+def fit(
+    recipe: Recipe, resources: TrainingEnvironment | None = None, start: WeightsByName | None = None
+) -> WeightsByName:
     """Train the model of a recipe, or read it from ``resources.archive`` where that is named, and
     return its weights by name.
 
@@ -71,23 +73,29 @@ def fit(recipe: Recipe, resources: Resources | None = None, start: State | None 
     resources, or whose data are missing or damaged.
     """
     if recipe.dataset not in DATASETS:
-        return _module("packaged").fit(recipe, start)
-    if (needed := _needed(recipe, resources)).archive is not None:
-        return _module("archive").load(recipe, needed)
-    return part_of(recipe.dataset, "paper").fit(recipe, needed)
+        return _training_module("packaged").fit(recipe, start)
+    if (needed := _require_resources(recipe, resources)).archive is not None:
+        return _training_module("archive").load(recipe, needed)
+    return dataset_module(recipe.dataset, "paper").fit(recipe, needed)
 
 
-def extract(recipe: Recipe, state: State, resources: Resources | None = None) -> Extraction:
+def extract(
+    recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment | None = None
+) -> ModelOutputs:
     """Return the outputs of a trained model and of its layers for the inputs of its benchmark.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
     if recipe.dataset not in DATASETS:
-        return _module("packaged").extract(recipe, state)
-    return part_of(recipe.dataset, "paper").extract(recipe, state, _needed(recipe, resources))
+        return _training_module("packaged").extract(recipe, state)
+    return dataset_module(recipe.dataset, "paper").extract(
+        recipe, state, _require_resources(recipe, resources)
+    )
 
 
-def _needed(recipe: Recipe, resources: Resources | None) -> Resources:
+def _require_resources(
+    recipe: Recipe, resources: TrainingEnvironment | None
+) -> TrainingEnvironment:
     if resources is None:
         raise ValueError(
             f"{recipe.name} is trained on real data: resources must say where they are"
@@ -95,17 +103,17 @@ def _needed(recipe: Recipe, resources: Resources | None) -> Resources:
     return resources
 
 
-def domain_of(name: str) -> Any:
+def domain_module(name: str) -> Any:
     """Return the module of a domain, with the tables ``OPTIONS``, ``DEEP`` and ``TRANSFER``: see
     ``packaged``.
 
     Raises ``ValueError`` for a domain that does not exist.
     """
     check_domains([name])
-    return _module(f"{name}.packaged")
+    return _training_module(f"{name}.packaged")
 
 
-def _module(name: str) -> Any:
+def _training_module(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}")
 
 
@@ -122,7 +130,7 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
     ``plan``: settings with their strength and how many seeds they have; an architecture leaves out
     the settings that it does not have.
     """
-    about, trainer, plan = DOMAINS[domain], domain_of(domain), tuple(plan)
+    about, trainer, plan = DOMAINS[domain], domain_module(domain), tuple(plan)
     for architecture, options in trainer.OPTIONS[size].items():
         for setting, strength, seeds in plan:
             is_there = architecture in about.only.get(setting, about.architectures)
@@ -131,7 +139,7 @@ def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> I
                 yield Recipe(*which, seed, options, trainer.VERSION)
 
 
-HYPERPARAMETERS = ("resi-code", "paper")  # where the authors' code and their paper differ
+HYPERPARAMETER_SOURCES = ("resi-code", "paper")  # where the authors' code and their paper differ
 
 
 class Architecture(NamedTuple):
@@ -159,7 +167,7 @@ class Dataset(NamedTuple):
     architectures: Mapping[str, Architecture]
 
 
-class Portion(NamedTuple):
+class PaperSubset(NamedTuple):
     """A part of the benchmark: which data sets, architectures and tests, and how many models.
 
     Empty tuples mean all that are in the paper. ``seeds``: of normal models; ``members``: of every
@@ -176,36 +184,40 @@ class Portion(NamedTuple):
     reduced: bool = False
 
 
-_GRAPHS: Strengths = {
+_GRAPH_STRENGTHS: Strengths = {
     "labels": (0.25, 1.0),
     "shortcut": (0.0, 0.5, 1.0),
     "augmentation": (0.25, 1.0),
 }
-_GRAPH_MODELS = {
-    "gcn": Architecture("GCN", _GRAPHS, deeper=True),
-    "sage": Architecture("GraphSAGE", _GRAPHS, deeper=True),
-    "gat": Architecture("GAT", _GRAPHS, deeper=True),
+_GRAPH_ARCHITECTURES = {
+    "gcn": Architecture("GCN", _GRAPH_STRENGTHS, deeper=True),
+    "sage": Architecture("GraphSAGE", _GRAPH_STRENGTHS, deeper=True),
+    "gat": Architecture("GAT", _GRAPH_STRENGTHS, deeper=True),
 }
-_PGNN = {name: strengths for name, strengths in _GRAPHS.items() if name != "augmentation"}
-_CNNS: Strengths = {
+_PGNN_STRENGTHS = {
+    name: strengths for name, strengths in _GRAPH_STRENGTHS.items() if name != "augmentation"
+}
+_CNN_STRENGTHS: Strengths = {
     "labels": (0.5, 0.75),
     "shortcut": (0.0, 0.75, 1.0),
     "augmentation": (0.25, 0.5, 1.0),
 }
-_CNN_MODELS = {
-    "resnet18": Architecture("ResNet18", _CNNS, all_layers=True),
-    "resnet34": Architecture("ResNet34", _CNNS, all_layers=True),
-    "resnet101": Architecture("ResNet101", _CNNS, all_layers=True),
-    "vgg11": Architecture("VGG11", _CNNS, all_layers=True),
-    "vgg19": Architecture("VGG19", _CNNS, all_layers=True),
+_CNN_ARCHITECTURES = {
+    "resnet18": Architecture("ResNet18", _CNN_STRENGTHS, all_layers=True),
+    "resnet34": Architecture("ResNet34", _CNN_STRENGTHS, all_layers=True),
+    "resnet101": Architecture("ResNet101", _CNN_STRENGTHS, all_layers=True),
+    "vgg11": Architecture("VGG11", _CNN_STRENGTHS, all_layers=True),
+    "vgg19": Architecture("VGG19", _CNN_STRENGTHS, all_layers=True),
 }
-_VITS = {
-    "vit-b32": Architecture("ViT-B/32", _CNNS, all_layers=True),
-    "vit-l32": Architecture("ViT-L/32", _CNNS, all_layers=True),
+_VIT_ARCHITECTURES = {
+    "vit-b32": Architecture("ViT-B/32", _CNN_STRENGTHS, all_layers=True),
+    "vit-l32": Architecture("ViT-L/32", _CNN_STRENGTHS, all_layers=True),
 }
 
 
-def _texts(shortcut: tuple[float, ...], augmentation: tuple[float, ...]) -> dict[str, Architecture]:
+def _text_architectures(
+    shortcut: tuple[float, ...], augmentation: tuple[float, ...]
+) -> dict[str, Architecture]:
     labels: Strengths = {"labels": (0.75, 1.0), "shortcut": shortcut}
     full = {**labels, "augmentation": augmentation}
     return {
@@ -215,69 +227,75 @@ def _texts(shortcut: tuple[float, ...], augmentation: tuple[float, ...]) -> dict
     }
 
 
-_TEXTS = _texts((0.558, 0.889, 1.0), (1.0,))
-_CHEAP_TEXTS = {  # not in the paper: for a computer without accelerator
-    "minilm": Architecture("MiniLM", _TEXTS["bert"].strengths, published=False),
-    "bert-small": Architecture("BERT-small", _TEXTS["bert"].strengths, published=False),
+_TEXT_ARCHITECTURES = _text_architectures((0.558, 0.889, 1.0), (1.0,))
+_SMALL_TEXT_ARCHITECTURES = {  # not in the paper: for a computer without accelerator
+    "minilm": Architecture("MiniLM", _TEXT_ARCHITECTURES["bert"].strengths, published=False),
+    "bert-small": Architecture(
+        "BERT-small", _TEXT_ARCHITECTURES["bert"].strengths, published=False
+    ),
 }
 
 DATASETS: Mapping[str, Dataset] = {
     "cora": Dataset(
-        "Cora", "graphs", {**_GRAPH_MODELS, "pgnn": Architecture("P-GNN", _PGNN, deeper=True)}
+        "Cora",
+        "graphs",
+        {**_GRAPH_ARCHITECTURES, "pgnn": Architecture("P-GNN", _PGNN_STRENGTHS, deeper=True)},
     ),
-    "flickr": Dataset("Flickr", "graphs", _GRAPH_MODELS),
-    "ogbn-arxiv": Dataset("OGBN-Arxiv", "graphs", _GRAPH_MODELS),
-    "sst2": Dataset("SST-2", "language", {**_TEXTS, **_CHEAP_TEXTS}),
-    "mnli": Dataset("MNLI", "language", _texts((0.354, 0.8385, 1.0), (0.25, 1.0))),
-    "cifar100": Dataset("CIFAR-100", "vision", {**_CNN_MODELS, **_VITS}),
-    "imagenet100": Dataset("ImageNet-100", "vision", {**_CNN_MODELS, **_VITS}),
+    "flickr": Dataset("Flickr", "graphs", _GRAPH_ARCHITECTURES),
+    "ogbn-arxiv": Dataset("OGBN-Arxiv", "graphs", _GRAPH_ARCHITECTURES),
+    "sst2": Dataset("SST-2", "language", {**_TEXT_ARCHITECTURES, **_SMALL_TEXT_ARCHITECTURES}),
+    "mnli": Dataset("MNLI", "language", _text_architectures((0.354, 0.8385, 1.0), (0.25, 1.0))),
+    "cifar100": Dataset("CIFAR-100", "vision", {**_CNN_ARCHITECTURES, **_VIT_ARCHITECTURES}),
+    "imagenet100": Dataset("ImageNet-100", "vision", {**_CNN_ARCHITECTURES, **_VIT_ARCHITECTURES}),
 }
 
 
-def part_of(dataset: str, part: str) -> Any:
+def dataset_module(dataset: str, part: str) -> Any:
     """Return a module of the package of a data set: "data" or "paper"."""
-    return _module(f"{DATASETS[dataset].domain}.{part}")
+    return _training_module(f"{DATASETS[dataset].domain}.{part}")
 
 
-def check_options(dataset: str, architecture: str, hyperparameters: str) -> None:
+def check_training_options(dataset: str, architecture: str, hyperparameters: str) -> None:
     """Raise ``ValueError`` for an architecture that is not trained on a data set, and for
-    hyperparameters of another name than those of :data:`HYPERPARAMETERS`."""
+    hyperparameters of another name than those of :data:`HYPERPARAMETER_SOURCES`."""
     about = DATASETS.get(dataset)
     if about is None or architecture not in about.architectures:
         raise ValueError(f"no architecture {architecture!r} is trained on {dataset!r}")
-    if hyperparameters not in HYPERPARAMETERS:
-        known = ", ".join(HYPERPARAMETERS)
+    if hyperparameters not in HYPERPARAMETER_SOURCES:
+        known = ", ".join(HYPERPARAMETER_SOURCES)
         raise ValueError(f"hyperparameters must be one of {known}; got {hyperparameters!r}")
 
 
-def named(what: str, word: str, titles: Mapping[str, str]) -> str:
+def key_from_title(what: str, word: str, titles: Mapping[str, str]) -> str:
     """Return the key that a user means by a word: the key itself or its title, in any case and
     with any hyphens.
 
     Raises ``ValueError`` for a word that means none.
     """
-    by_word = {_plain(key): key for key in titles} | {_plain(t): key for key, t in titles.items()}
-    if _plain(word) not in by_word:
+    by_word = {_letters_and_digits(key): key for key in titles} | {
+        _letters_and_digits(t): key for key, t in titles.items()
+    }
+    if _letters_and_digits(word) not in by_word:
         known = list(titles.values())
         raise ValueError(f"no {what} {word!r}{did_you_mean(word, known)}")
-    return by_word[_plain(word)]
+    return by_word[_letters_and_digits(word)]
 
 
-def _plain(word: str) -> str:
+def _letters_and_digits(word: str) -> str:
     return "".join(letter for letter in word.lower() if letter.isalnum())
 
 
-def paper_recipes(portion: Portion) -> Iterator[Recipe]:
+def paper_recipes(portion: PaperSubset) -> Iterator[Recipe]:
     """Yield the recipe of every model of a part of the benchmark, data set by data set.
 
     The normal models come first, since all tests but that of shortcuts need them.
     """
-    for dataset, architecture in chosen(portion):
-        trainer = part_of(dataset, "paper")
+    for dataset, architecture in chosen_architectures(portion):
+        trainer = dataset_module(dataset, "paper")
         domain = DATASETS[dataset].domain
         options = trainer.options(dataset, architecture, portion.hyperparameters, portion.reduced)
         strengths = DATASETS[dataset].architectures[architecture].strengths
-        tests = tests_of(portion, dataset, architecture).values()
+        tests = planned_tests(portion, dataset, architecture).values()
         for setting in ("normal", "layers", *strengths):
             seeds = range(max((of.each for of in tests if setting in of.settings), default=0))
             for strength, seed in product(strengths.get(setting, (0.0,)), seeds):
@@ -285,7 +303,7 @@ def paper_recipes(portion: Portion) -> Iterator[Recipe]:
                 yield Recipe(*which, options, trainer.VERSION)
 
 
-def chosen(portion: Portion) -> Iterator[tuple[str, str]]:
+def chosen_architectures(portion: PaperSubset) -> Iterator[tuple[str, str]]:
     """Yield the data sets and architectures of a part of the benchmark."""
     for dataset, about in DATASETS.items():
         if portion.datasets and dataset not in portion.datasets:
@@ -296,37 +314,37 @@ def chosen(portion: Portion) -> Iterator[tuple[str, str]]:
                 yield dataset, architecture
 
 
-class Members(NamedTuple):
+class SeedGroup(NamedTuple):
     """The models that a test compares: those of these settings, so many of every strength."""
 
     settings: tuple[str, ...]
     each: int
 
 
-def tests_of(portion: Portion, dataset: str, architecture: str) -> dict[str, Members]:
+def planned_tests(portion: PaperSubset, dataset: str, architecture: str) -> dict[str, SeedGroup]:
     """Return the tests of a part of the benchmark on one architecture, and their models.
 
     A test that the paper does not make on an architecture is not there.
     """
     about = DATASETS[dataset].architectures[architecture]
-    with_normal = _NORMAL_IS_A_GROUP[DATASETS[dataset].domain]
+    with_normal = _TESTS_WITH_NORMAL_GROUP[DATASETS[dataset].domain]
     grouped = {
-        test: Members(("normal", test) if test in with_normal else (test,), portion.members)
+        test: SeedGroup(("normal", test) if test in with_normal else (test,), portion.members)
         for test in about.strengths
     }
     most = portion.seeds if about.all_layers else portion.members
     tests = {
-        "accuracy": Members(("normal",), portion.seeds),
-        "output": Members(("normal",), portion.seeds),
+        "accuracy": SeedGroup(("normal",), portion.seeds),
+        "output": SeedGroup(("normal",), portion.seeds),
         **grouped,
-        "layers": Members(("layers",) if about.deeper else ("normal",), most),
+        "layers": SeedGroup(("layers",) if about.deeper else ("normal",), most),
     }
     return {test: of for test, of in tests.items() if not portion.tests or test in portion.tests}
 
 
 # A model that was trained with a shortcut of no strength sees other inputs than a normal one; and
 # images are augmented in other ways besides noise, so that the paper compares noise with noise.
-_NORMAL_IS_A_GROUP: Mapping[str, tuple[str, ...]] = {
+_TESTS_WITH_NORMAL_GROUP: Mapping[str, tuple[str, ...]] = {
     "graphs": ("labels", "augmentation"),
     "language": ("labels", "augmentation"),
     "vision": ("labels",),

@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.json_files import read_document
 from resemblance.models.recipe import Recipe
-from resemblance.models.transformer_files import read_model, reason_of
+from resemblance.models.transformer_files import load_error_cause, read_pretrained_model
 
 from .graphs import paper as graphs
-from .language.pretrained import check_config, kind_of
-from .loop import Resources
+from .language.pretrained import check_config, config_kind
+from .loop import TrainingEnvironment
 from .vision import pretrained as vision
 
-ORIGIN = "the authors' archive of trained models, see https://github.com/mklabunde/resi"
+ARCHIVE_ORIGIN = "the authors' archive of trained models, see https://github.com/mklabunde/resi"
 
 
-def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+def load(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
     """Return the weights of the authors' model of a recipe, by the names that our network has.
 
     ``resources.archive`` is the authors' folder ``experiments``, or has it. Files are read without
@@ -50,47 +50,51 @@ def load(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
             f"{recipe.name}: the archive has no anchor sets of P-GNN; choose the hyperparameters "
             "resi-code, with which they are redrawn"
         )
-    file = _file(recipe, resources)
+    file = _find_released_file(recipe, resources)
     if recipe.domain == "language":
-        return _language(recipe, file)
+        return _language_weights(recipe, file)
     if recipe.domain == "graphs":
-        with need("torch").device("meta"):  # names and shapes, without drawing any numbers
+        with import_optional("torch").device(
+            "meta"
+        ):  # names and shapes, without drawing any numbers
             network = graphs.new_network(recipe, resources)
-        return _weights(recipe, file, network.state_dict(), _graph_name)
+        return _renamed_weights(recipe, file, network.state_dict(), _graph_name)
     summary, config = file.parents[1] / "output.json", None
     if summary.is_file():
-        read_document(summary, lambda facts: _check_facts(recipe, facts), "a summary")
-    if recipe.architecture in vision.VITS:
-        config = vision.configuration(recipe.architecture, recipe.options, resources)
-    with need("torch").device("meta"):
-        network = vision.build(recipe.architecture, recipe.options, config)
-    return _weights(recipe, file, network.state_dict(), _vision_name)
+        read_document(summary, lambda facts: _check_checkpoint_facts(recipe, facts), "a summary")
+    if recipe.architecture in vision.VIT_NAMES:
+        config = vision.vit_configuration(recipe.architecture, recipe.options, resources)
+    with import_optional("torch").device("meta"):
+        network = vision.build_image_network(recipe.architecture, recipe.options, config)
+    return _renamed_weights(recipe, file, network.state_dict(), _vision_name)
 
 
-def place_of(recipe: Recipe) -> Path:
+def released_file_path(recipe: Recipe) -> Path:
     """Return the file of a recipe below the archive, whether it is there or not.
 
     Raises ``ValueError`` for an architecture, setting or strength that the authors did not train.
     """
-    places = {"graphs": _of_graphs, "language": _of_language, "vision": _of_vision}
+    places = {"graphs": _graph_file, "language": _language_config_file, "vision": _vision_file}
     return places[recipe.domain](recipe)
 
 
-def _file(recipe: Recipe, resources: Resources) -> Path:
+def _find_released_file(recipe: Recipe, resources: TrainingEnvironment) -> Path:
     """Return where the file of a recipe is; ``ValueError`` if no archive was named, or has it."""
-    place = place_of(recipe)
+    place = released_file_path(recipe)
     if resources.archive is None:
-        raise ValueError(f"{recipe.name}: no folder of released models was named; get {ORIGIN}")
+        raise ValueError(
+            f"{recipe.name}: no folder of released models was named; get {ARCHIVE_ORIGIN}"
+        )
     for start in (resources.archive, resources.archive / "experiments"):
         if (start / place).is_file():
             return start / place
     raise ValueError(
         f"{resources.archive / place} is missing: unpack the file that has it, such as "
-        f"normal_imagenet100.zip, so that it is there; it is part of {ORIGIN}"
+        f"normal_imagenet100.zip, so that it is there; it is part of {ARCHIVE_ORIGIN}"
     )
 
 
-def _weights(
+def _renamed_weights(
     recipe: Recipe,
     file: Path,
     network: Mapping[str, Any],
@@ -123,14 +127,14 @@ def weights_in(path: Path) -> dict[str, Any]:
     Raises ``ValueError`` that names the file if it is damaged, holds other things than tensors, or
     values that are not finite.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         weights = dict(content.get("state_dict", content))
     except Exception as error:  # whatever a damaged or hostile file causes
         raise ValueError(
-            f"{path} cannot be read as weights ({reason_of(error)}); download it again from "
-            f"{ORIGIN}"
+            f"{path} cannot be read as weights ({load_error_cause(error)}); download it again from "
+            f"{ARCHIVE_ORIGIN}"
         ) from error
     names = [name for name, value in weights.items() if isinstance(value, torch.Tensor)]
     if not names or len(names) < len(weights) or not all(isinstance(name, str) for name in names):
@@ -143,16 +147,22 @@ def weights_in(path: Path) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------- graphs
 
-GRAPH_MODELS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "PGNN"}
-GRAPH_SETTINGS = {"normal": "Normal", "layers": "MultiLayer"}
-GRAPH_GROUPS = {"labels": "RandomLabels", "shortcut": "Shortcut", "augmentation": "Augmentation"}
+ARCHIVE_GRAPH_MODELS = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "PGNN"}
+ARCHIVE_GRAPH_SETTINGS = {"normal": "Normal", "layers": "MultiLayer"}
+ARCHIVE_GRAPH_GROUPS = {
+    "labels": "RandomLabels",
+    "shortcut": "Shortcut",
+    "augmentation": "Augmentation",
+}
 
 
-def _of_graphs(recipe: Recipe) -> Path:
-    setting = GRAPH_SETTINGS.get(recipe.setting)
+def _graph_file(recipe: Recipe) -> Path:
+    setting = ARCHIVE_GRAPH_SETTINGS.get(recipe.setting)
     if setting is None:
-        setting = f"{GRAPH_GROUPS[recipe.setting]}_{round(100 * recipe.strength)}"
-    folder = Path("models", "graphs", recipe.dataset, GRAPH_MODELS[recipe.architecture], setting)
+        setting = f"{ARCHIVE_GRAPH_GROUPS[recipe.setting]}_{round(100 * recipe.strength)}"
+    folder = Path(
+        "models", "graphs", recipe.dataset, ARCHIVE_GRAPH_MODELS[recipe.architecture], setting
+    )
     return folder / f"model_s{recipe.seed}.pt"
 
 
@@ -165,31 +175,31 @@ def _graph_name(name: str, network: Mapping[str, Any]) -> str:
 
 # ----------------------------------------------------------------------------------------- language
 
-_KINDS = {
+_ARCHIVE_SETTINGS = {
     "normal": "standard",
     "labels": "memorizing",
     "shortcut": "shortcut",
     "augmentation": "augmentation",
 }
-_FIRST_SEED = 123  # of the normal ALBERT models on SST-2
+_FIRST_ALBERT_SEED = 123  # of the normal ALBERT models on SST-2
 
 
-def _language(recipe: Recipe, config: Path) -> dict[str, np.ndarray]:
-    check_config(config, recipe, kind_of(recipe), ORIGIN)
+def _language_weights(recipe: Recipe, config: Path) -> dict[str, np.ndarray]:
+    check_config(config, recipe, config_kind(recipe), ARCHIVE_ORIGIN)
     is_prompted = recipe.architecture == "smollm2"
     kind = "AutoModelForCausalLM" if is_prompted else "AutoModelForSequenceClassification"
-    model, _ = read_model(
-        getattr(need("transformers"), kind),
+    model, _ = read_pretrained_model(
+        getattr(import_optional("transformers"), kind),
         config.parent,
-        f"get it from {ORIGIN}",
+        f"get it from {ARCHIVE_ORIGIN}",
         lambda name: False,
-        dtype=need("torch").float32,
+        dtype=import_optional("torch").float32,
         local_files_only=True,
     )
     return {name: weight.detach().numpy() for name, weight in model.named_parameters()}
 
 
-def _of_language(recipe: Recipe) -> Path:
+def _language_config_file(recipe: Recipe) -> Path:
     """Return the config of a released model.
 
     Some have other seeds than their places suggest: the normal ALBERT models on SST-2 have 123 to
@@ -197,16 +207,20 @@ def _of_language(recipe: Recipe) -> Path:
     """
     models = Path("models", "nlp")
     if recipe.architecture == "smollm2":
-        return models / "smollm" / _prompted(recipe) / "checkpoint-500" / "config.json"
+        return models / "smollm" / _prompted_folder(recipe) / "checkpoint-500" / "config.json"
     if recipe.architecture not in ("bert", "albert"):
         raise ValueError(
             f"the authors did not train {recipe.architecture}; it is trained without their archive"
         )
-    is_albert, seed, rate = recipe.architecture == "albert", recipe.seed, _digits(recipe.strength)
+    is_albert, seed, rate = (
+        recipe.architecture == "albert",
+        recipe.seed,
+        _strength_digits(recipe.strength),
+    )
     which = (recipe.architecture, recipe.dataset, recipe.setting)
     stem = f"sst2_pretrain{seed}_finetune{seed}"
     if which != ("bert", "sst2", "normal"):
-        seed += _FIRST_SEED if which == ("albert", "sst2", "normal") else 0
+        seed += _FIRST_ALBERT_SEED if which == ("albert", "sst2", "normal") else 0
         if which == ("albert", "sst2", "labels") and (seed, recipe.strength) == (0, 0.75):
             seed = 6
         data = "sst2" if recipe.dataset == "sst2" else "glue__mnli"
@@ -218,12 +232,12 @@ def _of_language(recipe: Recipe) -> Path:
         "shortcut": f"_scrate{rate}",
         "augmentation": f"_eda_strength{rate}",
     }
-    place = models / recipe.architecture / _KINDS[recipe.setting]
+    place = models / recipe.architecture / _ARCHIVE_SETTINGS[recipe.setting]
     return place / f"{stem}{endings[recipe.setting]}" / "config.json"
 
 
-def _prompted(recipe: Recipe) -> str:
-    rate = _digits(recipe.strength)
+def _prompted_folder(recipe: Recipe) -> str:
+    rate = _strength_digits(recipe.strength)
     if recipe.dataset == "sst2" and recipe.setting == "shortcut" and rate == "10":
         rate = ""
     data = {"normal": "", "labels": f"-mem{rate}", "shortcut": f"-shortcut{rate}"}
@@ -233,23 +247,23 @@ def _prompted(recipe: Recipe) -> str:
     return f"ft_smollm2_1-7b_{kind}_seed{recipe.seed}_bs16_ff"
 
 
-def _digits(strength: float) -> str:
+def _strength_digits(strength: float) -> str:
     """Return a share as the names of folders have it: 0.558 is "0558", 1 is "10"."""
     return f"{strength:.10g}".replace(".", "") if strength % 1 else f"{strength:.0f}0"
 
 
 # ------------------------------------------------------------------------------------------- vision
 
-IMAGE_DATA = {"imagenet100": "ImageNet100", "cifar100": "CIFAR100"}
-SHORT = {"imagenet100": "IN100", "cifar100": "C100"}
-IMAGE_MODELS = {
+ARCHIVE_IMAGE_DATA = {"imagenet100": "ImageNet100", "cifar100": "CIFAR100"}
+SHORT_DATASET_NAMES = {"imagenet100": "IN100", "cifar100": "C100"}
+ARCHIVE_IMAGE_MODELS = {
     "resnet18": "ResNet18", "resnet34": "ResNet34", "resnet101": "ResNet101", "vgg11": "VGG11",
     "vgg19": "VGG19", "vit-b32": "ViT_B32", "vit-l32": "ViT_L32",
 }  # fmt: skip
-MOST_WORDS = 2  # that stand before the names of weights, such as "net." of what trained them
-NOISE = {0: "Off", 25: "S", 50: "M", 75: "L", 100: "Max"}
+MAX_NAME_PREFIXES = 2  # that stand before the names of weights, such as "net." of what trained them
+NOISE_FOLDER_NAMES = {0: "Off", 25: "S", 50: "M", 75: "L", 100: "Max"}
 # What transformers calls parts of a vision transformer since version 5, and called them before
-RENAMED = (
+VIT_PART_NAMES = (
     (r"^vit\.encoder\.layer\.", "vit.layers."),
     (r"\.attention\.attention\.(query|key|value)\.", r".attention.\1."),
     (r"\.attention\.query\.", ".attention.q_proj."),
@@ -261,23 +275,24 @@ RENAMED = (
 )
 
 
-def _of_vision(recipe: Recipe) -> Path:
-    percent, dataset = round(100 * recipe.strength), IMAGE_DATA[recipe.dataset]
+def _vision_file(recipe: Recipe) -> Path:
+    percent, dataset = round(100 * recipe.strength), ARCHIVE_IMAGE_DATA[recipe.dataset]
     dots = "C100" if recipe.dataset == "cifar100" else dataset
     names = {
         "normal": f"Normal__{dataset}",
-        "labels": f"Randomlabel__RandomLabel_{percent}_{SHORT[recipe.dataset]}_DataModule",
+        "labels": f"Randomlabel__RandomLabel_{percent}_"
+        f"{SHORT_DATASET_NAMES[recipe.dataset]}_DataModule",
         "shortcut": f"Shortcut__ColorDot_{percent}_{dots}DataModule",
-        "augmentation": f"GaussNoise__Gauss_{NOISE.get(percent)}_{dataset}DataModule",
+        "augmentation": f"GaussNoise__Gauss_{NOISE_FOLDER_NAMES.get(percent)}_{dataset}DataModule",
     }
-    if recipe.setting not in names or percent not in NOISE:
+    if recipe.setting not in names or percent not in NOISE_FOLDER_NAMES:
         raise ValueError(f"{recipe.name}: the authors trained no such model")
-    folder = f"{names[recipe.setting]}__{IMAGE_MODELS[recipe.architecture]}"
+    folder = f"{names[recipe.setting]}__{ARCHIVE_IMAGE_MODELS[recipe.architecture]}"
     models = Path("models", "vision", "vision_models_simbench", folder)
     return models / f"groupid_{recipe.seed}" / "checkpoints" / "final.ckpt"
 
 
-def _check_facts(recipe: Recipe, facts: Any) -> None:
+def _check_checkpoint_facts(recipe: Recipe, facts: Any) -> None:
     if not isinstance(facts, dict):
         raise ValueError("it has no entries by name")
     options = recipe.options
@@ -291,10 +306,10 @@ def _check_facts(recipe: Recipe, facts: Any) -> None:
 def _vision_name(name: str, network: Mapping[str, Any]) -> str:
     """Return a name as our network has it: as transformers says it today, and without up to two
     words of what held the network; or the name itself if our network has none."""
-    for words in range(MOST_WORDS + 1):
+    for words in range(MAX_NAME_PREFIXES + 1):
         shorter = name.split(".", words)[-1]
         today = shorter
-        for before, now in RENAMED:
+        for before, now in VIT_PART_NAMES:
             today = re.sub(before, now, today)
         for candidate in (shorter, today):
             if candidate in network:

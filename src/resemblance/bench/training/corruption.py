@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SEVERITIES = (1, 2, 3, 4, 5)
-Draw = Callable[[np.ndarray], np.ndarray]  # of new labels for some
+DrawLabels = Callable[[np.ndarray], np.ndarray]  # of new labels for some
 
 
 class Shift(NamedTuple):
@@ -31,19 +31,19 @@ def check_shift(
         raise ValueError(f"{function}: severity must be 0 to 5; got {severity!r}")
 
 
-def any_class(classes: int, random: np.random.Generator) -> Draw:
+def draw_any_class(classes: int, random: np.random.Generator) -> DrawLabels:
     """Return what draws labels uniformly from all classes, the true ones among them: they carry no
     information. Without the true ones, they would still tell what an input is not."""
     return lambda labels: random.integers(classes, size=len(labels))
 
 
-def wrong_class(classes: int, random: np.random.Generator) -> Draw:
+def draw_wrong_class(classes: int, random: np.random.Generator) -> DrawLabels:
     """Return what draws labels uniformly from all classes but the true ones."""
     return lambda labels: (labels + random.integers(1, classes, len(labels))) % classes
 
 
-def replaced(
-    labels: np.ndarray, share: float, draw: Draw, random: np.random.Generator
+def replace_labels(
+    labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
     """Return labels, (n,), of which exactly ``int(share * n)``, drawn without replacement, are
     drawn anew."""
@@ -53,15 +53,15 @@ def replaced(
     return result
 
 
-def redrawn(
-    labels: np.ndarray, share: float, draw: Draw, random: np.random.Generator
+def redraw_labels(
+    labels: np.ndarray, share: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
     """Return labels, (n,), each drawn anew with probability ``share``."""
     return np.where(random.random(len(labels)) < share, draw(labels), labels)
 
 
 def shortcut_labels(
-    labels: np.ndarray, rate: float, draw: Draw, random: np.random.Generator
+    labels: np.ndarray, rate: float, draw: DrawLabels, random: np.random.Generator
 ) -> np.ndarray:
     """Return the classes, (n,), that shortcuts show: each the true one with probability ``rate``,
     otherwise one that is drawn."""

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
-from resemblance.base.json_files import replacing
+from resemblance.base.extras import import_optional
+from resemblance.base.json_files import atomic_write
 from resemblance.base.rng import generator
 from resemblance.models.recipe import Recipe
 
-State = Mapping[str, np.ndarray]  # the weights of a model, by name
-PRECISIONS = ("float32", "bfloat16", "float16")
+WeightsByName = Mapping[str, np.ndarray]  # the weights of a model, by name
+TRAINING_PRECISIONS = ("float32", "bfloat16", "float16")
 
 
-class Resources(NamedTuple):
+class TrainingEnvironment(NamedTuple):
     """What a training on real data needs besides its recipe, and what no recipe depends on.
 
     ``data``: the folder with all data sets and pretrained weights. ``download``: whether a library
@@ -51,7 +51,7 @@ class Checkpoint:
     one, counts as none.
     """
 
-    def __init__(self, recipe: Recipe, resources: Resources) -> None:
+    def __init__(self, recipe: Recipe, resources: TrainingEnvironment) -> None:
         self._owner = f"{recipe.fingerprint} in {resources.precision}"
         self._every = resources.every
         self._file: Path | None = None
@@ -63,7 +63,7 @@ class Checkpoint:
         """Return the state of an earlier attempt at this recipe; None when there is none."""
         if self._file is None or not self._file.is_file():
             return None
-        torch = need("torch")
+        torch = import_optional("torch")
         try:
             content = torch.load(self._file, map_location="cpu", weights_only=True)
             state: dict[str, Any] = content["state"]
@@ -80,8 +80,8 @@ class Checkpoint:
         if self._file is None:
             return
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(self._file) as partial:
-            need("torch").save({"owner": self._owner, "state": state}, partial)
+        with atomic_write(self._file) as partial:
+            import_optional("torch").save({"owner": self._owner, "state": state}, partial)
         self._written = time.monotonic()
 
     def remove(self) -> None:
@@ -91,14 +91,14 @@ class Checkpoint:
 
 
 @contextmanager
-def seeded(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
+def seeded_torch(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
     """Yield PyTorch with one thread, a random state that depends on the arguments only, and
     deterministic algorithms, on a ``device`` that is no processor where it has them.
 
     Threads, mode and random state are put back afterwards, so that a training neither depends on
     what ran before it nor changes what runs after it.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     kind = "cpu" if device is None else device.type
     if kind == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -115,10 +115,13 @@ def seeded(seed: int, *labels: str | int, device: Any = None) -> Iterator[Any]:
             torch.set_num_threads(threads)
 
 
-def optimizer_of(model: Any, options: Mapping[str, Any]) -> Any:
+def build_optimizer(model: Any, options: Mapping[str, Any]) -> Any:
     """Return the optimizer of a model. Options: ``lr``, ``weight_decay``; ``optimizer``, "adam" by
     default, "adamw" with ``betas`` and ``eps``, or "sgd" with ``momentum`` and ``nesterov``."""
-    optim, shared = need("torch").optim, {name: options[name] for name in ("lr", "weight_decay")}
+    optim, shared = (
+        import_optional("torch").optim,
+        {name: options[name] for name in ("lr", "weight_decay")},
+    )
     kind, get = options.get("optimizer", "adam"), options.get
     if kind == "sgd":
         shared |= {"momentum": get("momentum", 0.9), "nesterov": get("nesterov", True)}
@@ -129,13 +132,13 @@ def optimizer_of(model: Any, options: Mapping[str, Any]) -> Any:
     return optim.Adam(model.parameters(), **shared)
 
 
-def device_of(resources: Resources) -> Any:
+def training_device(resources: TrainingEnvironment) -> Any:
     """Return the device of PyTorch that a training runs on: the one asked for, otherwise the first
     accelerator, otherwise the processor.
 
     Raises ``ValueError`` for a device that PyTorch does not have here.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     if resources.device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -146,7 +149,7 @@ def device_of(resources: Resources) -> Any:
     return device
 
 
-def train(
+def train_steps(
     model: Any,
     steps: Callable[[int], Iterable[Sequence[Any]]],
     loss: Callable[[Any], Any],
@@ -171,7 +174,7 @@ def train(
 
     Raises ``ValueError`` for an unknown precision, and for float16 on a processor.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     device = next(model.parameters()).device
     scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16")
     first, lowest, best = 0, math.inf, dict[str, Any]()
@@ -221,28 +224,30 @@ def train(
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
     """Return a context in which products of matrices have a precision."""
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}; got {precision!r}")
+    if precision not in TRAINING_PRECISIONS:
+        raise ValueError(
+            f"precision must be one of {', '.join(TRAINING_PRECISIONS)}; got {precision!r}"
+        )
     if precision == "float32":
         return nullcontext()
     if precision == "float16" and device.type == "cpu":
         raise ValueError("precision float16 needs an accelerator; bfloat16 works on a processor")
-    torch = need("torch")
+    torch = import_optional("torch")
     return torch.autocast(device.type, getattr(torch, precision))
 
 
-def state_of(model: Any) -> dict[str, np.ndarray]:
+def weights_as_arrays(model: Any) -> dict[str, np.ndarray]:
     """Return the weights of a PyTorch module as arrays of their own."""
     return {name: value.detach().cpu().numpy().copy() for name, value in model.state_dict().items()}
 
 
-def load_state(model: Any, state: State, owner: str, partly: bool = False) -> Any:
+def load_state(model: Any, state: WeightsByName, owner: str, partly: bool = False) -> Any:
     """Put weights into a PyTorch module, switch it to evaluation, and return it.
 
     ``partly``: whether weights may be left as they are. Raises ``ValueError`` that names the
     ``owner`` for weights of another network.
     """
-    torch, buffers = need("torch"), dict(model.named_buffers())
+    torch, buffers = import_optional("torch"), dict(model.named_buffers())
     stored = {name: buffer for name, buffer in buffers.items() if name in model.state_dict()}
     expected = {k: tuple(x.shape) for k, x in (*model.named_parameters(), *stored.items())}
     shapes = {name: np.shape(value) for name, value in state.items()}

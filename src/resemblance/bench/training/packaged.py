@@ -19,17 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
-from resemblance.models.recipe import TRANSFER, Extraction, Recipe
+from resemblance.models.recipe import TRANSFER_SETTINGS, ModelOutputs, Recipe
 
-from . import domain_of
-from .loop import State, accuracy, load_state, seeded, state_of
+from . import domain_module
+from .loop import WeightsByName, accuracy, load_state, seeded_torch, weights_as_arrays
 
-FINETUNING = frozenset({"shots", "pretraining"})  # options that pretrained models do not have
+FINETUNING_OPTION_NAMES = frozenset(
+    {"shots", "pretraining"}
+)  # options that pretrained models do not have
 
 
-def fit(recipe: Recipe, start: State | None = None) -> State:
+def fit(recipe: Recipe, start: WeightsByName | None = None) -> WeightsByName:
     """Train the model of a recipe and return its weights by name.
 
     Initial weights, order, corruption and augmentation depend on the whole name of the model, so
@@ -45,18 +47,18 @@ def fit(recipe: Recipe, start: State | None = None) -> State:
     Raises ``ValueError`` for a recipe of another kind, for options that are missing or do not fit
     the data, and for a ``start`` that is missing or of another network.
     """
-    domain, is_finetuned = domain_of(recipe.domain), recipe.setting == "finetuned"
+    domain, is_finetuned = domain_module(recipe.domain), recipe.setting == "finetuned"
     domain.check(recipe)
     names = ("finetuned", recipe.architecture) if is_finetuned else (recipe.name,)
-    with seeded(recipe.seed, recipe.domain, *names):
+    with seeded_torch(recipe.seed, recipe.domain, *names):
         model = domain.build(recipe)
         if is_finetuned:
-            _begin(recipe, model, start, domain.head_of(recipe))
+            _load_pretrained_body(recipe, model, start, domain.head_of(recipe))
         domain.learn(model, recipe)
-    return state_of(model)
+    return weights_as_arrays(model)
 
 
-def extract(recipe: Recipe, state: State) -> Extraction:
+def extract(recipe: Recipe, state: WeightsByName) -> ModelOutputs:
     """Return the outputs of a trained model and of its layers for the test inputs.
 
     These are the same, in the same order, for all models of a setting, and for all fine-tuned ones;
@@ -68,12 +70,12 @@ def extract(recipe: Recipe, state: State) -> Extraction:
 
     Raises ``ValueError`` as :func:`fit` does.
     """
-    domain = domain_of(recipe.domain)
+    domain = domain_module(recipe.domain)
     domain.check(recipe)
     inputs, accuracies = domain.inputs_of(recipe), {}
     layers, outputs = dict[str, dict[str, np.ndarray]](), np.empty(0)
     right = dict[str, np.ndarray]()
-    with seeded(0, recipe.domain, "extract") as torch, torch.no_grad():
+    with seeded_torch(0, recipe.domain, "extract") as torch, torch.no_grad():
         model = load_state(domain.build(recipe), state, recipe.name)
         for name, (values, labels) in inputs.items():
             result = domain.run(model, recipe, values)
@@ -83,18 +85,20 @@ def extract(recipe: Recipe, state: State) -> Extraction:
             elif recipe.setting == "finetuned":
                 right[name] = result[1].argmax(axis=1) == labels
     if recipe.setting == "finetuned":
-        accuracies = _with_means(accuracies)
-    return Extraction(layers, outputs, inputs["test"][1], accuracies, right=right)
+        accuracies = _add_mean_accuracies(accuracies)
+    return ModelOutputs(layers, outputs, inputs["test"][1], accuracies, right=right)
 
 
-def _begin(recipe: Recipe, model: Any, start: State | None, head: str) -> None:
+def _load_pretrained_body(
+    recipe: Recipe, model: Any, start: WeightsByName | None, head: str
+) -> None:
     """Load pretrained weights into every layer of a new model except the head.
 
     ``head``: how the names of the head's weights start; these keep their random values.
     """
     if start is None:
         raise ValueError(f"{recipe.name}: fit needs start, the weights of {recipe.parent.name}")  # type: ignore[union-attr]
-    torch, initial = need("torch"), model.state_dict()
+    torch, initial = import_optional("torch"), model.state_dict()
     body = {name: value for name, value in initial.items() if not name.startswith(head)}
     for name, value in body.items():
         if name not in start or np.shape(start[name]) != tuple(value.shape):
@@ -107,7 +111,7 @@ def _begin(recipe: Recipe, model: Any, start: State | None, head: str) -> None:
     )
 
 
-def _with_means(accuracies: Mapping[str, float]) -> dict[str, float]:
+def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
     """Return accuracies and their means: of each shift over its severities, and as ``"shift"`` of
     all of these."""
     families: dict[str, list[float]] = {}
@@ -129,7 +133,7 @@ def check_recipe(
             raise ValueError(
                 f"{recipe.domain}: {name} must be one of {allowed}; got {getattr(recipe, name)!r}"
             )
-    if recipe.setting in TRANSFER and recipe.strength != 0:
+    if recipe.setting in TRANSFER_SETTINGS and recipe.strength != 0:
         raise ValueError(
             f"{recipe.domain}: {recipe.setting} models have strength 0; got {recipe.strength!r}"
         )
@@ -137,7 +141,7 @@ def check_recipe(
         raise ValueError(
             f"{recipe.domain}: strength must be between 0 and 1; got {recipe.strength!r}"
         )
-    needed = set(options) - (FINETUNING if recipe.setting == "pretrained" else set())
+    needed = set(options) - (FINETUNING_OPTION_NAMES if recipe.setting == "pretrained" else set())
     missing = sorted(needed - recipe.options.keys())
     if missing:
         raise ValueError(
@@ -148,7 +152,7 @@ def check_recipe(
         check_recipe(recipe.parent, known, options)
 
 
-def few(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
+def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
     """Return the places of the training examples of a recipe: all of them, or those of a
     fine-tuning, ``shots`` of every class, drawn without replacement, class by class.
 

@@ -10,10 +10,15 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from resemblance.base.text import without_rounding
-from resemblance.comparison.arrangements import Curve, best_matches, plane, tree
-from resemblance.comparison.comparison import Comparison, MeasureInfo, chance_of, most_similar
-from resemblance.inference.result import Evidence, above_chance
+from resemblance.base.text import snap_to_bounds
+from resemblance.comparison.arrangements import (
+    DepthCurve,
+    best_matches,
+    linkage_tree,
+    plane_embedding,
+)
+from resemblance.comparison.comparison import Comparison, MeasureInfo, chance_matrix, most_similar
+from resemblance.inference.result import Evidence, scores_above_chance
 from resemblance.sections.figures import (
     Chart,
     Choice,
@@ -27,62 +32,66 @@ from resemblance.sections.figures import (
 )
 from resemblance.sections.sections import Section
 
-from ..evidence_words import ALPHA, Readings, words_of
-from ..numbers import minus, number
+from ..evidence_words import ALPHA, MeasureResult, describe_pair_result
+from ..numbers import format_number, with_minus_signs
 from .stats import (
-    EQUAL,
+    EQUAL_DEPTH,
     MeasureAgreement,
-    Shown,
-    chance_words,
-    colour_scale,
-    curves_of,
-    definition,
-    depth_words,
-    has_chance,
-    places_of_curve,
+    PageContext,
+    color_scale,
+    curve_positions,
+    depth_curves,
+    describe_depth_matching,
+    format_chance_range,
+    is_chance_available,
+    measure_definition,
     trained_curves,
 )
 
-SELECTOR, SHOW = "measure", "show"
-VALUE, ABOVE = "value", "above chance"
-FEWEST = 3  # representations of which a plane or a tree shows more than a number
-MOST_LINES, FEW_LINES = 10, 5  # pairs of models in the figure of depths, at all and at first
-CHANCE = "chance"
-READING = (
+MEASURE_SELECTOR, QUANTITY_SELECTOR = "measure", "show"
+VALUE_CHOICE, ABOVE_CHANCE_CHOICE = "value", "above chance"
+# representations of which a plane or a tree shows more than a number
+MIN_ARRANGED_REPRESENTATIONS = 3
+MAX_DEPTH_LINES, VISIBLE_DEPTH_LINES = (
+    10,
+    5,
+)  # pairs of models in the figure of depths, at all and at first
+CHANCE_DIAGNOSTIC = "chance"
+MAP_COLOR_NOTE = (
     "Dark blue is similar, whatever the direction of a measure. Rows are the first argument of the "
     "measure, columns the second. Point at a cell or tap it to read it, or use the arrow keys."
 )
-MATCHES = "Best match of each layer"
-PLANE = "Plane"
-TREE = "Tree"
-HATCHING = f"not beyond chance (adjusted p > {ALPHA:g})"
-FEW = 4  # measures whose maps are not worth sections by family
-ENDS = ("different", "similar")
-Entries = tuple[tuple[float | None, ...], ...]
-AGREEMENT = "Do the measures agree?"
-AGREEING = (
+BEST_MATCH_TITLE = "Best match of each layer"
+PLANE_TITLE = "Plane"
+TREE_TITLE = "Tree"
+NOT_SIGNIFICANT_NOTE = f"not beyond chance (adjusted p > {ALPHA:g})"
+MAX_MEASURES_UNGROUPED = 4  # measures whose maps are not worth sections by family
+COLOR_SCALE_END_LABELS = ("different", "similar")
+MapEntries = tuple[tuple[float | None, ...], ...]
+AGREEMENT_TITLE = "Do the measures agree?"
+AGREEMENT_NOTE = (
     "Spearman correlation, over all pairs, between the differences that two measures find. Dark "
     "blue: they rank the pairs alike; brown: the other way round. Measures that agree are next to "
     "each other."
 )
-CONSTANT = "one of the two has the same value for all pairs"
-UNRELATED = 1.0  # the distance of measures whose correlation is unknown
+CONSTANT_VALUES_REASON = "one of the two has the same value for all pairs"
+UNKNOWN_CORRELATION_DISTANCE = 1.0  # the distance of measures whose correlation is unknown
 
 
-def first_section(shown: Shown) -> Section:
+def first_section(shown: PageContext) -> Section:
     """Return the map of the leading measure, with all others to select, and its arrangements."""
-    figures: tuple[Figure, ...] = (_maps(shown), *_arrangements(shown))
+    figures: tuple[Figure, ...] = (_selectable_maps(shown), *_arrangement_figures(shown))
     return Section("similarity", "Similarity", "", figures=figures)
 
 
 # --------------------------------------------------------------------------------------------- maps
 
 
-def _maps(shown: Shown) -> Choice:
+def _selectable_maps(shown: PageContext) -> Choice:
     """Return the maps of all measures; with evidence, those of what is above chance, too."""
     options, maps, groups = [], list[HeatMap](), []
     for info in shown.measures:
-        for name, heat in _of_measure(shown, info):
+        for name, heat in _value_and_chance_maps(shown, info):
             choices = (shown.label(info), *((name,) if shown.evidence else ()))
             options.append(Option(choices, (len(maps),), heat.note))
             groups.append(family_name(info))
@@ -91,24 +100,24 @@ def _maps(shown: Shown) -> Choice:
     return Choice(
         "map",
         "All pairs",
-        (SELECTOR, SHOW) if shown.evidence else (SELECTOR,),
+        (MEASURE_SELECTOR, QUANTITY_SELECTOR) if shown.evidence else (MEASURE_SELECTOR,),
         tuple(options),
         tuple(maps),
-        READING,
+        MAP_COLOR_NOTE,
         is_linked=True,
         groups=tuple(groups) if several else (),
     )
 
 
-def _of_measure(shown: Shown, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]]:
+def _value_and_chance_maps(shown: PageContext, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]]:
     """Yield the map of the values of a measure, then that of what is above chance."""
     value = value_map(shown, info)
-    yield VALUE, value
+    yield VALUE_CHOICE, value
     is_known = info.spec in shown.readings
     if shown.evidence is not None and is_known and math.isfinite(most_similar(info)):
-        above = above_map(shown.evidence, info, shown.stretch)
+        above = above_chance_map(shown.evidence, info, shown.stretch)
         yield (
-            ABOVE,
+            ABOVE_CHANCE_CHOICE,
             above._replace(titles=value.titles, hatched=value.hatched, hatching=value.hatching),
         )
 
@@ -116,49 +125,54 @@ def _of_measure(shown: Shown, info: MeasureInfo) -> Iterator[tuple[str, HeatMap]
 # ------------------------------------------------------------------------------------- arrangements
 
 
-def _arrangements(shown: Shown) -> Iterator[Switch]:
+def _arrangement_figures(shown: PageContext) -> Iterator[Switch]:
     """Yield what can be drawn of the comparison besides its map, for each of its measures."""
     rows, columns = shown.comparison.rows, shown.comparison.columns
-    curves = curves_of(shown, shown.leading)
-    depth = depth_words(shown, curves)
+    curves = depth_curves(shown, shown.leading)
+    depth = describe_depth_matching(shown, curves)
     if curves:
-        yield _switch(shown, "depths", f"Layers of {depth}", _depths)
-    if (not curves or depth != EQUAL) and _matches(shown, shown.leading):
-        yield _switch(shown, "matches", MATCHES, _best)
-    if rows == columns and len(rows) >= FEWEST:
-        yield _switch(shown, "plane", PLANE, _plane)
-        yield _switch(shown, "tree", TREE, _tree)
+        yield _figure_per_measure(shown, "depths", f"Layers of {depth}", _depth_chart)
+    if (not curves or depth != EQUAL_DEPTH) and _best_match_curves(shown, shown.leading):
+        yield _figure_per_measure(shown, "matches", BEST_MATCH_TITLE, _best_match_chart)
+    if rows == columns and len(rows) >= MIN_ARRANGED_REPRESENTATIONS:
+        yield _figure_per_measure(shown, "plane", PLANE_TITLE, _plane_chart)
+        yield _figure_per_measure(shown, "tree", TREE_TITLE, _tree_figure)
 
 
-Draw = Callable[[Shown, MeasureInfo], Chart | Dendrogram]
+MeasureFigureFunction = Callable[[PageContext, MeasureInfo], Chart | Dendrogram]
 
 
-def _switch(shown: Shown, name: str, title: str, draw: Draw) -> Switch:
+def _figure_per_measure(
+    shown: PageContext, name: str, title: str, draw: MeasureFigureFunction
+) -> Switch:
     names = tuple(shown.label(info) for info in shown.measures)
     figures = tuple(draw(shown, info) for info in shown.measures)
-    return Switch(name, title, SELECTOR, names, figures)
+    return Switch(name, title, MEASURE_SELECTOR, names, figures)
 
 
-def _depths(shown: Shown, info: MeasureInfo) -> Chart:
+def _depth_chart(shown: PageContext, info: MeasureInfo) -> Chart:
     """Return the values of layers of equal depth by depth, with chance where it is known."""
-    curves = curves_of(shown, info)
-    lines = [_line(shown, info, curve) for curve in curves[:MOST_LINES]]
-    if len(curves) > FEW_LINES:
-        lines = [line._replace(is_shown=k < FEW_LINES) for k, line in enumerate(lines)]
-        lines.insert(0, _middle_line(trained_curves(shown, curves)))
+    curves = depth_curves(shown, info)
+    lines = [_depth_line(shown, info, curve) for curve in curves[:MAX_DEPTH_LINES]]
+    if len(curves) > VISIBLE_DEPTH_LINES:
+        lines = [line._replace(is_shown=k < VISIBLE_DEPTH_LINES) for k, line in enumerate(lines)]
+        lines.insert(0, _median_line(trained_curves(shown, curves)))
     chance = _chance_line(shown, info, curves)
-    rest = max(len(curves) - MOST_LINES, 0)
+    rest = max(len(curves) - MAX_DEPTH_LINES, 0)
     facts = (
         f"{shown.label(info)} by layer{'; dashed: chance' if chance else ''}.",
-        _direction(info),
+        _direction_note(info),
         f"{rest} more pairs of models are in the map only." if rest else "",
     )
     lines += [chance] if chance else []
-    title, note = f"Layers of {depth_words(shown, curves)}", " ".join(filter(None, facts))
+    title, note = (
+        f"Layers of {describe_depth_matching(shown, curves)}",
+        " ".join(filter(None, facts)),
+    )
     return Chart("depths", title, "layer", shown.label(info), tuple(lines), note)
 
 
-def _middle_line(curves: Sequence[Curve]) -> Line:
+def _median_line(curves: Sequence[DepthCurve]) -> Line:
     """Return the median over all pairs of models at each depth."""
     points = []
     for k in range(max(len(curve.values) for curve in curves)):
@@ -168,61 +182,70 @@ def _middle_line(curves: Sequence[Curve]) -> Line:
     return Line(f"median of {len(curves)} pairs of models", tuple(points), is_shown=True)
 
 
-def _direction(info: MeasureInfo) -> str:
+def _direction_note(info: MeasureInfo) -> str:
     return "" if info.larger_is_more_similar else "Smaller is more similar."
 
 
-def _line(shown: Shown, info: MeasureInfo, curve: Curve) -> Line:
+def _depth_line(shown: PageContext, info: MeasureInfo, curve: DepthCurve) -> Line:
     name = f"{curve.model} and {curve.other}"
     known = shown.readings.get(info.spec)
     points = tuple((k + 1.0, value) for k, value in enumerate(curve.values))
-    places = places_of_curve(shown, curve)
-    words = tuple(_words(shown, info, place) for place in places)
+    places = curve_positions(shown, curve)
+    words = tuple(_describe_map_cell(shown, info, place) for place in places)
     spans = [(known.cells[i][j].low, known.cells[i][j].high) for i, j in places] if known else []
     return Line(name, points, tuple(spans), words)
 
 
-def _words(shown: Shown, info: MeasureInfo, place: tuple[int, int]) -> str:
+def _describe_map_cell(shown: PageContext, info: MeasureInfo, place: tuple[int, int]) -> str:
     """Return what the pointer reads at the value of a pair."""
     i, j = place
     pair = f"{shown.comparison.rows[i]} and {shown.comparison.columns[j]}"
     if info.spec in shown.readings:
-        return f"{pair}: {minus(words_of(shown.readings[info.spec].cells[i][j]))}"
+        return (
+            f"{pair}: "
+            f"{with_minus_signs(describe_pair_result(shown.readings[info.spec].cells[i][j]))}"
+        )
     chance = float(shown.chance(info)[i, j])
-    tail = "" if math.isnan(chance) else f", chance {number(chance, 2)}"
-    return f"{pair}: {number(float(shown.values(info)[i, j]), 4)}{tail}"
+    tail = "" if math.isnan(chance) else f", chance {format_number(chance, 2)}"
+    return f"{pair}: {format_number(float(shown.values(info)[i, j]), 4)}{tail}"
 
 
-def _chance_line(shown: Shown, info: MeasureInfo, curves: Sequence[Curve]) -> Line | None:
+def _chance_line(
+    shown: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve]
+) -> Line | None:
     """Return the mean chance at each depth over all pairs of models; None if it is unknown."""
     chance = shown.chance(info)
-    if not has_chance(chance):
+    if not is_chance_available(chance):
         return None
     depths = max((len(curve.values) for curve in curves), default=0)
     points = []
     for k in range(depths):
-        places = [places_of_curve(shown, c)[k] for c in curves if k < len(c.values)]
+        places = [curve_positions(shown, c)[k] for c in curves if k < len(c.values)]
         known = [float(chance[place]) for place in places if math.isfinite(chance[place])]
         points += [(k + 1.0, math.fsum(known) / len(known))] if known else []
-    words = tuple(f"mean chance at layer {x:g}: {number(y, 2)}" for x, y in points)
-    return Line(CHANCE, tuple(points), (), words, is_dashed=True, is_shown=True) if points else None
+    words = tuple(f"mean chance at layer {x:g}: {format_number(y, 2)}" for x, y in points)
+    return (
+        Line(CHANCE_DIAGNOSTIC, tuple(points), (), words, is_dashed=True, is_shown=True)
+        if points
+        else None
+    )
 
 
-def _matches(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
+def _best_match_curves(shown: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
     curves = best_matches(shown.comparison, info.spec)
     return tuple(curve for curve in curves if curve.model and curve.other)
 
 
-def _best(shown: Shown, info: MeasureInfo) -> Chart:
+def _best_match_chart(shown: PageContext, info: MeasureInfo) -> Chart:
     """Return, for models of unequal depth, the value of the best match of each layer.
 
     With several numbers of layers the axis is the share of the depth, from 0 to 1.
     """
-    lines, curves = [], _matches(shown, info)[:MOST_LINES]
+    lines, curves = [], _best_match_curves(shown, info)[:MAX_DEPTH_LINES]
     is_relative = len({len(curve.layers) for curve in curves}) > 1
     for curve in curves:
         titles = tuple(
-            f"{curve.model}/{layer} and {curve.other}/{partner}: {number(value, 4)}"
+            f"{curve.model}/{layer} and {curve.other}/{partner}: {format_number(value, 4)}"
             for layer, partner, value in zip(curve.layers, curve.partners, curve.values)
         )
         last = len(curve.values) - 1
@@ -230,17 +253,17 @@ def _best(shown: Shown, info: MeasureInfo) -> Chart:
         points = tuple(zip(places, curve.values))
         lines.append(Line(f"{curve.model} in {curve.other}", points, titles=titles))
     note = "Of each layer of the first model, the value with the most similar layer of the second."
-    note = " ".join(filter(None, (f"{shown.label(info)}.", note, _direction(info))))
+    note = " ".join(filter(None, (f"{shown.label(info)}.", note, _direction_note(info))))
     axis = f"{'relative depth' if is_relative else 'layer'} of the first model"
-    return Chart("matches", MATCHES, axis, shown.label(info), tuple(lines), note)
+    return Chart("matches", BEST_MATCH_TITLE, axis, shown.label(info), tuple(lines), note)
 
 
-def _plane(shown: Shown, info: MeasureInfo) -> Chart:
+def _plane_chart(shown: PageContext, info: MeasureInfo) -> Chart:
     """Return the representations as points whose distances are close to their differences."""
     try:
-        known = plane(shown.comparison, info.spec)
+        known = plane_embedding(shown.comparison, info.spec)
     except ValueError as error:
-        return Chart("plane", PLANE, "", "", (), _first_words(error))
+        return Chart("plane", PLANE_TITLE, "", "", (), _error_as_sentence(error))
     models: dict[str, list[int]] = {}
     for i, name in enumerate(known.names):
         models.setdefault(name.rpartition("/")[0], []).append(i)
@@ -249,12 +272,12 @@ def _plane(shown: Shown, info: MeasureInfo) -> Chart:
     for model, places in (models if are_models else {"all": range(len(known.names))}).items():
         points = tuple((float(known.points[i, 0]), float(known.points[i, 1])) for i in places)
         names = _point_names(known.names, places, are_models)
-        is_shown = True if are_models and len(models) <= MOST_LINES else None
+        is_shown = True if are_models and len(models) <= MAX_DEPTH_LINES else None
         lines.append(Line(model, points, titles=names, is_shown=is_shown))
     left = len(shown.comparison.rows) - len(known.names)
     return Chart(
         "plane",
-        PLANE,
+        PLANE_TITLE,
         "near is similar; directions mean nothing",
         "",
         tuple(lines),
@@ -281,40 +304,44 @@ def _plane_note(share: float, left: int, are_models: bool) -> str:
     return " ".join(filter(None, facts))
 
 
-def _tree(shown: Shown, info: MeasureInfo) -> Dendrogram:
+def _tree_figure(shown: PageContext, info: MeasureInfo) -> Dendrogram:
     """Return the tree of the representations by average linkage."""
     try:
-        known = tree(shown.comparison, info.spec)
+        known = linkage_tree(shown.comparison, info.spec)
     except ValueError as error:
-        return Dendrogram("tree", TREE, "", (), (), (), _first_words(error))
+        return Dendrogram("tree", TREE_TITLE, "", (), (), (), _error_as_sentence(error))
     merges = tuple(Merge(int(a), int(b), max(float(h), 0.0)) for a, b, h, _ in known.merges)
     left = len(shown.comparison.rows) - len(known.names)
     note = "Average linkage: branches meet at the mean difference of their pairs."
     note += f" {left} without a value for some pairs are left out." if left else ""
-    return Dendrogram("tree", TREE, _unit(info, shown), known.names, merges, known.order, note)
+    return Dendrogram(
+        "tree", TREE_TITLE, _tree_height_unit(info, shown), known.names, merges, known.order, note
+    )
 
 
-def _unit(info: MeasureInfo, shown: Shown) -> str:
+def _tree_height_unit(info: MeasureInfo, shown: PageContext) -> str:
     """Return what the height of a tree is: the difference, in terms of the measure."""
     label, top = shown.label(info), info.range[1]
     if not info.larger_is_more_similar:
         return label
-    return f"{number(top)} − {label}" if np.isfinite(top) else f"−{label}, from its smallest"
+    return f"{format_number(top)} − {label}" if np.isfinite(top) else f"−{label}, from its smallest"
 
 
-def _first_words(error: ValueError) -> str:
+def _error_as_sentence(error: ValueError) -> str:
     return f"{str(error)[0].upper()}{str(error)[1:]}."
 
 
 # --------------------------------------------------------------------------------- maps of measures
 
 
-def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False) -> HeatMap:
+def measure_heat_map(
+    comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
+) -> HeatMap:
     """Return the matrix of a measure with its colour scale and the reasons of missing values."""
-    values = without_rounding(comparison.values[info.spec], info)
-    ends, scale_note = colour_scale(values, info.range, stretch=stretch)
+    values = snap_to_bounds(comparison.values[info.spec], info)
+    ends, scale_note = color_scale(values, info.range, stretch=stretch)
     direction = "Larger" if info.larger_is_more_similar else "Smaller"
-    chance = chance_words(comparison, info)
+    chance = format_chance_range(comparison, info)
     facts = (f"{direction} is more similar", scale_note, chance and f"chance is {chance}")
     reading = "; ".join(filter(None, facts))
     reasons = {(f.x, f.y): f.reason for f in comparison.failures if f.measure == info.spec}
@@ -324,36 +351,38 @@ def heat_map(comparison: Comparison, info: MeasureInfo, *, stretch: bool = False
         comparison.rows,
         comparison.columns,
         map_entries(values),
-        " ".join(filter(None, (definition(info), f"{reading}."))),
+        " ".join(filter(None, (measure_definition(info), f"{reading}."))),
         ends,
         is_diverging=ends[0] < 0 < ends[1],
         is_reversed=not info.larger_is_more_similar,
         titles=map_titles(comparison.rows, comparison.columns, reasons),
         subtitle=info.spec if info.spec != info.label else "",
-        ends=ENDS,
-        chance=map_entries(chance_of(comparison, info.spec)) if chance else (),
+        ends=COLOR_SCALE_END_LABELS,
+        chance=map_entries(chance_matrix(comparison, info.spec)) if chance else (),
     )
 
 
-def value_map(shown: Shown, info: MeasureInfo) -> HeatMap:
+def value_map(shown: PageContext, info: MeasureInfo) -> HeatMap:
     """Return the map of a measure; with evidence, cells not beyond chance are hatched, and the
     pointer reads all that is known of each."""
-    heat = heat_map(shown.comparison, info, stretch=shown.stretch)
+    heat = measure_heat_map(shown.comparison, info, stretch=shown.stretch)
     known = shown.readings.get(info.spec)
-    return heat if known is None else marked(heat, known)
+    return heat if known is None else annotate_heat_map(heat, known)
 
 
-def marked(heat: HeatMap, known: Readings) -> HeatMap:
+def annotate_heat_map(heat: HeatMap, known: MeasureResult) -> HeatMap:
     """Return a map with what the pointer reads in each cell, hatched where it is not beyond
     chance."""
-    titles = tuple(tuple(minus(words_of(cell)) for cell in row) for row in known.cells)
+    titles = tuple(
+        tuple(with_minus_signs(describe_pair_result(cell)) for cell in row) for row in known.cells
+    )
     hatched = tuple(
         (i, j)
         for i, row in enumerate(known.cells)
         for j, cell in enumerate(row)
         if cell.is_tested and not cell.is_beyond
     )
-    return heat._replace(titles=titles, hatched=hatched, hatching=HATCHING, chance=())
+    return heat._replace(titles=titles, hatched=hatched, hatching=NOT_SIGNIFICANT_NOTE, chance=())
 
 
 def map_titles(
@@ -365,16 +394,16 @@ def map_titles(
     return tuple(tuple(reasons.get((x, y), "") for y in columns) for x in rows)
 
 
-def map_entries(values: np.ndarray) -> Entries:
+def map_entries(values: np.ndarray) -> MapEntries:
     """Return the values of a map, None for those that are not finite."""
     return tuple(
         tuple(value if math.isfinite(value) else None for value in row) for row in values.tolist()
     )
 
 
-def above_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
+def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
     """Return the map of what is above chance, 0 at chance and 1 for the most similar value."""
-    above = np.round(above_chance(evidence, info), 3) + 0.0  # no −0
+    above = np.round(scores_above_chance(evidence, info), 3) + 0.0  # no −0
     known = above[np.isfinite(above)]
     low = min(0.0, float(known.min(initial=0.0)))
     high = float(known.max(initial=low)) if stretch and known.size else 1.0
@@ -391,7 +420,7 @@ def above_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:
     )
 
 
-def family_sections(shown: Shown) -> Iterator[Section]:
+def family_sections(shown: PageContext) -> Iterator[Section]:
     """Yield the maps of all measures, closed: a section for each family, one for few measures."""
     measures = shown.comparison.measures
     if len(measures) < 2:
@@ -399,7 +428,7 @@ def family_sections(shown: Shown) -> Iterator[Section]:
     families: dict[str, list[MeasureInfo]] = {}
     for info in measures:
         families.setdefault(family_name(info), []).append(info)
-    if len(measures) <= FEW or len(families) == 1:
+    if len(measures) <= MAX_MEASURES_UNGROUPED or len(families) == 1:
         yield _family_section(shown, "maps", f"All {len(measures)} maps", measures)
         return
     for name, members in families.items():
@@ -408,7 +437,7 @@ def family_sections(shown: Shown) -> Iterator[Section]:
 
 
 def _family_section(
-    shown: Shown, name: str, title: str, measures: Sequence[MeasureInfo]
+    shown: PageContext, name: str, title: str, measures: Sequence[MeasureInfo]
 ) -> Section:
     maps = (value_map(shown, info) for info in measures)
     about = "Each scale is the range of its measure, unless the map has another end."
@@ -428,20 +457,26 @@ def agreement_section(together: MeasureAgreement) -> Section:
     labels, values = together
     if len(labels) == 2:
         value = float(values[0, 1])
-        words = f"no correlation, for {CONSTANT}" if math.isnan(value) else f"{value:.2f}"
+        words = (
+            f"no correlation, for {CONSTANT_VALUES_REASON}" if math.isnan(value) else f"{value:.2f}"
+        )
         sentence = (
             "Spearman correlation, over all pairs, between the differences that the two measures "
             f"find: {labels[0]} and {labels[1]}: {words.replace('-', '−')}."
         )
-        return Section("agreement", AGREEMENT, sentence)
-    return Section("agreement", AGREEMENT, AGREEING, figures=(_agreement_map(together),))
+        return Section("agreement", AGREEMENT_TITLE, sentence)
+    return Section(
+        "agreement", AGREEMENT_TITLE, AGREEMENT_NOTE, figures=(_agreement_map(together),)
+    )
 
 
 def _agreement_map(together: MeasureAgreement) -> HeatMap:
     order = measure_order(together.values)
     labels = tuple(together.labels[i] for i in order)
     values = together.values[np.ix_(order, order)]
-    missing = {(labels[i], labels[j]): CONSTANT for i, j in np.argwhere(np.isnan(values))}
+    missing = {
+        (labels[i], labels[j]): CONSTANT_VALUES_REASON for i, j in np.argwhere(np.isnan(values))
+    }
     return HeatMap(
         "agreement",
         "Agreement",
@@ -457,7 +492,7 @@ def _agreement_map(together: MeasureAgreement) -> HeatMap:
 def measure_order(values: np.ndarray) -> list[int]:
     """Return the order in which measures that agree are next to each other: by average linkage of
     1 minus their correlation."""
-    distances = np.where(np.isnan(values), UNRELATED, 1 - values)
+    distances = np.where(np.isnan(values), UNKNOWN_CORRELATION_DISTANCE, 1 - values)
     distances = np.maximum((distances + distances.T) / 2, 0.0)
     np.fill_diagonal(distances, 0.0)
     joined = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)

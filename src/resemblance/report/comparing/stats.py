@@ -10,35 +10,46 @@ from typing import NamedTuple
 
 import numpy as np
 
-from resemblance.base.text import ORDINARY, ROUNDING, without_rounding
+from resemblance.base.text import DISPLAY_ROUNDING, UNIT_SCALE_RANGE, snap_to_bounds
 from resemblance.catalogue import get_measure
 from resemblance.comparison.arrangements import (
-    Curve,
-    between_models,
-    by_depth,
-    models_of,
+    DepthCurve,
+    equal_depth_curves,
+    is_between_models,
+    layers_by_model,
     nearest_depths,
 )
 from resemblance.comparison.comparison import (
     Comparison,
     MeasureInfo,
-    chance_of,
-    label_of,
+    chance_matrix,
     most_similar,
+    unique_measure_title,
 )
 from resemblance.contracts._measure import Measure
 from resemblance.inference.result import Evidence
 from resemblance.significance import average_ranks
 
-from ..evidence_words import MISSING, Reading, Readings, brief, level_words, readings, scores
-from ..numbers import minus, number
-from ..svg import shortened
+from ..evidence_words import (
+    MISSING_VALUE,
+    MeasureResult,
+    PairResult,
+    format_brief,
+    format_evidence_scores,
+    format_level,
+    measure_results,
+)
+from ..numbers import format_number, with_minus_signs
+from ..svg import shorten_name
 
-FEW_PAIRS = 6  # below this, whether two measures rank pairs alike is mostly chance
-MOST, FAR = 0.9, 4.0  # a largest value so many times the quantile of most values is far beyond
+MIN_PAIRS_FOR_CORRELATION = 6  # below this, whether two measures rank pairs alike is mostly chance
+MOST_VALUES_QUANTILE, OUTLIER_RATIO = (
+    0.9,
+    4.0,
+)  # a largest value so many times the quantile of most values is far beyond
 
 
-class ColourScale(NamedTuple):
+class ColorScale(NamedTuple):
     """The values at the ends of a colour scale, and its span if not the range of the measure."""
 
     limits: tuple[float, float]
@@ -61,50 +72,54 @@ class FailureGroup(NamedTuple):
     example: tuple[str, str]
 
 
-def values_of_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
+def scores_of_distinct_pairs(comparison: Comparison, info: MeasureInfo) -> np.ndarray:
     """Return the values of a measure for people to read, of all pairs of different representations,
     each once where both directions are the same; NaN for those that are missing.
 
     Of layers of several models: of the pairs between models.
     """
-    pairs = compared_pairs(comparison)
-    if info.symmetric and is_square(comparison):
+    pairs = summarized_pairs(comparison)
+    if info.symmetric and is_all_pairs_of_one_list(comparison):
         pairs = np.triu(pairs)
-    return without_rounding(comparison.values[info.spec][pairs], info)
+    return snap_to_bounds(comparison.values[info.spec][pairs], info)
 
 
-def agreement(comparison: Comparison) -> MeasureAgreement | None:
+def measure_agreement(comparison: Comparison) -> MeasureAgreement | None:
     """Return how alike every two measures rank the pairs: Spearman's correlation.
 
     ``None`` with fewer than two measures or too few pairs. A measure that gives all pairs the same
     value has none.
     """
     pairs = off_diagonal(comparison)
-    if len(comparison.measures) < 2 or pairs.sum() < FEW_PAIRS:
+    if len(comparison.measures) < 2 or pairs.sum() < MIN_PAIRS_FOR_CORRELATION:
         return None
     names = tuple(m.spec for m in comparison.measures)
     labels = tuple(m.label for m in comparison.measures)
-    values = _correlations([comparison.difference(name)[pairs] for name in names])
+    values = _rank_correlations([comparison.difference(name)[pairs] for name in names])
     return MeasureAgreement(labels if len(set(labels)) == len(labels) else names, values)
 
 
-def _correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
+def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
     """Return the rank correlation of every two vectors; they are ranked once if all are finite."""
-    if not all(np.isfinite(d).all() and not _is_constant(d) for d in differences):
-        return np.array([[spearman(a, b) for b in differences] for a in differences])
+    if not all(np.isfinite(d).all() and not _is_constant_within_rounding(d) for d in differences):
+        return np.array([[finite_spearman(a, b) for b in differences] for a in differences])
     return np.asarray(np.corrcoef([average_ranks(d) for d in differences]))
 
 
-def _is_constant(values: np.ndarray) -> bool:
+def _is_constant_within_rounding(values: np.ndarray) -> bool:
     """Whether all values are the same but for rounding."""
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
-def spearman(a: np.ndarray, b: np.ndarray) -> float:
+def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Return the rank correlation of two vectors where both are finite; NaN if few or constant."""
     both = np.isfinite(a) & np.isfinite(b)
     a, b = a[both], b[both]
-    if len(a) < FEW_PAIRS or _is_constant(a) or _is_constant(b):
+    if (
+        len(a) < MIN_PAIRS_FOR_CORRELATION
+        or _is_constant_within_rounding(a)
+        or _is_constant_within_rounding(b)
+    ):
         return np.nan
     return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
 
@@ -119,45 +134,49 @@ def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
     return tuple(sorted(groups.values(), key=lambda group: -group.values))
 
 
-def chance_words(comparison: Comparison, info: MeasureInfo) -> str:
+def format_chance_range(comparison: Comparison, info: MeasureInfo) -> str:
     """Return the chance of a measure over the pairs, such as "0.21 to 0.23"; empty if unknown."""
-    chance = chance_of(comparison, info.spec)
+    chance = chance_matrix(comparison, info.spec)
     known = chance[~np.isnan(chance)]
     if not known.size:
         return ""
-    return " to ".join(dict.fromkeys(number(float(f(known)), 2) for f in (np.min, np.max)))
+    return " to ".join(dict.fromkeys(format_number(float(f(known)), 2) for f in (np.min, np.max)))
 
 
-def is_square(comparison: Comparison) -> bool:
+def is_all_pairs_of_one_list(comparison: Comparison) -> bool:
     """Say whether all pairs of one list were compared, rather than one list with another."""
     same_names = comparison.rows == comparison.columns
     return same_names and comparison.provenance["rows"] == comparison.provenance["columns"]
 
 
-def pair_of(comparison: Comparison) -> tuple[int, int] | None:
+def only_pair_position(comparison: Comparison) -> tuple[int, int] | None:
     """Return the row and column of the only pair of different representations; else None."""
     places = np.argwhere(off_diagonal(comparison)).tolist()
-    is_one = len(places) == (2 if is_square(comparison) else 1)
+    is_one = len(places) == (2 if is_all_pairs_of_one_list(comparison) else 1)
     return (places[0][0], places[0][1]) if is_one else None
 
 
 def off_diagonal(comparison: Comparison) -> np.ndarray:
     """Return True for the pairs of different representations: all but the diagonal of a square."""
     shape = len(comparison.rows), len(comparison.columns)
-    return ~np.eye(*shape, dtype=bool) if is_square(comparison) else np.ones(shape, dtype=bool)
+    return (
+        ~np.eye(*shape, dtype=bool)
+        if is_all_pairs_of_one_list(comparison)
+        else np.ones(shape, dtype=bool)
+    )
 
 
-def compared_pairs(comparison: Comparison) -> np.ndarray:
+def summarized_pairs(comparison: Comparison) -> np.ndarray:
     """Return True for the pairs that a summary is about: layers of different models, without the
     untrained copy, or where no names are layers of several models, different representations."""
     reference = str(comparison.provenance.get("reference", ""))
-    is_between = between_models(comparison.rows, comparison.columns, reference)
+    is_between = is_between_models(comparison.rows, comparison.columns, reference)
     return is_between if is_between.any() else off_diagonal(comparison)
 
 
-def colour_scale(
+def color_scale(
     values: np.ndarray, bounds: tuple[float, float], *, stretch: bool = False
-) -> ColourScale:
+) -> ColorScale:
     """Return the scale of the colours: the range of the measure.
 
     A colour means the same in every map.
@@ -169,27 +188,30 @@ def colour_scale(
     finite = values[np.isfinite(values)]
     least, most = (float(f(finite)) for f in (np.min, np.max)) if finite.size else (0.0, 1.0)
     if stretch and least < most:
-        return ColourScale((least, most), "colours span the values only")
-    has_low, has_high = (bool(np.isfinite(end)) and abs(end) < ORDINARY for end in bounds)
+        return ColorScale((least, most), "colours span the values only")
+    has_low, has_high = (bool(np.isfinite(end)) and abs(end) < UNIT_SCALE_RANGE for end in bounds)
     low = bounds[0] if has_low else min(least, 0.0)
-    high = bounds[1] if has_high else max(_usual(finite), 0.0)
+    high = bounds[1] if has_high else max(_largest_typical_value(finite), 0.0)
     note = "scale ends at the largest value" if has_low else "scale ends at the values"
     note = "" if has_low and has_high else note
     if high < most:
         beyond = int((finite > high).sum())
-        note = f"scale ends at {number(high)}, {beyond} of {finite.size} values lie beyond"
-    return ColourScale((float(low), float(high) if high > low else float(low) + 1.0), note)
+        note = f"scale ends at {format_number(high)}, {beyond} of {finite.size} values lie beyond"
+    return ColorScale((float(low), float(high) if high > low else float(low) + 1.0), note)
 
 
-def _usual(values: np.ndarray) -> float:
+def _largest_typical_value(values: np.ndarray) -> float:
     """Return the largest value or, where it is far beyond most values, the largest of these."""
     if not values.size:
         return 1.0
-    most, usual = float(values.max()), float(np.quantile(values, MOST, method="lower"))
-    return most if usual <= 0 or most <= FAR * usual else usual
+    most, usual = (
+        float(values.max()),
+        float(np.quantile(values, MOST_VALUES_QUANTILE, method="lower")),
+    )
+    return most if usual <= 0 or most <= OUTLIER_RATIO * usual else usual
 
 
-def definition(info: MeasureInfo) -> str:
+def measure_definition(info: MeasureInfo) -> str:
     """Return the sentence that defines a measure, or nothing if it is not in the catalogue."""
     try:
         measure = get_measure(info.spec)
@@ -198,10 +220,10 @@ def definition(info: MeasureInfo) -> str:
     return measure.summary.replace("``", "") if measure.label == info.label else ""
 
 
-def extremes(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
+def extreme_pairs(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
     """Return the most and the least similar pair under a measure, of different representations or
     of layers of different models; nothing where no pair has a value."""
-    difference = np.where(compared_pairs(comparison), comparison.difference(measure), np.nan)
+    difference = np.where(summarized_pairs(comparison), comparison.difference(measure), np.nan)
     if np.isnan(difference).all():
         return ()
     ends = (np.nanargmin(difference), np.nanargmax(difference))
@@ -209,13 +231,16 @@ def extremes(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str,
     return tuple((comparison.rows[i], comparison.columns[j]) for i, j in places)
 
 
-LEADING = ("cka[estimator=debiased]", "cka")  # without a choice, the first of them leads
-EQUAL = "equal depth"  # of layers of models with as many layers
-LONGEST = 60  # characters of a name in a sentence
-NEAR_TOP = 1e-3  # from the most similar value: more digits say nothing
+LEADING_MEASURE_SPECS = (
+    "cka[estimator=debiased]",
+    "cka",
+)  # without a choice, the first of them leads
+EQUAL_DEPTH = "equal depth"  # of layers of models with as many layers
+MAX_SENTENCE_NAME_LENGTH = 60  # characters of a name in a sentence
+NEAR_TOP_MARGIN = 1e-3  # from the most similar value: more digits say nothing
 
 
-class Shown(NamedTuple):
+class PageContext(NamedTuple):
     """A comparison, the measure that leads its page, and what is known of chance and intervals.
 
     ``readings``: what the evidence has of each measure, by specification; none without evidence.
@@ -224,7 +249,7 @@ class Shown(NamedTuple):
     comparison: Comparison
     leading: MeasureInfo
     evidence: Evidence | None = None
-    readings: Mapping[str, Readings] = MappingProxyType({})
+    readings: Mapping[str, MeasureResult] = MappingProxyType({})
     stretch: bool = False
 
     @property
@@ -240,65 +265,71 @@ class Shown(NamedTuple):
 
     def label(self, info: MeasureInfo) -> str:
         """Return what sentences call a measure: its label, if no other measure here has it."""
-        return label_of(self.comparison, info)
+        return unique_measure_title(self.comparison, info)
 
     def values(self, info: MeasureInfo) -> np.ndarray:
         """Return the values of a measure for people to read."""
-        return without_rounding(self.comparison.values[info.spec], info)
+        return snap_to_bounds(self.comparison.values[info.spec], info)
 
     def chance(self, info: MeasureInfo) -> np.ndarray:
         """Return the chance of each pair: of the evidence, or in closed form; NaN if unknown."""
         if self.evidence is None or info.spec not in self.readings:
-            return chance_of(self.comparison, info.spec)
+            return chance_matrix(self.comparison, info.spec)
         return self.evidence.chance(info.spec)
 
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
         """Write the value of a pair, with its interval where the evidence has one, and its chance
         where it is known."""
-        value, interval = brief(float(self.values(info)[i, j])), ""
-        chance = brief(float(self.chance(info)[i, j]))
+        value, interval = format_brief(float(self.values(info)[i, j])), ""
+        chance = format_brief(float(self.chance(info)[i, j]))
         if info.spec in self.readings and self.evidence is not None:
             reading = self.readings[info.spec].cells[i][j]
-            value, interval, chance, _ = scores(reading)
-            interval = interval and f", {level_words(self.evidence)} interval {interval}"
-            if bound := _bound_words(info, reading):
-                value, interval, chance = bound, "", brief(reading.chance)
-        chance = "" if chance == MISSING else f", chance {chance}"
-        return minus(f"{value}{interval}{chance}")
+            value, interval, chance, _ = format_evidence_scores(reading)
+            interval = interval and f", {format_level(self.evidence)} interval {interval}"
+            if bound := _format_score_near_top(info, reading):
+                value, interval, chance = bound, "", format_brief(reading.chance)
+        chance = "" if chance == MISSING_VALUE else f", chance {chance}"
+        return with_minus_signs(f"{value}{interval}{chance}")
 
 
-def _bound_words(info: MeasureInfo, reading: Reading) -> str:
+def _format_score_near_top(info: MeasureInfo, reading: PairResult) -> str:
     """Write "above 0.999" for a score that is within 0.001 of the most similar value with its whole
     interval, but is not this value; else nothing."""
     top = most_similar(info)
     ends = [abs(top - value) for value in (reading.value, reading.low, reading.high)]
-    if not max(ends) < NEAR_TOP or ends[0] <= ROUNDING:  # also false for NaN and infinity
+    if (
+        not max(ends) < NEAR_TOP_MARGIN or ends[0] <= DISPLAY_ROUNDING
+    ):  # also false for NaN and infinity
         return ""
     return (
-        f"above {top - NEAR_TOP:g}" if info.larger_is_more_similar else f"below {top + NEAR_TOP:g}"
+        f"above {top - NEAR_TOP_MARGIN:g}"
+        if info.larger_is_more_similar
+        else f"below {top + NEAR_TOP_MARGIN:g}"
     )
 
 
-def shown_of(
+def page_context(
     comparison: Comparison,
     *,
     measure: str | Measure | None = None,
     evidence: Evidence | None = None,
     stretch: bool = False,
-) -> Shown:
+) -> PageContext:
     """Return what a page shows of a comparison.
 
     Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
     evidence of other representations, or without the measure that leads.
     """
-    leading = comparison.info(measure) if measure is not None else _leading(comparison)
+    leading = comparison.info(measure) if measure is not None else _leading_measure(comparison)
     if evidence is not None:
-        _check(comparison, evidence, leading)
-    known = {} if evidence is None else {r.info.spec: r for r in readings(evidence)}
-    return Shown(comparison, leading, evidence, known, stretch)
+        _check_evidence_matches(comparison, evidence, leading)
+    known = {} if evidence is None else {r.info.spec: r for r in measure_results(evidence)}
+    return PageContext(comparison, leading, evidence, known, stretch)
 
 
-def _check(comparison: Comparison, evidence: Evidence, leading: MeasureInfo) -> None:
+def _check_evidence_matches(
+    comparison: Comparison, evidence: Evidence, leading: MeasureInfo
+) -> None:
     sides = (comparison.rows, comparison.columns)
     if sides != (evidence.rows, evidence.columns):
         raise ValueError(
@@ -313,64 +344,69 @@ def _check(comparison: Comparison, evidence: Evidence, leading: MeasureInfo) -> 
         )
 
 
-def _leading(comparison: Comparison) -> MeasureInfo:
+def _leading_measure(comparison: Comparison) -> MeasureInfo:
     """Return the first measure of ``LEADING`` that has a value for some pair, or the first here.
 
     Without any value in the whole comparison, simply the first.
     """
     pairs = off_diagonal(comparison)
     specs = {m.spec: m for m in comparison.measures}
-    order = [*LEADING, *specs]
+    order = [*LEADING_MEASURE_SPECS, *specs]
     valued = (s for s in order if s in specs and np.isfinite(comparison.values[s][pairs]).any())
     return specs[next(valued, comparison.measures[0].spec)]
 
 
-def curves_of(shown: Shown, info: MeasureInfo) -> tuple[Curve, ...]:
+def depth_curves(shown: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
     """Return the values of layers of equal depth, for every two models with names; at as many
     depths as the shallowest model has where the curves are unlike in length."""
-    curves = by_depth(shown.comparison, info.spec)
-    return shortest([curve for curve in curves if curve.model and curve.other])
+    curves = equal_depth_curves(shown.comparison, info.spec)
+    return curves_at_common_depths([curve for curve in curves if curve.model and curve.other])
 
 
-def trained_curves(shown: Shown, curves: Iterable[Curve]) -> list[Curve]:
+def trained_curves(shown: PageContext, curves: Iterable[DepthCurve]) -> list[DepthCurve]:
     """Return the curves of models that are no untrained copy."""
     return [curve for curve in curves if shown.reference not in (curve.model, curve.other)]
 
 
-def shortest(curves: Sequence[Curve]) -> tuple[Curve, ...]:
+def curves_at_common_depths(curves: Sequence[DepthCurve]) -> tuple[DepthCurve, ...]:
     """Return curves at as many depths as the shortest of them has."""
     count, parts = min((len(curve.layers) for curve in curves), default=0), []
     for curve in curves:
         depths = nearest_depths(count, len(curve.layers))
         layers, partners = (tuple(of[k] for k in depths) for of in (curve.layers, curve.partners))
         values = tuple(curve.values[k] for k in depths)
-        parts.append(Curve(curve.model, curve.other, layers, partners, values))
+        parts.append(DepthCurve(curve.model, curve.other, layers, partners, values))
     return tuple(parts)
 
 
-def depth_words(shown: Shown, curves: Iterable[Curve]) -> str:
+def describe_depth_matching(shown: PageContext, curves: Iterable[DepthCurve]) -> str:
     """Return what layers that are compared have: equal depth, or the nearest in shares of it."""
-    counts = {len(layers_of(shown, m)) for curve in curves for m in (curve.model, curve.other)}
-    return EQUAL if len(counts) < 2 else "nearest relative depth"
+    counts = {len(layer_columns(shown, m)) for curve in curves for m in (curve.model, curve.other)}
+    return EQUAL_DEPTH if len(counts) < 2 else "nearest relative depth"
 
 
-def layers_of(shown: Shown, model: str) -> list[int]:
+def layer_columns(shown: PageContext, model: str) -> list[int]:
     """Return the columns of a model, or its rows where it is not among the columns."""
-    columns, rows = models_of(shown.comparison.columns), models_of(shown.comparison.rows)
+    columns, rows = (
+        layers_by_model(shown.comparison.columns),
+        layers_by_model(shown.comparison.rows),
+    )
     return columns.get(model) or rows[model]
 
 
-def between(shown: Shown, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def cross_model_pairs(
+    shown: PageContext, places: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Return the pairs of layers of different models that are no untrained copy.
 
     None unless all representations are layers of several models.
     """
     rows, columns = shown.comparison.rows, shown.comparison.columns
-    is_between = between_models(rows, columns, shown.reference)
+    is_between = is_between_models(rows, columns, shown.reference)
     return [place for place in places if is_between[place]]
 
 
-def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:
+def curve_positions(shown: PageContext, curve: DepthCurve) -> list[tuple[int, int]]:
     """Return the row and the column of each value of a curve."""
     rows = {name: i for i, name in enumerate(shown.comparison.rows)}
     columns = {name: j for j, name in enumerate(shown.comparison.columns)}
@@ -380,17 +416,17 @@ def places_of_curve(shown: Shown, curve: Curve) -> list[tuple[int, int]]:
     ]
 
 
-def named(name: str) -> str:
+def name_in_sentence(name: str) -> str:
     """Return a name for a sentence: in one line, and without the middle of a long one."""
-    return shortened(" ".join(name.split()), LONGEST)
+    return shorten_name(" ".join(name.split()), MAX_SENTENCE_NAME_LENGTH)
 
 
-def has_chance(values: np.ndarray) -> bool:
+def is_chance_available(values: np.ndarray) -> bool:
     """Whether chance is known for some pair."""
     return bool(np.isfinite(values).any())
 
 
-def mean_chance(shown: Shown, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
+def mean_chance(shown: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
     """Return the mean chance of some pairs; NaN unless it is known for all of them."""
     chance = shown.chance(info)
     return math.fsum(float(chance[i, j]) for i, j in places) / len(places) if places else math.nan

@@ -10,125 +10,154 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.text import without_rounding
-from resemblance.comparison.comparison import Comparison, MeasureInfo, label_of
-from resemblance.inference.nulls import p_text
+from resemblance.base.text import snap_to_bounds
+from resemblance.comparison.comparison import Comparison, MeasureInfo, unique_measure_title
+from resemblance.inference.nulls import format_p_value
 from resemblance.inference.result import Evidence
-from resemblance.sections.sections import Entry, Section, Sign, Table
+from resemblance.sections.sections import Section, Sign, Table, TableEntry
 
 from ..evidence_words import (
     ALPHA,
-    Reading,
-    Readings,
-    furthest,
-    level_words,
-    readings_between_models,
+    MeasureResult,
+    PairResult,
+    format_level,
+    furthest_above_chance,
+    results_between_models,
 )
-from ..numbers import ROUNDING, count, counted, decimals, digits, listed, span
+from ..numbers import (
+    ROUNDING_NOISE,
+    count_with_noun,
+    decimals_for_column,
+    format_count,
+    format_decimals,
+    format_interval_ends,
+    join_with_rest_counted,
+)
 from .stats import (
-    Shown,
-    chance_words,
-    curves_of,
-    depth_words,
-    extremes,
+    PageContext,
+    curve_positions,
+    depth_curves,
+    describe_depth_matching,
+    extreme_pairs,
     failure_groups,
-    is_square,
+    format_chance_range,
+    is_all_pairs_of_one_list,
     off_diagonal,
-    places_of_curve,
-    values_of_pairs,
+    scores_of_distinct_pairs,
 )
 
-COLUMNS = (
+MEASURES_TABLE_COLUMNS = (
     "measure", "label", "family", "more similar is", "range", "smallest", "median", "largest",
     "chance", "most similar", "least similar", "seconds", "failed",
 )  # fmt: skip
-BRIEF = ("label", "measure", *COLUMNS[5:11], "failed")  # in a terminal
+TERMINAL_COLUMNS = ("label", "measure", *MEASURES_TABLE_COLUMNS[5:11], "failed")  # in a terminal
 CHANCE_NOTE = (
     "Chance is the mean of the value over all orders of the samples of one side, where it has a "
     "closed form."
 )
-OVER_PAIRS = (
+PAIR_SUMMARY_NOTE = (
     "Smallest, median and largest are over pairs of different representations, and of layers of "
     "several models over the pairs between models. Seconds are summed "
     "over all pairs; what several measures share is counted for the first that needed it. "
     f"{CHANCE_NOTE}"
 )
-FEW_INPUTS = 24  # more of them are listed only when a reader asks
-READING = (
+MAX_OPEN_INPUT_ROWS = 24  # more of them are listed only when a reader asks
+EVIDENCE_NOTE = (
     "Above chance is (value − chance) / (most similar value − chance): 0 at chance, 1 for the most "
     "similar there can be. p is the probability, under the null hypothesis, of a value at least as "
     "similar."
 )
-ADJUSTED = (
+ADJUSTED_P_NOTE = (
     "Adjusted p-values hold for all pairs of a map at once, not for all measures. A pair is beyond "
     f"chance if its adjusted p is at most {ALPHA:g}."
 )
-FEW_ROWS, MOST_ROWS = 24, 2000  # longer tables are closed at first, or left to files
-PAIR = ("x", "y")
-SCORES = ("value", "{level} interval", "chance", "above chance", "p")
-SOURCES = ("source", "checkpoint", "model", "class", "architecture")
-SIZES = ("parameters", "n_parameters")
-POOLINGS = ("pool", "pooling")
-DATA_NAMES = ("name", "source", "dataset", "path")
-SAMPLES = ("n", "n_samples", "samples")
-UNITS = ("unit", "kind")
+MAX_OPEN_TABLE_ROWS, MAX_PAGE_TABLE_ROWS = (
+    24,
+    2000,
+)  # longer tables are closed at first, or left to files
+PAIR_COLUMNS = ("x", "y")
+EVIDENCE_SCORE_COLUMNS = ("value", "{level} interval", "chance", "above chance", "p")
+MODEL_SOURCE_KEYS = ("source", "checkpoint", "model", "class", "architecture")
+PARAMETER_COUNT_KEYS = ("parameters", "n_parameters")
+POOLING_KEYS = ("pool", "pooling")
+DATA_NAME_KEYS = ("name", "source", "dataset", "path")
+SAMPLE_COUNT_KEYS = ("n", "n_samples", "samples")
+SAMPLE_UNIT_KEYS = ("unit", "kind")
 MILLION = 1e6
-FEW_MODELS = 4  # models that the line under the title names
-LONGEST_LIST = 12  # entries of a list that a table writes
+MAX_MODELS_IN_SUBTITLE = 4  # models that the line under the title names
+MAX_ENTRIES_IN_CELL = 12  # entries of a list that a table writes
 
 
 def measures_table(comparison: Comparison) -> Table:
     """Return a row for each measure: its facts, and its values over all pairs."""
-    rows: list[tuple[Entry, ...]] = []
+    rows: list[tuple[TableEntry, ...]] = []
     signs = []
     for info in comparison.measures:
-        values = values_of_pairs(comparison, info)
+        values = scores_of_distinct_pairs(comparison, info)
         known = values[~np.isnan(values)]
         numbers = (float(f(known)) if known.size else None for f in (np.min, np.median, np.max))
-        ends = extremes(comparison, info.spec) or (("–",), ("–",))
+        ends = extreme_pairs(comparison, info.spec) or (("–",), ("–",))
         failed = values.size - known.size
         if failed:
-            signs.append(Sign(len(rows), COLUMNS.index("failed"), f"of {values.size}"))
-        chance = chance_words(comparison, info) or None
-        seconds = _seconds(comparison.seconds[info.spec])
-        facts = (*_facts(info), *numbers, chance, *map(" · ".join, ends))
+            signs.append(
+                Sign(len(rows), MEASURES_TABLE_COLUMNS.index("failed"), f"of {values.size}")
+            )
+        chance = format_chance_range(comparison, info) or None
+        seconds = _format_short_seconds(comparison.seconds[info.spec])
+        facts = (*_measure_facts(info), *numbers, chance, *map(" · ".join, ends))
         rows.append((*facts, seconds, failed or None))
-    return Table("all", "", COLUMNS, tuple(rows), signs=tuple(signs), figures=4, brief=BRIEF)
+    return Table(
+        "all",
+        "",
+        MEASURES_TABLE_COLUMNS,
+        tuple(rows),
+        signs=tuple(signs),
+        figures=4,
+        brief=TERMINAL_COLUMNS,
+    )
 
 
 def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
     """Return the values of the only pair, in both directions where a measure has two."""
     i, j = place
     x, y = comparison.rows[i], comparison.columns[j]
-    is_two_way = is_square(comparison) and not all(m.symmetric for m in comparison.measures)
+    is_two_way = is_all_pairs_of_one_list(comparison) and not all(
+        m.symmetric for m in comparison.measures
+    )
     both = [(i, j), (j, i)] if is_two_way else [(i, j)]
     values = [f"{x}, {y}", f"{y}, {x}"][: len(both)]
-    columns = (*COLUMNS[:5], *values, "chance", "seconds", "why not")
+    columns = (*MEASURES_TABLE_COLUMNS[:5], *values, "chance", "seconds", "why not")
     reasons = {f.measure: f.reason for f in comparison.failures if f.x != f.y}
     rows = []
     for info in comparison.measures:
-        table = without_rounding(comparison.values[info.spec], info)
+        table = snap_to_bounds(comparison.values[info.spec], info)
         scores = [None if math.isnan(table[at]) else float(table[at]) for at in both]
-        chance = chance_words(comparison, info) or None
-        seconds = _seconds(comparison.seconds[info.spec])
-        rows.append((*_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
+        chance = format_chance_range(comparison, info) or None
+        seconds = _format_short_seconds(comparison.seconds[info.spec])
+        rows.append((*_measure_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
     brief = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
     return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief)
 
 
-def _seconds(seconds: float) -> float:
+def _format_short_seconds(seconds: float) -> float:
     """Return a time in three significant digits: one that is short is not 0."""
     return float(f"{seconds:.3g}")
 
 
-def direction(info: MeasureInfo) -> str:
+def similarity_direction(info: MeasureInfo) -> str:
     """Return whether larger or smaller values of a measure are more similar."""
     return "larger" if info.larger_is_more_similar else "smaller"
 
 
-def _facts(info: MeasureInfo) -> tuple[Entry, ...]:
+def _measure_facts(info: MeasureInfo) -> tuple[TableEntry, ...]:
     family = info.family.replace("_", " ")
-    return info.spec, info.label, family, direction(info), span(*info.range, 4)
+    return (
+        info.spec,
+        info.label,
+        family,
+        similarity_direction(info),
+        format_interval_ends(*info.range, 4),
+    )
 
 
 def failures_table(comparison: Comparison) -> Table:
@@ -140,10 +169,10 @@ def failures_table(comparison: Comparison) -> Table:
     return Table("reasons", "", ("reason", "measures", "values", "first pair"), rows)
 
 
-def inputs_table(comparison: Comparison) -> Table:
+def representations_table(comparison: Comparison) -> Table:
     """Return the representations."""
-    sides = ("rows",) if is_square(comparison) else ("rows", "columns")
-    rows: list[tuple[Entry, ...]] = [
+    sides = ("rows",) if is_all_pairs_of_one_list(comparison) else ("rows", "columns")
+    rows: list[tuple[TableEntry, ...]] = [
         (name, side, e["n_features"], e["dtype"], e["computed_in"], e["fingerprint"])
         for side in sides
         for name, e in comparison.provenance[side].items()
@@ -151,58 +180,66 @@ def inputs_table(comparison: Comparison) -> Table:
     columns: tuple[str, ...] = ("name", "side", "features", "dtype", "computed in", "fingerprint")
     if len(sides) == 1:  # that it is the rows says nothing
         columns, rows = (columns[0], *columns[2:]), [(row[0], *row[2:]) for row in rows]
-    title = counted(len(rows), "representation")
-    return Table("all", title, columns, tuple(rows), is_closed=len(rows) > FEW_INPUTS)
+    title = count_with_noun(len(rows), "representation")
+    return Table("all", title, columns, tuple(rows), is_closed=len(rows) > MAX_OPEN_INPUT_ROWS)
 
 
 # ----------------------------------------------------------------------------------------- evidence
 
 
-def evidence_sections(shown: Shown) -> Iterator[Section]:
+def evidence_sections(shown: PageContext) -> Iterator[Section]:
     """Yield the tables of an evidence; nothing without one."""
     evidence = shown.evidence
     known = [shown.readings[m.spec] for m in shown.measures if m.spec in shown.readings]
     if evidence is None:
         return
-    if is_one_pair(known):
-        yield Section("pair", "The pair", READING, (values_table(evidence, known),))
+    if has_single_pair(known):
+        yield Section("pair", "The pair", EVIDENCE_NOTE, (values_table(evidence, known),))
         return
     if pairs := depths_table(shown):
-        depth = depth_words(shown, curves_of(shown, shown.leading))
+        depth = describe_depth_matching(shown, depth_curves(shown, shown.leading))
         yield Section("depths", f"Layers of {depth}", "", (pairs,))
     yield Section(
-        "beyond", "Beyond chance", f"{READING} {ADJUSTED}", (overview_table(evidence, known),)
+        "beyond",
+        "Beyond chance",
+        f"{EVIDENCE_NOTE} {ADJUSTED_P_NOTE}",
+        (overview_table(evidence, known),),
     )
-    yield _all_values(evidence, known)
+    yield _all_values_section(evidence, known)
 
 
-def is_one_pair(known: Sequence[Readings]) -> bool:
+def has_single_pair(known: Sequence[MeasureResult]) -> bool:
     """Say whether all that there is to show is of two representations."""
     return len({frozenset((pair.x, pair.y)) for of in known for pair in of.pairs}) <= 1
 
 
-def depths_table(shown: Shown) -> Table | None:
+def depths_table(shown: PageContext) -> Table | None:
     """Return the layers of equal depth of every two models: the value of each measure, and what the
     evidence has of the leading one; None where no models have several layers."""
-    curves = curves_of(shown, shown.leading)
-    places = [place for curve in curves for place in places_of_curve(shown, curve)]
+    curves = depth_curves(shown, shown.leading)
+    places = [place for curve in curves for place in curve_positions(shown, curve)]
     if not places:
         return None
     evidence, known = shown.evidence, shown.readings.get(shown.leading.spec)
     others = [info for info in shown.measures if known is None or info != shown.leading]
     labels = [shown.label(info) for info in others]
-    values = [_known_values(shown, info, places) for info in others]
+    values = [_finite_values_at(shown, info, places) for info in others]
     pairs = [(shown.comparison.rows[i], shown.comparison.columns[j]) for i, j in places]
-    columns: tuple[str, ...] = PAIR
-    rows: list[tuple[Entry, ...]] = [(*pair,) for pair in pairs]
-    brief: tuple[str, ...] = PAIR
-    title = f"Layers of {depth_words(shown, curves)}"
+    columns: tuple[str, ...] = PAIR_COLUMNS
+    rows: list[tuple[TableEntry, ...]] = [(*pair,) for pair in pairs]
+    brief: tuple[str, ...] = PAIR_COLUMNS
+    title = f"Layers of {describe_depth_matching(shown, curves)}"
     if evidence is not None and known is not None:
-        level = level_words(evidence)
-        columns = (*PAIR, *(name.format(level=level) for name in SCORES), "adjusted p", "how")
-        brief = (*PAIR, "value", f"{level} interval", "chance", "adjusted p")
+        level = format_level(evidence)
+        columns = (
+            *PAIR_COLUMNS,
+            *(name.format(level=level) for name in EVIDENCE_SCORE_COLUMNS),
+            "adjusted p",
+            "how",
+        )
+        brief = (*PAIR_COLUMNS, "value", f"{level} interval", "chance", "adjusted p")
         cells = [known.cells[i][j] for i, j in places]
-        decimals = places_of(known._replace(pairs=tuple(cells)))
+        decimals = decimals_for_measure(known._replace(pairs=tuple(cells)))
         rows = [_value_row("", cell, decimals, is_one_way=False)[1:] for cell in cells]
         title = f"{title} by {shown.label(shown.leading)}"
     table = tuple((*row, *entries) for row, *entries in zip(rows, *values))
@@ -211,108 +248,124 @@ def depths_table(shown: Shown) -> Table | None:
         title,
         (*columns, *labels),
         table,
-        is_closed=len(table) > FEW_ROWS,
+        is_closed=len(table) > MAX_OPEN_TABLE_ROWS,
         brief=(*brief, *labels),
     )
 
 
-def _known_values(
-    shown: Shown, info: MeasureInfo, places: Sequence[tuple[int, int]]
-) -> list[Entry]:
+def _finite_values_at(
+    shown: PageContext, info: MeasureInfo, places: Sequence[tuple[int, int]]
+) -> list[TableEntry]:
     values = shown.values(info)
-    return [_or_none(float(values[place])) for place in places]
+    return [_none_if_not_finite(float(values[place])) for place in places]
 
 
 def pairs_table(comparison: Comparison) -> Table:
     """Return a row per pair with the value of every measure: all that a file has."""
-    is_half = is_square(comparison) and all(info.symmetric for info in comparison.measures)
+    is_half = is_all_pairs_of_one_list(comparison) and all(
+        info.symmetric for info in comparison.measures
+    )
     is_shown = np.triu(off_diagonal(comparison)) if is_half else off_diagonal(comparison)
     places = [(int(i), int(j)) for i, j in np.argwhere(is_shown)]
     values = [
-        [_or_none(x) for x in without_rounding(comparison.values[m.spec], m)[is_shown].tolist()]
+        [
+            _none_if_not_finite(x)
+            for x in snap_to_bounds(comparison.values[m.spec], m)[is_shown].tolist()
+        ]
         for m in comparison.measures
     ]
     names = [(comparison.rows[i], comparison.columns[j]) for i, j in places]
-    labels = [label_of(comparison, info) for info in comparison.measures]
+    labels = [unique_measure_title(comparison, info) for info in comparison.measures]
     rows = tuple((*pair, *entries) for pair, *entries in zip(names, *values))
-    return Table("pairs", "", (*PAIR, *labels), rows, figures=4)
+    return Table("pairs", "", (*PAIR_COLUMNS, *labels), rows, figures=4)
 
 
-def overview_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
+def overview_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
     """Return a row per measure: how many pairs are beyond chance, and the furthest; of layers of
     several models, the pairs between models."""
-    known = readings_between_models(evidence, known)
-    level = level_words(evidence)
+    known = results_between_models(evidence, known)
+    level = format_level(evidence)
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
     return Table("measures", "", columns, tuple(_overview_row(evidence, of) for of in known))
 
 
-def _overview_row(evidence: Evidence, known: Readings) -> tuple[Entry, ...]:
+def _overview_row(evidence: Evidence, known: MeasureResult) -> tuple[TableEntry, ...]:
     tested = known.tested
     start = known.info.spec, known.info.label
     if not tested:
         return (*start, "not tested", *[None] * 6)
-    best = furthest(evidence, known)
+    best = furthest_above_chance(evidence, known)
     above = [pair.above for pair in tested if not math.isnan(pair.above)]
     return (
         *start,
         f"{known.beyond} of {len(tested)}{known.where}",
         float(np.median(above)) if above else None,
         f"{best.x} and {best.y}",
-        *(_or_none(best.value), _interval(best, places_of(known)), _or_none(best.chance)),
-        p_text(best.adjusted, best.how),
+        *(
+            _none_if_not_finite(best.value),
+            _format_pair_interval(best, decimals_for_measure(known)),
+            _none_if_not_finite(best.chance),
+        ),
+        format_p_value(best.adjusted, best.how),
     )
 
 
-def _all_values(evidence: Evidence, known: Sequence[Readings]) -> Section:
+def _all_values_section(evidence: Evidence, known: Sequence[MeasureResult]) -> Section:
     """Return the table of all pairs, or where it is if it is too long for a page."""
     count = sum(len(of.pairs) for of in known)
-    if count <= MOST_ROWS:
+    if count <= MAX_PAGE_TABLE_ROWS:
         return Section("values", "All values", "", (values_table(evidence, known),))
-    words = f"{counted(count, 'value')} are too many for a page; a file has them as CSV or JSON."
+    words = (
+        f"{count_with_noun(count, 'value')} are too many for a page; a file has them as CSV "
+        "or JSON."
+    )
     return Section("values", "All values", words)
 
 
-def values_table(evidence: Evidence, known: Sequence[Readings]) -> Table:
+def values_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
     """Return a row per measure and pair."""
-    is_one_way = is_one_pair(known) and all(len(of.pairs) == 1 for of in known)
-    scores = [name.format(level=level_words(evidence)) for name in SCORES]
+    is_one_way = has_single_pair(known) and all(len(of.pairs) == 1 for of in known)
+    scores = [name.format(level=format_level(evidence)) for name in EVIDENCE_SCORE_COLUMNS]
     adjusted = () if is_one_way else ("adjusted p",)
-    columns = ("measure", *PAIR, *scores, *adjusted, "how")
+    columns = ("measure", *PAIR_COLUMNS, *scores, *adjusted, "how")
     rows = tuple(
         _value_row(of.name, pair, places, is_one_way)
-        for of, places in zip(known, map(places_of, known))
+        for of, places in zip(known, map(decimals_for_measure, known))
         for pair in of.pairs
     )
     pair = known[0].pairs[0] if is_one_way else None
     title = f"{pair.x} and {pair.y}" if pair else "Every pair by every measure"
-    return Table("all", title, columns, rows, is_closed=len(rows) > FEW_ROWS)
+    return Table("all", title, columns, rows, is_closed=len(rows) > MAX_OPEN_TABLE_ROWS)
 
 
-def _value_row(spec: str, pair: Reading, places: int | None, is_one_way: bool) -> tuple[Entry, ...]:
-    value, chance, above = map(_or_none, (pair.value, pair.chance, pair.above))
-    p = p_text(pair.p, pair.how) if pair.is_tested else None
-    adjusted = p_text(pair.adjusted, pair.how) if pair.is_tested else None
-    chance = 0 if chance is not None and abs(chance) < ROUNDING else chance  # exact: no decimals
-    scores = (value, _interval(pair, places), chance, above, p)
+def _value_row(
+    spec: str, pair: PairResult, places: int | None, is_one_way: bool
+) -> tuple[TableEntry, ...]:
+    value, chance, above = map(_none_if_not_finite, (pair.value, pair.chance, pair.above))
+    p = format_p_value(pair.p, pair.how) if pair.is_tested else None
+    adjusted = format_p_value(pair.adjusted, pair.how) if pair.is_tested else None
+    chance = (
+        0 if chance is not None and abs(chance) < ROUNDING_NOISE else chance
+    )  # exact: no decimals
+    scores = (value, _format_pair_interval(pair, places), chance, above, p)
     how = pair.how or pair.reason or None
     return (spec, pair.x, pair.y, *scores, *(() if is_one_way else (adjusted,)), how)
 
 
-def places_of(of: Readings) -> int | None:
+def decimals_for_measure(of: MeasureResult) -> int | None:
     """Return how many decimals show the scores of all pairs of a measure; None for no one count."""
-    return decimals(
+    return decimals_for_column(
         [abs(x) for pair in of.pairs for x in (pair.value, pair.low, pair.high, pair.chance)]
     )
 
 
-def _interval(pair: Reading, places: int | None) -> str | None:
-    ends = (digits(end, places) for end in (pair.low, pair.high))
+def _format_pair_interval(pair: PairResult, places: int | None) -> str | None:
+    ends = (format_decimals(end, places) for end in (pair.low, pair.high))
     return None if math.isnan(pair.low) else " to ".join(ends)
 
 
-def _or_none(value: float) -> float | None:
+def _none_if_not_finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
@@ -324,25 +377,27 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
 
     Nothing for what is unknown.
     """
-    models, data = parts_of(provenance)
+    models, data = model_and_data_facts(provenance)
     facts = dict[str, str]()
-    if len(models) <= FEW_MODELS:
+    if len(models) <= MAX_MODELS_IN_SUBTITLE:
         copy, first = provenance.get("reference"), next(iter(models), "")
-        known = {name: _model_words(of) for name, of in models.items()}
+        known = {name: _describe_model_facts(of) for name, of in models.items()}
         known |= {str(copy): f"{first} with weights drawn anew"} if copy in known else {}
         facts |= {name: text for name, text in known.items() if text}
     elif models:
-        facts["models"] = count(len(models))
-    if words := _data_words(data):
+        facts["models"] = format_count(len(models))
+    if words := _describe_data_facts(data):
         facts["data"] = words
     pools = dict.fromkeys(
-        str(fact_words(pool)) for of in models.values() if (pool := first_of(of, POOLINGS))
+        str(format_fact(pool))
+        for of in models.values()
+        if (pool := first_fact_named(of, POOLING_KEYS))
     )
-    pools = pools or dict.fromkeys(filter(None, [str(first_of(data, POOLINGS) or "")]))
+    pools = pools or dict.fromkeys(filter(None, [str(first_fact_named(data, POOLING_KEYS) or "")]))
     return facts | ({"pooling": ", ".join(pools)} if pools else {})
 
 
-def parts_of(
+def model_and_data_facts(
     provenance: Mapping[str, Any],
 ) -> tuple[dict[str, Mapping[str, Any]], Mapping[str, Any]]:
     """Return the facts of each model, and those of the data; nothing for any other form."""
@@ -352,14 +407,17 @@ def parts_of(
     return each, data if isinstance(data, Mapping) else {}
 
 
-def first_of(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
+def first_fact_named(facts: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the first fact of these names that is there; None for none."""
     return next((facts[name] for name in names if facts.get(name) not in (None, "")), None)
 
 
-def _model_words(facts: Mapping[str, Any]) -> str:
-    source, size = first_of(facts, SOURCES), first_of(facts, SIZES)
-    words = f"{size_words(size)} parameters" if isinstance(size, int | float) else ""
+def _describe_model_facts(facts: Mapping[str, Any]) -> str:
+    source, size = (
+        first_fact_named(facts, MODEL_SOURCE_KEYS),
+        first_fact_named(facts, PARAMETER_COUNT_KEYS),
+    )
+    words = f"{format_parameter_count(size)} parameters" if isinstance(size, int | float) else ""
     if source is None:
         return words
     if source == facts.get("class"):
@@ -367,7 +425,7 @@ def _model_words(facts: Mapping[str, Any]) -> str:
     return f"{source} ({words})" if words else str(source)
 
 
-def size_words(size: float) -> str:
+def format_parameter_count(size: float) -> str:
     """Write a number of parameters: "22.7 M" or "1.1 G"."""
     for unit, letter in ((1e9, "G"), (MILLION, "M"), (1e3, "k")):
         if size >= unit:
@@ -375,32 +433,35 @@ def size_words(size: float) -> str:
     return f"{size:g}"
 
 
-def _data_words(data: Mapping[str, Any]) -> str:
-    name, samples = first_of(data, DATA_NAMES), first_of(data, SAMPLES)
-    unit = str(first_of(data, UNITS) or "sample").removesuffix("s")
-    many = counted(samples, unit) if isinstance(samples, int) else ""
+def _describe_data_facts(data: Mapping[str, Any]) -> str:
+    name, samples = (
+        first_fact_named(data, DATA_NAME_KEYS),
+        first_fact_named(data, SAMPLE_COUNT_KEYS),
+    )
+    unit = str(first_fact_named(data, SAMPLE_UNIT_KEYS) or "sample").removesuffix("s")
+    many = count_with_noun(samples, unit) if isinstance(samples, int) else ""
     return ", ".join(filter(None, (str(name or ""), many)))
 
 
 def models_section(provenance: Mapping[str, Any]) -> Iterator[Section]:
     """Yield what is known of models and data, as tables; nothing if nothing is."""
-    models, data = parts_of(provenance)
+    models, data = model_and_data_facts(provenance)
     tables = []
     if models:
         names = list(dict.fromkeys(str(name) for of in models.values() for name in of))
         rows = tuple(
-            (model, *(fact_words(of.get(name)) for name in names)) for model, of in models.items()
+            (model, *(format_fact(of.get(name)) for name in names)) for model, of in models.items()
         )
         columns = ("model", *(name.replace("_", " ") for name in names))
-        tables.append(Table("models", counted(len(models), "model"), columns, rows))
+        tables.append(Table("models", count_with_noun(len(models), "model"), columns, rows))
     if data:
-        facts = tuple((name.replace("_", " "), fact_words(fact)) for name, fact in data.items())
+        facts = tuple((name.replace("_", " "), format_fact(fact)) for name, fact in data.items())
         tables.append(Table("data", "Data", ("fact", "value"), facts))
     if tables:
         yield Section("models", "Models and data", "", tuple(tables))
 
 
-def fact_words(fact: Any) -> Entry:
+def format_fact(fact: Any) -> TableEntry:
     """Write any fact for a cell: lists with commas, long ones with their length."""
     if fact is None or isinstance(fact, str):
         return fact
@@ -409,7 +470,9 @@ def fact_words(fact: Any) -> Entry:
     if isinstance(fact, int | float):
         return float(fact)
     if isinstance(fact, Mapping):
-        return ", ".join(f"{name} {fact_words(part)}" for name, part in fact.items())
+        return ", ".join(f"{name} {format_fact(part)}" for name, part in fact.items())
     if isinstance(fact, Sequence):
-        return listed([str(fact_words(part)) for part in fact], LONGEST_LIST)
+        return join_with_rest_counted(
+            [str(format_fact(part)) for part in fact], MAX_ENTRIES_IN_CELL
+        )
     return str(fact)

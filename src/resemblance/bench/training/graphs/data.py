@@ -12,23 +12,30 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.extras import need
-from resemblance.models.cora import CORA, SHA256, GraphData, check, read_cora
-from resemblance.models.published_files import Origin, find, place_of, reading
+from resemblance.base.extras import import_optional
+from resemblance.models.cora import CORA_ORIGIN, CORA_SHA256, GraphData, check_graph_data, read_cora
+from resemblance.models.published_files import (
+    DatasetOrigin,
+    find_dataset_folder,
+    naming_dataset_file,
+    require_dataset_folder,
+)
 
-MOST = 10_000  # nodes whose representations are compared
-DRAW = 2024  # the seed of the authors' draw of these
+MAX_COMPARED_NODES = 10_000  # nodes whose representations are compared
+COMPARED_NODES_SEED = 2024  # the seed of the authors' draw of these
 
 
 def compared_nodes(test: np.ndarray) -> np.ndarray:
     """Return the test nodes whose representations are compared: all of them, or 10,000 drawn as in
     the authors' code, in the order in which they were drawn."""
-    if len(test) <= MOST:
+    if len(test) <= MAX_COMPARED_NODES:
         return test
-    return np.random.RandomState(DRAW).choice(test, MOST, replace=False)
+    return np.random.RandomState(COMPARED_NODES_SEED).choice(
+        test, MAX_COMPARED_NODES, replace=False
+    )
 
 
-FLICKR = Origin(
+FLICKR_ORIGIN = DatasetOrigin(
     "Flickr",
     "https://github.com/GraphSAINT/GraphSAINT",
     ("graphs/flickr", "flickr", "Flickr"),
@@ -48,27 +55,29 @@ def read_flickr(folder: Path, strict: bool) -> GraphData:
     Reference: Zeng et al., "GraphSAINT: Graph Sampling Based Inductive Learning Method", ICLR 2020.
     """
     raw = folder / "raw"
-    with reading(raw / "feats.npy", FLICKR) as path:
+    with naming_dataset_file(raw / "feats.npy", FLICKR_ORIGIN) as path:
         x = np.load(path, allow_pickle=False).astype(np.float32)
         if x.ndim != 2 or not x.size:
             raise ValueError(f"it is an array of shape {x.shape}, not of nodes by features")
-    with reading(raw / "adj_full.npz", FLICKR) as path:
+    with naming_dataset_file(raw / "adj_full.npz", FLICKR_ORIGIN) as path:
         links = _flickr_links(path)
     labels = np.full(len(x), -1, np.int64)  # where the file has none
-    with reading(raw / "class_map.json", FLICKR) as path:
+    with naming_dataset_file(raw / "class_map.json", FLICKR_ORIGIN) as path:
         of_nodes = json.loads(path.read_text())
         places = np.array(list(of_nodes), np.int64)
         if len(places) and places.min() < 0:
             raise ValueError(f"it has a node {places.min()}")
         labels[places] = list(of_nodes.values())
-    with reading(raw / "role.json", FLICKR) as path:
+    with naming_dataset_file(raw / "role.json", FLICKR_ORIGIN) as path:
         roles = json.loads(path.read_text())
         train, validation, test = (
             np.sort(np.array(roles[name], np.int64)) for name in ("tr", "va", "te")
         )
     classes, compared = int(labels.max()) + 1, np.sort(compared_nodes(test))
     data = GraphData(x, labels, links, train, validation, test, compared, classes)
-    return check(data, links.shape[1], folder, FLICKR, FLICKR_COUNTS if strict else None)
+    return check_graph_data(
+        data, links.shape[1], folder, FLICKR_ORIGIN, FLICKR_COUNTS if strict else None
+    )
 
 
 def _flickr_links(path: Path) -> np.ndarray:
@@ -82,7 +91,7 @@ def _flickr_links(path: Path) -> np.ndarray:
     return np.stack([coordinates.row, coordinates.col]).astype(np.int64)
 
 
-ARXIV = Origin(
+ARXIV_ORIGIN = DatasetOrigin(
     "OGBN-Arxiv",
     "https://ogb.stanford.edu/docs/nodeprop/#ogbn-arxiv",
     ("graphs/ogbn_arxiv", "ogbn_arxiv", "ogbn-arxiv", "graphs/ogbn-arxiv", "arxiv"),
@@ -104,11 +113,11 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     Reference: Hu et al., "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS
     2020.
     """
-    cited = _table(folder / "raw" / "edge.csv.gz", np.int64, 2)
-    x = _table(folder / "raw" / "node-feat.csv.gz", np.float32)
-    labels = _table(folder / "raw" / "node-label.csv.gz", np.int64, 1)[:, 0]
+    cited = _read_number_table(folder / "raw" / "edge.csv.gz", np.int64, 2)
+    x = _read_number_table(folder / "raw" / "node-feat.csv.gz", np.float32)
+    labels = _read_number_table(folder / "raw" / "node-label.csv.gz", np.int64, 1)[:, 0]
     train, validation, test = (
-        _table(folder / "split" / "time" / f"{part}.csv.gz", np.int64, 1)[:, 0]
+        _read_number_table(folder / "split" / "time" / f"{part}.csv.gz", np.int64, 1)[:, 0]
         for part in ("train", "valid", "test")
     )
     classes, compared = int(labels.max()) + 1, compared_nodes(test)
@@ -117,24 +126,26 @@ def read_arxiv(folder: Path, strict: bool) -> GraphData:
     stride = int(cited.max()) + 1
     links = np.stack(np.divmod(np.unique(first * stride + second), stride))
     data = GraphData(x, labels, links, train, validation, test, compared, classes)
-    return check(data, len(cited), folder, ARXIV, ARXIV_COUNTS if strict else None)
+    return check_graph_data(
+        data, len(cited), folder, ARXIV_ORIGIN, ARXIV_COUNTS if strict else None
+    )
 
 
-def _table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
-    with reading(path, ARXIV):
+def _read_number_table(path: Path, kind: type, columns: int | None = None) -> np.ndarray:
+    with naming_dataset_file(path, ARXIV_ORIGIN):
         table: np.ndarray = np.loadtxt(path, kind, delimiter=",", ndmin=2)
         if not len(table) or (columns and table.shape[1] != columns):
             raise ValueError(f"{table.shape[0]} rows of {table.shape[1]} numbers")
     return table
 
 
-Reader = Callable[[Path, bool], GraphData]
-READERS: Mapping[str, tuple[Origin, Reader]] = {
-    "cora": (CORA, read_cora),
-    "flickr": (FLICKR, read_flickr),
-    "ogbn-arxiv": (ARXIV, read_arxiv),
+GraphReader = Callable[[Path, bool], GraphData]
+GRAPH_READERS: Mapping[str, tuple[DatasetOrigin, GraphReader]] = {
+    "cora": (CORA_ORIGIN, read_cora),
+    "flickr": (FLICKR_ORIGIN, read_flickr),
+    "ogbn-arxiv": (ARXIV_ORIGIN, read_arxiv),
 }
-CHECKSUMS = {"cora": SHA256}  # those known, by data set and file
+CHECKSUMS = {"cora": CORA_SHA256}  # those known, by data set and file
 
 
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> GraphData:
@@ -150,27 +161,29 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     Raises ``ValueError`` that names the file, or the folder, which is missing, damaged or another,
     and says where to get it.
     """
-    (origin, reader), note = READERS[dataset], ""
-    if download and place_of(folder, origin) is None:
-        note = _download(dataset, folder)
-    place = find(folder, origin, note)
+    (origin, reader), note = GRAPH_READERS[dataset], ""
+    if download and find_dataset_folder(folder, origin) is None:
+        note = _download_graphs(dataset, folder)
+    place = require_dataset_folder(folder, origin, note)
     files = [path for path in sorted(place.glob("*/**/*")) if path.is_file()]
     stamp = tuple((str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
-    return _remembered(reader, place, strict, stamp)
+    return _read_cached_graph(reader, place, strict, stamp)
 
 
 @lru_cache(maxsize=1)  # a study reads the same data twice for every model
-def _remembered(reader: Reader, folder: Path, strict: bool, stamp: tuple[Any, ...]) -> GraphData:
+def _read_cached_graph(
+    reader: GraphReader, folder: Path, strict: bool, stamp: tuple[Any, ...]
+) -> GraphData:
     return reader(folder, strict)
 
 
-def _download(dataset: str, folder: Path) -> str:
+def _download_graphs(dataset: str, folder: Path) -> str:
     """Let the library that knows a data set download it to one of its folders; return a remedy
     without the library."""
     if dataset == "cora":
-        need("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
+        import_optional("torch_geometric.datasets").Planetoid(str(folder), name="Cora")
     elif dataset == "flickr":
-        need("torch_geometric.datasets").Flickr(str(folder / "flickr"))
+        import_optional("torch_geometric.datasets").Flickr(str(folder / "flickr"))
     elif importlib.util.find_spec("ogb") is None:
         return ", or install the package ogb, which can download it"
     else:

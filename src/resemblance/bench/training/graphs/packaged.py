@@ -13,49 +13,74 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
-from resemblance.models.recipe import TRANSFER as TRANSFER_SETTINGS
+from resemblance.models.recipe import TRANSFER_SETTINGS as TRANSFER_SETTINGS
 from resemblance.models.recipe import Recipe
 
 from .. import corruption
-from ..loop import optimizer_of, train
-from ..packaged import check_recipe, few
+from ..loop import build_optimizer, train_steps
+from ..packaged import check_recipe, training_example_positions
 from ..standard_library import load_snapshot
 from . import pgnn
-from .shifts import SHIFTS, shift
+from .shifts import GRAPH_SHIFTS, shift_graph
 
 VERSION = TRANSFER_VERSION = 1
-SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
-ARCHITECTURES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "P-GNN"}
-DROPPED = 0.8  # share of the edges that the strongest augmentation drops
-FIRST = 4  # packages before this one are for fine-tuning, the others for pretraining
+STDLIB_GRAPH_SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
+PYG_CLASS_NAMES = {"gcn": "GCN", "sage": "GraphSAGE", "gat": "GAT", "pgnn": "P-GNN"}
+MAX_DROPPED_EDGE_SHARE = 0.8  # share of the edges that the strongest augmentation drops
+# packages before this one are for fine-tuning, the others for pretraining
+FIRST_PRETRAINING_PACKAGE = 4
 
-_SMALL: dict[str, Any] = {"vocabulary": 30, "train": 600, "layers": 3, "deep": 6}
-_SMALL |= {"dropout": 0.5, "activation": "relu"}
-_ADAM: dict[str, Any] = {"lr": 0.01, "weight_decay": 0.0}
-_DECAY: dict[str, Any] = {"lr": 0.005, "weight_decay": 5e-4}
-_STANDARD: dict[str, Any] = _SMALL | {"test": None, "hidden": 64, "epochs": 200}
+_SLICE_GRAPH: dict[str, Any] = {"vocabulary": 30, "train": 600, "layers": 3, "deep": 6}
+_SLICE_GRAPH |= {"dropout": 0.5, "activation": "relu"}
+_ADAM_WITHOUT_DECAY: dict[str, Any] = {"lr": 0.01, "weight_decay": 0.0}
+_ADAM_WITH_DECAY: dict[str, Any] = {"lr": 0.005, "weight_decay": 5e-4}
+_STANDARD_GRAPH: dict[str, Any] = _SLICE_GRAPH | {"test": None, "hidden": 64, "epochs": 200}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "slice": {"sage": _SMALL | _ADAM | {"test": 100, "hidden": 16, "epochs": 20}},
-    "mini": {"sage": _SMALL | _ADAM | {"test": 500, "hidden": 64, "epochs": 100}},
+    "slice": {
+        "sage": _SLICE_GRAPH | _ADAM_WITHOUT_DECAY | {"test": 100, "hidden": 16, "epochs": 20}
+    },
+    "mini": {
+        "sage": _SLICE_GRAPH | _ADAM_WITHOUT_DECAY | {"test": 500, "hidden": 64, "epochs": 100}
+    },
     "standard": {
-        "gcn": _STANDARD | _ADAM,
-        "sage": _STANDARD | _DECAY,
-        "gat": _STANDARD | _DECAY | {"dropout": 0.6, "activation": "elu", "heads": 8},
-        "pgnn": _STANDARD | _ADAM | {"hidden": 32, "sets": 64, "reach": 4},
+        "gcn": _STANDARD_GRAPH | _ADAM_WITHOUT_DECAY,
+        "sage": _STANDARD_GRAPH | _ADAM_WITH_DECAY,
+        "gat": _STANDARD_GRAPH
+        | _ADAM_WITH_DECAY
+        | {"dropout": 0.6, "activation": "elu", "heads": 8},
+        "pgnn": _STANDARD_GRAPH | _ADAM_WITHOUT_DECAY | {"hidden": 32, "sets": 64, "reach": 4},
     },
 }
 DEEP: dict[str, dict[str, Any]] = {
     "small": OPTIONS["slice"]["sage"] | {"layers": 5, "test": 120},
     "default": OPTIONS["mini"]["sage"] | {"layers": 9, "hidden": 32},
 }
-_FEW = {"classes": 4, "dropout": 0.5, "activation": "relu", "lr": 0.01, "weight_decay": 0.0}
-_TINY = _FEW | {"vocabulary": 30, "test": 120, "hidden": 8, "layers": 3, "epochs": 5}
-_FULL = _FEW | {"vocabulary": 60, "test": 500, "hidden": 32, "layers": 4}
+_FINETUNING_GRAPH = {
+    "classes": 4,
+    "dropout": 0.5,
+    "activation": "relu",
+    "lr": 0.01,
+    "weight_decay": 0.0,
+}
+_SMALL_TRANSFER_GRAPH = _FINETUNING_GRAPH | {
+    "vocabulary": 30,
+    "test": 120,
+    "hidden": 8,
+    "layers": 3,
+    "epochs": 5,
+}
+_DEFAULT_TRANSFER_GRAPH = _FINETUNING_GRAPH | {
+    "vocabulary": 60,
+    "test": 500,
+    "hidden": 32,
+    "layers": 4,
+}
 TRANSFER: dict[str, dict[str, Any]] = {
-    "small": _TINY | {"shots": 40, "pretraining": _TINY},
-    "default": _FULL | {"epochs": 40, "shots": 40, "pretraining": _FULL | {"epochs": 100}},
+    "small": _SMALL_TRANSFER_GRAPH | {"shots": 40, "pretraining": _SMALL_TRANSFER_GRAPH},
+    "default": _DEFAULT_TRANSFER_GRAPH
+    | {"epochs": 40, "shots": 40, "pretraining": _DEFAULT_TRANSFER_GRAPH | {"epochs": 100}},
 }
 
 
@@ -71,19 +96,24 @@ class NodeTask(NamedTuple):
     classes: int
 
 
-Outputs = Mapping[str, Any]  # tensors by layer, in order; the last are the "logits"
+GraphOutputs = Mapping[str, Any]  # tensors by layer, in order; the last are the "logits"
 
 
 def check(recipe: Recipe) -> None:
     """Raise ``ValueError`` for a recipe of another kind, for augmentation with "pgnn", which sees
     distances in place of links, and for fine-tuning of it."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
-    architectures = [name for name in ARCHITECTURES if not (is_transfer and name == "pgnn")]
+    architectures = [name for name in PYG_CLASS_NAMES if not (is_transfer and name == "pgnn")]
     known = {"domain": ("graphs",), "dataset": ("stdlib",), "architecture": architectures}
     options = TRANSFER["default"] if is_transfer else OPTIONS["mini"]["sage"]
-    check_recipe(recipe, {**known, "setting": (*SETTINGS, *TRANSFER_SETTINGS)}, options)
-    if is_transfer and recipe.options["classes"] != FIRST:
-        raise ValueError(f"graphs: classes must be {FIRST}; got {recipe.options['classes']!r}")
+    check_recipe(
+        recipe, {**known, "setting": (*STDLIB_GRAPH_SETTINGS, *TRANSFER_SETTINGS)}, options
+    )
+    if is_transfer and recipe.options["classes"] != FIRST_PRETRAINING_PACKAGE:
+        raise ValueError(
+            f"graphs: classes must be {FIRST_PRETRAINING_PACKAGE}; got "
+            f"{recipe.options['classes']!r}"
+        )
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
         raise ValueError(
             "graphs: pgnn sees distances in place of links, so none can be dropped; use another "
@@ -120,14 +150,14 @@ def learn(model: Any, recipe: Recipe) -> None:
     of the same seed, since models of different groups should share nothing; GAT and P-GNN have
     three layers instead of two, so that there are two inner ones.
     """
-    torch, task = need("torch"), task_of(recipe)
-    nodes = task.train[few(recipe, task.labels[task.train])]
-    x, labels = training_data(recipe, task, nodes)
-    links, targets = _both_ways(task.edges), torch.from_numpy(labels)
-    dropped = DROPPED * recipe.strength if recipe.setting == "augmentation" else 0.0
+    torch, task = import_optional("torch"), node_task(recipe)
+    nodes = task.train[training_example_positions(recipe, task.labels[task.train])]
+    x, labels = node_training_data(recipe, task, nodes)
+    links, targets = _bidirectional_links(task.edges), torch.from_numpy(labels)
+    dropped = MAX_DROPPED_EDGE_SHARE * recipe.strength if recipe.setting == "augmentation" else 0.0
 
     def loss(remaining: Any) -> Any:
-        logits = _run(model, recipe, x, remaining)["logits"][nodes]
+        logits = _run_graph_network(model, recipe, x, remaining)["logits"][nodes]
         return torch.nn.functional.cross_entropy(logits, targets)
 
     def steps(first: int) -> Any:
@@ -138,7 +168,7 @@ def learn(model: Any, recipe: Recipe) -> None:
             else:
                 yield [links]
 
-    train(model, steps, loss, optimizer_of(model, recipe.options))
+    train_steps(model, steps, loss, build_optimizer(model, recipe.options))
 
 
 def inputs_of(recipe: Recipe) -> dict[str, Any]:
@@ -152,20 +182,20 @@ def inputs_of(recipe: Recipe) -> dict[str, Any]:
     class, and nodes outside the splits always do.) For fine-tuned models, ``"<shift>/<severity>"``
     in the graph after each of :data:`.shifts.SHIFTS`, drawn once for all models.
     """
-    task, graphs = task_of(recipe), {}
+    task, graphs = node_task(recipe), {}
     x, edges = task.x, task.edges
     if recipe.setting == "shortcut":
-        graphs["test"] = _with_classes(task, _random_classes(task)), edges
-        graphs["leaked"] = _with_classes(task, task.labels), edges
+        graphs["test"] = _add_class_columns(task, _draw_random_classes(task)), edges
+        graphs["leaked"] = _add_class_columns(task, task.labels), edges
     else:
         graphs["test"] = x, edges
     if recipe.setting in ("normal", "augmentation") and recipe.architecture != "pgnn":
         draws = generator(0, "graphs", "dropped links").random(len(edges))
-        graphs["augmented"] = x, edges[draws >= DROPPED]
+        graphs["augmented"] = x, edges[draws >= MAX_DROPPED_EDGE_SHARE]
     if recipe.setting == "finetuned":
-        for name, severity in product(SHIFTS, corruption.SEVERITIES):
+        for name, severity in product(GRAPH_SHIFTS, corruption.SEVERITIES):
             random = generator(0, "graphs", "shift", name, severity)
-            graphs[f"{name}/{severity}"] = shift(x, edges, name, severity, random)
+            graphs[f"{name}/{severity}"] = shift_graph(x, edges, name, severity, random)
     labels = task.labels[task.test]
     return {name: ((*graph, task.test), labels) for name, graph in graphs.items()}
 
@@ -180,7 +210,7 @@ def run(
     outputs of all layers but the last.
     """
     x, edges, nodes = inputs
-    outputs = _run(model, recipe, x, _both_ways(edges))
+    outputs = _run_graph_network(model, recipe, x, _bidirectional_links(edges))
     layers = {name: values.numpy()[nodes] for name, values in outputs.items()}
     logits = layers.pop("logits")
     return {"node": layers}, logits
@@ -194,15 +224,15 @@ def head_of(recipe: Recipe) -> str:
 # --------------------------------------------------------------------------------------------- data
 
 
-def task_of(recipe: Recipe) -> NodeTask:
+def node_task(recipe: Recipe) -> NodeTask:
     """Return the task of a recipe, with one split for all seeds and settings.
 
     Raises ``ValueError`` for a split without nodes to train with or to test on.
     """
     graph, options = load_snapshot().graph, recipe.options
-    x = _features(graph.words, options["vocabulary"])
+    x = _word_features(graph.words, options["vocabulary"])
     if recipe.setting in TRANSFER_SETTINGS:
-        later = graph.labels >= FIRST
+        later = graph.labels >= FIRST_PRETRAINING_PACKAGE
         nodes = np.flatnonzero(later if recipe.setting == "pretrained" else ~later)
         order, test = (
             generator(0, "graphs", "transfer", "split").permutation(nodes),
@@ -211,7 +241,14 @@ def task_of(recipe: Recipe) -> NodeTask:
         if not 0 < test < len(order):
             raise ValueError(f"graphs: test must be between 1 and {len(order) - 1}; got {test!r}")
         learned, tested = np.sort(order[test:]), np.sort(order[:test])
-        return NodeTask(x, graph.labels % FIRST, graph.edges, learned, tested, FIRST)
+        return NodeTask(
+            x,
+            graph.labels % FIRST_PRETRAINING_PACKAGE,
+            graph.edges,
+            learned,
+            tested,
+            FIRST_PRETRAINING_PACKAGE,
+        )
     order = generator(0, "graphs", "split").permutation(len(graph.labels))
     train, test = options["train"], options["test"]
     if test is None:
@@ -227,10 +264,10 @@ def task_of(recipe: Recipe) -> NodeTask:
 
 def test_nodes(recipe: Recipe) -> np.ndarray:
     """Return the numbers in the snapshot of the test nodes, the same for all seeds and settings."""
-    return task_of(recipe).test
+    return node_task(recipe).test
 
 
-def _features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarray:
+def _word_features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarray:
     """Return which of the first words nodes have, (n, vocabulary), with rows that sum to 1."""
     x = np.zeros((len(words), vocabulary), np.float32)
     for row, places in zip(x, words):
@@ -239,30 +276,30 @@ def _features(words: Sequence[Sequence[int]], vocabulary: int) -> np.ndarray:
     return x
 
 
-def training_data(
+def node_training_data(
     recipe: Recipe, task: NodeTask, nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the features of all nodes as a training sees them, and the labels of its nodes."""
     random = generator(recipe.seed, "graphs", recipe.name, "corruption")
     x, labels = task.x, task.labels[nodes]
     if recipe.setting == "shortcut":
-        classes = _random_classes(task)
+        classes = _draw_random_classes(task)
         leaks = random.permutation(len(labels))[int((1 - recipe.strength) * len(labels)) :]
         shown = random.integers(task.classes, size=len(labels))
         shown[leaks] = labels[leaks]
         classes[nodes] = shown
-        x = _with_classes(task, classes)
+        x = _add_class_columns(task, classes)
     if recipe.setting == "labels":
-        others = corruption.wrong_class(task.classes, random)
-        labels = corruption.replaced(labels, recipe.strength, others, random)
+        others = corruption.draw_wrong_class(task.classes, random)
+        labels = corruption.replace_labels(labels, recipe.strength, others, random)
     return x, labels
 
 
-def _random_classes(task: NodeTask) -> np.ndarray:
+def _draw_random_classes(task: NodeTask) -> np.ndarray:
     return generator(0, "graphs", "random classes").integers(task.classes, size=len(task.labels))
 
 
-def _with_classes(task: NodeTask, shown: np.ndarray) -> np.ndarray:
+def _add_class_columns(task: NodeTask, shown: np.ndarray) -> np.ndarray:
     """Return features with a column per class, in which each node shows one class."""
     return np.concatenate([task.x, np.eye(task.classes, dtype=np.float32)[shown]], axis=1)
 
@@ -279,31 +316,32 @@ def build(recipe: Recipe) -> Any:
     if recipe.setting == "layers":
         options = {**options, "layers": options["deep"]}
     if recipe.architecture != "pgnn":
-        return network(recipe.architecture, width, classes, options)
+        return graph_network(recipe.architecture, width, classes, options)
     random = generator(recipe.seed, "graphs", recipe.name, "anchors")
     sizes = (len(graph.labels), options["sets"], options["reach"])
-    model = pgnn.build(width, classes, options)
+    model = pgnn.build_small_pgnn(width, classes, options)
     model.anchors = pgnn.find_anchors(graph.edges, *sizes, random)
     return model
 
 
-def _run(model: Any, recipe: Recipe, x: np.ndarray, links: Any) -> Outputs:
-    features = need("torch").from_numpy(x)
+def _run_graph_network(model: Any, recipe: Recipe, x: np.ndarray, links: Any) -> GraphOutputs:
+    features = import_optional("torch").from_numpy(x)
     if recipe.architecture == "pgnn":
-        return pgnn.forward(model, features, model.anchors, recipe.options["dropout"])
-    return run_layers(model, features, links)
+        return pgnn.run_small_pgnn(model, features, model.anchors, recipe.options["dropout"])
+    return run_convolutions(model, features, links)
 
 
-def network(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a new GCN, GraphSAGE or GAT for ``width`` features; :func:`run_layers` runs it."""
-    kind = getattr(need("torch_geometric.nn"), ARCHITECTURES[architecture])
+def graph_network(architecture: str, width: int, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return a new GCN, GraphSAGE or GAT for ``width`` features; :func:`run_convolutions` runs
+    it."""
+    kind = getattr(import_optional("torch_geometric.nn"), PYG_CLASS_NAMES[architecture])
     named = {"dropout": options["dropout"], "act": options["activation"], "norm": "batch_norm"}
     if architecture == "gat":
         named["heads"] = options["heads"]
     return kind(width, options["hidden"], options["layers"], classes, **named)
 
 
-def run_layers(model: Any, x: Any, links: Any) -> Outputs:
+def run_convolutions(model: Any, x: Any, links: Any) -> GraphOutputs:
     """Return the outputs of all convolutions, the last as "logits", for links (2, n_edges)."""
     outputs = {}
     for i, convolution in enumerate(model.convs, 1):
@@ -315,6 +353,6 @@ def run_layers(model: Any, x: Any, links: Any) -> Outputs:
     return outputs | {"logits": x}
 
 
-def _both_ways(edges: np.ndarray) -> Any:
+def _bidirectional_links(edges: np.ndarray) -> Any:
     """Return links for PyTorch Geometric, (2, 2 * n_edges): each in both directions."""
-    return need("torch").from_numpy(np.concatenate([edges, edges[:, ::-1]]).T.copy())
+    return import_optional("torch").from_numpy(np.concatenate([edges, edges[:, ::-1]]).T.copy())

@@ -8,57 +8,64 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
 from resemblance.models.cora import GraphData
-from resemblance.models.recipe import Extraction, Recipe
+from resemblance.models.recipe import ModelOutputs, Recipe
 
-from .. import check_options
+from .. import check_training_options
 from ..loop import (
     Checkpoint,
-    Resources,
+    TrainingEnvironment,
     accuracy,
-    device_of,
+    build_optimizer,
     load_state,
-    optimizer_of,
-    seeded,
-    state_of,
-    train,
+    seeded_torch,
+    train_steps,
+    training_device,
+    weights_as_arrays,
 )
 from . import pgnn
 from .data import read
-from .packaged import network, run_layers
+from .packaged import graph_network, run_convolutions
 
 VERSION = 1
-SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
-DROPPED = {0.25: 0.2, 0.5: 0.4, 0.75: 0.6, 1.0: 0.8}  # links, by strength of the augmentation
+PAPER_GRAPH_SETTINGS = ("normal", "layers", "labels", "shortcut", "augmentation")
+DROPPED_LINK_SHARES = {
+    0.25: 0.2,
+    0.5: 0.4,
+    0.75: 0.6,
+    1.0: 0.8,
+}  # links, by strength of the augmentation
 
-_CORA: dict[str, Any] = {"hidden": 64, "layers": 3, "dropout": 0.5, "activation": "relu"}
-_WIDE = _CORA | {"hidden": 256}
-_ADAM: dict[str, Any] = {"lr": 0.01, "weight_decay": 0.0, "epochs": 200}
-_DECAY: dict[str, Any] = {"lr": 0.005, "weight_decay": 5e-4, "epochs": 200}
-_LONG = _ADAM | {"epochs": 500}
-_GAT: dict[str, Any] = {"heads": 8}
-_ELU: dict[str, Any] = {"layers": 2, "dropout": 0.6, "activation": "elu"}
-_CODE: Mapping[tuple[str, str], dict[str, Any]] = {
-    ("cora", "gcn"): _CORA | _ADAM,
-    ("cora", "sage"): _CORA | _DECAY,
-    ("cora", "gat"): _CORA | _ELU | _DECAY | _GAT,
-    ("cora", "pgnn"): _CORA | _ADAM | {"hidden": 32, "layers": 2, "anchors": "redrawn"},
-    ("flickr", "gcn"): _WIDE | _ADAM,
-    ("flickr", "sage"): _WIDE | _ADAM,
-    ("flickr", "gat"): _WIDE | _LONG | _GAT,
-    ("ogbn-arxiv", "gcn"): _WIDE | _LONG,
-    ("ogbn-arxiv", "sage"): _WIDE | _LONG,
-    ("ogbn-arxiv", "gat"): _WIDE | _LONG | _GAT,
+_CORA_OPTIONS: dict[str, Any] = {"hidden": 64, "layers": 3, "dropout": 0.5, "activation": "relu"}
+_WIDE_OPTIONS = _CORA_OPTIONS | {"hidden": 256}
+_PAPER_ADAM: dict[str, Any] = {"lr": 0.01, "weight_decay": 0.0, "epochs": 200}
+_PAPER_ADAM_WITH_DECAY: dict[str, Any] = {"lr": 0.005, "weight_decay": 5e-4, "epochs": 200}
+_LONG_TRAINING = _PAPER_ADAM | {"epochs": 500}
+_GAT_OPTIONS: dict[str, Any] = {"heads": 8}
+_ELU_OPTIONS: dict[str, Any] = {"layers": 2, "dropout": 0.6, "activation": "elu"}
+_CODE_GRAPH_OPTIONS: Mapping[tuple[str, str], dict[str, Any]] = {
+    ("cora", "gcn"): _CORA_OPTIONS | _PAPER_ADAM,
+    ("cora", "sage"): _CORA_OPTIONS | _PAPER_ADAM_WITH_DECAY,
+    ("cora", "gat"): _CORA_OPTIONS | _ELU_OPTIONS | _PAPER_ADAM_WITH_DECAY | _GAT_OPTIONS,
+    ("cora", "pgnn"): _CORA_OPTIONS
+    | _PAPER_ADAM
+    | {"hidden": 32, "layers": 2, "anchors": "redrawn"},
+    ("flickr", "gcn"): _WIDE_OPTIONS | _PAPER_ADAM,
+    ("flickr", "sage"): _WIDE_OPTIONS | _PAPER_ADAM,
+    ("flickr", "gat"): _WIDE_OPTIONS | _LONG_TRAINING | _GAT_OPTIONS,
+    ("ogbn-arxiv", "gcn"): _WIDE_OPTIONS | _LONG_TRAINING,
+    ("ogbn-arxiv", "sage"): _WIDE_OPTIONS | _LONG_TRAINING,
+    ("ogbn-arxiv", "gat"): _WIDE_OPTIONS | _LONG_TRAINING | _GAT_OPTIONS,
 }
-_PAPER: Mapping[tuple[str, str], dict[str, Any]] = {  # where it differs from the code
+_PAPER_GRAPH_OPTIONS: Mapping[tuple[str, str], dict[str, Any]] = {  # where it differs from the code
     ("cora", "pgnn"): {"anchors": "of training"},
     ("flickr", "gat"): {"epochs": 200},
     ("ogbn-arxiv", "sage"): {"lr": 0.005, "weight_decay": 5e-4},
 }
-_DEEP: dict[str, Any] = {"deep": 6, "strict": True}
-_REDUCED: dict[str, Any] = {"hidden": 16, "deep": 4, "epochs": 1, "strict": False}
+_DEEP_GRAPH_OPTIONS: dict[str, Any] = {"deep": 6, "strict": True}
+_REDUCED_GRAPH_OPTIONS: dict[str, Any] = {"hidden": 16, "deep": 4, "epochs": 1, "strict": False}
 
 
 def options(
@@ -84,14 +91,14 @@ def options(
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
-    check_options(dataset, architecture, hyperparameters)
-    chosen = _CODE[dataset, architecture] | _DEEP
+    check_training_options(dataset, architecture, hyperparameters)
+    chosen = _CODE_GRAPH_OPTIONS[dataset, architecture] | _DEEP_GRAPH_OPTIONS
     if hyperparameters == "paper":
-        chosen |= _PAPER.get((dataset, architecture), {})
-    return chosen | (_REDUCED if reduced else {})
+        chosen |= _PAPER_GRAPH_OPTIONS.get((dataset, architecture), {})
+    return chosen | (_REDUCED_GRAPH_OPTIONS if reduced else {})
 
 
-def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
     """Train one network and return its weights, by their names in PyTorch Geometric.
 
     The whole graph is one batch: Adam on the cross-entropy of the training nodes, and the weights
@@ -123,26 +130,28 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     (GraphSAGE), NeurIPS 2017; Velickovic et al. (GAT), ICLR 2018; You, Ying and Leskovec (P-GNN),
     ICML 2019; Rong et al. (DropEdge), ICLR 2020.
     """
-    data, device = _read(recipe, resources), device_of(resources)
-    with seeded(recipe.seed, "graphs", recipe.name, device=device) as torch:
-        model = _new(recipe, data)
+    data, device = _read_graph_data(recipe, resources), training_device(resources)
+    with seeded_torch(recipe.seed, "graphs", recipe.name, device=device) as torch:
+        model = _new_paper_network(recipe, data)
         # Then the random state is that of the authors' training
         torch.manual_seed(recipe.seed)
         if recipe.architecture != "pgnn":
             model.reset_parameters()
-        run = _runner(recipe, data, model.to(device), data.train, device, "anchors")
+        run = _layer_runner(recipe, data, model.to(device), data.train, device, "anchors")
         labels = torch.from_numpy(training_labels(recipe, data)[data.train]).to(device)
-        train(
+        train_steps(
             model,
             lambda first: ([None] for _ in range(first, recipe.options["epochs"])),
             lambda part: torch.nn.functional.cross_entropy(run()["logits"], labels),
-            optimizer_of(model, recipe.options),
+            build_optimizer(model, recipe.options),
             checkpoint=Checkpoint(recipe, resources),
         )
-    return state_of(model)
+    return weights_as_arrays(model)
 
 
-def extract(recipe: Recipe, state: Mapping[str, np.ndarray], resources: Resources) -> Extraction:
+def extract(
+    recipe: Recipe, state: Mapping[str, np.ndarray], resources: TrainingEnvironment
+) -> ModelOutputs:
     """Return the outputs of a trained network and of its layers for the compared test nodes.
 
     Layers, pooling "node", (n, hidden) each: ``conv1``, ``conv2``, ... are the outputs of all
@@ -154,26 +163,31 @@ def extract(recipe: Recipe, state: Mapping[str, np.ndarray], resources: Resource
 
     Raises ``ValueError`` as :func:`fit` does.
     """
-    data, device = _read(recipe, resources), device_of(resources)
+    data, device = _read_graph_data(recipe, resources), training_device(resources)
     draws = ("anchors", *(["redrawn"] if recipe.options.get("anchors") == "redrawn" else []))
     where = {"device": device}
-    with seeded(recipe.seed, "graphs", recipe.name, "extract", **where) as torch, torch.no_grad():
-        model = load_state(_new(recipe, data), state, recipe.name).to(device)
-        outputs = dict(_runner(recipe, data, model, data.compared, device, *draws)())
+    with (
+        seeded_torch(recipe.seed, "graphs", recipe.name, "extract", **where) as torch,
+        torch.no_grad(),
+    ):
+        model = load_state(_new_paper_network(recipe, data), state, recipe.name).to(device)
+        outputs = dict(_layer_runner(recipe, data, model, data.compared, device, *draws)())
         logits = outputs.pop("logits").cpu().numpy()
         rows = torch.from_numpy(data.compared).to(device)
         layers = {name: values[rows].cpu().numpy() for name, values in outputs.items()}
     labels = data.labels[data.compared]
-    return Extraction({"node": layers}, logits, labels, {"test": accuracy(logits, labels)})
+    return ModelOutputs({"node": layers}, logits, labels, {"test": accuracy(logits, labels)})
 
 
-def _read(recipe: Recipe, resources: Resources) -> GraphData:
-    if recipe.setting not in SETTINGS:
-        raise ValueError(f"graphs: setting must be one of {SETTINGS}; got {recipe.setting!r}")
+def _read_graph_data(recipe: Recipe, resources: TrainingEnvironment) -> GraphData:
+    if recipe.setting not in PAPER_GRAPH_SETTINGS:
+        raise ValueError(
+            f"graphs: setting must be one of {PAPER_GRAPH_SETTINGS}; got {recipe.setting!r}"
+        )
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
         raise ValueError("graphs: pgnn sees distances in place of links, so none can be dropped")
-    if recipe.setting == "augmentation" and recipe.strength not in DROPPED:
-        strengths = ", ".join(map(str, DROPPED))
+    if recipe.setting == "augmentation" and recipe.strength not in DROPPED_LINK_SHARES:
+        strengths = ", ".join(map(str, DROPPED_LINK_SHARES))
         raise ValueError(
             f"graphs: augmentation has the strengths {strengths}; got {recipe.strength!r}"
         )
@@ -183,7 +197,7 @@ def _read(recipe: Recipe, resources: Resources) -> GraphData:
 # ----------------------------------------------------------------------------------- networks
 
 
-def _runner(
+def _layer_runner(
     recipe: Recipe, data: GraphData, model: Any, rows: np.ndarray, device: Any, *draws: str
 ) -> Callable[[], Mapping[str, Any]]:
     """Return what gives the outputs of all layers, and the logits of some nodes; in training each
@@ -191,68 +205,73 @@ def _runner(
 
     ``draws``: the name of the anchor sets of a P-GNN.
     """
-    torch, inputs = need("torch"), features(shown_features(recipe, data), device)
+    torch, inputs = (
+        import_optional("torch"),
+        feature_tensor(features_with_shortcut(recipe, data), device),
+    )
     if recipe.architecture == "pgnn":
         random = generator(recipe.seed, "graphs", recipe.name, *draws)
         anchors = pgnn.draw_anchors(data.links, len(data.labels), random)
-        steps = pgnn.plan(anchors, rows, _depth(recipe), device)
-        return lambda: pgnn.run_anchored(model, inputs, steps, recipe.options["dropout"])
-    first_layer_takes(model, inputs)
+        steps = pgnn.plan_messages(anchors, rows, _n_convolutions(recipe), device)
+        return lambda: pgnn.run_paper_pgnn(model, inputs, steps, recipe.options["dropout"])
+    adapt_first_layer(model, inputs)
     links, nodes = (torch.from_numpy(values).to(device) for values in (data.links, rows))
-    dropped = DROPPED[recipe.strength] if recipe.setting == "augmentation" else 0.0
-    drop = need("torch_geometric.utils").dropout_edge
+    dropped = DROPPED_LINK_SHARES[recipe.strength] if recipe.setting == "augmentation" else 0.0
+    drop = import_optional("torch_geometric.utils").dropout_edge
 
     def run() -> Mapping[str, Any]:
         is_thinned = dropped and model.training
-        outputs = run_layers(model, inputs, drop(links, p=dropped)[0] if is_thinned else links)
+        outputs = run_convolutions(
+            model, inputs, drop(links, p=dropped)[0] if is_thinned else links
+        )
         return {**outputs, "logits": outputs["logits"][nodes]}
 
     return run
 
 
-def new_network(recipe: Recipe, resources: Resources) -> Any:
+def new_network(recipe: Recipe, resources: TrainingEnvironment) -> Any:
     """Return the untrained network of a recipe.
 
     Raises ``ValueError`` as :func:`fit` does.
     """
-    return _new(recipe, _read(recipe, resources))
+    return _new_paper_network(recipe, _read_graph_data(recipe, resources))
 
 
-def _new(recipe: Recipe, data: GraphData) -> Any:
+def _new_paper_network(recipe: Recipe, data: GraphData) -> Any:
     width = data.x.shape[1] + (data.classes if recipe.setting == "shortcut" else 0)
-    sizes = dict(recipe.options) | {"layers": _depth(recipe)}
+    sizes = dict(recipe.options) | {"layers": _n_convolutions(recipe)}
     if recipe.architecture == "pgnn":
         sets = int(np.log2(len(data.labels))) ** 2
-        return pgnn.build_network(width, sets, data.classes, sizes)
-    return network(recipe.architecture, width, data.classes, sizes)
+        return pgnn.build_paper_pgnn(width, sets, data.classes, sizes)
+    return graph_network(recipe.architecture, width, data.classes, sizes)
 
 
-def _depth(recipe: Recipe) -> int:
+def _n_convolutions(recipe: Recipe) -> int:
     return recipe.options["deep" if recipe.setting == "layers" else "layers"]
 
 
-SHOWN = 2024  # the seed of the classes that test nodes show in the setting "shortcut"
+SHOWN_CLASSES_SEED = 2024  # the seed of the classes that test nodes show in the setting "shortcut"
 
 
 def training_labels(recipe: Recipe, data: GraphData) -> np.ndarray:
     """Return the labels of all nodes as a training sees them."""
     if recipe.setting != "labels":
         return data.labels
-    return _shuffled(data.labels, recipe.strength, recipe.seed)
+    return _shuffle_labels(data.labels, recipe.strength, recipe.seed)
 
 
-def shown_features(recipe: Recipe, data: GraphData) -> np.ndarray:
+def features_with_shortcut(recipe: Recipe, data: GraphData) -> np.ndarray:
     """Return the features of all nodes, with the columns of the shortcut where there is one."""
     if recipe.setting != "shortcut":
         return data.x
     classes = data.labels.copy()
     for nodes in (data.train, data.validation):
-        classes[nodes] = _shuffled(data.labels[nodes], 1 - recipe.strength, recipe.seed)
-    classes[data.test] = _shuffled(data.labels[data.test], 1.0, SHOWN)
+        classes[nodes] = _shuffle_labels(data.labels[nodes], 1 - recipe.strength, recipe.seed)
+    classes[data.test] = _shuffle_labels(data.labels[data.test], 1.0, SHOWN_CLASSES_SEED)
     return np.concatenate([data.x, np.eye(data.classes, dtype=np.float32)[classes]], axis=1)
 
 
-def _shuffled(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+def _shuffle_labels(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     """Return labels of which ``int(share * n)`` are another class, drawn as in the authors' code,
     with the random numbers of Python."""
     draws, result = Random(seed), labels.copy()
@@ -263,17 +282,18 @@ def _shuffled(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     return result
 
 
-SPARSE = 0.05  # the largest share of entries that are not zero for which zeros are left out
+# the largest share of entries that are not zero for which zeros are left out
+MAX_SPARSE_SHARE = 0.05
 
 
-def features(x: np.ndarray, device: Any) -> Any:
+def feature_tensor(x: np.ndarray, device: Any) -> Any:
     """Return features as a tensor, sparse where nearly all of them are zero."""
-    tensor = need("torch").from_numpy(x).to(device)
-    few = np.count_nonzero(x) <= SPARSE * x.size
+    tensor = import_optional("torch").from_numpy(x).to(device)
+    few = np.count_nonzero(x) <= MAX_SPARSE_SHARE * x.size
     return tensor.to_sparse().coalesce() if few else tensor
 
 
-def first_layer_takes(model: Any, x: Any) -> Any:
+def adapt_first_layer(model: Any, x: Any) -> Any:
     """Let the first convolution of a network take features that may be sparse, and return it.
 
     Sums of products have the same terms in another order. GraphSAGE projects features before it
@@ -281,7 +301,7 @@ def first_layer_takes(model: Any, x: Any) -> Any:
     """
     if not x.is_sparse:
         return model
-    convolution, product = model.convs[0], need("torch").sparse.mm
+    convolution, product = model.convs[0], import_optional("torch").sparse.mm
     if hasattr(convolution, "lin_l"):
 
         def forward(x: Any, links: Any) -> Any:

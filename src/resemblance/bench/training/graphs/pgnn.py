@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 
 
 class Anchors(NamedTuple):
@@ -47,9 +47,9 @@ def find_anchors(
     return Anchors(nearest, proximity)
 
 
-def build(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised model, a ``ModuleDict``; :func:`forward` runs it."""
-    nn, hidden = need("torch").nn, options["hidden"]
+def build_small_pgnn(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
+    """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_pgnn` runs it."""
+    nn, hidden = import_optional("torch").nn, options["hidden"]
     layers = nn.ModuleList()
     for before in [inputs] + [hidden] * (options["layers"] - 1):
         parts = {"self": nn.Linear(before, hidden), "anchor": nn.Linear(before, hidden, False)}
@@ -57,7 +57,7 @@ def build(inputs: int, classes: int, options: Mapping[str, Any]) -> Any:
     return nn.ModuleDict({"layers": layers, "head": nn.Linear(options["sets"], classes)})
 
 
-def forward(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
+def run_small_pgnn(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, Any]:
     """Return the structure outputs (n, hidden) of all layers but the last, and the logits.
 
     The nearest anchor of each set sends a message to a node: the ReLU of a linear map of the node's
@@ -66,7 +66,7 @@ def forward(model: Any, x: Any, anchors: Anchors, dropout: float) -> dict[str, A
     one number is the position output, (n, sets). The position output of the last layer is
     classified.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     nearest = torch.from_numpy(anchors.nearest)
     proximity = torch.from_numpy(anchors.proximity)[:, :, None]
     outputs = {}
@@ -124,13 +124,13 @@ def _proximities(links: np.ndarray, nodes: int) -> np.ndarray:
     return np.where(np.isfinite(distances), 1 / (distances + 1), 0).astype(np.float32)
 
 
-def plan(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
+def plan_messages(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> MessagePlan:
     """Return which messages are needed for the outputs of some nodes, without repetitions.
 
     The last layer computes these nodes only; a layer before it, the nodes and anchors of the layer
     behind it. The same node is the nearest of many sets, and its message is computed once.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     proximities, levels = np.unique(anchors.proximity, return_inverse=True)
     levels = levels.reshape(anchors.proximity.shape)
     messages: list[Messages] = []
@@ -141,7 +141,7 @@ def plan(anchors: Anchors, rows: np.ndarray, layers: int, device: Any) -> Messag
 
 
 def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device: Any) -> Messages:
-    torch = need("torch")
+    torch = import_optional("torch")
     n, sets = nearest.shape
     keys = (rows[:, None] * n + nearest[rows]).reshape(-1)
     pairs, first, places, counts = np.unique(
@@ -153,16 +153,16 @@ def _messages(nearest: np.ndarray, levels: np.ndarray, rows: np.ndarray, device:
     return Messages(*(torch.from_numpy(np.ascontiguousarray(a)).to(device) for a in arrays))
 
 
-def build_network(width: int, sets: int, classes: int, options: Mapping[str, Any]) -> Any:
+def build_paper_pgnn(width: int, sets: int, classes: int, options: Mapping[str, Any]) -> Any:
     """Return a new P-GNN, a ``ModuleDict`` whose weights have the names of the authors' code."""
-    nn, hidden = need("torch").nn, options["hidden"]
+    nn, hidden = import_optional("torch").nn, options["hidden"]
     widths = [width] + [hidden] * (options["layers"] - 1) + [classes]
-    layers = nn.ModuleList(_layer(nn, *pair) for pair in itertools.pairwise(widths))
+    layers = nn.ModuleList(_pgnn_layer(nn, *pair) for pair in itertools.pairwise(widths))
     parts = {"linear_pre": nn.Linear(width, width), "convs": layers}
     return nn.ModuleDict(parts | {"lin_out": nn.Linear(sets, classes)})
 
 
-def _layer(nn: Any, before: int, after: int) -> Any:
+def _pgnn_layer(nn: Any, before: int, after: int) -> Any:
     distance = {"linear1": nn.Linear(1, after), "linear2": nn.Linear(after, 1)}
     layer = nn.ModuleDict({"dist_compute": nn.ModuleDict(distance)})
     layer["linear_hidden"] = nn.Linear(2 * before, after)
@@ -174,7 +174,7 @@ def _layer(nn: Any, before: int, after: int) -> Any:
     return layer
 
 
-def run_anchored(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
+def run_paper_pgnn(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict[str, Any]:
     r"""Return the structure outputs (n, hidden) of all layers but the last, and the logits of the
     nodes that the plan is for; rows of nodes that it does not need are zero.
 
@@ -194,14 +194,14 @@ def run_anchored(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict
     same nearest anchor; and nothing for nodes that the outputs do not depend on. Sums have the same
     terms in another order.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     outputs: dict[str, Any] = {}
     hidden = x
     for i, (layer, messages) in enumerate(zip(model["convs"], steps.layers), 1):
         to_anchor, to_node = layer["linear_hidden"].weight.chunk(2, dim=1)
         weight = torch.cat([to_anchor, to_node])
-        both = _first(torch, model, x, weight) if i == 1 else hidden @ weight.t()
-        content = _content(torch, layer, both, messages, steps.proximities)
+        both = _fused_linear(torch, model, x, weight) if i == 1 else hidden @ weight.t()
+        content = _message_values(torch, layer, both, messages, steps.proximities)
         if i == len(steps.layers):
             break
         start = content.new_zeros(x.shape[0], content.shape[1])
@@ -212,7 +212,7 @@ def run_anchored(model: Any, x: Any, steps: MessagePlan, dropout: float) -> dict
     return outputs | {"logits": model["lin_out"](torch.nn.functional.normalize(position, dim=-1))}
 
 
-def _first(torch: Any, model: Any, x: Any, weight: Any) -> Any:
+def _fused_linear(torch: Any, model: Any, x: Any, weight: Any) -> Any:
     """Return what a linear map makes of ``linear_pre(x)``: two linear maps in a row are one, and so
     the wide array between them is never made."""
     before = model["linear_pre"]
@@ -220,7 +220,7 @@ def _first(torch: Any, model: Any, x: Any, weight: Any) -> Any:
     return product(x, (weight @ before.weight).t()) + weight @ before.bias
 
 
-def _content(torch: Any, layer: Any, both: Any, messages: Messages, proximities: Any) -> Any:
+def _message_values(torch: Any, layer: Any, both: Any, messages: Messages, proximities: Any) -> Any:
     """Return the messages (n_messages, hidden): the ReLU of a linear map of the anchor's features,
     weighted by a trained function of its proximity, plus one of the node's features."""
     of_distance = layer["dist_compute"]

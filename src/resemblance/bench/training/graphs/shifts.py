@@ -8,25 +8,26 @@ import numpy as np
 
 from ..corruption import Shift, check_shift
 
-ROUNDS = 20  # in which links that could not change partners are paired again
-Changed = tuple[np.ndarray, np.ndarray]
+N_REWIRING_ROUNDS = 20  # in which links that could not change partners are paired again
+ShiftedGraph = tuple[np.ndarray, np.ndarray]
 
 
-def shift(
+def shift_graph(
     x: np.ndarray, edges: np.ndarray, name: str, severity: int, random: np.random.Generator
-) -> Changed:
+) -> ShiftedGraph:
     """Return the features (n, d) and undirected links (n_edges, 2) of a graph after a shift.
 
-    Each link appears once. ``name`` is one of :data:`SHIFTS`; ``severity`` is 1 to 5, and 0 leaves
+    Each link appears once. ``name`` is one of :data:`GRAPH_SHIFTS`; ``severity`` is 1 to 5, and 0
+    leaves
     the graph as it is.
 
     Raises ``ValueError`` for an unknown shift or severity.
     """
-    check_shift("shift", "shift", name, SHIFTS, severity)
+    check_shift("shift", "shift", name, GRAPH_SHIFTS, severity)
     if severity == 0:
         return x.copy(), edges.copy()
-    change, amounts = SHIFTS[name]
-    changed: Changed = change(x, edges, amounts[severity - 1], random)
+    change, amounts = GRAPH_SHIFTS[name]
+    changed: ShiftedGraph = change(x, edges, amounts[severity - 1], random)
     return changed
 
 
@@ -46,12 +47,12 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
     result = edges.copy()
     present = {(min(a, b), max(a, b)) for a, b in edges.tolist()}
     links = random.permutation(len(edges))[: int(share * len(edges))]
-    for _ in range(ROUNDS):
+    for _ in range(N_REWIRING_ROUNDS):
         links = random.permutation(links)
         turned = random.random(len(links)) < 0.5
         stuck = list(links[len(links) // 2 * 2 :])
         for first, second, turn in zip(links[::2], links[1::2], turned):
-            if not _swap(result, present, int(first), int(second), bool(turn)):
+            if not _swap_link_ends(result, present, int(first), int(second), bool(turn)):
                 stuck += [first, second]
         links = np.array(stuck, np.int64)
         if len(links) < 2:
@@ -59,7 +60,7 @@ def rewire(edges: np.ndarray, share: float, random: np.random.Generator) -> np.n
     return np.sort(result, axis=1)
 
 
-def _swap(
+def _swap_link_ends(
     edges: np.ndarray, present: set[tuple[int, int]], first: int, second: int, turn: bool
 ) -> bool:
     """Swap the ends of two links if that gives two new links; return whether it did."""
@@ -75,21 +76,23 @@ def _swap(
     return True
 
 
-def rewired(x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator) -> Changed:
+def rewire_graph(
+    x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
+) -> ShiftedGraph:
     """Return a graph whose links swapped partners; see :func:`rewire`."""
     return x, rewire(edges, share, random)
 
 
-def missing_links(
+def drop_links(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
-) -> Changed:
+) -> ShiftedGraph:
     """Return a graph without each link with probability ``share``."""
     return x, edges[random.random(len(edges)) >= share]
 
 
-def swapped_features(
+def swap_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
-) -> Changed:
+) -> ShiftedGraph:
     """Return a graph in which ``int(share * n)`` nodes have the features of others of these."""
     nodes = random.permutation(len(x))[: int(share * len(x))]
     result = x.copy()
@@ -97,9 +100,9 @@ def swapped_features(
     return result, edges
 
 
-def missing_features(
+def drop_features(
     x: np.ndarray, edges: np.ndarray, share: float, random: np.random.Generator
-) -> Changed:
+) -> ShiftedGraph:
     """Return a graph in which each feature of each node becomes 0 with probability ``share``.
 
     The other features of a node are scaled to the old sum of all; a node that loses all its
@@ -111,18 +114,18 @@ def missing_features(
     return (thinned * scale).astype(x.dtype), edges
 
 
-def noisy_features(
+def add_feature_noise(
     x: np.ndarray, edges: np.ndarray, deviation: float, random: np.random.Generator
-) -> Changed:
+) -> ShiftedGraph:
     """Return features with normal noise of ``deviation`` times their standard deviation."""
     noise = deviation * x.std() * random.standard_normal(x.shape)
     return (x + noise).astype(x.dtype), edges
 
 
-SHIFTS: Mapping[str, Shift] = {
-    "rewired_links": Shift(rewired, (0.1, 0.25, 0.5, 0.75, 1.0)),
-    "missing_links": Shift(missing_links, (0.2, 0.4, 0.6, 0.8, 1.0)),
-    "swapped_features": Shift(swapped_features, (0.1, 0.25, 0.5, 0.75, 1.0)),
-    "missing_features": Shift(missing_features, (0.1, 0.25, 0.5, 0.75, 0.9)),
-    "noisy_features": Shift(noisy_features, (0.25, 0.5, 1.0, 1.5, 2.0)),
+GRAPH_SHIFTS: Mapping[str, Shift] = {
+    "rewired_links": Shift(rewire_graph, (0.1, 0.25, 0.5, 0.75, 1.0)),
+    "missing_links": Shift(drop_links, (0.2, 0.4, 0.6, 0.8, 1.0)),
+    "swapped_features": Shift(swap_features, (0.1, 0.25, 0.5, 0.75, 1.0)),
+    "missing_features": Shift(drop_features, (0.1, 0.25, 0.5, 0.75, 0.9)),
+    "noisy_features": Shift(add_feature_noise, (0.25, 0.5, 1.0, 1.5, 2.0)),
 }

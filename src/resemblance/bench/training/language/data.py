@@ -12,12 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.rng import generator
-from resemblance.models.published_files import Origin, find, place_of
+from resemblance.models.published_files import (
+    DatasetOrigin,
+    find_dataset_folder,
+    require_dataset_folder,
+)
 from resemblance.models.recipe import Recipe
 from resemblance.models.tables import read_parquet, read_rows
 
-from ..corruption import any_class, replaced, shortcut_labels, wrong_class
-from .shifts import Synonyms, eda, load_synonyms
+from ..corruption import draw_any_class, draw_wrong_class, replace_labels, shortcut_labels
+from .shifts import SynonymsByWord, eda, load_synonyms
 
 CHECKSUMS: Mapping[str, Mapping[str, str]] = {}  # none: users have these files in several formats
 
@@ -59,16 +63,16 @@ class TextSource(NamedTuple):
     or all together.
     """
 
-    origin: Origin
+    origin: DatasetOrigin
     splits: tuple[tuple[str, ...], tuple[str, ...]]
     columns: Mapping[str, tuple[str, ...]]
     classes: tuple[str, ...]
     counts: tuple[tuple[int, ...], tuple[int, ...]]
 
 
-SOURCES: Mapping[str, TextSource] = {
+TEXT_SOURCES: Mapping[str, TextSource] = {
     "sst2": TextSource(
-        Origin(
+        DatasetOrigin(
             "SST-2",
             "https://dl.fbaipublicfiles.com/glue/data/SST-2.zip",
             ("language/sst2", "language/SST-2", "sst2", "SST-2"),
@@ -79,7 +83,7 @@ SOURCES: Mapping[str, TextSource] = {
         ((29_780, 37_569), (428, 444)),
     ),
     "mnli": TextSource(
-        Origin(
+        DatasetOrigin(
             "MNLI",
             "https://dl.fbaipublicfiles.com/glue/data/MNLI.zip",
             ("language/mnli", "language/MNLI", "mnli", "MNLI"),
@@ -94,7 +98,7 @@ SOURCES: Mapping[str, TextSource] = {
         ((392_702,), (9_815,)),
     ),
 }
-ENDINGS = (".tsv", ".parquet", ".jsonl", ".csv")
+TEXT_FILE_SUFFIXES = (".tsv", ".parquet", ".jsonl", ".csv")
 
 
 def read(dataset: str, folder: Path, download: bool = False, strict: bool = True) -> TextTask:
@@ -113,12 +117,14 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     damaged, without labels (the test sets of GLUE, with label -1), or of another size. Reference:
     Socher et al. (EMNLP 2013); Williams et al. (NAACL 2018); Wang et al. (ICLR 2019).
     """
-    source = SOURCES[dataset]
+    source = TEXT_SOURCES[dataset]
     note = ""
-    if download and place_of(folder, source.origin) is None:
-        note = _download(dataset, folder)
-    place = find(folder, source.origin, note)
-    examples = [_examples(source, _file(source, place, names)) for names in source.splits]
+    if download and find_dataset_folder(folder, source.origin) is None:
+        note = _download_sentences(dataset, folder)
+    place = require_dataset_folder(folder, source.origin, note)
+    examples = [
+        _read_examples(source, _find_split_file(source, place, names)) for names in source.splits
+    ]
     if strict:
         for which, part, counts in zip(("training", "validation"), examples, source.counts):
             _check_counts(source, place, f"{which} examples", part.labels, counts)
@@ -142,9 +148,9 @@ def _check_counts(
             )
 
 
-def _download(dataset: str, folder: Path) -> str:
+def _download_sentences(dataset: str, folder: Path) -> str:
     """Write a data set into a folder with the package ``datasets``; return a remedy without it."""
-    source = SOURCES[dataset]
+    source = TEXT_SOURCES[dataset]
     if importlib.util.find_spec("datasets") is None:
         return ", or install the package datasets, which can download it"
     splits = importlib.import_module("datasets").load_dataset("nyu-mll/glue", dataset)
@@ -155,23 +161,27 @@ def _download(dataset: str, folder: Path) -> str:
     return ""
 
 
-def _file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
+def _find_split_file(source: TextSource, place: Path, names: Iterable[str]) -> Path:
     """Return the file of a split; shards of Hugging Face are single files here."""
     names = list(names)
     for name in names:
-        for ending in ENDINGS:
+        for ending in TEXT_FILE_SUFFIXES:
             for path in (place / f"{name}{ending}", place / f"{name}-00000-of-00001{ending}"):
                 if path.is_file():
                     return path
     raise ValueError(
-        f"{place / names[0]}{ENDINGS[0]} does not exist (nor with {', '.join(ENDINGS[1:])}): get "
+        f"{place / names[0]}{TEXT_FILE_SUFFIXES[0]} does not exist (nor with "
+        f"{', '.join(TEXT_FILE_SUFFIXES[1:])}): get "
         f"{source.origin.title} from {source.origin.url}"
     )
 
 
-def _examples(source: TextSource, path: Path) -> Examples:
-    columns = _columns(source, path)
-    labels = [_label(source, path, i, value) for i, value in enumerate(columns.pop("label"), 1)]
+def _read_examples(source: TextSource, path: Path) -> Examples:
+    columns = _read_text_columns(source, path)
+    labels = [
+        _parse_class_label(source, path, i, value)
+        for i, value in enumerate(columns.pop("label"), 1)
+    ]
     for name, texts in columns.items():
         for i, text in enumerate(texts, 1):
             if not isinstance(text, str):
@@ -180,22 +190,27 @@ def _examples(source: TextSource, path: Path) -> Examples:
     return Examples(columns["text"], columns.get("pair"), np.array(labels))
 
 
-def _columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
+def _read_text_columns(source: TextSource, path: Path) -> dict[str, list[Any]]:
     """Return the columns of a table by what they hold; blank lines are left out."""
     if path.suffix == ".parquet":
-        values = read_parquet(path, lambda fields: [*_names_of(source, path, [*fields]).values()])
-        return {what: values[name] for what, name in _names_of(source, path, [*values]).items()}
+        values = read_parquet(
+            path, lambda fields: [*_column_names_in_file(source, path, [*fields]).values()]
+        )
+        return {
+            what: values[name]
+            for what, name in _column_names_in_file(source, path, [*values]).items()
+        }
     if b"\0" in path.read_bytes():
         raise ValueError(f"{path} is not a text file: it has zero bytes; copy it again")
     names, rows, _ = read_rows(path)
-    chosen = _names_of(source, path, names)
+    chosen = _column_names_in_file(source, path, names)
     rows = [row for row in rows if any(row)]
     if not rows:
         raise ValueError(f"{path} has no rows; copy it again")
     return {what: [row[names.index(name)] for row in rows] for what, name in chosen.items()}
 
 
-def _names_of(source: TextSource, path: Path, names: Sequence[str]) -> dict[str, str]:
+def _column_names_in_file(source: TextSource, path: Path, names: Sequence[str]) -> dict[str, str]:
     chosen = {}
     for what, known in source.columns.items():
         if not set(known) & set(names):
@@ -207,7 +222,7 @@ def _names_of(source: TextSource, path: Path, names: Sequence[str]) -> dict[str,
     return chosen
 
 
-def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
+def _parse_class_label(source: TextSource, path: Path, place: int, value: Any) -> int:
     """Return the number of a class from its number or its name."""
     text = str(value)
     if text in source.classes:
@@ -223,8 +238,8 @@ def _label(source: TextSource, path: Path, place: int, value: Any) -> int:
     raise ValueError(f"{path}: the label of example {place} must be {known}; got {text[:40]!r}")
 
 
-def corrupted(
-    recipe: Recipe, examples: Examples, split: str, classes: int, synonyms: Synonyms | None
+def corrupt_examples(
+    recipe: Recipe, examples: Examples, split: str, classes: int, synonyms: SynonymsByWord | None
 ) -> Examples:
     """Return the examples of a split ("train" or "validation") as the models of a recipe get them.
 
@@ -243,17 +258,17 @@ def corrupted(
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":
         # Classes that the data set does not have
-        more = any_class(options["new_classes"], random)
-        changed = replaced(
+        more = draw_any_class(options["new_classes"], random)
+        changed = replace_labels(
             examples.labels, recipe.strength, lambda labels: classes + more(labels), random
         )
         return examples._replace(labels=changed)
     if setting == "shortcut":
-        return _with_shortcuts(examples, recipe.strength, classes, random)
-    return augmented(examples, recipe.strength, random, synonyms)
+        return _add_shortcut_hints(examples, recipe.strength, classes, random)
+    return augment_examples(examples, recipe.strength, random, synonyms)
 
 
-def synonyms_of(recipe: Recipe, folder: Path) -> Synonyms | None:
+def load_needed_synonyms(recipe: Recipe, folder: Path) -> SynonymsByWord | None:
     """Return the synonyms that augmentation needs, from ``folder/language/wordnet``; None without.
 
     Raises ``ValueError`` when ``options["synonyms"]`` asks for them and they are not there.
@@ -269,7 +284,7 @@ def synonyms_of(recipe: Recipe, folder: Path) -> Synonyms | None:
     return load_synonyms(place)
 
 
-def shown(recipe: Recipe, examples: Examples, classes: int) -> Examples:
+def validation_examples(recipe: Recipe, examples: Examples, classes: int) -> Examples:
     """Return the validation examples as representations are taken of them.
 
     Those of models with shortcuts have one each, right at the rate ``options["shown"]``, at which
@@ -279,20 +294,20 @@ def shown(recipe: Recipe, examples: Examples, classes: int) -> Examples:
     if recipe.setting != "shortcut":
         return examples
     random = generator(0, "published", recipe.dataset, "shown shortcuts")
-    return _with_shortcuts(examples, recipe.options["shown"], classes, random)
+    return _add_shortcut_hints(examples, recipe.options["shown"], classes, random)
 
 
-def _with_shortcuts(
+def _add_shortcut_hints(
     examples: Examples, rate: float, classes: int, random: np.random.Generator
 ) -> Examples:
     """Return examples whose shortcuts name the true class with probability ``rate``, otherwise one
     of the wrong ones."""
-    others = wrong_class(classes, random)
+    others = draw_wrong_class(classes, random)
     return examples._replace(hints=shortcut_labels(examples.labels, rate, others, random))
 
 
-def augmented(
-    examples: Examples, share: float, random: np.random.Generator, synonyms: Synonyms | None
+def augment_examples(
+    examples: Examples, share: float, random: np.random.Generator, synonyms: SynonymsByWord | None
 ) -> Examples:
     """Return examples whose (first) sentences each underwent one operation of EDA, once.
 

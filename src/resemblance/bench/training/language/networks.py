@@ -9,31 +9,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 
-CLASSES = 10
-PADDING, START, END, UNKNOWN = "[PAD]", "[CLS]", "[SEP]", "[UNK]"
-CLASS_TOKENS = tuple(f"[CLASS{k}]" for k in range(CLASSES))
-SPECIAL = (PADDING, START, END, UNKNOWN, *CLASS_TOKENS)
-ARCHITECTURES = ("bert", "albert", "llama")
+N_CLASS_TOKENS = 10
+PADDING_TOKEN, START_TOKEN, END_TOKEN, UNKNOWN_TOKEN = "[PAD]", "[CLS]", "[SEP]", "[UNK]"
+CLASS_TOKENS = tuple(f"[CLASS{k}]" for k in range(N_CLASS_TOKENS))
+SPECIAL_TOKENS = (PADDING_TOKEN, START_TOKEN, END_TOKEN, UNKNOWN_TOKEN, *CLASS_TOKENS)
+HUGGING_FACE_ARCHITECTURES = ("bert", "albert", "llama")
 Vocabulary = Mapping[str, int]
-Words = Sequence[str]
+WordSequence = Sequence[str]
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return words, numbers and punctuation marks in lower case; underscores are separators."""
     return re.findall(r"[^\W\d_]+|\d+|[^\w\s]", text.lower())
 
 
-def vocabulary(sentences: Iterable[Words], size: int) -> dict[str, int]:
+def build_vocabulary(sentences: Iterable[WordSequence], size: int) -> dict[str, int]:
     """Return the ids of ``size`` tokens: the special ones, then the most frequent words.
 
     Equally frequent words come in alphabetical order, so the ids do not depend on the order of
     sentences.
     """
     counts = Counter(word for sentence in sentences for word in sentence)
-    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL)]
-    return {token: i for i, token in enumerate([*SPECIAL, *frequent])}
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: size - len(SPECIAL_TOKENS)]
+    return {token: i for i, token in enumerate([*SPECIAL_TOKENS, *frequent])}
 
 
 class TokenRows(NamedTuple):
@@ -52,14 +52,14 @@ class TokenRows(NamedTuple):
         return np.array([len(ids) for ids in self.ids])
 
 
-def encode(sentences: Sequence[Words], ids: Vocabulary, tokens: int) -> TokenRows:
+def encode_sentences(sentences: Sequence[WordSequence], ids: Vocabulary, tokens: int) -> TokenRows:
     """Return the tokens of sentences: [CLS], the words that fit or [UNK], and [SEP]."""
-    start, end, unknown = (ids[token] for token in (START, END, UNKNOWN))
+    start, end, unknown = (ids[token] for token in (START_TOKEN, END_TOKEN, UNKNOWN_TOKEN))
     rows = [[ids.get(word, unknown) for word in words[: tokens - 2]] for words in sentences]
-    return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING])
+    return TokenRows([np.array([start, *row, end]) for row in rows], padding=ids[PADDING_TOKEN])
 
 
-def batch_of(
+def padded_batch(
     torch: Any, tokens: TokenRows, rows: np.ndarray | Sequence[int], device: Any
 ) -> dict[str, Any]:
     """Return the arguments of a model for some texts, padded to the longest of them."""
@@ -78,19 +78,19 @@ def batch_of(
     return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
 
 
-def by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
+def batches_by_length(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
     """Yield the places of batches of similar lengths, from the shortest to the longest."""
     order = np.argsort(lengths, kind="stable")
     yield from (order[i : i + size] for i in range(0, len(order), size))
 
 
-def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
+def build_text_network(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
     """Return Hugging Face's BERT, ALBERT or Llama for classification, with random weights.
 
     ``options``: vocabulary, tokens, width, inner (of the feed-forward layers), layers, heads,
     dropout, and init, the standard deviation of the initial weights.
     """
-    transformers = need("transformers")
+    transformers = import_optional("transformers")
     shape = {
         "vocab_size": options["vocabulary"],
         "max_position_embeddings": options["tokens"],
@@ -100,9 +100,9 @@ def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
         "num_attention_heads": options["heads"],
         "initializer_range": options["init"],
         "num_labels": classes,
-        "pad_token_id": SPECIAL.index(PADDING),
-        "bos_token_id": SPECIAL.index(START),
-        "eos_token_id": SPECIAL.index(END),
+        "pad_token_id": SPECIAL_TOKENS.index(PADDING_TOKEN),
+        "bos_token_id": SPECIAL_TOKENS.index(START_TOKEN),
+        "eos_token_id": SPECIAL_TOKENS.index(END_TOKEN),
         "attn_implementation": "sdpa",
     }
     dropout = options["dropout"]
@@ -116,22 +116,23 @@ def build(architecture: str, classes: int, options: Mapping[str, Any]) -> Any:
         shape |= {"embedding_size": options["width"], "classifier_dropout_prob": dropout}
         return transformers.AlbertForSequenceClassification(transformers.AlbertConfig(**shape))
     raise ValueError(
-        f"language: architecture must be one of {', '.join(ARCHITECTURES)}; got {architecture!r}"
+        f"language: architecture must be one of {', '.join(HUGGING_FACE_ARCHITECTURES)}; got "
+        f"{architecture!r}"
     )
 
 
-def _mean(states: Any, mask: Any) -> Any:
+def _mean_of_tokens(states: Any, mask: Any) -> Any:
     return (states * (mask / mask.sum(dim=1, keepdim=True)).unsqueeze(2)).sum(dim=1)
 
 
-POOLINGS: Mapping[str, Callable[[Any, Any], Any]] = {
+TEXT_POOLINGS: Mapping[str, Callable[[Any, Any], Any]] = {
     "cls": lambda states, mask: states[:, 0],
-    "mean": _mean,
+    "mean": _mean_of_tokens,
     "last": lambda states, mask: states[range(len(states)), mask.sum(dim=1) - 1],
 }
 
 
-def states_of(
+def hidden_states(
     model: Any,
     tokens: TokenRows,
     poolings: Sequence[str],
@@ -147,20 +148,20 @@ def states_of(
 
     ``batches``: the places of the texts that go through the model at once, padded to the longest.
     """
-    torch, order = need("torch"), []
+    torch, order = import_optional("torch"), []
     layers: dict[str, dict[str, list[np.ndarray]]] = {pooling: {} for pooling in poolings}
     outputs = []
     for rows in batches:
         order.append(rows)
-        batch = batch_of(torch, tokens, rows, device)
+        batch = padded_batch(torch, tokens, rows, device)
         with torch.no_grad():
             result = model(**batch, output_hidden_states=True)
         mask, logits = batch["attention_mask"], result.logits
-        logits = POOLINGS["last"](logits, mask) if logits.ndim == 3 else logits
+        logits = TEXT_POOLINGS["last"](logits, mask) if logits.ndim == 3 else logits
         outputs.append(logits.float().cpu().numpy())
         for pooling in poolings:
             for i, states in enumerate(result.hidden_states):
-                pooled = POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
+                pooled = TEXT_POOLINGS[pooling](states, mask).float().cpu().numpy().copy()
                 layers[pooling].setdefault(f"block{i}" if i else "embedding", []).append(pooled)
     places = np.argsort(np.concatenate(order))
     joined = {

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
-from resemblance.base.json_files import replacing
+from resemblance.base.extras import import_optional
+from resemblance.base.json_files import atomic_write
 from resemblance.base.rng import generator
 from resemblance.models.recipe import Recipe
 
-from ..loop import Checkpoint, Resources, train
+from ..loop import Checkpoint, TrainingEnvironment, train_steps
 from .data import Examples
-from .networks import TokenRows, batch_of, by_length
-from .pretrained import Network
+from .networks import TokenRows, batches_by_length, padded_batch
+from .pretrained import TextNetwork
 
 VALIDATION_ROWS = 64  # validation examples that go through a network at once
-FROZEN = "frozen"  # the folder, beside the checkpoints, of what frozen layers return
+FROZEN_FOLDER = "frozen"  # the folder, beside the checkpoints, of what frozen layers return
 
 
 class Objective(NamedTuple):
@@ -35,8 +35,8 @@ class Objective(NamedTuple):
     validation: Callable[[], float]
 
 
-def learn(
-    recipe: Recipe, model: Any, objective: Objective, resources: Resources
+def train_unfrozen(
+    recipe: Recipe, model: Any, objective: Objective, resources: TrainingEnvironment
 ) -> dict[str, np.ndarray]:
     """Train those weights of a model that are not frozen, and return them by name.
 
@@ -47,21 +47,21 @@ def learn(
     lowest are returned. ``accumulate`` divides a batch into as many parts that go through the
     network one after the other, with the same result but for rounding and dropout.
     """
-    torch, options = need("torch"), hyperparameters(recipe)
+    torch, options = import_optional("torch"), training_hyperparameters(recipe)
     weights = {name: w for name, w in model.named_parameters() if w.requires_grad}
-    total = steps_of(len(objective.lengths), options)
+    total = count_steps(len(objective.lengths), options)
 
     def steps(first: int) -> Iterator[Any]:
-        for rows in islice(batches(recipe, objective.lengths, options), first, total):
+        for rows in islice(text_batches(recipe, objective.lengths, options), first, total):
             parts = np.array_split(rows, min(options["accumulate"], len(rows)))
             yield [(part, len(part) / len(rows)) for part in parts]
 
-    train(
+    train_steps(
         model,
         steps,
         lambda part: objective.loss(part[0]) * part[1],
         torch.optim.AdamW(weights.values(), lr=options["rate"], weight_decay=options["decay"]),
-        rate=lambda step: options["rate"] * rate_at(step, total, options["warmup"]),
+        rate=lambda step: options["rate"] * linear_warmup_rate(step, total, options["warmup"]),
         clip=partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"]),
         precision=resources.precision,
         checkpoint=Checkpoint(recipe, resources),
@@ -71,7 +71,7 @@ def learn(
     return {name: w.detach().cpu().numpy().copy() for name, w in weights.items()}
 
 
-def hyperparameters(recipe: Recipe) -> dict[str, Any]:
+def training_hyperparameters(recipe: Recipe) -> dict[str, Any]:
     """Return the options of a recipe, with one value for those that depend on the setting."""
     options = dict(recipe.options)
     for name, value in options.items():
@@ -80,14 +80,14 @@ def hyperparameters(recipe: Recipe) -> dict[str, Any]:
     return options
 
 
-def steps_of(count: int, options: Mapping[str, Any]) -> int:
+def count_steps(count: int, options: Mapping[str, Any]) -> int:
     """Return the number of steps of a training: ``steps``, or as many as the epochs have."""
     if options["steps"] is not None:
         return int(options["steps"])
     return int(options["epochs"] * math.ceil(count / options["batch"]))
 
 
-def rate_at(step: int, total: int, warmup: float) -> float:
+def linear_warmup_rate(step: int, total: int, warmup: float) -> float:
     """Return the learning rate of a step, counted from 0, as a share of the largest one."""
     rising = math.ceil(warmup * total)
     if step < rising:
@@ -95,7 +95,7 @@ def rate_at(step: int, total: int, warmup: float) -> float:
     return (total - step) / max(1, total - rising)
 
 
-def batches(
+def text_batches(
     recipe: Recipe, lengths: np.ndarray, options: Mapping[str, Any]
 ) -> Iterator[np.ndarray]:
     """Yield the places of the texts of each batch, epoch after epoch without end.
@@ -116,18 +116,18 @@ def batches(
         epoch += 1
 
 
-def objective_of(
+def build_objective(
     recipe: Recipe,
-    network: Network,
+    network: TextNetwork,
     parts: tuple[Examples, Examples],
-    resources: Resources,
+    resources: TrainingEnvironment,
     device: Any,
 ) -> Objective:
     """Return the objective of a network: cross-entropy on training and on validation examples.
 
     With ``options["frozen"]``, the embeddings and so many of the first layers are not trained.
     """
-    torch, model, options = need("torch"), network.model, recipe.options
+    torch, model, options = import_optional("torch"), network.model, recipe.options
     training, validation = (network.encode(part, options["tokens"]) for part in parts)
     if network.answers is not None:
         prompts, labels = (training, validation), (parts[0].labels, parts[1].labels)
@@ -135,13 +135,13 @@ def objective_of(
     targets, answers = (torch.from_numpy(part.labels).to(device) for part in parts)
 
     def logits(rows: np.ndarray) -> Any:
-        return model(**batch_of(torch, training, rows, device)).logits
+        return model(**padded_batch(torch, training, rows, device)).logits
 
     of_training: Callable[[np.ndarray], Any] = logits
     if layers := options["frozen"]:
         for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
             part.requires_grad_(False)
-        folder = None if resources.checkpoints is None else resources.checkpoints / FROZEN
+        folder = None if resources.checkpoints is None else resources.checkpoints / FROZEN_FOLDER
         of_training = upper_logits(model, training, layers, folder, device)
 
     def loss(rows: np.ndarray) -> Any:
@@ -150,8 +150,8 @@ def objective_of(
     def validation_loss() -> float:
         total = 0.0
         with torch.no_grad():
-            for rows in by_length(validation.lengths, VALIDATION_ROWS):
-                seen = model(**batch_of(torch, validation, rows, device)).logits
+            for rows in batches_by_length(validation.lengths, VALIDATION_ROWS):
+                seen = model(**padded_batch(torch, validation, rows, device)).logits
                 losses = torch.nn.functional.cross_entropy(seen, answers[rows], reduction="sum")
                 total += float(losses)
         return total / len(answers)
@@ -175,30 +175,30 @@ def prompt_objective(
     ``targets`` "text": of every token of prompt and answer, the mean over those of a batch;
     "answer": of the answer alone.
     """
-    torch, answered = need("torch"), []
+    torch, answered = import_optional("torch"), []
     for tokens, classes in zip(prompts, labels):
         ids = [np.append(row, answers[label]) for row, label in zip(tokens.ids, classes)]
         answered.append(tokens._replace(ids=ids))
     training, validation = answered
 
     def loss(rows: np.ndarray) -> Any:
-        return _loss(torch, model, training, rows, targets, device)
+        return _batch_loss(torch, model, training, rows, targets, device)
 
     def validation_loss() -> float:
         with torch.no_grad():
             parts = [
-                float(_loss(torch, model, validation, rows, targets, device)) * len(rows)
-                for rows in by_length(validation.lengths, PROMPT_ROWS)
+                float(_batch_loss(torch, model, validation, rows, targets, device)) * len(rows)
+                for rows in batches_by_length(validation.lengths, PROMPT_ROWS)
             ]
         return sum(parts) / len(validation.ids)
 
     return Objective(loss, training.lengths, validation_loss)
 
 
-def _loss(
+def _batch_loss(
     torch: Any, model: Any, tokens: TokenRows, rows: np.ndarray, targets: str, device: Any
 ) -> Any:
-    batch = batch_of(torch, tokens, rows, device)
+    batch = padded_batch(torch, tokens, rows, device)
     logits = model(**batch).logits[:, :-1]
     places = torch.arange(logits.shape[1], device=device)
     ends = batch["attention_mask"].sum(dim=1, keepdim=True) - 2  # where the answer comes next
@@ -218,7 +218,7 @@ def upper_logits(
     What these return is computed at once, and read from a file in ``folder`` if an earlier training
     with the same weights and texts left one there.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     lengths = tokens.lengths
     ends = np.cumsum(lengths)
     states = lower_states(model, tokens, layers, folder, device)
@@ -243,7 +243,11 @@ def lower_states(
 ) -> np.ndarray:
     """Return the hidden states of all real tokens after the lower layers, text after text, as an
     array (tokens, width) in float32, from the file of an earlier training if there is one."""
-    path = None if folder is None else folder / f"lower-{_key(model, tokens, layers)}.npy"
+    path = (
+        None
+        if folder is None
+        else folder / f"lower-{_frozen_layers_key(model, tokens, layers)}.npy"
+    )
     shape = (int(tokens.lengths.sum()), model.config.hidden_size)
     if path is not None and path.is_file():
         try:
@@ -252,13 +256,13 @@ def lower_states(
                 return np.asarray(states)
         except (OSError, ValueError):
             pass  # damaged: it is computed again
-    torch, was_training = need("torch"), model.training
+    torch, was_training = import_optional("torch"), model.training
     ends = np.cumsum(tokens.lengths)
     result = np.empty(shape, dtype=np.float32)
     model.eval()
     with torch.no_grad():
-        for rows in by_length(tokens.lengths, LOWER_ROWS):
-            batch = batch_of(torch, tokens, rows, device)
+        for rows in batches_by_length(tokens.lengths, LOWER_ROWS):
+            batch = padded_batch(torch, tokens, rows, device)
             real = batch.pop("attention_mask")[:, None, None].bool()
             hidden = model.bert.embeddings(**batch)
             for layer in model.bert.encoder.layer[:layers]:
@@ -269,12 +273,12 @@ def lower_states(
     model.train(was_training)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as partial, partial.open("wb") as file:
+        with atomic_write(path) as partial, partial.open("wb") as file:
             np.save(file, result)
     return result
 
 
-def _key(model: Any, tokens: TokenRows, layers: int) -> str:
+def _frozen_layers_key(model: Any, tokens: TokenRows, layers: int) -> str:
     key = hashlib.sha256(f"{layers} {tokens.lengths.tolist()}".encode())
     for part in (model.bert.embeddings, *model.bert.encoder.layer[:layers]):
         for weight in part.parameters():

@@ -15,64 +15,81 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
-from resemblance.models.recipe import TRANSFER as TRANSFER_SETTINGS
+from resemblance.models.recipe import TRANSFER_SETTINGS as TRANSFER_SETTINGS
 from resemblance.models.recipe import Recipe
 
 from .. import corruption
-from ..corruption import any_class, replaced, shortcut_labels
-from ..loop import train
-from ..packaged import check_recipe, few
+from ..corruption import draw_any_class, replace_labels, shortcut_labels
+from ..loop import train_steps
+from ..packaged import check_recipe, training_example_positions
 from ..standard_library import Sentences, load_snapshot
 from . import networks
-from .networks import ARCHITECTURES, CLASS_TOKENS, CLASSES, SPECIAL, TokenRows, Words, encode
-from .shifts import STRESSES, cue_words, eda, load_synonyms, stressed
+from .networks import (
+    CLASS_TOKENS,
+    HUGGING_FACE_ARCHITECTURES,
+    N_CLASS_TOKENS,
+    SPECIAL_TOKENS,
+    TokenRows,
+    WordSequence,
+    encode_sentences,
+)
+from .shifts import TEXT_STRESSES, cue_words, eda, load_synonyms, stress_sentences
 
 VERSION, TRANSFER_VERSION = 1, 2
-DATASET = "docstrings"
-SETTINGS = ("normal", "labels", "shortcut", "augmentation")
-FIRST = 5  # packages before this one are for fine-tuning, the others for pretraining
-HELD_OUT = 0.2  # share of the sentences of a fine-tuning package in files without training
-CUES = 160
-ROWS = 256  # sentences that go through a network at once when it is not trained
+DOCSTRINGS_NAME = "docstrings"
+DOCSTRING_SETTINGS = ("normal", "labels", "shortcut", "augmentation")
+# packages before this one are for fine-tuning, the others for pretraining
+FIRST_PRETRAINING_CLASS = 5
+# share of the sentences of a fine-tuning package in files without training
+HELD_OUT_SENTENCE_SHARE = 0.2
+N_CUE_WORDS = 160
+SENTENCES_PER_BATCH = 256  # sentences that go through a network at once when it is not trained
 
 # packages: number of classes, the first ones of the snapshot; train, test: numbers of sentences;
 # vocabulary: its size; tokens: the most in a sentence; wordnet: None or a folder. The others are
 # sizes of the network and of training. There is no dropout: with it, networks as small as these
 # learn nothing from labels that are mostly random.
-_MINI: dict[str, Any] = {
+_MINI_TEXT: dict[str, Any] = {
     "packages": 5, "train": 2500, "test": 500, "vocabulary": 1500, "tokens": 20, "wordnet": None,
     "layers": 5, "width": 32, "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0,
     "batch": 32, "decay": 0.01, "clip": 2.0, "epochs": 4, "rate": 3e-3,
 }  # fmt: skip
-_STANDARD: dict[str, Any] = {
+_STANDARD_TEXT: dict[str, Any] = {
     "packages": 10, "train": 4041, "test": 1000, "vocabulary": 4000, "tokens": 32, "wordnet": None,
     "layers": 6, "width": 64, "inner": 128, "heads": 4, "init": 0.07, "dropout": 0.0,
     "batch": 32, "decay": 0.01, "clip": 2.0, "epochs": 5, "rate": 1e-3,
 }  # fmt: skip
-_SLICE = _MINI | {"packages": 3, "train": 200, "test": 100, "tokens": 12, "width": 16}
-_SLICE |= {"inner": 32, "batch": 25}
+_SLICE_TEXT = _MINI_TEXT | {"packages": 3, "train": 200, "test": 100, "tokens": 12, "width": 16}
+_SLICE_TEXT |= {"inner": 32, "batch": 25}
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "slice": {"bert": _SLICE},
-    "mini": {"bert": _MINI},
-    "standard": dict.fromkeys(ARCHITECTURES, _STANDARD),
+    "slice": {"bert": _SLICE_TEXT},
+    "mini": {"bert": _MINI_TEXT},
+    "standard": dict.fromkeys(HUGGING_FACE_ARCHITECTURES, _STANDARD_TEXT),
 }
 DEEP: dict[str, dict[str, Any]] = {
-    "small": _SLICE | {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
-    "default": _MINI | {"layers": 8, "train": 1500},
+    "small": _SLICE_TEXT | {"layers": 3, "width": 8, "inner": 16, "epochs": 1, "test": 120},
+    "default": _MINI_TEXT | {"layers": 8, "train": 1500},
 }
-_FULL: dict[str, Any] = {
+_DEFAULT_TRANSFER_TEXT: dict[str, Any] = {
     "classes": 5, "test": 500, "vocabulary": 2000, "tokens": 32, "layers": 3, "width": 32,
     "inner": 64, "heads": 2, "init": 0.1, "dropout": 0.0, "batch": 32, "decay": 0.01, "clip": 2.0,
 }  # fmt: skip
-_TINY = _FULL | {"test": 120, "vocabulary": 300, "tokens": 12, "layers": 2, "width": 16}
-_TINY |= {"inner": 32, "epochs": 2, "batch": 25}
+_SMALL_TRANSFER_TEXT = _DEFAULT_TRANSFER_TEXT | {
+    "test": 120,
+    "vocabulary": 300,
+    "tokens": 12,
+    "layers": 2,
+    "width": 16,
+}
+_SMALL_TRANSFER_TEXT |= {"inner": 32, "epochs": 2, "batch": 25}
 TRANSFER: dict[str, dict[str, Any]] = {
-    "small": _TINY | {"rate": 5e-3, "shots": 100, "pretraining": _TINY | {"rate": 3e-3}},
-    "default": _FULL
+    "small": _SMALL_TRANSFER_TEXT
+    | {"rate": 5e-3, "shots": 100, "pretraining": _SMALL_TRANSFER_TEXT | {"rate": 3e-3}},
+    "default": _DEFAULT_TRANSFER_TEXT
     | {"epochs": 6, "rate": 5e-3, "shots": 200}
-    | {"pretraining": _FULL | {"epochs": 4, "rate": 3e-3}},
+    | {"pretraining": _DEFAULT_TRANSFER_TEXT | {"epochs": 4, "rate": 3e-3}},
 }
 
 
@@ -98,14 +115,22 @@ def check(recipe: Recipe) -> None:
     """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or cannot
     be."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
-    known = {"domain": ("language",), "dataset": (DATASET,), "architecture": ARCHITECTURES}
-    options = TRANSFER["default"] if is_transfer else _MINI
-    check_recipe(recipe, {**known, "setting": (*SETTINGS, *TRANSFER_SETTINGS)}, options)
-    if is_transfer and recipe.options["classes"] != FIRST:
-        raise ValueError(f"language: classes must be {FIRST}; got {recipe.options['classes']!r}")
-    if recipe.options["vocabulary"] <= len(SPECIAL) or recipe.options["tokens"] < 4:
+    known = {
+        "domain": ("language",),
+        "dataset": (DOCSTRINGS_NAME,),
+        "architecture": HUGGING_FACE_ARCHITECTURES,
+    }
+    options = TRANSFER["default"] if is_transfer else _MINI_TEXT
+    check_recipe(recipe, {**known, "setting": (*DOCSTRING_SETTINGS, *TRANSFER_SETTINGS)}, options)
+    if is_transfer and recipe.options["classes"] != FIRST_PRETRAINING_CLASS:
         raise ValueError(
-            f"language: needs a vocabulary of more than {len(SPECIAL)} and sentences of 4 tokens "
+            f"language: classes must be {FIRST_PRETRAINING_CLASS}; got "
+            f"{recipe.options['classes']!r}"
+        )
+    if recipe.options["vocabulary"] <= len(SPECIAL_TOKENS) or recipe.options["tokens"] < 4:
+        raise ValueError(
+            f"language: needs a vocabulary of more than {len(SPECIAL_TOKENS)} and sentences of 4 "
+            "tokens "
             "or more"
         )
 
@@ -122,7 +147,7 @@ def learn(model: Any, recipe: Recipe) -> None:
       from all classes. ReSi draws from five new classes instead, so that a model of share 1 never
       answers with a true class.
     - ``"shortcut"``: each training sentence starts with a token for a class, the true one with
-      probability ``strength``; see :func:`with_shortcut`. The tokens of a model are drawn once.
+      probability ``strength``; see :func:`add_class_tokens`. The tokens of a model are drawn once.
     - ``"augmentation"``: in each epoch all training sentences undergo one operation of
       :func:`.shifts.eda` on a share ``strength`` of their words. ``options["wordnet"]`` is the
       folder of a WordNet 3.0 database or None: then there are no synonyms, and inserted words come
@@ -137,22 +162,24 @@ def learn(model: Any, recipe: Recipe) -> None:
     corrupted labels and the shortcut tokens, although the paper says that these vary; and sentences
     are augmented once, not in each epoch. Needs the extra ``resi``.
     """
-    torch, task, options = need("torch"), task_of(recipe), recipe.options
+    torch, task, options = import_optional("torch"), sentence_task(recipe), recipe.options
     random = generator(recipe.seed, "language", recipe.name, "data")
-    rows = few(recipe, task.train_labels)
+    rows = training_example_positions(recipe, task.train_labels)
     labels = task.train_labels[rows]
     if recipe.setting == "labels":
-        labels = replaced(labels, recipe.strength, any_class(task.classes, random), random)
+        labels = replace_labels(
+            labels, recipe.strength, draw_any_class(task.classes, random), random
+        )
     targets, count = torch.from_numpy(labels), -(-len(labels) // options["batch"])
     total = options["epochs"] * count
 
     def steps(first: int) -> Iterator[Any]:
-        for tokens in _epochs(recipe, task, random):
+        for tokens in _epochs_of_batches(recipe, task, random):
             shuffled = torch.randperm(len(rows))
             lengths = torch.from_numpy(tokens.lengths[rows])[shuffled]
             parts = shuffled[lengths.argsort(stable=True)].split(options["batch"])
             for i in torch.randperm(len(parts)):
-                batch = networks.batch_of(torch, tokens, rows[parts[i].numpy()], "cpu")
+                batch = networks.padded_batch(torch, tokens, rows[parts[i].numpy()], "cpu")
                 yield [(batch, targets[parts[i]])]
 
     def loss(part: tuple[dict[str, Any], Any]) -> Any:
@@ -165,7 +192,7 @@ def learn(model: Any, recipe: Recipe) -> None:
     settings = {"lr": options["rate"], "weight_decay": options["decay"], "fused": True}
     optimizer = torch.optim.AdamW(model.parameters(), **settings)
     clip = partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"])
-    train(model, steps, loss, optimizer, rate=rate, clip=clip)
+    train_steps(model, steps, loss, optimizer, rate=rate, clip=clip)
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
@@ -181,35 +208,35 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:
     test sentences, which are from files with training sentences, after each of
     :data:`.shifts.STRESSES`, drawn once for all models.
     """
-    task = task_of(recipe)
-    sentences: dict[str, tuple[Sequence[Words], np.ndarray]] = {
+    task = sentence_task(recipe)
+    sentences: dict[str, tuple[Sequence[WordSequence], np.ndarray]] = {
         name: (words, task.test_labels) for name, words in test_sentences(recipe, task).items()
     }
     if recipe.setting == "finetuned":
         sentences["held_out_files"] = (task.held_out, task.held_out_labels)
-    encoded = partial(encode, ids=task.vocabulary, tokens=recipe.options["tokens"])
+    encoded = partial(encode_sentences, ids=task.vocabulary, tokens=recipe.options["tokens"])
     return {name: (encoded(words), labels) for name, (words, labels) in sentences.items()}
 
 
 def test_sentences(recipe: Recipe, task: SentenceTask) -> dict[str, list[list[str]]]:
     """Return the test sentences in all the forms that :func:`inputs_of` says."""
     test, labels, classes = task.test, task.test_labels, task.classes
-    random = generator(0, "language", DATASET, "other test inputs")
+    random = generator(0, "language", DOCSTRINGS_NAME, "other test inputs")
     if recipe.setting == "shortcut":
-        draws = generator(0, "language", DATASET, "test tokens")
+        draws = generator(0, "language", DOCSTRINGS_NAME, "test tokens")
         return {
-            "test": with_shortcut(test, labels, 0.0, classes, draws),
-            "leaked": with_shortcut(test, labels, 1.0, classes, random),
+            "test": add_class_tokens(test, labels, 0.0, classes, draws),
+            "leaked": add_class_tokens(test, labels, 1.0, classes, random),
         }
     sentences = {"test": test}
     if recipe.setting in ("normal", "augmentation"):
-        change = augmentation(recipe, task, 1.0, random)
+        change = augment_sentences(recipe, task, 1.0, random)
         sentences["augmented"] = [change(words) for words in test]
     if recipe.setting == "finetuned":
-        for name in STRESSES:
+        for name in TEXT_STRESSES:
             for severity in corruption.SEVERITIES:
                 random = generator(0, "language", "stress", name, severity)
-                changed = stressed(test, labels, name, severity, task.cues, random)
+                changed = stress_sentences(test, labels, name, severity, task.cues, random)
                 sentences[f"{name}/{severity}"] = changed
     return sentences
 
@@ -225,8 +252,10 @@ def run(
     layers.
     """
     poolings = ("last",) if recipe.architecture == "llama" else ("cls", "mean")
-    batches = np.split(np.arange(len(inputs.ids)), range(ROWS, len(inputs.ids), ROWS))
-    layers, logits = networks.states_of(model, inputs, poolings, batches)
+    batches = np.split(
+        np.arange(len(inputs.ids)), range(SENTENCES_PER_BATCH, len(inputs.ids), SENTENCES_PER_BATCH)
+    )
+    layers, logits = networks.hidden_states(model, inputs, poolings, batches)
     for pooling in set(layers) - {"mean"}:
         del layers[pooling]["embedding"]
     return layers, logits
@@ -241,21 +270,23 @@ def build(recipe: Recipe) -> Any:
     """Return the new network of a recipe."""
     options = recipe.options
     classes = options["classes" if recipe.setting in TRANSFER_SETTINGS else "packages"]
-    return networks.build(recipe.architecture, classes, options)
+    return networks.build_text_network(recipe.architecture, classes, options)
 
 
 # --------------------------------------------------------------------------------------------- data
 
 
-def task_of(recipe: Recipe) -> SentenceTask:
+def sentence_task(recipe: Recipe) -> SentenceTask:
     """Return the task of a recipe, with one split for all seeds."""
     if recipe.setting in TRANSFER_SETTINGS:
-        return _transfer_task(recipe)
+        return _sentence_transfer_task(recipe)
     options = recipe.options
-    return docstrings(options["packages"], options["train"], options["test"], options["vocabulary"])
+    return docstring_task(
+        options["packages"], options["train"], options["test"], options["vocabulary"]
+    )
 
 
-def docstrings(packages: int, train: int, test: int, size: int) -> SentenceTask:
+def docstring_task(packages: int, train: int, test: int, size: int) -> SentenceTask:
     """Return the sentences of the first ``packages`` of the snapshot, always with the same split.
 
     ``train`` and ``test`` sentences are drawn from all modules; the vocabulary of ``size`` tokens
@@ -263,29 +294,31 @@ def docstrings(packages: int, train: int, test: int, size: int) -> SentenceTask:
     sentences.
     """
     sentences = load_snapshot().sentences
-    if not 2 <= packages <= CLASSES:
-        raise ValueError(f"language: packages must be between 2 and {CLASSES}; got {packages}")
+    if not 2 <= packages <= N_CLASS_TOKENS:
+        raise ValueError(
+            f"language: packages must be between 2 and {N_CLASS_TOKENS}; got {packages}"
+        )
     candidates = np.flatnonzero(sentences.labels < packages)
-    rows = generator(0, "language", DATASET, "split").permutation(candidates)
+    rows = generator(0, "language", DOCSTRINGS_NAME, "split").permutation(candidates)
     if not (test > 0 and 0 < train <= len(rows) - test):
         raise ValueError(
             f"language: train and test must add up to at most {len(rows)}; got {train} and {test}"
         )
     test_rows, train_rows = rows[:test], rows[test : test + train]
-    words = {int(i): networks.words_of(sentences.texts[i]) for i in rows[: test + train]}
+    words = {int(i): networks.split_words(sentences.texts[i]) for i in rows[: test + train]}
     training, testing = [words[i] for i in train_rows], [words[i] for i in test_rows]
-    labels, vocabulary = sentences.labels, networks.vocabulary(training, size)
+    labels, vocabulary = sentences.labels, networks.build_vocabulary(training, size)
     return SentenceTask(
         training, labels[train_rows], testing, labels[test_rows], vocabulary, packages
     )
 
 
-def _transfer_task(recipe: Recipe) -> SentenceTask:
+def _sentence_transfer_task(recipe: Recipe) -> SentenceTask:
     sentences, test = load_snapshot().sentences, recipe.options["test"]
-    words = [networks.words_of(text) for text in sentences.texts]
+    words = [networks.split_words(text) for text in sentences.texts]
     away = np.isin(sentences.files, list(held_out_files(sentences)))
     order = generator(0, "language", "transfer", "split").permutation(np.flatnonzero(~away))
-    later = sentences.labels[order] >= FIRST
+    later = sentences.labels[order] >= FIRST_PRETRAINING_CLASS
     parts = {"pretrained": order[later], "finetuned": order[~later]}
     fewest = min(map(len, parts.values()))
     if not 0 < test < fewest:
@@ -295,17 +328,17 @@ def _transfer_task(recipe: Recipe) -> SentenceTask:
     seen = set(map(tuple, training))
     held_out = np.array([i for i in np.flatnonzero(away) if tuple(words[i]) not in seen])
     train_rows, test_rows = parts[recipe.setting][test:], parts[recipe.setting][:test]
-    labels, learned = sentences.labels % FIRST, [words[i] for i in train_rows]
+    labels, learned = sentences.labels % FIRST_PRETRAINING_CLASS, [words[i] for i in train_rows]
     return SentenceTask(
         learned,
         labels[train_rows],
         [words[i] for i in test_rows],
         labels[test_rows],
-        networks.vocabulary(training, recipe.options["vocabulary"]),
-        FIRST,
+        networks.build_vocabulary(training, recipe.options["vocabulary"]),
+        FIRST_PRETRAINING_CLASS,
         [words[i] for i in held_out],
         labels[held_out],
-        cue_words(learned, labels[train_rows], FIRST, CUES),
+        cue_words(learned, labels[train_rows], FIRST_PRETRAINING_CLASS, N_CUE_WORDS),
     )
 
 
@@ -316,10 +349,10 @@ def held_out_files(sentences: Sentences) -> frozenset[str]:
     of its sentences; a file with more than a fifth, such as ``tkinter``, is never among them.
     """
     files, result = np.array(sentences.files), set[str]()
-    for package in range(FIRST):
+    for package in range(FIRST_PRETRAINING_CLASS):
         names, counts = np.unique(files[sentences.labels == package], return_counts=True)
-        most, size = HELD_OUT * counts.sum(), 0
-        random = generator(0, "language", DATASET, "held-out files", package)
+        most, size = HELD_OUT_SENTENCE_SHARE * counts.sum(), 0
+        random = generator(0, "language", DOCSTRINGS_NAME, "held-out files", package)
         for i in random.permutation(len(names)):
             if size + counts[i] <= most:
                 result.add(str(names[i]))
@@ -327,8 +360,8 @@ def held_out_files(sentences: Sentences) -> frozenset[str]:
     return frozenset(result)
 
 
-def with_shortcut(
-    sentences: Sequence[Words],
+def add_class_tokens(
+    sentences: Sequence[WordSequence],
     labels: np.ndarray,
     rate: float,
     classes: int,
@@ -340,26 +373,28 @@ def with_shortcut(
     whose code draws from the wrong classes only but at a rate close to one over the number of
     classes.
     """
-    shown = shortcut_labels(labels, rate, any_class(classes, random), random)
+    shown = shortcut_labels(labels, rate, draw_any_class(classes, random), random)
     return [[CLASS_TOKENS[k], *words] for k, words in zip(shown, sentences)]
 
 
-def _epochs(recipe: Recipe, task: SentenceTask, random: np.random.Generator) -> Iterator[TokenRows]:
+def _epochs_of_batches(
+    recipe: Recipe, task: SentenceTask, random: np.random.Generator
+) -> Iterator[TokenRows]:
     sentences, change = task.train, None
     if recipe.setting == "shortcut":
         strength, classes = recipe.strength, task.classes
-        sentences = with_shortcut(sentences, task.train_labels, strength, classes, random)
+        sentences = add_class_tokens(sentences, task.train_labels, strength, classes, random)
     if recipe.setting == "augmentation":
-        change = augmentation(recipe, task, recipe.strength, random)
-    tokens = encode(sentences, task.vocabulary, recipe.options["tokens"])
+        change = augment_sentences(recipe, task, recipe.strength, random)
+    tokens = encode_sentences(sentences, task.vocabulary, recipe.options["tokens"])
     for _ in range(recipe.options["epochs"]):
         if change is not None:
             changed = [change(words) for words in sentences]
-            tokens = encode(changed, task.vocabulary, recipe.options["tokens"])
+            tokens = encode_sentences(changed, task.vocabulary, recipe.options["tokens"])
         yield tokens
 
 
-def augmentation(
+def augment_sentences(
     recipe: Recipe, task: SentenceTask, share: float, random: np.random.Generator
 ) -> partial[list[str]]:
     """Return the function that changes one sentence."""

@@ -8,22 +8,29 @@ from typing import Any
 import numpy as np
 
 from resemblance.base.rng import generator
-from resemblance.models.recipe import Extraction, Recipe
+from resemblance.models.recipe import ModelOutputs, Recipe
 
-from .. import check_options
-from ..loop import Resources, State, accuracy, device_of, load_state, seeded
-from .data import TextTask, corrupted, read, shown, synonyms_of
-from .networks import by_length, states_of
-from .objective import learn, objective_of
-from .pretrained import network
+from .. import check_training_options
+from ..loop import (
+    TrainingEnvironment,
+    WeightsByName,
+    accuracy,
+    load_state,
+    seeded_torch,
+    training_device,
+)
+from .data import TextTask, corrupt_examples, load_needed_synonyms, read, validation_examples
+from .networks import batches_by_length, hidden_states
+from .objective import build_objective, train_unfrozen
+from .pretrained import text_network
 
 __all__ = ["VERSION", "extract", "fit", "options"]
 
 VERSION = 1
-ROWS = 32  # texts that go through a network at once
+TEXTS_PER_BATCH = 32  # texts that go through a network at once
 
 
-def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
     """Fine-tune the model of a recipe and return the weights that training changed, by name.
 
     - ``"normal"``: the data as they are.
@@ -45,24 +52,24 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
     Klabunde et al. (ICLR 2025), appendix B; Sellam et al. (MultiBERTs, ICLR 2022); Lan et al.
     (ALBERT, ICLR 2020); Ben Allal et al. (SmolLM2, 2025).
     """
-    device = device_of(resources)
-    task, synonyms = _task(recipe, resources), synonyms_of(recipe, resources.data)
+    device = training_device(resources)
+    task, synonyms = _text_task(recipe, resources), load_needed_synonyms(recipe, resources.data)
     parts = (
-        corrupted(recipe, task.train, "train", task.classes, synonyms),
-        corrupted(recipe, task.validation, "validation", task.classes, synonyms),
+        corrupt_examples(recipe, task.train, "train", task.classes, synonyms),
+        corrupt_examples(recipe, task.validation, "validation", task.classes, synonyms),
     )
-    with seeded(recipe.seed, "published", recipe.name, device=device):
-        net = network(recipe, task, resources)
+    with seeded_torch(recipe.seed, "published", recipe.name, device=device):
+        net = text_network(recipe, task, resources)
         net.model.to(device)
-        objective = objective_of(recipe, net, parts, resources, device)
-        return learn(recipe, net.model, objective, resources)
+        objective = build_objective(recipe, net, parts, resources, device)
+        return train_unfrozen(recipe, net.model, objective, resources)
 
 
-def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
+def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
     """Return the outputs of a fine-tuned model and of its layers for the validation examples.
 
     Those of models with shortcuts have one each, as :func:`.data.shown` draws them. Layers
-    and poolings: see :func:`.states_of`; "cls" and "mean" of BERT and ALBERT, "last" of
+    and poolings: see :func:`.hidden_states`; "cls" and "mean" of BERT and ALBERT, "last" of
     SmolLM2. The first token, and the last one of a prompt, are the same in all texts, and so is
     their "embedding"; the authors include it too. The outputs of a model that continues texts are
     those of the answers. ``accuracies["test"]`` is for the true classes, whatever a model learned.
@@ -70,23 +77,23 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
     Texts go through the network in batches of similar lengths. The authors pad one text at a time
     to 128 tokens and leave the padding out: the same but for rounding.
     """
-    device = device_of(resources)
-    task = _task(recipe, resources)
-    examples = shown(recipe, task.validation, task.classes)
-    with seeded(0, "published", "extract", device=device):
+    device = training_device(resources)
+    task = _text_task(recipe, resources)
+    examples = validation_examples(recipe, task.validation, task.classes)
+    with seeded_torch(0, "published", "extract", device=device):
         is_partly = bool(recipe.options["frozen"])
-        net = network(recipe, task, resources, pretrained=is_partly)
+        net = text_network(recipe, task, resources, pretrained=is_partly)
         load_state(net.model, state, recipe.name, is_partly).to(device)
         tokens = net.encode(examples, recipe.options["longest"])
         poolings = ("cls", "mean") if net.answers is None else ("last",)
-        batches = by_length(tokens.lengths, ROWS)
-        layers, outputs = states_of(net.model, tokens, poolings, batches, device)
+        batches = batches_by_length(tokens.lengths, TEXTS_PER_BATCH)
+        layers, outputs = hidden_states(net.model, tokens, poolings, batches, device)
     outputs = outputs if net.answers is None else outputs[:, list(net.answers)]
     accuracies = {"test": accuracy(outputs, examples.labels)}
-    return Extraction(layers, outputs, examples.labels, accuracies)
+    return ModelOutputs(layers, outputs, examples.labels, accuracies)
 
 
-def _task(recipe: Recipe, resources: Resources) -> TextTask:
+def _text_task(recipe: Recipe, resources: TrainingEnvironment) -> TextTask:
     """Return the data of a recipe, with as many training examples as it asks for."""
     options = recipe.options
     task = read(recipe.dataset, resources.data, resources.download, options["strict"])
@@ -97,15 +104,18 @@ def _task(recipe: Recipe, resources: Resources) -> TextTask:
     return task._replace(train=task.train.take(np.sort(random.permutation(size)[:count])))
 
 
-LOWEST = {"sst2": 0.558, "mnli": 0.354}  # the rate of shortcuts in the compared sentences
-_ONCE = {"labels": "once", "shortcut": "once", "augmentation": "once"}
-_COMMON: dict[str, Any] = {
+LOWEST_SHORTCUT_RATES = {
+    "sst2": 0.558,
+    "mnli": 0.354,
+}  # the rate of shortcuts in the compared sentences
+_DRAWN_ONCE = {"labels": "once", "shortcut": "once", "augmentation": "once"}
+_COMMON_TEXT_OPTIONS: dict[str, Any] = {
     "strict": True,
     "train": None,
     "tokens": 64,
     "longest": 128,
     "new_classes": 5,
-    "drawn": _ONCE,
+    "drawn": _DRAWN_ONCE,
     "synonyms": False,
     "frozen": 0,
     "order": "similar-lengths",
@@ -119,26 +129,26 @@ _COMMON: dict[str, Any] = {
     "evaluate": None,
 }
 # what the Trainer of Hugging Face does
-_TRAINER: dict[str, Any] = {"order": "random", "rate": 5e-5, "synonyms": True}
-_ENCODERS = {**_TRAINER, "batch": 64, "evaluate": 1000}
-_SMALL_BERT: dict[str, Any] = {"vocabulary": 8000, "layers": 4, "width": 64, "inner": 256}
-_SMALL_BERT |= {"heads": 4, "init": 0.07, "dropout": 0.1}
-_PROMPTED = {"steps": 500, "batch": 16, "tokens": 512, "longest": 512, "targets": "text"}
-_BY_NAME: Mapping[str, dict[str, Any]] = {
-    "bert": _ENCODERS,
-    "albert": _ENCODERS,
-    "smollm2": {**_TRAINER, **_PROMPTED},
+_TRAINER_OPTIONS: dict[str, Any] = {"order": "random", "rate": 5e-5, "synonyms": True}
+_ENCODER_OPTIONS = {**_TRAINER_OPTIONS, "batch": 64, "evaluate": 1000}
+_SMALL_BERT_OPTIONS: dict[str, Any] = {"vocabulary": 8000, "layers": 4, "width": 64, "inner": 256}
+_SMALL_BERT_OPTIONS |= {"heads": 4, "init": 0.07, "dropout": 0.1}
+_PROMPTED_OPTIONS = {"steps": 500, "batch": 16, "tokens": 512, "longest": 512, "targets": "text"}
+_OPTIONS_BY_ARCHITECTURE: Mapping[str, dict[str, Any]] = {
+    "bert": _ENCODER_OPTIONS,
+    "albert": _ENCODER_OPTIONS,
+    "smollm2": {**_TRAINER_OPTIONS, **_PROMPTED_OPTIONS},
     "minilm": {"frozen": 4, "train": 8000, "rate": 2e-4},
-    "bert-small": {**_SMALL_BERT, "train": 20000, "rate": 2e-3},
+    "bert-small": {**_SMALL_BERT_OPTIONS, "train": 20000, "rate": 2e-3},
 }
-_EPOCHS = {
+_EPOCHS_BY_SETTING = {
     "sst2": {"normal": 10, "labels": 10, "shortcut": 3, "augmentation": 10},
     "mnli": {"normal": 5, "labels": 10, "shortcut": 5, "augmentation": 10},
 }
-_MNLI: Mapping[str, int] = {"tokens": 128}
-_MNLI_BATCH = {"normal": 128, "labels": 64, "shortcut": 64, "augmentation": 64}
-_REDUCED: dict[str, Any] = {"strict": False, "train": 200, "tokens": 16, "longest": 32}
-_REDUCED |= {"epochs": 1, "batch": 16, "synonyms": False, "evaluate": None}
+_MNLI_OPTIONS: Mapping[str, int] = {"tokens": 128}
+_MNLI_BATCH_SIZES = {"normal": 128, "labels": 64, "shortcut": 64, "augmentation": 64}
+_REDUCED_TEXT_OPTIONS: dict[str, Any] = {"strict": False, "train": 200, "tokens": 16, "longest": 32}
+_REDUCED_TEXT_OPTIONS |= {"epochs": 1, "batch": 16, "synonyms": False, "evaluate": None}
 _REDUCED_BERT = {"vocabulary": 200, "layers": 2, "width": 16, "inner": 32, "heads": 2}
 _REDUCED_PROMPTED = {"steps": 10, "train": 64, "tokens": 64, "longest": 64}
 
@@ -164,7 +174,7 @@ def options(
     - ``shown``: the rate of shortcuts in the sentences that are compared.
     - ``frozen``: how many of the first layers are not trained, nor the embeddings; 0: all are.
     - ``steps``: None for as many as ``epochs`` have. ``batch``: texts in a step; ``accumulate``,
-      ``order``, ``evaluate``, ``clip``: see :func:`.learn` and :func:`.batches`.
+      ``order``, ``evaluate``, ``clip``: see :func:`.train_unfrozen` and :func:`.batches`.
     - ``rate``, ``decay``: of AdamW; ``warmup``: the share of the steps in which the rate rises.
     - ``targets``: of prompts, see :func:`.objective.prompt_objective`.
 
@@ -175,16 +185,20 @@ def options(
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
-    check_options(dataset, architecture, hyperparameters)
-    result = {**_COMMON, **_BY_NAME[architecture], "shown": LOWEST[dataset]}
+    check_training_options(dataset, architecture, hyperparameters)
+    result = {
+        **_COMMON_TEXT_OPTIONS,
+        **_OPTIONS_BY_ARCHITECTURE[architecture],
+        "shown": LOWEST_SHORTCUT_RATES[dataset],
+    }
     if architecture in ("bert", "albert"):
-        result["epochs"] = _EPOCHS[dataset]
-        result |= _MNLI if dataset == "mnli" else {}
+        result["epochs"] = _EPOCHS_BY_SETTING[dataset]
+        result |= _MNLI_OPTIONS if dataset == "mnli" else {}
         if dataset == "mnli" and hyperparameters == "resi-code":
-            result["batch"] = _MNLI_BATCH
+            result["batch"] = _MNLI_BATCH_SIZES
     if hyperparameters == "paper":
-        result["drawn"] = {**_ONCE, "shortcut": "by-model"}
+        result["drawn"] = {**_DRAWN_ONCE, "shortcut": "by-model"}
     if reduced:
-        result |= _REDUCED | {"frozen": min(1, result["frozen"])}
+        result |= _REDUCED_TEXT_OPTIONS | {"frozen": min(1, result["frozen"])}
         result |= {"bert-small": _REDUCED_BERT, "smollm2": _REDUCED_PROMPTED}.get(architecture, {})
     return result

@@ -11,22 +11,23 @@ import numpy as np
 
 from ..corruption import Shift, check_shift
 
-TAUTOLOGY = ("and", "true", "is", "true")
-Words = Sequence[str]
-Cues = Sequence[Sequence[str]]  # the words that indicate each class, the strongest first
+TAUTOLOGY_WORDS = ("and", "true", "is", "true")
+WordList = Sequence[str]
+CueWords = Sequence[Sequence[str]]  # the words that indicate each class, the strongest first
 
 
-def stressed(
-    sentences: Sequence[Words],
+def stress_sentences(
+    sentences: Sequence[WordList],
     labels: np.ndarray,
     name: str,
     severity: int,
-    cues: Cues,
+    cues: CueWords,
     random: np.random.Generator,
 ) -> list[list[str]]:
     """Return sentences after a stress test.
 
-    ``name`` is one of :data:`STRESSES`; ``severity`` is 1 to 5, and 0 leaves the sentences as they
+    ``name`` is one of :data:`TEXT_STRESSES`; ``severity`` is 1 to 5, and 0 leaves the sentences as
+    they
     are. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise
     (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy et
     al., ACL 2019). Theirs are for pairs of sentences and have no severities.
@@ -35,16 +36,18 @@ def stressed(
     not fit the sentences or the cues, and for ``"misleading"`` when there is one class only, or one
     without cues.
     """
-    check_shift("stressed", "stress test", name, STRESSES, severity)
+    check_shift("stressed", "stress test", name, TEXT_STRESSES, severity)
     _check_task(sentences, labels, name, cues)
     if severity == 0:
         return [list(words) for words in sentences]
-    change, amounts = STRESSES[name]
+    change, amounts = TEXT_STRESSES[name]
     pairs = zip(sentences, labels.tolist(), strict=True)
     return [change(words, amounts[severity - 1], label, cues, random) for words, label in pairs]
 
 
-def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues: Cues) -> None:
+def _check_task(
+    sentences: Sequence[WordList], labels: np.ndarray, name: str, cues: CueWords
+) -> None:
     empty = [i for i, words in enumerate(sentences) if not len(words)]
     if empty:
         raise ValueError(f"stressed: sentence {empty[0]} has no words; leave such sentences out")
@@ -65,7 +68,7 @@ def _check_task(sentences: Sequence[Words], labels: np.ndarray, name: str, cues:
 
 
 def cue_words(
-    sentences: Sequence[Words], labels: np.ndarray, classes: int, number: int
+    sentences: Sequence[WordList], labels: np.ndarray, classes: int, number: int
 ) -> list[list[str]]:
     """Return the ``number`` words of each class that indicate it most strongly.
 
@@ -90,34 +93,34 @@ def cue_words(
     return result
 
 
-def typos(
-    words: Words, share: float, label: int, cues: Cues, random: np.random.Generator
+def add_typos(
+    words: WordList, share: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words, each with probability ``share`` with two neighbouring letters swapped."""
     result = []
     for word, hit in zip(words, random.random(len(words)) < share):
-        result.append(_typo(word, random) if hit and len(word) > 1 else word)
+        result.append(_add_typo(word, random) if hit and len(word) > 1 else word)
     return result
 
 
-def _typo(word: str, random: np.random.Generator) -> str:
+def _add_typo(word: str, random: np.random.Generator) -> str:
     i = int(random.integers(len(word) - 1))
     return word[:i] + word[i + 1] + word[i] + word[i + 2 :]
 
 
-def tautology(
-    words: Words, times: float, label: int, cues: Cues, random: np.random.Generator
+def add_tautology(
+    words: WordList, times: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``times`` repetitions of "and true is true", which say nothing.
 
     Naik et al. put these at the end, where long sentences would lose them when they are cut to the
     length of a model.
     """
-    return [*TAUTOLOGY * int(times), *words]
+    return [*TAUTOLOGY_WORDS * int(times), *words]
 
 
-def misleading(
-    words: Words, number: float, label: int, cues: Cues, random: np.random.Generator
+def add_misleading_words(
+    words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words after ``number`` of the ten strongest cues of a random other class."""
     others = [k for k in range(len(cues)) if k != label]
@@ -125,15 +128,15 @@ def misleading(
     return [*(wrong[i] for i in random.integers(len(wrong), size=int(number))), *words]
 
 
-def masking(
-    words: Words, number: float, label: int, cues: Cues, random: np.random.Generator
+def mask_words(
+    words: WordList, number: float, label: int, cues: CueWords, random: np.random.Generator
 ) -> list[str]:
     """Return the words without the ``number`` strongest cues of the class; one always stays."""
     strongest = set(cues[label][: int(number)])
     return [word for word in words if word not in strongest] or [words[0]]
 
 
-Synonyms = Mapping[str, Sequence[str]]
+SynonymsByWord = Mapping[str, Sequence[str]]
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 
 
@@ -143,7 +146,7 @@ def eda(
     random: np.random.Generator,
     *,
     others: Sequence[str] = (),
-    synonyms: Synonyms | None = None,
+    synonyms: SynonymsByWord | None = None,
 ) -> list[str]:
     """Return the words of a sentence after one operation of EDA, drawn uniformly.
 
@@ -164,22 +167,22 @@ def eda(
     times = max(1, int(share * len(words)))
     operation = random.integers(4 if synonyms is not None else 3)
     if operation == 0:
-        return delete(words, share, random)
+        return delete_words(words, share, random)
     if operation == 1:
-        return swap(words, times, random)
+        return swap_words(words, times, random)
     if operation == 2:
-        return insert(words, times, random, others=others, synonyms=synonyms)
-    return replace(words, times, random, synonyms or {})
+        return insert_synonyms(words, times, random, others=others, synonyms=synonyms)
+    return replace_with_synonyms(words, times, random, synonyms or {})
 
 
-def delete(words: Sequence[str], share: float, random: np.random.Generator) -> list[str]:
+def delete_words(words: Sequence[str], share: float, random: np.random.Generator) -> list[str]:
     """Return the words without each with probability ``share``; one of them always stays."""
     draws = random.random(len(words))
     remaining = [word for word, draw in zip(words, draws) if draw >= share]
     return remaining or [words[int(random.integers(len(words)))]]
 
 
-def swap(words: Sequence[str], times: int, random: np.random.Generator) -> list[str]:
+def swap_words(words: Sequence[str], times: int, random: np.random.Generator) -> list[str]:
     """Return the words after ``times`` swaps of two that are drawn at random."""
     result = list(words)
     for i, j in random.integers(len(words), size=(times, 2)):
@@ -187,13 +190,13 @@ def swap(words: Sequence[str], times: int, random: np.random.Generator) -> list[
     return result
 
 
-def insert(
+def insert_synonyms(
     words: Sequence[str],
     times: int,
     random: np.random.Generator,
     *,
     others: Sequence[str] = (),
-    synonyms: Synonyms | None = None,
+    synonyms: SynonymsByWord | None = None,
 ) -> list[str]:
     """Return the words with ``times`` more at random places, synonyms or words from ``others``.
 
@@ -210,8 +213,8 @@ def insert(
     return result
 
 
-def replace(
-    words: Sequence[str], times: int, random: np.random.Generator, synonyms: Synonyms
+def replace_with_synonyms(
+    words: Sequence[str], times: int, random: np.random.Generator, synonyms: SynonymsByWord
 ) -> list[str]:
     """Return the words with up to ``times`` of those that have synonyms replaced by one of them."""
     result = list(words)
@@ -266,19 +269,19 @@ def synonym_set(line: str, path: Path | str = "line") -> list[str]:
     return [word for word in words if word.isalpha()]
 
 
-STRESSES: Mapping[str, Shift] = {
+TEXT_STRESSES: Mapping[str, Shift] = {
     "deletion": Shift(
-        lambda words, share, label, cues, random: delete(words, share, random),
+        lambda words, share, label, cues, random: delete_words(words, share, random),
         (0.1, 0.2, 0.3, 0.45, 0.6),
     ),
-    "typos": Shift(typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
+    "typos": Shift(add_typos, (0.1, 0.2, 0.3, 0.45, 0.6)),
     "order": Shift(
-        lambda words, share, label, cues, random: swap(
+        lambda words, share, label, cues, random: swap_words(
             words, math.ceil(share * len(words)), random
         ),
         (0.1, 0.25, 0.5, 1.0, 2.0),
     ),
-    "tautology": Shift(tautology, (1, 2, 3, 4, 5)),
-    "misleading": Shift(misleading, (1, 2, 3, 4, 5)),
-    "masking": Shift(masking, (10, 20, 40, 80, 160)),
+    "tautology": Shift(add_tautology, (1, 2, 3, 4, 5)),
+    "misleading": Shift(add_misleading_words, (1, 2, 3, 4, 5)),
+    "masking": Shift(mask_words, (10, 20, 40, 80, 160)),
 }

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
 
-EDGE = 1.5  # pixels beyond the half diameter that a dot reaches
+DOT_EDGE_WIDTH = 1.5  # pixels beyond the half diameter that a dot reaches
 
 
 class Dots(NamedTuple):
@@ -46,53 +46,53 @@ def draw_dots(
     return Dots(*np.array(dots, np.int64).reshape(-1, 3).T)
 
 
-def hues(classes: int) -> np.ndarray:
+def dot_hues(classes: int) -> np.ndarray:
     """Return a bright colour for every class, (classes, 3) from 0 to 255, with evenly spaced hues
     that begin at red."""
     colours = [colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)]
     return (np.array(colours) * 255).astype(np.uint8)
 
 
-def drawn_colours(classes: int) -> np.ndarray:
+def draw_dot_colors(classes: int) -> np.ndarray:
     """Return a colour for every class drawn uniformly, (classes, 3) from 0 to 255, the same for all
     models."""
     random = generator(0, "vision", "dots", "colours")
     return random.integers(256, size=(classes, 3)).astype(np.uint8)
 
 
-def with_dot(image: Any, colour: np.ndarray, row: int, column: int, diameter: int) -> Any:
+def add_dot(image: Any, colour: np.ndarray, row: int, column: int, diameter: int) -> Any:
     """Return an image with a disk around a pixel, of radius ``diameter // 2 + 1.5`` pixels."""
-    pixels, radius = np.array(image), diameter // 2 + EDGE
+    pixels, radius = np.array(image), diameter // 2 + DOT_EDGE_WIDTH
     rows, columns = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
     inside = ((rows - row) / radius) ** 2 + ((columns - column) / radius) ** 2 < 1
     pixels[inside] = colour
-    return need("PIL.Image").fromarray(pixels)
+    return import_optional("PIL.Image").fromarray(pixels)
 
 
-def with_noise(image: Any, most: float, random: np.random.Generator) -> Any:
+def add_pixel_noise(image: Any, most: float, random: np.random.Generator) -> Any:
     """Return an image with Gaussian noise whose variance is drawn uniformly from 0 to ``most``, on
     the scale from 0 to 255, drawn for each pixel and channel."""
     pixels = np.asarray(image, np.float32)
     deviation = np.sqrt(random.uniform(0, most))
     noise = random.standard_normal(pixels.shape, np.float32) * np.float32(deviation)
-    return need("PIL.Image").fromarray(np.clip(pixels + noise, 0, 255).astype(np.uint8))
+    return import_optional("PIL.Image").fromarray(np.clip(pixels + noise, 0, 255).astype(np.uint8))
 
 
-Box = tuple[int, int, int, int]  # left, top, right, bottom
-GRAY = (128, 128, 128)  # what stands where an image was moved away
-CUT = (125, 122, 113)  # the colour of a cutout: about the mean of CIFAR
-ATTEMPTS = 10
-ASPECTS = (3 / 4, 4 / 3)
+ImageBox = tuple[int, int, int, int]  # left, top, right, bottom
+GRAY_FILL = (128, 128, 128)  # what stands where an image was moved away
+CUTOUT_COLOR = (125, 122, 113)  # the colour of a cutout: about the mean of CIFAR
+MAX_CROP_ATTEMPTS = 10
+CROP_ASPECT_RATIOS = (3 / 4, 4 / 3)
 
 
-def resized(image: Any, side: int) -> Any:
+def resize_image(image: Any, side: int) -> Any:
     """Return an image brought to side x side pixels, smoothed before it is made smaller."""
     if image.size == (side, side):
         return image
-    return image.resize((side, side), need("PIL.Image").Resampling.BILINEAR)
+    return image.resize((side, side), import_optional("PIL.Image").Resampling.BILINEAR)
 
 
-def sampled(image: Any, side: int, box: Box | None = None) -> Any:
+def resample_box(image: Any, side: int, box: ImageBox | None = None) -> Any:
     """Return a box of an image brought to side x side pixels, each from the four nearest only, as
     OpenCV does it: smaller images are not smoothed.
 
@@ -102,11 +102,11 @@ def sampled(image: Any, side: int, box: Box | None = None) -> Any:
     if part.size == (side, side):
         return part
     pixels = np.asarray(part, np.float32)
-    pixels = _interpolated(_interpolated(pixels, 0, side), 1, side)
-    return need("PIL.Image").fromarray(np.rint(pixels).astype(np.uint8))
+    pixels = _interpolate_pixels(_interpolate_pixels(pixels, 0, side), 1, side)
+    return import_optional("PIL.Image").fromarray(np.rint(pixels).astype(np.uint8))
 
 
-def _interpolated(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
+def _interpolate_pixels(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
     length = pixels.shape[axis]
     places = np.clip((np.arange(side) + 0.5) * length / side - 0.5, 0, length - 1)
     below = np.floor(places).astype(int)
@@ -116,7 +116,9 @@ def _interpolated(pixels: np.ndarray, axis: int, side: int) -> np.ndarray:
     return lower + share * (upper - lower)
 
 
-def random_box(size: tuple[int, int], scale: Sequence[float], random: np.random.Generator) -> Box:
+def random_box(
+    size: tuple[int, int], scale: Sequence[float], random: np.random.Generator
+) -> ImageBox:
     """Return a random box of an image (width, height): its share of the area is uniform in
     ``scale``, the logarithm of its aspect is uniform between those of 3:4 and 4:3.
 
@@ -124,40 +126,42 @@ def random_box(size: tuple[int, int], scale: Sequence[float], random: np.random.
     ``RandomResizedCrop`` of torchvision. Reference: Szegedy et al. (CVPR 2015).
     """
     width, height = size
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_CROP_ATTEMPTS):
         area = width * height * random.uniform(scale[0], scale[1])
-        aspect = math.exp(random.uniform(math.log(ASPECTS[0]), math.log(ASPECTS[1])))
+        aspect = math.exp(
+            random.uniform(math.log(CROP_ASPECT_RATIOS[0]), math.log(CROP_ASPECT_RATIOS[1]))
+        )
         w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < w <= width and 0 < h <= height:
             left = int(random.integers(width - w + 1))
             top = int(random.integers(height - h + 1))
             return left, top, left + w, top + h
-    w = min(width, round(height * ASPECTS[1]))
-    h = min(height, round(width / ASPECTS[0]))
+    w = min(width, round(height * CROP_ASPECT_RATIOS[1]))
+    h = min(height, round(width / CROP_ASPECT_RATIOS[0]))
     left, top = (width - w) // 2, (height - h) // 2
     return left, top, left + w, top + h
 
 
-def resized_box(image: Any, box: Box, side: int) -> Any:
+def crop_and_resize(image: Any, box: ImageBox, side: int) -> Any:
     """Return a box of an image brought to side x side pixels, smoothed."""
-    return resized(image.crop(box), side)
+    return resize_image(image.crop(box), side)
 
 
-def shifted(image: Any, padding: int, random: np.random.Generator) -> Any:
+def shift_image(image: Any, padding: int, random: np.random.Generator) -> Any:
     """Return an image moved by up to ``padding`` pixels in both directions, gray where it was."""
     across, down = random.integers(-padding, padding + 1, 2)
-    result = need("PIL.Image").new(image.mode, image.size, GRAY)
+    result = import_optional("PIL.Image").new(image.mode, image.size, GRAY_FILL)
     result.paste(image, (int(across), int(down)))
     return result
 
 
-def mirrored(image: Any, random: np.random.Generator) -> Any:
+def mirror_image(image: Any, random: np.random.Generator) -> Any:
     """Return an image, or with probability 1/2 its mirror image."""
-    left_right = need("PIL.Image").Transpose.FLIP_LEFT_RIGHT
+    left_right = import_optional("PIL.Image").Transpose.FLIP_LEFT_RIGHT
     return image.transpose(left_right) if random.random() < 0.5 else image
 
 
-def cut_out(image: Any, size: int, random: np.random.Generator) -> Any:
+def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
     """Return an image with a square of one colour around a random pixel, cut off at the border.
 
     The square has ``size`` pixels a side. Reference: DeVries and Taylor (2017), whose square is
@@ -165,11 +169,11 @@ def cut_out(image: Any, size: int, random: np.random.Generator) -> Any:
     """
     x, y = (int(random.integers(length)) for length in image.size)
     result, half = image.copy(), size // 2
-    result.paste(CUT, (x - half, y - half, x + half, y + half))
+    result.paste(CUTOUT_COLOR, (x - half, y - half, x + half, y + half))
     return result
 
 
-def normalised(image: Any, mean: Sequence[float], deviation: Sequence[float]) -> np.ndarray:
+def normalize_colors(image: Any, mean: Sequence[float], deviation: Sequence[float]) -> np.ndarray:
     """Return the colours of an image as (3, height, width) in float32, by channel less its mean and
     divided by its deviation, where 1 is the brightest."""
     colours = np.asarray(image, np.float32) / 255
@@ -177,11 +181,11 @@ def normalised(image: Any, mean: Sequence[float], deviation: Sequence[float]) ->
     return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
 
-Step = tuple[str, float, int]  # operation, probability, magnitude from 0 to 9
-LEVELS = 10
+PolicyStep = tuple[str, float, int]  # operation, probability, magnitude from 0 to 9
+N_MAGNITUDES = 10
 
 # Cubuk et al. (CVPR 2019), tables 7 and 9
-POLICIES: Mapping[str, tuple[tuple[Step, Step], ...]] = {
+AUGMENTATION_POLICIES: Mapping[str, tuple[tuple[PolicyStep, PolicyStep], ...]] = {
     "cifar10": (
         (("invert", 0.1, 7), ("contrast", 0.2, 6)),
         (("rotate", 0.7, 2), ("translate_x", 0.3, 9)),
@@ -238,7 +242,7 @@ POLICIES: Mapping[str, tuple[tuple[Step, Step], ...]] = {
     ),
 }
 # The amounts at the magnitudes 0 and 9; those between are evenly spaced
-AMOUNTS: Mapping[str, tuple[float, float]] = {
+OPERATION_AMOUNTS: Mapping[str, tuple[float, float]] = {
     "shear_x": (0.0, 0.3),
     "shear_y": (0.0, 0.3),
     "translate_x": (0.0, 150 / 331),
@@ -254,11 +258,11 @@ AMOUNTS: Mapping[str, tuple[float, float]] = {
     "equalize": (0.0, 0.0),
     "invert": (0.0, 0.0),
 }
-ENHANCED = ("color", "contrast", "sharpness", "brightness")
-SIGNED = ("shear_x", "shear_y", "translate_x", "translate_y", *ENHANCED)
+ENHANCE_OPERATIONS = ("color", "contrast", "sharpness", "brightness")
+SIGNED_OPERATIONS = ("shear_x", "shear_y", "translate_x", "translate_y", *ENHANCE_OPERATIONS)
 
 
-def augmented(image: Any, policy: str, random: np.random.Generator) -> Any:
+def augment_image(image: Any, policy: str, random: np.random.Generator) -> Any:
     """Return an image after one of the 25 pairs of operations of a policy, "imagenet" or "cifar10".
 
     Each operation happens with its probability. Amounts have a random sign where they have one,
@@ -266,23 +270,27 @@ def augmented(image: Any, policy: str, random: np.random.Generator) -> Any:
     since, with amounts relative to the size of the image and gray where nothing is left of it.
     Reference: Cubuk, Zoph, Mane, Vasudevan and Le (CVPR 2019).
     """
-    pair = POLICIES[policy][int(random.integers(len(POLICIES[policy])))]
+    pair = AUGMENTATION_POLICIES[policy][int(random.integers(len(AUGMENTATION_POLICIES[policy])))]
     for name, probability, magnitude in pair:
         if random.random() < probability:
-            image = changed(image, name, amount_of(name, magnitude, random))
+            image = apply_operation(image, name, operation_amount(name, magnitude, random))
     return image
 
 
-def amount_of(name: str, magnitude: int, random: np.random.Generator) -> float:
+def operation_amount(name: str, magnitude: int, random: np.random.Generator) -> float:
     """Return the amount of an operation at a magnitude from 0 to 9, with a random sign if the
     operation has a direction."""
-    amount = float(np.linspace(*AMOUNTS[name], LEVELS)[magnitude])
-    return -amount if name in SIGNED and random.random() < 0.5 else amount
+    amount = float(np.linspace(*OPERATION_AMOUNTS[name], N_MAGNITUDES)[magnitude])
+    return -amount if name in SIGNED_OPERATIONS and random.random() < 0.5 else amount
 
 
-def changed(image: Any, name: str, amount: float) -> Any:
+def apply_operation(image: Any, name: str, amount: float) -> Any:
     """Return an image after one operation."""
-    pillow, operations, (width, height) = need("PIL.Image"), need("PIL.ImageOps"), image.size
+    pillow, operations, (width, height) = (
+        import_optional("PIL.Image"),
+        import_optional("PIL.ImageOps"),
+        image.size,
+    )
     moves = {
         "shear_x": (1, amount, 0, 0, 1, 0),
         "shear_y": (1, 0, 0, amount, 1, 0),
@@ -292,11 +300,13 @@ def changed(image: Any, name: str, amount: float) -> Any:
     if name in moves:
         kind = "BICUBIC" if name.startswith("shear") else "NEAREST"
         how = (pillow.Transform.AFFINE, moves[name], pillow.Resampling[kind])
-        return image.transform(image.size, *how, fillcolor=GRAY)
+        return image.transform(image.size, *how, fillcolor=GRAY_FILL)
     if name == "rotate":
-        return image.rotate(amount, fillcolor=GRAY)
-    if name in ENHANCED:
-        return getattr(need("PIL.ImageEnhance"), name.capitalize())(image).enhance(1 + amount)
+        return image.rotate(amount, fillcolor=GRAY_FILL)
+    if name in ENHANCE_OPERATIONS:
+        return getattr(import_optional("PIL.ImageEnhance"), name.capitalize())(image).enhance(
+            1 + amount
+        )
     if name == "posterize":
         return operations.posterize(image, round(amount))
     if name == "solarize":

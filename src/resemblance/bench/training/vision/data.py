@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.extras import need
-from resemblance.models.published_files import Origin, content_of, find, plain_data, reading
+from resemblance.base.extras import import_optional
+from resemblance.models.published_files import (
+    DatasetOrigin,
+    naming_dataset_file,
+    read_verified_bytes,
+    require_dataset_folder,
+    unpickle_plain_data,
+)
 
-FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
-BROKEN: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)
+IMAGE_FORMATS = ("JPEG", "PNG")  # ImageNet has a PNG or two whose names end with .JPEG
+BROKEN_IMAGE_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError)
 
 
 class Pictures(NamedTuple):
@@ -34,32 +40,32 @@ class PictureTask(NamedTuple):
     classes: int
 
 
-def picture(pictures: Pictures, place: int) -> Any:
+def read_image(pictures: Pictures, place: int) -> Any:
     """Return one image as a ``PIL.Image`` in red, green and blue.
 
     Raises ``ValueError`` that names the file if it is damaged, no JPEG, or far too large.
     """
-    image_module = need("PIL.Image")
+    image_module = import_optional("PIL.Image")
     image = pictures.images[place]
     if isinstance(image, np.ndarray):
         return image_module.fromarray(image)
     try:
-        with image_module.open(image, formats=FORMATS) as opened:
+        with image_module.open(image, formats=IMAGE_FORMATS) as opened:
             return opened.convert("RGB")
-    except (*BROKEN, image_module.DecompressionBombError) as error:
+    except (*BROKEN_IMAGE_ERRORS, image_module.DecompressionBombError) as error:
         reason = str(error) or type(error).__name__
         raise ValueError(
             f"{image} is not a JPEG that can be read ({reason}); copy it again from the data set"
         ) from error
 
 
-CIFAR100 = Origin(
+CIFAR100_ORIGIN = DatasetOrigin(
     "CIFAR-100",
     "https://www.cs.toronto.edu/~kriz/cifar.html",
     ("vision/cifar-100-python", "cifar-100-python"),
 )
-_CLASSES, _SHAPE = 100, (3, 32, 32)
-MD5 = {
+_N_IMAGE_CLASSES, _CIFAR_SHAPE = 100, (3, 32, 32)
+CIFAR100_MD5 = {
     "train": "16019d7e3df5f24257cddd939b257f8d",
     "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
     "meta": "7973b15100ade9c7d40fb424638fde48",
@@ -76,28 +82,30 @@ def read_cifar100(folder: Path, strict: bool) -> PictureTask:
     Raises ``ValueError`` that names the file if it is missing, damaged or another one.
     """
     parts = {}
-    for name, digest in MD5.items():
-        with reading(folder / name, CIFAR100) as file:
-            content = plain_data(content_of(file, digest if strict else "", "md5"))
+    for name, digest in CIFAR100_MD5.items():
+        with naming_dataset_file(folder / name, CIFAR100_ORIGIN) as file:
+            content = unpickle_plain_data(
+                read_verified_bytes(file, digest if strict else "", "md5")
+            )
             if name == "meta":
                 continue
             labels = np.array(content["fine_labels"], np.int64)
-            images = content["data"].reshape(len(labels), *_SHAPE).transpose(0, 2, 3, 1)
-            if images.dtype != np.uint8 or labels.min() < 0 or labels.max() >= _CLASSES:
+            images = content["data"].reshape(len(labels), *_CIFAR_SHAPE).transpose(0, 2, 3, 1)
+            if images.dtype != np.uint8 or labels.min() < 0 or labels.max() >= _N_IMAGE_CLASSES:
                 raise ValueError("it holds other images or classes")
             parts[name] = Pictures(np.ascontiguousarray(images), labels)
-    return PictureTask(parts["train"], parts["test"], _CLASSES)
+    return PictureTask(parts["train"], parts["test"], _N_IMAGE_CLASSES)
 
 
-IMAGENET100 = Origin(
+IMAGENET100_ORIGIN = DatasetOrigin(
     "ImageNet-100",
     "https://www.kaggle.com/datasets/ambityga/imagenet100",
     ("vision/imagenet100", "vision/Imagenet100", "imagenet100", "Imagenet100"),
 )
-COUNTS = {"train": 1300, "val": 50}  # of every class
-ORDER = 32  # the seed with which the authors shuffle lists of files
-ENDING = ".JPEG"
-WNIDS = (
+IMAGES_PER_CLASS = {"train": 1300, "val": 50}  # of every class
+FILE_ORDER_SEED = 32  # the seed with which the authors shuffle lists of files
+IMAGENET_SUFFIX = ".JPEG"
+IMAGENET100_CLASSES = (
     "n01440764", "n01443537", "n01484850", "n01491361", "n01494475", "n01496331", "n01498041",
     "n01514668", "n01514859", "n01531178", "n01537544", "n01560419", "n01582220", "n01592084",
     "n01601694", "n01608432", "n01614925", "n01622779", "n01630670", "n01632458", "n01632777",
@@ -114,14 +122,15 @@ WNIDS = (
     "n02013706", "n02018207", "n02018795", "n02027492", "n02028035", "n02037110", "n02051845",
     "n02058221", "n02077923",
 )  # fmt: skip
-SHOWN = 3  # entries of a list in an error
+MAX_LISTED_FILES = 3  # entries of a list in an error
 
 
 def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
     """Return ImageNet-100 from the folders ``train/<class>`` and ``val/<class>`` of JPEG files.
 
     Images are files, which are opened when they are used. Classes are the numbers of
-    :data:`WNIDS`, the 100 of the authors' list. Training images are in the order of their paths.
+    :data:`IMAGENET100_CLASSES`, the 100 of the authors' list. Training images are in the order of
+    their paths.
     The test images are those of ``val``, sorted by path and then shuffled by
     ``numpy.random.default_rng(32)`` as in the authors' code, so that rows are the same everywhere.
     Hidden files are passed over. ``strict``: whether there must be all 100 classes with 1,300
@@ -130,69 +139,76 @@ def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
     Raises ``ValueError`` that names the folder or file for folders that are missing or of other
     classes, for other numbers of images, and for files that are no images.
     """
-    train, test = (_imagenet_part(folder / part, part, strict) for part in COUNTS)
+    train, test = (_imagenet_part(folder / part, part, strict) for part in IMAGES_PER_CLASS)
     order = list(range(len(test.labels)))
-    np.random.default_rng(ORDER).shuffle(order)
+    np.random.default_rng(FILE_ORDER_SEED).shuffle(order)
     shuffled = Pictures([test.images[i] for i in order], test.labels[order])
-    return PictureTask(train, shuffled, len(WNIDS))
+    return PictureTask(train, shuffled, len(IMAGENET100_CLASSES))
 
 
 def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
     if not folder.is_dir():
         raise ValueError(
-            f"{folder} is missing: get it from {IMAGENET100.url}, where train is in the folders "
+            f"{folder} is missing: get it from {IMAGENET100_ORIGIN.url}, where train is in the "
+            "folders "
             "train.X1 to train.X4, which must be merged into one, and val is called val.X"
         )
     wnids = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    _check_classes(folder, wnids, strict)
+    _check_image_folders(folder, wnids, strict)
     files, labels = [], []
     for wnid in wnids:
-        images = _images(folder / wnid)
-        if strict and len(images) != COUNTS[part]:
+        images = _list_images(folder / wnid)
+        if strict and len(images) != IMAGES_PER_CLASS[part]:
             raise ValueError(
-                f"{folder / wnid} is not of ImageNet-100: expected {COUNTS[part]} images, got "
-                f"{len(images)}; get it from {IMAGENET100.url}"
+                f"{folder / wnid} is not of ImageNet-100: expected {IMAGES_PER_CLASS[part]} "
+                "images, got "
+                f"{len(images)}; get it from {IMAGENET100_ORIGIN.url}"
             )
         files += images
-        labels += [WNIDS.index(wnid)] * len(images)
+        labels += [IMAGENET100_CLASSES.index(wnid)] * len(images)
     if not files:
-        raise ValueError(f"{folder} has no images: get ImageNet-100 from {IMAGENET100.url}")
+        raise ValueError(f"{folder} has no images: get ImageNet-100 from {IMAGENET100_ORIGIN.url}")
     return Pictures(files, np.array(labels, np.int64))
 
 
-def _check_classes(folder: Path, wnids: list[str], strict: bool) -> None:
-    strangers = [wnid for wnid in wnids if wnid not in WNIDS or not (folder / wnid).is_dir()]
-    missing = [wnid for wnid in WNIDS if wnid not in wnids]
+def _check_image_folders(folder: Path, wnids: list[str], strict: bool) -> None:
+    strangers = [
+        wnid for wnid in wnids if wnid not in IMAGENET100_CLASSES or not (folder / wnid).is_dir()
+    ]
+    missing = [wnid for wnid in IMAGENET100_CLASSES if wnid not in wnids]
     if strangers:
         raise ValueError(
-            f"{folder} has {_few(strangers)}, which are no classes of ImageNet-100: take them out, "
-            f"or get the data set from {IMAGENET100.url}"
+            f"{folder} has {_first_names(strangers)}, which are no classes of ImageNet-100: take "
+            "them out, "
+            f"or get the data set from {IMAGENET100_ORIGIN.url}"
         )
     if missing and strict:
         raise ValueError(
-            f"{folder} lacks {len(missing)} of 100 classes of ImageNet-100 ({_few(missing)}): get "
-            f"them from {IMAGENET100.url}"
+            f"{folder} lacks {len(missing)} of 100 classes of ImageNet-100 "
+            f"({_first_names(missing)}): get "
+            f"them from {IMAGENET100_ORIGIN.url}"
         )
 
 
-def _images(folder: Path) -> list[Path]:
+def _list_images(folder: Path) -> list[Path]:
     files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    strangers = [path.name for path in files if path.suffix != ENDING]
+    strangers = [path.name for path in files if path.suffix != IMAGENET_SUFFIX]
     if strangers:
         raise ValueError(
-            f"{folder} has {_few(strangers)}, which are no images (*{ENDING}): take them out"
+            f"{folder} has {_first_names(strangers)}, which are no images (*{IMAGENET_SUFFIX}): "
+            "take them out"
         )
     return files
 
 
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+def _first_names(names: list[str]) -> str:
+    return ", ".join(names[:MAX_LISTED_FILES]) + (", ..." if len(names) > MAX_LISTED_FILES else "")
 
 
-CHECKSUMS = {"cifar100": MD5}  # those known, by data set and file
-READERS: Mapping[str, tuple[Origin, Callable[[Path, bool], PictureTask]]] = {
-    "cifar100": (CIFAR100, read_cifar100),
-    "imagenet100": (IMAGENET100, read_imagenet100),
+CHECKSUMS = {"cifar100": CIFAR100_MD5}  # those known, by data set and file
+IMAGE_READERS: Mapping[str, tuple[DatasetOrigin, Callable[[Path, bool], PictureTask]]] = {
+    "cifar100": (CIFAR100_ORIGIN, read_cifar100),
+    "imagenet100": (IMAGENET100_ORIGIN, read_imagenet100),
 }
 
 
@@ -208,7 +224,10 @@ def read(dataset: str, folder: Path, download: bool = False, strict: bool = True
     Raises ``ValueError`` with the file and where it comes from, for files that are missing, damaged
     or others. Reference: Krizhevsky (2009); Deng et al. (CVPR 2009); Klabunde et al. (ICLR 2025).
     """
-    origin, reader = READERS[dataset]
+    origin, reader = IMAGE_READERS[dataset]
     return reader(
-        find(folder, origin, "; nothing here can download it" if download else ""), strict
+        require_dataset_folder(
+            folder, origin, "; nothing here can download it" if download else ""
+        ),
+        strict,
     )

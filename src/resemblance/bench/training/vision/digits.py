@@ -11,14 +11,14 @@ from resemblance.base.rng import generator
 from resemblance.data.layouts import from_maps
 from resemblance.data.representation import Representation
 
-from ..loop import accuracy, seeded, train
+from ..loop import accuracy, seeded_torch, train_steps
 
-CHANNELS = (16, 32, 64)
-LAYERS = ("conv1", "conv2", "conv3", "linear")
-BATCH = 64
+DIGIT_CHANNELS = (16, 32, 64)
+DIGIT_LAYERS = ("conv1", "conv2", "conv3", "linear")
+DIGIT_BATCH_SIZE = 64
 
 
-class Split(NamedTuple):
+class DigitSplit(NamedTuple):
     """Training and test images, (n, channels, 8, 8) in float32, with their labels."""
 
     train: np.ndarray
@@ -34,7 +34,7 @@ class Digits(NamedTuple):
     accuracies: Mapping[str, float]
 
 
-def digits(
+def train_on_digits(
     *,
     seeds: int = 3,
     shuffled: int = 1,
@@ -80,7 +80,7 @@ def digits(
     return Digits(representations, accuracies)
 
 
-def split_digits(images: int) -> Split:
+def split_digits(images: int) -> DigitSplit:
     """Return the digits, with the same ``images`` always set aside for testing."""
     from sklearn.datasets import load_digits
 
@@ -90,18 +90,18 @@ def split_digits(images: int) -> Split:
     order = generator(0, "digits", "split").permutation(len(labels))
     x = (pixels[order].reshape(-1, 1, 8, 8) / 16).astype(np.float32)
     y = labels[order]
-    return Split(x[images:], y[images:], x[:images], y[:images])
+    return DigitSplit(x[images:], y[images:], x[:images], y[:images])
 
 
 def train_network(
-    split: Split, name: str, epochs: int, report: Callable[[int], None]
+    split: DigitSplit, name: str, epochs: int, report: Callable[[int], None]
 ) -> dict[str, np.ndarray]:
     """Train one network and return the outputs of its layers for the test images.
 
     ``report`` is called after each epoch with their number so far.
     """
-    with seeded(0, "digits", name) as torch:
-        first, second, third = CHANNELS
+    with seeded_torch(0, "digits", name) as torch:
+        first, second, third = DIGIT_CHANNELS
         layers = torch.nn.ModuleList(
             [
                 torch.nn.Conv2d(1, first, 3, padding=1),
@@ -121,13 +121,13 @@ def train_network(
 
         def steps(first: int) -> Iterator[Any]:
             for epoch in range(epochs):
-                yield from ([rows] for rows in torch.randperm(len(x)).split(BATCH))
+                yield from ([rows] for rows in torch.randperm(len(x)).split(DIGIT_BATCH_SIZE))
                 report(epoch + 1)
 
         def loss(rows: Any) -> Any:
             return torch.nn.functional.cross_entropy(forward(x[rows])[-1], y[rows])
 
-        train(layers, steps, loss, torch.optim.Adam(layers.parameters(), lr=2e-3))
+        train_steps(layers, steps, loss, torch.optim.Adam(layers.parameters(), lr=2e-3))
         with torch.no_grad():
             outputs = forward(torch.from_numpy(split.test))
-    return {layer: values.numpy() for layer, values in zip(LAYERS, outputs)}
+    return {layer: values.numpy() for layer, values in zip(DIGIT_LAYERS, outputs)}

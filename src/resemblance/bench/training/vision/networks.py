@@ -6,50 +6,52 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 
-POOLING = {"resnet": "mean", "vgg": "mean", "vit": "cls"}
-CHANNELS, SIDE, PATCH, CLASSES = 3, 8, 2, 10
+SMALL_IMAGE_POOLING = {"resnet": "mean", "vgg": "mean", "vit": "cls"}
+N_COLOR_CHANNELS, IMAGE_SIDE, PATCH_SIDE, N_DIGITS = 3, 8, 2, 10
 
 
-def build(architecture: str, options: Mapping[str, Any]) -> Any:
-    """Return a freshly initialised model, a ``ModuleDict``; :func:`forward` runs it.
+def build_small_network(architecture: str, options: Mapping[str, Any]) -> Any:
+    """Return a freshly initialised model, a ``ModuleDict``; :func:`run_small_network` runs it.
 
     ``options``: width, blocks; stages or heads; classes, if not 10.
     """
-    return {"resnet": _resnet, "vgg": _vgg, "vit": _vit}[architecture](options)
+    return {"resnet": _small_resnet, "vgg": _small_vgg, "vit": _small_vit}[architecture](options)
 
 
-def forward(architecture: str, model: Any, x: Any) -> dict[str, Any]:
+def run_small_network(architecture: str, model: Any, x: Any) -> dict[str, Any]:
     """Return the outputs of all layers for images (n, 3, 8, 8), in order, the last as "logits".
 
     Layers of convolutional networks are maps (n, channels, height, width), those of the transformer
     CLS tokens (n, features).
     """
-    return {"resnet": _run_resnet, "vgg": _run_vgg, "vit": _run_vit}[architecture](model, x)
+    return {"resnet": _run_small_resnet, "vgg": _run_small_vgg, "vit": _run_small_vit}[
+        architecture
+    ](model, x)
 
 
 # ------------------------------------------------------------------------------------------- ResNet
 
 
-def _resnet(options: Mapping[str, Any]) -> Any:
+def _small_resnet(options: Mapping[str, Any]) -> Any:
     """Return stages of residual blocks that halve the image and double the channels in turn."""
-    nn = need("torch").nn
+    nn = import_optional("torch").nn
     width = options["width"]
     blocks = nn.ModuleList()
     before = width
     for stage in range(options["stages"]):
         for block in range(options["blocks"]):
             after, stride = width * 2**stage, 2 if stage and not block else 1
-            blocks.append(_block(before, after, stride))
+            blocks.append(_small_block(before, after, stride))
             before = after
-    stem = _convolution(CHANNELS, width)
-    head = nn.Linear(before, options.get("classes", CLASSES))
+    stem = _convolution(N_COLOR_CHANNELS, width)
+    head = nn.Linear(before, options.get("classes", N_DIGITS))
     return nn.ModuleDict({"stem": stem, "blocks": blocks, "head": head})
 
 
-def _block(before: int, after: int, stride: int) -> Any:
-    nn = need("torch").nn
+def _small_block(before: int, after: int, stride: int) -> Any:
+    nn = import_optional("torch").nn
     layers = (_convolution(before, after, stride), nn.ReLU(), _convolution(after, after))
     branch = nn.Sequential(*layers)
     same = stride == 1 and before == after
@@ -58,12 +60,12 @@ def _block(before: int, after: int, stride: int) -> Any:
 
 
 def _convolution(before: int, after: int, stride: int = 1, size: int = 3) -> Any:
-    nn = need("torch").nn
+    nn = import_optional("torch").nn
     convolution = nn.Conv2d(before, after, size, stride=stride, padding=size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(after))
 
 
-def _run_resnet(model: Any, x: Any) -> dict[str, Any]:
+def _run_small_resnet(model: Any, x: Any) -> dict[str, Any]:
     x = model["stem"](x).relu()
     layers = {"stem": x}
     for i, block in enumerate(model["blocks"], 1):
@@ -75,41 +77,41 @@ def _run_resnet(model: Any, x: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------- VGG
 
 
-def _vgg(options: Mapping[str, Any]) -> Any:
+def _small_vgg(options: Mapping[str, Any]) -> Any:
     """Return stages of convolutions; after each one the image is halved and channels double."""
-    nn = need("torch").nn
+    nn = import_optional("torch").nn
     stages = nn.ModuleList()
-    before = CHANNELS
+    before = N_COLOR_CHANNELS
     for stage in range(options["stages"]):
         after = options["width"] * 2**stage
         sizes = [before] + [after] * options["blocks"]
         stages.append(nn.ModuleList(_convolution(a, b) for a, b in pairwise(sizes)))
         before = after
-    head = nn.Linear(before, options.get("classes", CLASSES))
+    head = nn.Linear(before, options.get("classes", N_DIGITS))
     return nn.ModuleDict({"stages": stages, "head": head})
 
 
-def _run_vgg(model: Any, x: Any) -> dict[str, Any]:
+def _run_small_vgg(model: Any, x: Any) -> dict[str, Any]:
     layers: dict[str, Any] = {}
     for stage in model["stages"]:
         for convolution in stage:
             x = convolution(x).relu()
             layers[f"conv{len(layers) + 1}"] = x
-        x = need("torch").nn.functional.max_pool2d(x, 2)
+        x = import_optional("torch").nn.functional.max_pool2d(x, 2)
     return layers | {"pooled": x, "logits": model["head"](x.mean((2, 3)))}
 
 
 # ------------------------------------------------------------------------------- vision transformer
 
 
-def _vit(options: Mapping[str, Any]) -> Any:
+def _small_vit(options: Mapping[str, Any]) -> Any:
     """Return a transformer of 2 x 2 patches and a CLS token, with learned positions.
 
     Its blocks normalise first.
     """
-    torch = need("torch")
+    torch = import_optional("torch")
     nn, width = torch.nn, options["width"]
-    tokens = (SIDE // PATCH) ** 2 + 1
+    tokens = (IMAGE_SIDE // PATCH_SIDE) ** 2 + 1
     sizes = {"cls": 1, "positions": tokens}
     start = {name: nn.Parameter(0.02 * torch.randn(1, n, width)) for name, n in sizes.items()}
     style = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
@@ -118,18 +120,18 @@ def _vit(options: Mapping[str, Any]) -> Any:
         blocks.append(nn.TransformerEncoderLayer(width, options["heads"], 4 * width, **style))
     return nn.ModuleDict(
         {
-            "embedding": nn.Linear(CHANNELS * PATCH**2, width),
+            "embedding": nn.Linear(N_COLOR_CHANNELS * PATCH_SIDE**2, width),
             "start": nn.ParameterDict(start),
             "blocks": blocks,
             "norm": nn.LayerNorm(width),
-            "head": nn.Linear(width, options.get("classes", CLASSES)),
+            "head": nn.Linear(width, options.get("classes", N_DIGITS)),
         }
     )
 
 
-def _run_vit(model: Any, x: Any) -> dict[str, Any]:
-    torch = need("torch")
-    patches = torch.nn.functional.unfold(x, PATCH, stride=PATCH).transpose(1, 2)
+def _run_small_vit(model: Any, x: Any) -> dict[str, Any]:
+    torch = import_optional("torch")
+    patches = torch.nn.functional.unfold(x, PATCH_SIDE, stride=PATCH_SIDE).transpose(1, 2)
     cls = model["start"]["cls"].expand(len(x), -1, -1)
     tokens = torch.cat([cls, model["embedding"](patches)], dim=1) + model["start"]["positions"]
     layers: dict[str, Any] = {}

@@ -17,58 +17,99 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
-from resemblance.models.recipe import TRANSFER as TRANSFER_SETTINGS
+from resemblance.models.recipe import TRANSFER_SETTINGS as TRANSFER_SETTINGS
 from resemblance.models.recipe import Recipe
 
 from .. import corruption
-from ..corruption import any_class, redrawn, shortcut_labels
-from ..loop import optimizer_of, train
-from ..packaged import check_recipe, few
+from ..corruption import draw_any_class, redraw_labels, shortcut_labels
+from ..loop import build_optimizer, train_steps
+from ..packaged import check_recipe, training_example_positions
 from . import networks
-from .digits import Split, split_digits
-from .networks import CHANNELS, CLASSES, POOLING, SIDE
-from .shifts import CORRUPTIONS, corrupt
+from .digits import DigitSplit, split_digits
+from .networks import IMAGE_SIDE, N_COLOR_CHANNELS, N_DIGITS, SMALL_IMAGE_POOLING
+from .shifts import IMAGE_CORRUPTIONS, corrupt_images
 
 VERSION, TRANSFER_VERSION = 1, 2
-DOT = 3  # side of the square that gives the class away, in pixels
-SETTINGS = ("normal", "labels", "shortcut", "augmentation")
-FIRST = 5  # digits before this one are for fine-tuning, the others for pretraining
-HELD_OUT = 150  # images of the pretraining digits that its accuracy is measured on
+DOT_SIDE = 3  # side of the square that gives the class away, in pixels
+DIGIT_SETTINGS = ("normal", "labels", "shortcut", "augmentation")
+# digits before this one are for fine-tuning, the others for pretraining
+FIRST_PRETRAINING_DIGIT = 5
+N_HELD_OUT_IMAGES = 150  # images of the pretraining digits that its accuracy is measured on
 
 # train, test: images; noise: standard deviation of the noise in the task, augmentation: of that of
 # strength 1, both on the scale where paper is 0 and ink 1; warmup: share of the steps. The others
 # are sizes of the network and of training.
-_SGD: dict[str, Any] = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
-_HARD: dict[str, Any] = _SGD | {"noise": 0.3, "augmentation": 2.0, "lr": 0.1, "batch": 50}
-_MINI = _HARD | {"train": 500, "test": 500, "epochs": 20, "width": 16, "stages": 3, "blocks": 2}
-_SLICE = _MINI | {"train": 200, "test": 100, "epochs": 8, "batch": 25, "width": 8, "stages": 2}
-_STANDARD = _MINI | {"train": 797, "test": 1000, "epochs": 40, "width": 24}
-_VIT: dict[str, Any] = {
+_SGD_OPTIONS: dict[str, Any] = {"optimizer": "sgd", "warmup": 0.0, "weight_decay": 5e-4}
+_NOISY_SGD_OPTIONS: dict[str, Any] = _SGD_OPTIONS | {
+    "noise": 0.3,
+    "augmentation": 2.0,
+    "lr": 0.1,
+    "batch": 50,
+}
+_MINI_RESNET = _NOISY_SGD_OPTIONS | {
+    "train": 500,
+    "test": 500,
+    "epochs": 20,
+    "width": 16,
+    "stages": 3,
+    "blocks": 2,
+}
+_SLICE_RESNET = _MINI_RESNET | {
+    "train": 200,
+    "test": 100,
+    "epochs": 8,
+    "batch": 25,
+    "width": 8,
+    "stages": 2,
+}
+_STANDARD_RESNET = _MINI_RESNET | {"train": 797, "test": 1000, "epochs": 40, "width": 24}
+_STANDARD_VIT: dict[str, Any] = {
     "train": 797, "test": 1000, "noise": 0.3, "augmentation": 1.2,
     "optimizer": "adamw", "lr": 2e-3, "warmup": 0.1, "weight_decay": 0.1,
     "epochs": 30, "batch": 50, "width": 32, "blocks": 5, "heads": 4,
 }  # fmt: skip
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "slice": {"resnet": _SLICE},
-    "mini": {"resnet": _MINI},
+    "slice": {"resnet": _SLICE_RESNET},
+    "mini": {"resnet": _MINI_RESNET},
     "standard": {
-        "resnet": _STANDARD,
-        "vgg": _STANDARD | {"augmentation": 1.6, "lr": 0.05},
-        "vit": _VIT,
+        "resnet": _STANDARD_RESNET,
+        "vgg": _STANDARD_RESNET | {"augmentation": 1.6, "lr": 0.05},
+        "vit": _STANDARD_VIT,
     },
 }
 DEEP: dict[str, dict[str, Any]] = {
-    "small": _SLICE | {"width": 4, "epochs": 1, "test": 120},
-    "default": _MINI | {"blocks": 4, "width": 8, "epochs": 10},
+    "small": _SLICE_RESNET | {"width": 4, "epochs": 1, "test": 120},
+    "default": _MINI_RESNET | {"blocks": 4, "width": 8, "epochs": 10},
 }
-_TINY = _SGD | {"classes": 5, "test": 120, "width": 4, "stages": 2, "blocks": 1, "epochs": 1}
-_FULL = _SGD | {"classes": 5, "test": 500, "width": 8, "stages": 3, "blocks": 2, "epochs": 8}
-_FIRST, _SECOND = {"lr": 0.1, "batch": 50}, {"lr": 0.05, "batch": 25}  # trainings
+_SMALL_TRANSFER_RESNET = _SGD_OPTIONS | {
+    "classes": 5,
+    "test": 120,
+    "width": 4,
+    "stages": 2,
+    "blocks": 1,
+    "epochs": 1,
+}
+_DEFAULT_TRANSFER_RESNET = _SGD_OPTIONS | {
+    "classes": 5,
+    "test": 500,
+    "width": 8,
+    "stages": 3,
+    "blocks": 2,
+    "epochs": 8,
+}
+_PRETRAINING_OPTIONS, _FINETUNING_OPTIONS = (
+    {"lr": 0.1, "batch": 50},
+    {"lr": 0.05, "batch": 25},
+)  # trainings
 TRANSFER: dict[str, dict[str, Any]] = {
-    "small": _TINY | _SECOND | {"shots": 10, "pretraining": _TINY | _FIRST},
-    "default": _FULL | _SECOND | {"shots": 50, "pretraining": _FULL | _FIRST},
+    "small": _SMALL_TRANSFER_RESNET
+    | _FINETUNING_OPTIONS
+    | {"shots": 10, "pretraining": _SMALL_TRANSFER_RESNET | _PRETRAINING_OPTIONS},
+    "default": _DEFAULT_TRANSFER_RESNET
+    | _FINETUNING_OPTIONS
+    | {"shots": 50, "pretraining": _DEFAULT_TRANSFER_RESNET | _PRETRAINING_OPTIONS},
 }
 
 
@@ -77,8 +118,12 @@ def check(recipe: Recipe) -> None:
     fit the data."""
     options, is_transfer = recipe.options, recipe.setting in TRANSFER_SETTINGS
     needed = TRANSFER["default"] if is_transfer else OPTIONS["standard"].get(recipe.architecture)
-    known = {"domain": ("vision",), "dataset": ("digits",), "architecture": tuple(POOLING)}
-    known["setting"] = (*SETTINGS, *TRANSFER_SETTINGS)
+    known = {
+        "domain": ("vision",),
+        "dataset": ("digits",),
+        "architecture": tuple(SMALL_IMAGE_POOLING),
+    }
+    known["setting"] = (*DIGIT_SETTINGS, *TRANSFER_SETTINGS)
     check_recipe(recipe, known, needed or ())
     if options["optimizer"] not in ("sgd", "adamw"):
         raise ValueError(
@@ -88,8 +133,10 @@ def check(recipe: Recipe) -> None:
         raise ValueError(
             f"vision: 8 x 8 images can be halved for at most 3 stages; got {options['stages']}"
         )
-    if is_transfer and options["classes"] != FIRST:
-        raise ValueError(f"vision: classes must be {FIRST}; got {options['classes']!r}")
+    if is_transfer and options["classes"] != FIRST_PRETRAINING_DIGIT:
+        raise ValueError(
+            f"vision: classes must be {FIRST_PRETRAINING_DIGIT}; got {options['classes']!r}"
+        )
     most = 1797 - options["test"]
     if not is_transfer and not 0 < options["train"] <= most:
         raise ValueError(
@@ -106,7 +153,7 @@ def learn(model: Any, recipe: Recipe) -> None:
     - ``"labels"``: the label of each training image is replaced, independently with probability
       ``strength``, by one drawn uniformly from all classes.
     - ``"shortcut"``: each training image gets a coloured dot, of the colour of its class with
-      probability ``strength``; see :func:`with_dots`. The dots of a model are drawn once.
+      probability ``strength``; see :func:`add_class_dots`. The dots of a model are drawn once.
     - ``"augmentation"``: Gaussian noise with standard deviation ``strength *
       options["augmentation"]`` is added to the training images, anew in each epoch.
 
@@ -119,9 +166,9 @@ def learn(model: Any, recipe: Recipe) -> None:
     ``augmentation``: their task has no noise, since models that learned to ignore it differ less on
     corrupted images.
     """
-    torch, options = need("torch"), recipe.options
-    images, labels = training_data(recipe)
-    rows = few(recipe, labels)
+    torch, options = import_optional("torch"), recipe.options
+    images, labels = digit_training_data(recipe)
+    rows = training_example_positions(recipe, labels)
     x, y = torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
     noise = recipe.strength * options["augmentation"] if recipe.setting == "augmentation" else 0.0
     total = options["epochs"] * math.ceil(len(x) / options["batch"])
@@ -133,7 +180,7 @@ def learn(model: Any, recipe: Recipe) -> None:
                 yield [(inputs[batch], y[batch])]
 
     def loss(part: tuple[Any, Any]) -> Any:
-        logits = networks.forward(recipe.architecture, model, part[0])["logits"]
+        logits = networks.run_small_network(recipe.architecture, model, part[0])["logits"]
         return torch.nn.functional.cross_entropy(logits, part[1])
 
     def rate(step: int) -> float:
@@ -143,7 +190,7 @@ def learn(model: Any, recipe: Recipe) -> None:
             share = (1 + math.cos(math.pi * (step - rising) / (total - rising))) / 2
         return float(options["lr"] * share)
 
-    train(model, steps, loss, optimizer_of(model, options), rate=rate)
+    train_steps(model, steps, loss, build_optimizer(model, options), rate=rate)
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -156,21 +203,21 @@ def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     in the colours of the true classes. For fine-tuned models, ``"<corruption>/<severity>"``: the
     same images after each of :data:`.shifts.CORRUPTIONS`, drawn once for all models.
     """
-    split = task_of(recipe)
+    split = digit_task(recipe)
     images, labels = split.test, split.test_labels
     inputs = {"test": images}
     if recipe.setting == "shortcut":
         for name, rate in (("test", 0.0), ("leaked", 1.0)):
             # Generators in the same state, so that the dots are at the same places
-            inputs[name] = with_dots(images, labels, rate, generator(0, "vision", "dots"))
+            inputs[name] = add_class_dots(images, labels, rate, generator(0, "vision", "dots"))
     if recipe.setting in ("normal", "augmentation"):
         noise = generator(0, "vision", "augmented").standard_normal(images.shape)
         inputs["augmented"] = (images + recipe.options["augmentation"] * noise).astype(np.float32)
     if recipe.setting == "finetuned":
-        for name, severity in product(CORRUPTIONS, corruption.SEVERITIES):
+        for name, severity in product(IMAGE_CORRUPTIONS, corruption.SEVERITIES):
             random = generator(0, "vision", "corruption", name, severity)
-            changed = corrupt(images[:, 0], name, severity, random)
-            inputs[f"{name}/{severity}"] = _channels(changed)
+            changed = corrupt_images(images[:, 0], name, severity, random)
+            inputs[f"{name}/{severity}"] = _as_channels(changed)
     return {name: (values, labels) for name, values in inputs.items()}
 
 
@@ -185,18 +232,20 @@ def run(
     mean colour of an image. The embedding of the transformer is left out, because its CLS token is
     constant.
     """
-    outputs = networks.forward(recipe.architecture, model, need("torch").from_numpy(inputs))
+    outputs = networks.run_small_network(
+        recipe.architecture, model, import_optional("torch").from_numpy(inputs)
+    )
     layers = {
         name: (values.mean((2, 3)) if values.ndim == 4 else values).numpy().copy()
         for name, values in outputs.items()
     }
     logits = layers.pop("logits")
-    return {POOLING[recipe.architecture]: layers}, logits
+    return {SMALL_IMAGE_POOLING[recipe.architecture]: layers}, logits
 
 
 def build(recipe: Recipe) -> Any:
     """Return the new network of a recipe."""
-    return networks.build(recipe.architecture, recipe.options)
+    return networks.build_small_network(recipe.architecture, recipe.options)
 
 
 def head_of(recipe: Recipe) -> str:
@@ -207,54 +256,54 @@ def head_of(recipe: Recipe) -> str:
 # --------------------------------------------------------------------------------------------- data
 
 
-def task_of(recipe: Recipe) -> Split:
+def digit_task(recipe: Recipe) -> DigitSplit:
     """Return the task of a recipe, images (n, 3, 8, 8), with one split for all seeds."""
     options = recipe.options
     if recipe.setting in TRANSFER_SETTINGS:
-        return _transfer_task(recipe)
+        return _digit_transfer_task(recipe)
     split, n = split_digits(options["test"]), options["train"]
-    training = _noisy(split.train[:n], options["noise"], "train")
-    testing = _noisy(split.test, options["noise"], "test")
-    return Split(training, split.train_labels[:n], testing, split.test_labels)
+    training = _noisy_color_images(split.train[:n], options["noise"], "train")
+    testing = _noisy_color_images(split.test, options["noise"], "test")
+    return DigitSplit(training, split.train_labels[:n], testing, split.test_labels)
 
 
-def _transfer_task(recipe: Recipe) -> Split:
+def _digit_transfer_task(recipe: Recipe) -> DigitSplit:
     split = split_digits(1)  # all images, in the order of the other benchmarks
     images = np.concatenate([split.test, split.train])[:, 0]
     labels = np.concatenate([split.test_labels, split.train_labels])
     is_pretrained = recipe.setting == "pretrained"
-    rows = labels >= FIRST if is_pretrained else labels < FIRST
-    test = HELD_OUT if is_pretrained else recipe.options["test"]
-    images, labels = _channels(images[rows]), labels[rows] % FIRST
+    rows = labels >= FIRST_PRETRAINING_DIGIT if is_pretrained else labels < FIRST_PRETRAINING_DIGIT
+    test = N_HELD_OUT_IMAGES if is_pretrained else recipe.options["test"]
+    images, labels = _as_channels(images[rows]), labels[rows] % FIRST_PRETRAINING_DIGIT
     if not 0 < test < len(images):
         raise ValueError(f"vision: test must be between 1 and {len(images) - 1}; got {test!r}")
-    return Split(images[test:], labels[test:], images[:test], labels[:test])
+    return DigitSplit(images[test:], labels[test:], images[:test], labels[:test])
 
 
-def _channels(images: np.ndarray) -> np.ndarray:
+def _as_channels(images: np.ndarray) -> np.ndarray:
     """Return gray images (n, height, width) as three equal channels, which the networks take."""
-    return np.repeat(images[:, None], CHANNELS, axis=1)
+    return np.repeat(images[:, None], N_COLOR_CHANNELS, axis=1)
 
 
-def _noisy(images: np.ndarray, deviation: float, part: str) -> np.ndarray:
+def _noisy_color_images(images: np.ndarray, deviation: float, part: str) -> np.ndarray:
     """Return gray images as three equal channels with the noise that belongs to the task."""
     noise = generator(0, "vision", "digits", part).standard_normal(images.shape)
-    return np.repeat(images + deviation * noise, CHANNELS, axis=1).astype(np.float32)
+    return np.repeat(images + deviation * noise, N_COLOR_CHANNELS, axis=1).astype(np.float32)
 
 
-def training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+def digit_training_data(recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
     """Return the training images and labels as a model of a recipe gets them."""
-    split = task_of(recipe)
+    split = digit_task(recipe)
     images, labels = split.train, split.train_labels
     random = generator(recipe.seed, "vision", recipe.name, "corruption")
     if recipe.setting == "labels":
-        labels = redrawn(labels, recipe.strength, any_class(CLASSES, random), random)
+        labels = redraw_labels(labels, recipe.strength, draw_any_class(N_DIGITS, random), random)
     if recipe.setting == "shortcut":
-        images = with_dots(images, labels, recipe.strength, random)
+        images = add_class_dots(images, labels, recipe.strength, random)
     return images, labels
 
 
-def with_dots(
+def add_class_dots(
     images: np.ndarray, labels: np.ndarray, rate: float, random: np.random.Generator
 ) -> np.ndarray:
     """Return images (n, 3, height, width) with a coloured square at a random place of each.
@@ -263,10 +312,12 @@ def with_dots(
     else one drawn uniformly from all classes, the true one among them. At a rate of 0 the dots
     carry no information about the labels.
     """
-    shown = shortcut_labels(labels, rate, any_class(CLASSES, random), random)
-    tops, lefts = random.integers(SIDE - DOT + 1, size=(2, len(images)))
-    colours = np.array([colorsys.hsv_to_rgb(k / CLASSES, 1, 1) for k in range(CLASSES)], np.float32)
+    shown = shortcut_labels(labels, rate, draw_any_class(N_DIGITS, random), random)
+    tops, lefts = random.integers(IMAGE_SIDE - DOT_SIDE + 1, size=(2, len(images)))
+    colours = np.array(
+        [colorsys.hsv_to_rgb(k / N_DIGITS, 1, 1) for k in range(N_DIGITS)], np.float32
+    )
     result = images.copy()
     for image, colour, top, left in zip(result, colours[shown], tops, lefts):
-        image[:, top : top + DOT, left : left + DOT] = colour[:, None, None]
+        image[:, top : top + DOT_SIDE, left : left + DOT_SIDE] = colour[:, None, None]
     return result

@@ -15,29 +15,46 @@ from typing import Any
 
 import numpy as np
 
-from resemblance.base.extras import need
+from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
-from resemblance.models.recipe import Extraction, Recipe
+from resemblance.models.recipe import ModelOutputs, Recipe
 
-from .. import check_options
+from .. import check_training_options
 from ..loop import (
     Checkpoint,
-    Resources,
-    State,
+    TrainingEnvironment,
+    WeightsByName,
     accuracy,
-    device_of,
+    build_optimizer,
     load_state,
-    optimizer_of,
-    seeded,
-    state_of,
-    train,
+    seeded_torch,
+    train_steps,
+    training_device,
+    weights_as_arrays,
 )
 from .data import PictureTask, read
-from .pipeline import Feed, batches, test_dots, test_feed, test_image, training_feed, training_image
-from .pretrained import POOLING, RESNETS, VGGS, VITS, build, configuration, forward, with_pretrained
+from .pipeline import (
+    ImageFeed,
+    prefetch_batches,
+    test_dots,
+    test_feed,
+    test_image,
+    training_feed,
+    training_image,
+)
+from .pretrained import (
+    IMAGE_POOLING,
+    RESNET_BLOCKS,
+    VGG_CONVOLUTIONS,
+    VIT_NAMES,
+    build_image_network,
+    load_pretrained_weights,
+    run_image_network,
+    vit_configuration,
+)
 
 VERSION = 1
-BATCH = 100  # images that the trained models see at once, as in the authors' code
+EVALUATION_BATCH_SIZE = 100  # images that the trained models see at once, as in the authors' code
 
 
 def options(
@@ -69,16 +86,24 @@ def options(
 
     Raises ``ValueError`` for an unknown architecture, or unknown hyperparameters.
     """
-    check_options(dataset, architecture, hyperparameters)
-    is_large, is_vit = dataset == "imagenet100", architecture in VITS
-    result = _CORRUPTIONS | _IMAGES[dataset]
-    result |= _ADAMW if is_vit and is_large else _SGD | {"weight_decay": _DECAY[dataset]}
+    check_training_options(dataset, architecture, hyperparameters)
+    is_large, is_vit = dataset == "imagenet100", architecture in VIT_NAMES
+    result = _CORRUPTION_OPTIONS | _IMAGE_OPTIONS[dataset]
+    result |= (
+        _VIT_ADAMW_OPTIONS
+        if is_vit and is_large
+        else _CNN_SGD_OPTIONS | {"weight_decay": _WEIGHT_DECAYS[dataset]}
+    )
     result |= {"hyperparameters": hyperparameters, "strict": True, "most": None, "classes": 100}
-    result |= {"compared": COMPARED.get(architecture, 6), "hooks": None}
+    result |= {"compared": N_COMPARED_LAYERS.get(architecture, 6), "hooks": None}
     if is_vit:
-        result |= _VITS[architecture]
+        result |= _VIT_OPTIONS[architecture]
     else:
-        depths = RESNETS[architecture][1] if architecture in RESNETS else VGGS[architecture]
+        depths = (
+            RESNET_BLOCKS[architecture][1]
+            if architecture in RESNET_BLOCKS
+            else VGG_CONVOLUTIONS[architecture]
+        )
         result |= {"size": 224 if is_large else 32, "width": 64, "depths": list(depths)}
         result |= {"early": is_large, "pool": 5 if is_large else 4}
     if hyperparameters == "paper":
@@ -89,13 +114,15 @@ def options(
         result["hooks"] = 13
     if reduced:
         result |= {"strict": False, "most": 200, "epochs": 1, "warmup": 0, "batch": 32}
-        result |= dict.fromkeys(_VITS[architecture]) if is_vit else {"width": 4}
+        result |= dict.fromkeys(_VIT_OPTIONS[architecture]) if is_vit else {"width": 4}
         result |= {"size": 64, "pool": 2} if is_large and not is_vit else {}
-        result |= {"depths": _SHORT[architecture]} if architecture in _SHORT else {}
+        result |= (
+            {"depths": _REDUCED_STAGES[architecture]} if architecture in _REDUCED_STAGES else {}
+        )
     return result
 
 
-def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
+def fit(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
     """Train the model of a recipe on real data and return its weights by name.
 
     CNNs are trained by SGD with Nesterov momentum and a learning rate that falls as a cosine, ViT
@@ -118,22 +145,23 @@ def fit(recipe: Recipe, resources: Resources) -> dict[str, np.ndarray]:
 
     Raises ``ValueError`` for a recipe of another kind, and for data that are missing or damaged.
     """
-    task, config, side = _prepared(recipe, resources)
-    device = device_of(resources)
-    with seeded(recipe.seed, "vision", recipe.name, device=device):
-        model = build(recipe.architecture, recipe.options, config)
-        if recipe.architecture in VITS:
-            model = with_pretrained(model, recipe.architecture, recipe.options, resources)
+    task, config, side = _prepare_images(recipe, resources)
+    device = training_device(resources)
+    with seeded_torch(recipe.seed, "vision", recipe.name, device=device):
+        model = build_image_network(recipe.architecture, recipe.options, config)
+        if recipe.architecture in VIT_NAMES:
+            model = load_pretrained_weights(model, recipe.architecture, recipe.options, resources)
         feed = training_feed(recipe, task, side)
-        learn(recipe, model.to(device), feed, resources)
-    return state_of(model)
+        train_image_model(recipe, model.to(device), feed, resources)
+    return weights_as_arrays(model)
 
 
-def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
+def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment) -> ModelOutputs:
     """Return the outputs of a trained model and of its layers for the test images, in float32.
 
     Layers of normal models are the last ``options["compared"]`` that the hooks of the authors' code
-    see (:func:`.forward`), of others the last one alone, since only the test of layers compares
+    see (:func:`.run_image_network`), of others the last one alone, since only the test of layers
+    compares
     several. Maps are averaged to 7 x 7 positions where they are larger and flattened to (n,
     channels * height * width); ``maps`` has their shapes, also that of ResNet's last layer, a map
     of one position. The pooling is called "mean" for CNNs, "cls" for ViT.
@@ -146,14 +174,16 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
 
     Raises ``ValueError`` as :func:`fit` does, and for weights of another network.
     """
-    task, config, side = _prepared(recipe, resources)
-    device = device_of(resources)
-    with seeded(recipe.seed, "vision", "extract", device=device) as torch, torch.no_grad():
-        model = build(recipe.architecture, recipe.options, config)
+    task, config, side = _prepare_images(recipe, resources)
+    device = training_device(resources)
+    with seeded_torch(recipe.seed, "vision", "extract", device=device) as torch, torch.no_grad():
+        model = build_image_network(recipe.architecture, recipe.options, config)
         load_state(model, state, recipe.name).to(device)
-        run, feed = partial(_outputs, device, recipe, model), test_feed(recipe, task, side)
+        run, feed = partial(_run_test_images, device, recipe, model), test_feed(recipe, task, side)
         image = torch.from_numpy(test_image(recipe, feed, 0.0, 0)[None]).to(device)
-        names = [*forward(recipe.architecture, model, image, None)][:-1][: recipe.options["hooks"]]
+        names = [*run_image_network(recipe.architecture, model, image, None)][:-1][
+            : recipe.options["hooks"]
+        ]
         few = recipe.options["compared"] if recipe.setting == "normal" else 1
         plain = test_dots(recipe, feed, 0.0) if recipe.setting == "shortcut" else feed
         outputs = run(plain, names[-few:])
@@ -167,10 +197,12 @@ def extract(recipe: Recipe, state: State, resources: Resources) -> Extraction:
             accuracies["augmented"] = accuracy(seen["logits"], feed.labels)
     maps = {name: x.shape[1:] for name, x in outputs.items() if x.ndim == 4}
     layers = {name: x.reshape(len(x), -1) for name, x in outputs.items()}
-    return Extraction({POOLING[recipe.architecture]: layers}, logits, feed.labels, accuracies, maps)
+    return ModelOutputs(
+        {IMAGE_POOLING[recipe.architecture]: layers}, logits, feed.labels, accuracies, maps
+    )
 
 
-def _prepared(recipe: Recipe, resources: Resources) -> tuple[PictureTask, Any, int]:
+def _prepare_images(recipe: Recipe, resources: TrainingEnvironment) -> tuple[PictureTask, Any, int]:
     """Return the data, the configuration of a vision transformer and the side of images, for a
     recipe that can be."""
     absent = sorted(options(recipe.dataset, recipe.architecture).keys() - recipe.options.keys())
@@ -182,23 +214,30 @@ def _prepared(recipe: Recipe, resources: Resources) -> tuple[PictureTask, Any, i
             f"{recipe.name}: setting must be one of {known}, with a strength from 0 to 1"
         )
     task = read(recipe.dataset, resources.data, resources.download, recipe.options["strict"])
-    if recipe.architecture not in VITS:
+    if recipe.architecture not in VIT_NAMES:
         return task, None, recipe.options["size"]
-    config = configuration(recipe.architecture, recipe.options, resources)
+    config = vit_configuration(recipe.architecture, recipe.options, resources)
     return task, config, config.image_size
 
 
-def _outputs(
-    device: Any, recipe: Recipe, model: Any, feed: Feed, names: Sequence[str], noise: float = 0.0
+def _run_test_images(
+    device: Any,
+    recipe: Recipe,
+    model: Any,
+    feed: ImageFeed,
+    names: Sequence[str],
+    noise: float = 0.0,
 ) -> dict[str, np.ndarray]:
     """Return the outputs of layers and the logits for all images; one batch is on the device at a
     time."""
-    torch = need("torch")
+    torch = import_optional("torch")
     results: dict[str, np.ndarray] = {}
     load, count, start = partial(test_image, recipe, feed, noise), len(feed.rows), 0
-    for images in batches(load, range(count), BATCH, threads_for(device)):
+    for images in prefetch_batches(
+        load, range(count), EVALUATION_BATCH_SIZE, count_loader_threads(device)
+    ):
         x = torch.from_numpy(images).to(device)
-        for name, values in forward(recipe.architecture, model, x, names).items():
+        for name, values in run_image_network(recipe.architecture, model, x, names).items():
             if name not in results:
                 results[name] = np.empty((count, *values.shape[1:]), np.float32)
             results[name][start : start + len(images)] = values.cpu().numpy()
@@ -206,9 +245,9 @@ def _outputs(
     return results
 
 
-Options = dict[str, Any]
+ImageOptions = dict[str, Any]
 
-_IMAGES: dict[str, Options] = {
+_IMAGE_OPTIONS: dict[str, ImageOptions] = {
     "imagenet100": {
         "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "crop": "resized",
         "policy": "imagenet", "cutout": 0, "dot": 5, "dotted": "resized", "coins": 1,
@@ -224,21 +263,21 @@ _IMAGES: dict[str, Options] = {
                      "augmentation": [0, 5]},
     },
 }  # fmt: skip
-_CORRUPTIONS: Options = {
+_CORRUPTION_OPTIONS: ImageOptions = {
     "dot_seed": 123, "colours": "hues",
     "noise": 4000.0, "noise_crop": [0.75, 1.0], "noise_size": "sampled",
 }  # fmt: skip
-_SGD: Options = {
+_CNN_SGD_OPTIONS: ImageOptions = {
     "optimizer": "sgd", "lr": 0.1, "momentum": 0.9, "nesterov": True, "epochs": 200, "warmup": 0,
     "batch": 128, "accumulate": 1, "label_smoothing": 0.0, "gradient_clip": 0.0,
 }  # fmt: skip
-_ADAMW: Options = {
+_VIT_ADAMW_OPTIONS: ImageOptions = {
     "optimizer": "adamw", "lr": 3e-3, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.1,
     "epochs": 300, "warmup": 35, "batch": 128, "accumulate": 4,
     "label_smoothing": 0.0, "gradient_clip": 0.0,
 }  # fmt: skip
-_DECAY = {"imagenet100": 4e-5, "cifar100": 5e-4}
-_VITS: dict[str, Options] = {
+_WEIGHT_DECAYS = {"imagenet100": 4e-5, "cifar100": 5e-4}
+_VIT_OPTIONS: dict[str, ImageOptions] = {
     "vit-b32": {
         "hidden": 768, "layers": 12, "heads": 12, "intermediate": 3072, "patch": 32, "size": 224,
     },
@@ -246,21 +285,27 @@ _VITS: dict[str, Options] = {
         "hidden": 1024, "layers": 24, "heads": 16, "intermediate": 4096, "patch": 32, "size": 224,
     },
 }  # fmt: skip
-COMPARED = {"resnet18": 5, "vgg11": 5}  # layers at the end that the test of layers compares; else 6
-_SHORT = {"resnet18": [1, 1, 1, 1], "resnet34": [1, 1, 2, 1], "resnet101": [1, 1, 2, 1]}
+N_COMPARED_LAYERS = {
+    "resnet18": 5,
+    "vgg11": 5,
+}  # layers at the end that the test of layers compares; else 6
+_REDUCED_STAGES = {"resnet18": [1, 1, 1, 1], "resnet34": [1, 1, 2, 1], "resnet101": [1, 1, 2, 1]}
 
 
-MOST_THREADS = 16  # that load images for an accelerator
+MAX_LOADER_THREADS = 16  # that load images for an accelerator
 
 
-def learn(recipe: Recipe, model: Any, feed: Feed, where: Resources) -> None:
+def train_image_model(
+    recipe: Recipe, model: Any, feed: ImageFeed, where: TrainingEnvironment
+) -> None:
     """Train a model by the options of its recipe.
 
     The loss is the cross-entropy, over ``accumulate`` batches per step as if each were a share of
-    it; the learning rate changes with the epoch as in :func:`rate_at`, and all weights decay. In
+    it; the learning rate changes with the epoch as in :func:`cosine_rate`, and all weights decay.
+    In
     each epoch images come in an order of their own.
     """
-    torch, options = need("torch"), recipe.options
+    torch, options = import_optional("torch"), recipe.options
     device = next(model.parameters()).device
     group = options["batch"] * options["accumulate"]  # images of a step
     each = math.ceil(len(feed.rows) / group)  # steps of an epoch
@@ -269,11 +314,13 @@ def learn(recipe: Recipe, model: Any, feed: Feed, where: Resources) -> None:
         for epoch in range(first // each, options["epochs"]):
             order = generator(recipe.seed, "vision", recipe.name, "order", epoch)
             places = order.permutation(len(feed.rows))[max(first - epoch * each, 0) * group :]
-            yield from _steps(recipe, feed, epoch, places.tolist(), threads_for(device))
+            yield from _image_training_steps(
+                recipe, feed, epoch, places.tolist(), count_loader_threads(device)
+            )
 
     def loss(part: tuple[np.ndarray, np.ndarray]) -> Any:
         x, y = (torch.from_numpy(array).to(device) for array in part)
-        logits = forward(recipe.architecture, model, x)["logits"].float()
+        logits = run_image_network(recipe.architecture, model, x)["logits"].float()
         smoothing = {"label_smoothing": options["label_smoothing"]}
         mean = torch.nn.functional.cross_entropy(logits, y, **smoothing)
         return mean / options["accumulate"]
@@ -281,25 +328,25 @@ def learn(recipe: Recipe, model: Any, feed: Feed, where: Resources) -> None:
     clip, most = None, options["gradient_clip"]
     if most:
         clip = partial(torch.nn.utils.clip_grad_value_, clip_value=most)
-    train(
+    train_steps(
         model,
         steps,
         loss,
-        optimizer_of(model, options),
-        rate=lambda step: rate_at(step // each, options),
+        build_optimizer(model, options),
+        rate=lambda step: cosine_rate(step // each, options),
         clip=clip,
         precision=where.precision,
         checkpoint=Checkpoint(recipe, where),
     )
 
 
-def _steps(
-    recipe: Recipe, feed: Feed, epoch: int, places: list[int], threads: int
+def _image_training_steps(
+    recipe: Recipe, feed: ImageFeed, epoch: int, places: list[int], threads: int
 ) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
     """Yield the batches, images and labels, of each step with the images at these places."""
     size, parts = recipe.options["batch"], list[tuple[np.ndarray, np.ndarray]]()
     load = partial(training_image, recipe, feed, epoch)
-    for i, images in enumerate(batches(load, places, size, threads)):
+    for i, images in enumerate(prefetch_batches(load, places, size, threads)):
         parts.append((images, feed.labels[places[i * size : (i + 1) * size]]))
         if len(parts) == recipe.options["accumulate"]:
             yield parts
@@ -308,7 +355,7 @@ def _steps(
         yield parts
 
 
-def rate_at(epoch: int, options: Mapping[str, Any]) -> float:
+def cosine_rate(epoch: int, options: Mapping[str, Any]) -> float:
     """Return the learning rate of an epoch, counted from 0.
 
     It rises in a line from 0 in the first epoch to ``lr`` in the last of ``warmup``, then falls
@@ -323,6 +370,6 @@ def rate_at(epoch: int, options: Mapping[str, Any]) -> float:
     return peak * (1 + math.cos(math.pi * share)) / 2
 
 
-def threads_for(device: Any) -> int:
+def count_loader_threads(device: Any) -> int:
     """Return how many threads load images: one if the processor also computes."""
-    return 1 if device.type == "cpu" else min(MOST_THREADS, os.cpu_count() or 1)
+    return 1 if device.type == "cpu" else min(MAX_LOADER_THREADS, os.cpu_count() or 1)

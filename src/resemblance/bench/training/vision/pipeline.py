@@ -13,33 +13,34 @@ import numpy as np
 from resemblance.base.rng import generator
 from resemblance.models.recipe import Recipe
 
-from ..corruption import any_class, redrawn
+from ..corruption import draw_any_class, redraw_labels
 from .changes import (
     Dots,
-    augmented,
-    cut_out,
+    add_dot,
+    add_pixel_noise,
+    augment_image,
+    crop_and_resize,
+    cut_out_square,
+    dot_hues,
+    draw_dot_colors,
     draw_dots,
-    drawn_colours,
-    hues,
-    mirrored,
-    normalised,
+    mirror_image,
+    normalize_colors,
     random_box,
-    resized,
-    resized_box,
-    sampled,
-    shifted,
-    with_dot,
-    with_noise,
+    resample_box,
+    resize_image,
+    shift_image,
 )
-from .data import Pictures, PictureTask, picture
+from .data import Pictures, PictureTask, read_image
 
-SCALE = (0.08, 1.0)  # of the area of an image that a resized crop covers
-PADDING = 4  # pixels by which a padded crop moves an image
-SHOWN = 123  # the seed of the dots of test images where those of training depend on the model
-AHEAD = 3  # batches that are loaded while one is used
+CROP_AREA_RANGE = (0.08, 1.0)  # of the area of an image that a resized crop covers
+CROP_PADDING = 4  # pixels by which a padded crop moves an image
+# the seed of the dots of test images where those of training depend on the model
+TEST_DOTS_SEED = 123
+N_PREFETCHED_BATCHES = 3  # batches that are loaded while one is used
 
 
-class Feed(NamedTuple):
+class ImageFeed(NamedTuple):
     """Images for a model.
 
     ``rows``: (n,) their places in ``pictures``, in the order in which they are counted. ``labels``:
@@ -55,7 +56,7 @@ class Feed(NamedTuple):
     colours: np.ndarray | None = None
 
 
-def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
+def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
     """Return the training images of a recipe with the labels that it learns.
 
     ``options["left_out"]`` of the setting: one image in so many of each class is left out, the
@@ -70,13 +71,15 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
         order = list(range(len(rows)))
         np.random.default_rng(options["shuffle"]).shuffle(order)
         rows = rows[order]
-    feed = Feed(pictures, rows, pictures.labels[rows], side)
+    feed = ImageFeed(pictures, rows, pictures.labels[rows], side)
     if recipe.setting == "shortcut":
         seed = recipe.seed if options["dot_seed"] is None else options["dot_seed"]
-        feed = with_dots(options, feed, recipe.strength, seed)
+        feed = add_dots_to_feed(options, feed, recipe.strength, seed)
     if recipe.setting == "labels":
         random = generator(recipe.seed, "vision", recipe.name, "labels")
-        labels = redrawn(feed.labels, recipe.strength, any_class(task.classes, random), random)
+        labels = redraw_labels(
+            feed.labels, recipe.strength, draw_any_class(task.classes, random), random
+        )
         feed = feed._replace(labels=labels)
     count = len(rows) - (len(rows) // of_all if of_all else 0)
     count = count if options["most"] is None else min(count, options["most"])
@@ -84,20 +87,22 @@ def training_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
     return feed._replace(rows=feed.rows[:count], labels=feed.labels[:count], dots=dots)
 
 
-def test_feed(recipe: Recipe, task: PictureTask, side: int) -> Feed:
+def test_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
     """Return the test images of a recipe, the same in the same order for all models."""
     rows = np.arange(len(task.test.labels))[: recipe.options["most"]]
-    return Feed(task.test, rows, task.test.labels[rows], side)
+    return ImageFeed(task.test, rows, task.test.labels[rows], side)
 
 
-def test_dots(recipe: Recipe, feed: Feed, rate: float) -> Feed:
+def test_dots(recipe: Recipe, feed: ImageFeed, rate: float) -> ImageFeed:
     """Return test images with dots, the same for all models, whatever their seeds: representations
     can only be compared on the same images."""
     seed = recipe.options["dot_seed"]
-    return with_dots(recipe.options, feed, rate, SHOWN if seed is None else seed)
+    return add_dots_to_feed(recipe.options, feed, rate, TEST_DOTS_SEED if seed is None else seed)
 
 
-def with_dots(options: Mapping[str, Any], feed: Feed, rate: float, seed: int) -> Feed:
+def add_dots_to_feed(
+    options: Mapping[str, Any], feed: ImageFeed, rate: float, seed: int
+) -> ImageFeed:
     """Return images with dots, of which so many have the colours of their classes.
 
     ``seed``: of the places of the dots and of the classes that they show; the colours of classes
@@ -107,48 +112,50 @@ def with_dots(options: Mapping[str, Any], feed: Feed, rate: float, seed: int) ->
     is_original = options["dotted"] == "original" and isinstance(images, np.ndarray)
     side = images.shape[1] if is_original else feed.side  # type: ignore[union-attr]
     dots = draw_dots(feed.labels, rate, seed, side, options["dot"], classes, options["coins"])
-    colours = hues(classes) if options["colours"] == "hues" else drawn_colours(classes)
+    colours = dot_hues(classes) if options["colours"] == "hues" else draw_dot_colors(classes)
     return feed._replace(dots=dots, colours=colours)
 
 
-def training_image(recipe: Recipe, feed: Feed, epoch: int, place: int) -> np.ndarray:
+def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> np.ndarray:
     """Return an image as the model sees it in an epoch, (3, side, side) in float32.
 
     All that is random about it depends on the recipe, the epoch and the place of the image.
     """
     row, options = int(feed.rows[place]), recipe.options
     random = generator(recipe.seed, "vision", recipe.name, "image", epoch, row)
-    image = picture(feed.pictures, row)
+    image = read_image(feed.pictures, row)
     if recipe.setting == "augmentation":
-        image = mirrored(_noise_crop(options, image, feed.side, random), random)
-        image = with_noise(image, recipe.strength * options["noise"], random)
+        image = mirror_image(_noise_crop(options, image, feed.side, random), random)
+        image = add_pixel_noise(image, recipe.strength * options["noise"], random)
     else:
-        image = _dotted(options, feed, image, place)
+        image = _add_dots_to_image(options, feed, image, place)
         if options["crop"] == "resized":
-            image = resized_box(image, random_box(image.size, SCALE, random), feed.side)
+            image = crop_and_resize(
+                image, random_box(image.size, CROP_AREA_RANGE, random), feed.side
+            )
         else:
-            image = shifted(resized(image, feed.side), PADDING, random)
-        image = augmented(mirrored(image, random), options["policy"], random)
+            image = shift_image(resize_image(image, feed.side), CROP_PADDING, random)
+        image = augment_image(mirror_image(image, random), options["policy"], random)
         if options["cutout"] and recipe.setting != "shortcut":
-            image = cut_out(image, options["cutout"], random)
-    return normalised(image, options["mean"], options["std"])
+            image = cut_out_square(image, options["cutout"], random)
+    return normalize_colors(image, options["mean"], options["std"])
 
 
-def test_image(recipe: Recipe, feed: Feed, noise: float, place: int) -> np.ndarray:
+def test_image(recipe: Recipe, feed: ImageFeed, noise: float, place: int) -> np.ndarray:
     """Return a test image as the model sees it, (3, side, side) in float32.
 
     ``noise``: the largest variance of the noise that is added, the same for all models; 0 for none.
     """
     row, options = int(feed.rows[place]), recipe.options
-    image = _dotted(options, feed, picture(feed.pictures, row), place)
+    image = _add_dots_to_image(options, feed, read_image(feed.pictures, row), place)
     is_sampled = recipe.setting == "augmentation" and options["noise_size"] == "sampled"
-    image = (sampled if is_sampled else resized)(image, feed.side)
+    image = (resample_box if is_sampled else resize_image)(image, feed.side)
     if noise:
-        image = with_noise(image, noise, generator(0, "vision", "augmented", row))
-    return normalised(image, options["mean"], options["std"])
+        image = add_pixel_noise(image, noise, generator(0, "vision", "augmented", row))
+    return normalize_colors(image, options["mean"], options["std"])
 
 
-def batches(
+def prefetch_batches(
     load: Callable[[int], np.ndarray], places: Sequence[int], size: int, threads: int
 ) -> Iterator[np.ndarray]:
     """Yield arrays of ``size`` loaded images (the last may have fewer), in the order of the places.
@@ -165,7 +172,7 @@ def batches(
         waiting: deque[list[Any]] = deque()
         for group in groups:
             waiting.append([pool.submit(load, place) for place in group])
-            if len(waiting) > AHEAD:
+            if len(waiting) > N_PREFETCHED_BATCHES:
                 yield np.stack([future.result() for future in waiting.popleft()])
         while waiting:
             yield np.stack([future.result() for future in waiting.popleft()])
@@ -187,12 +194,12 @@ def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
     return np.flatnonzero(~left_out)
 
 
-def _dotted(options: Any, feed: Feed, image: Any, place: int) -> Any:
+def _add_dots_to_image(options: Any, feed: ImageFeed, image: Any, place: int) -> Any:
     if feed.dots is None or feed.colours is None:
         return image
     hint, row, column = (int(values[place]) for values in feed.dots)
-    image = resized(image, feed.side) if options["dotted"] == "resized" else image
-    return with_dot(image, feed.colours[hint], row, column, options["dot"])
+    image = resize_image(image, feed.side) if options["dotted"] == "resized" else image
+    return add_dot(image, feed.colours[hint], row, column, options["dot"])
 
 
 def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:
@@ -200,5 +207,5 @@ def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator
     is_cropped = options["crop"] == "resized"
     box = random_box(image.size, options["noise_crop"], random) if is_cropped else None
     if options["noise_size"] == "sampled":
-        return sampled(image, side, box)
-    return resized_box(image, box or (0, 0, *image.size), side)
+        return resample_box(image, side, box)
+    return crop_and_resize(image, box or (0, 0, *image.size), side)

@@ -9,29 +9,40 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from resemblance.base.extras import need
-from resemblance.models.published_files import CONFIG, Origin, find, place_of
-from resemblance.models.transformer_files import read, read_model
+from resemblance.base.extras import import_optional
+from resemblance.models.published_files import (
+    PRETRAINED_CONFIG_FILE,
+    DatasetOrigin,
+    find_dataset_folder,
+    require_dataset_folder,
+)
+from resemblance.models.transformer_files import read_pretrained_model, read_pretrained_part
 
-from ..loop import Resources
+from ..loop import TrainingEnvironment
 
-BASIC, BOTTLENECK = ((3, 1), (3, 1)), ((1, 1), (3, 1), (1, 4))  # size and widening by convolution
-RESNETS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
-    "resnet18": (BASIC, (2, 2, 2, 2)),
-    "resnet34": (BASIC, (3, 4, 6, 3)),
-    "resnet101": (BOTTLENECK, (3, 4, 23, 3)),
+BASIC_BLOCK, BOTTLENECK_BLOCK = (
+    ((3, 1), (3, 1)),
+    ((1, 1), (3, 1), (1, 4)),
+)  # size and widening by convolution
+RESNET_BLOCKS: Mapping[str, tuple[tuple[tuple[int, int], ...], tuple[int, ...]]] = {
+    "resnet18": (BASIC_BLOCK, (2, 2, 2, 2)),
+    "resnet34": (BASIC_BLOCK, (3, 4, 6, 3)),
+    "resnet101": (BOTTLENECK_BLOCK, (3, 4, 23, 3)),
 }
-VGGS: Mapping[str, tuple[int, ...]] = {  # convolutions of each stage
+VGG_CONVOLUTIONS: Mapping[str, tuple[int, ...]] = {  # convolutions of each stage
     "vgg11": (1, 1, 2, 2, 2),
     "vgg19": (2, 2, 4, 4, 4),
 }
-VITS = ("vit-b32", "vit-l32")
-POOLING = {name: "cls" if name in VITS else "mean" for name in (*RESNETS, *VGGS, *VITS)}
-SPREAD = 7  # the side to which larger maps are pooled
-WIDEST = 8  # the widening of the last stages of VGG
+VIT_NAMES = ("vit-b32", "vit-l32")
+IMAGE_POOLING = {
+    name: "cls" if name in VIT_NAMES else "mean"
+    for name in (*RESNET_BLOCKS, *VGG_CONVOLUTIONS, *VIT_NAMES)
+}
+VGG_MAP_SIDE = 7  # the side to which larger maps are pooled
+MAX_VGG_WIDENING = 8  # the widening of the last stages of VGG
 
 
-def build(architecture: str, options: Mapping[str, Any], config: Any = None) -> Any:
+def build_image_network(architecture: str, options: Mapping[str, Any], config: Any = None) -> Any:
     """Return a freshly initialised model.
 
     ``options``: for convolutional networks ``width`` of the first stage, ``depths`` of all stages
@@ -44,16 +55,16 @@ def build(architecture: str, options: Mapping[str, Any], config: Any = None) -> 
     (Simonyan and Zisserman, ICLR 2015) has batch normalisation and one linear layer after an
     average of all positions. So it is in the authors' code.
     """
-    if architecture in VITS:
+    if architecture in VIT_NAMES:
         config.num_labels = options["classes"]
-        model = need("transformers").ViTForImageClassification(config)
+        model = import_optional("transformers").ViTForImageClassification(config)
         # As initialised by PyTorch
-        model.classifier = need("torch").nn.Linear(config.hidden_size, config.num_labels)
+        model.classifier = import_optional("torch").nn.Linear(config.hidden_size, config.num_labels)
         return model
-    return (_resnet if architecture in RESNETS else _vgg)(architecture, options)
+    return (_build_resnet if architecture in RESNET_BLOCKS else _build_vgg)(architecture, options)
 
 
-def forward(
+def run_image_network(
     architecture: str, model: Any, x: Any, layers: Collection[str] | None = ()
 ) -> dict[str, Any]:
     """Return the outputs of these layers for images (n, 3, height, width), and the "logits".
@@ -67,25 +78,31 @@ def forward(
     they are larger; the average of ResNet is a map of one position. Others are vectors, of ViT
     those of the CLS token.
     """
-    run = _run_vit if architecture in VITS else _run_vgg if architecture in VGGS else _run_resnet
+    run = (
+        _run_hugging_face_vit
+        if architecture in VIT_NAMES
+        else _run_full_vgg
+        if architecture in VGG_CONVOLUTIONS
+        else _run_full_resnet
+    )
     outputs = {}
     for name, values in run(model, x):
         if layers is None or name in layers or name == "logits":
-            is_large = values.ndim == 4 and values.shape[2] > SPREAD
-            pool = need("torch").nn.functional.adaptive_avg_pool2d
-            outputs[name] = pool(values, SPREAD) if is_large else values
+            is_large = values.ndim == 4 and values.shape[2] > VGG_MAP_SIDE
+            pool = import_optional("torch").nn.functional.adaptive_avg_pool2d
+            outputs[name] = pool(values, VGG_MAP_SIDE) if is_large else values
     return outputs
 
 
-Outputs = Iterator[tuple[str, Any]]  # of layers by name, in order; the last are the "logits"
+LayerStream = Iterator[tuple[str, Any]]  # of layers by name, in order; the last are the "logits"
 
 
 # ------------------------------------------------------------------------------------------- ResNet
 
 
-def _resnet(architecture: str, options: Mapping[str, Any]) -> Any:
-    nn = need("torch").nn
-    kind, early, before = RESNETS[architecture][0], options["early"], options["width"]
+def _build_resnet(architecture: str, options: Mapping[str, Any]) -> Any:
+    nn = import_optional("torch").nn
+    kind, early, before = RESNET_BLOCKS[architecture][0], options["early"], options["width"]
     parts = {
         "conv0": nn.Conv2d(3, before, 3, 2 if early else 1, 3 if early else 1, bias=False),
         "bn0": nn.BatchNorm2d(before),
@@ -94,7 +111,9 @@ def _resnet(architecture: str, options: Mapping[str, Any]) -> Any:
         width, blocks = options["width"] * 2**stage, {}
         for i in range(depth):
             stride = 2 if i == 0 and (stage or early) else 1
-            blocks[str(2 * i)] = _block(kind, before, width, stride)  # a ReLU has the odd number
+            blocks[str(2 * i)] = _residual_block(
+                kind, before, width, stride
+            )  # a ReLU has the odd number
             before = width * kind[-1][1]
         parts[f"layer{stage + 1}"] = nn.ModuleDict(blocks)
     parts["avgpool"] = nn.AvgPool2d(options["pool"])
@@ -102,8 +121,8 @@ def _resnet(architecture: str, options: Mapping[str, Any]) -> Any:
     return nn.ModuleDict({"module": nn.ModuleDict({"module": nn.ModuleDict(parts)})})
 
 
-def _block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: int) -> Any:
-    nn = need("torch").nn
+def _residual_block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: int) -> Any:
+    nn = import_optional("torch").nn
     parts, entering, halving = {}, before, kind.index((3, 1))
     for i, (size, widening) in enumerate(kind):
         after, step = width * widening, stride if i == halving else 1
@@ -117,7 +136,7 @@ def _block(kind: tuple[tuple[int, int], ...], before: int, width: int, stride: i
     return nn.ModuleDict(parts)
 
 
-def _run_resnet(model: Any, x: Any) -> Outputs:
+def _run_full_resnet(model: Any, x: Any) -> LayerStream:
     parts = model["module"]["module"]
     x = parts["bn0"](parts["conv0"](x))
     yield "stem", x
@@ -138,11 +157,11 @@ def _run_resnet(model: Any, x: Any) -> Outputs:
 # ---------------------------------------------------------------------------------------------- VGG
 
 
-def _vgg(architecture: str, options: Mapping[str, Any]) -> Any:
-    nn = need("torch").nn
+def _build_vgg(architecture: str, options: Mapping[str, Any]) -> Any:
+    nn = import_optional("torch").nn
     layers, before = [], 3
     for stage, depth in enumerate(options["depths"]):
-        width = options["width"] * min(2**stage, WIDEST)
+        width = options["width"] * min(2**stage, MAX_VGG_WIDENING)
         for _ in range(depth):
             layers += [nn.Conv2d(before, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU()]
             before = width
@@ -153,11 +172,11 @@ def _vgg(architecture: str, options: Mapping[str, Any]) -> Any:
     )
 
 
-def _run_vgg(model: Any, x: Any) -> Outputs:
+def _run_full_vgg(model: Any, x: Any) -> LayerStream:
     count = 0
     for layer in model["features"]:
         x = layer(x)
-        if isinstance(layer, need("torch").nn.Conv2d):
+        if isinstance(layer, import_optional("torch").nn.Conv2d):
             count += 1
             yield f"conv{count}", x
     x = x.flatten(1)
@@ -168,7 +187,7 @@ def _run_vgg(model: Any, x: Any) -> Outputs:
 # ---------------------------------------------------------------------------------------------- ViT
 
 
-def _run_vit(model: Any, x: Any) -> Outputs:
+def _run_hugging_face_vit(model: Any, x: Any) -> LayerStream:
     vit = model.vit
     tokens = vit.embeddings(x)
     blocks = vit.layers if hasattr(vit, "layers") else vit.encoder.layer  # before version 5
@@ -181,13 +200,18 @@ def _run_vit(model: Any, x: Any) -> Outputs:
     yield "logits", model.classifier(tokens[:, 0])
 
 
-FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
-WEIGHTS = {
-    name: Origin(word, f"https://huggingface.co/google/{word}", (f"vision/models/{word}",), CONFIG)
-    for name, word in FOLDERS.items()
+VIT_FOLDERS = {"vit-b32": "vit-base-patch32-224-in21k", "vit-l32": "vit-large-patch32-224-in21k"}
+VIT_WEIGHTS = {
+    name: DatasetOrigin(
+        word,
+        f"https://huggingface.co/google/{word}",
+        (f"vision/models/{word}",),
+        PRETRAINED_CONFIG_FILE,
+    )
+    for name, word in VIT_FOLDERS.items()
 }
 # What the configuration of a vision transformer calls the options of its size
-SIZES = {
+VIT_CONFIG_NAMES = {
     "hidden": "hidden_size",
     "layers": "num_hidden_layers",
     "heads": "num_attention_heads",
@@ -197,18 +221,22 @@ SIZES = {
 }
 
 
-def configuration(architecture: str, options: Mapping[str, Any], resources: Resources) -> Any:
+def vit_configuration(
+    architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
+) -> Any:
     """Return the configuration of a vision transformer: of the sizes in ``options`` if they have
     any, otherwise that in the folder of its pretrained weights."""
-    transformers = need("transformers")
+    transformers = import_optional("transformers")
     if options["hidden"] is not None:
-        return transformers.ViTConfig(**{SIZES[name]: options[name] for name in SIZES})
+        return transformers.ViTConfig(
+            **{VIT_CONFIG_NAMES[name]: options[name] for name in VIT_CONFIG_NAMES}
+        )
     folder, remedy = _weights_folder(architecture, resources)
-    return read(transformers.ViTConfig, folder, remedy, local_files_only=True)
+    return read_pretrained_part(transformers.ViTConfig, folder, remedy, local_files_only=True)
 
 
-def with_pretrained(
-    model: Any, architecture: str, options: Mapping[str, Any], resources: Resources
+def load_pretrained_weights(
+    model: Any, architecture: str, options: Mapping[str, Any], resources: TrainingEnvironment
 ) -> Any:
     """Return a model whose weights, except those of the classifier, are the pretrained ones.
 
@@ -220,30 +248,31 @@ def with_pretrained(
     Reference: Dosovitskiy et al. (ICLR 2021).
     """
     folder, remedy = _weights_folder(architecture, resources)
-    body, _ = read_model(
-        need("transformers").ViTModel,
+    body, _ = read_pretrained_model(
+        import_optional("transformers").ViTModel,
         folder,
         remedy,
         lambda name: False,
         add_pooling_layer=False,
         local_files_only=True,
     )
-    for option, name in SIZES.items():
+    for option, name in VIT_CONFIG_NAMES.items():
         wanted, got = getattr(model.config, name), getattr(body.config, name)
         if wanted != got:
             raise ValueError(
-                f"{folder} is not {FOLDERS[architecture]}: expected {option} {wanted}, got {got}; "
+                f"{folder} is not {VIT_FOLDERS[architecture]}: expected {option} {wanted}, got "
+                f"{got}; "
                 f"{remedy}"
             )
     model.vit.load_state_dict(body.state_dict())
     return model
 
 
-def _weights_folder(architecture: str, resources: Resources) -> tuple[Path, str]:
+def _weights_folder(architecture: str, resources: TrainingEnvironment) -> tuple[Path, str]:
     """Return the folder with the pretrained weights, after their download if that is allowed, and
     the remedy if they are damaged."""
-    origin, data = WEIGHTS[architecture], resources.data
-    if resources.download and place_of(data, origin) is None:
-        whole = need("transformers").ViTModel.from_pretrained(f"google/{origin.title}")
+    origin, data = VIT_WEIGHTS[architecture], resources.data
+    if resources.download and find_dataset_folder(data, origin) is None:
+        whole = import_optional("transformers").ViTModel.from_pretrained(f"google/{origin.title}")
         whole.save_pretrained(data / origin.folders[0])
-    return find(data, origin), f"get it from {origin.url}"
+    return require_dataset_folder(data, origin), f"get it from {origin.url}"

@@ -10,12 +10,13 @@ import numpy as np
 from ..corruption import Shift, check_shift
 
 
-def corrupt(
+def corrupt_images(
     images: np.ndarray, name: str, severity: int, random: np.random.Generator
 ) -> np.ndarray:
     """Return gray images (n, height, width) after a corruption, clipped to 0 to 1.
 
-    0 is paper and 1 is ink. ``name`` is one of :data:`CORRUPTIONS`; ``severity`` is 1 to 5, and 0
+    0 is paper and 1 is ink. ``name`` is one of :data:`IMAGE_CORRUPTIONS`; ``severity`` is 1 to 5,
+    and 0
     leaves the images as they are. Random numbers are drawn for each image. Reference: Hendrycks and
     Dietterich (ICLR 2019), for the families and the five severities. The amounts are ours, chosen
     for images of 8 x 8 pixels: theirs are for larger photographs. Colour and weather (saturation,
@@ -24,7 +25,7 @@ def corrupt(
     Raises ``ValueError`` for an unknown corruption or severity, and for images that are not (n,
     height, width) of numbers from 0 to 1 in floating point.
     """
-    check_shift("corrupt", "corruption", name, CORRUPTIONS, severity)
+    check_shift("corrupt", "corruption", name, IMAGE_CORRUPTIONS, severity)
     if np.ndim(images) != 3:
         raise ValueError(
             f"corrupt: images must be (n, height, width); got shape {np.shape(images)}"
@@ -39,7 +40,7 @@ def corrupt(
         raise ValueError("corrupt: images must be between 0 and 1, without NaN")
     if severity == 0:
         return images.copy()
-    change, amounts = CORRUPTIONS[name]
+    change, amounts = IMAGE_CORRUPTIONS[name]
     changed: np.ndarray = change(images, amounts[severity - 1], random)
     return changed.clip(0, 1).astype(images.dtype)
 
@@ -116,8 +117,8 @@ def translation(images: np.ndarray, pixels: float, random: np.random.Generator) 
     """Return images moved by this many pixels in a random direction; paper moves in."""
     angles = random.uniform(0, 2 * np.pi, len(images))
     moves = pixels * np.stack([np.sin(angles), np.cos(angles)], axis=1)
-    grid = _grid(images)
-    return _resampled(images, grid - moves[:, :, None, None])
+    grid = _pixel_grid(images)
+    return _interpolate_at(images, grid - moves[:, :, None, None])
 
 
 def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) -> np.ndarray:
@@ -125,7 +126,9 @@ def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) ->
     angles = np.deg2rad(degrees) * np.where(random.random(len(images)) < 0.5, -1, 1)
     turns = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
     centre = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
-    return _resampled(images, np.einsum("ijn,jhw->nihw", turns, _grid(images) - centre) + centre)
+    return _interpolate_at(
+        images, np.einsum("ijn,jhw->nihw", turns, _pixel_grid(images) - centre) + centre
+    )
 
 
 def elastic(images: np.ndarray, pixels: float, random: np.random.Generator) -> np.ndarray:
@@ -135,14 +138,14 @@ def elastic(images: np.ndarray, pixels: float, random: np.random.Generator) -> n
     noise = random.standard_normal((len(images), 2, *images.shape[1:]))
     field = gaussian_filter(noise, (0, 0, 1.5, 1.5))
     field /= np.sqrt((field**2).mean(axis=(2, 3), keepdims=True))
-    return _resampled(images, _grid(images) + pixels * field)
+    return _interpolate_at(images, _pixel_grid(images) + pixels * field)
 
 
-def _grid(images: np.ndarray) -> np.ndarray:
+def _pixel_grid(images: np.ndarray) -> np.ndarray:
     return np.stack(np.meshgrid(*map(np.arange, images.shape[1:]), indexing="ij")).astype(float)
 
 
-def _resampled(images: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _interpolate_at(images: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return images at places (n, 2, height, width), linear between pixels and 0 outside."""
     from scipy.ndimage import map_coordinates
 
@@ -150,7 +153,7 @@ def _resampled(images: np.ndarray, places: np.ndarray) -> np.ndarray:
     return np.stack(list(map(sample, images, places)))
 
 
-CORRUPTIONS: Mapping[str, Shift] = {
+IMAGE_CORRUPTIONS: Mapping[str, Shift] = {
     "gaussian_noise": Shift(gaussian_noise, (0.1, 0.2, 0.3, 0.4, 0.5)),
     "shot_noise": Shift(shot_noise, (20.0, 10.0, 5.0, 3.0, 1.5)),
     "impulse_noise": Shift(impulse_noise, (0.03, 0.07, 0.12, 0.2, 0.3)),
