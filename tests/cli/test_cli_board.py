@@ -215,4 +215,4 @@ def test_cells_that_expect_noise_are_shown_and_not_ranked(call):
 def test_the_room_and_the_function_have_different_names():
     assert callable(rs.board)
     assert re.search(r"published ranking", rs.board.__doc__ or "")
-    assert rs.boards.read_board is read_board
+    assert rs.bench.ranking.read_board is read_board

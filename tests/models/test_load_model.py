@@ -455,8 +455,8 @@ def test_a_measure_in_a_file_has_neighbours_in_every_process(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/run.py").write_text(
         "import sys, pickle, resemblance.base.user_modules as u\n"
-        "m = u.load_module(sys.argv[1], u.own_module(sys.argv[1]))\n"
-        "print(u.version_of(m.shifted), m.shifted(1, 1), 'shifts' in sys.modules)\n"
+        "m = u.load_user_file(sys.argv[1], u.user_module_name(sys.argv[1]))\n"
+        "print(u.function_version(m.shifted), m.shifted(1, 1), 'shifts' in sys.modules)\n"
     )
     call = [sys.executable, str(tmp_path / "elsewhere/run.py"), str(tmp_path / "mine.py")]
     versions = []

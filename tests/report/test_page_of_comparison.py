@@ -465,7 +465,7 @@ def test_a_large_page_stays_small(tmp_path):
 
 
 def test_a_missing_package_names_the_extra(comparison, tmp_path, monkeypatch):
-    page.environment.cache_clear()  # of the tests before
+    page._page_template.cache_clear()  # of the tests before
     for name in [name for name in sys.modules if name == "jinja2" or name.startswith("jinja2.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "jinja2", None)

@@ -17,6 +17,7 @@ from typing import Any
 
 SIBLING_MODULES = "__neighbours__"  # the files beside a user's file that it imports
 USER_MODULE_PREFIX = "measures_"  # how the modules begin that are made of users' files
+PACKAGE = __name__.partition(".")[0]  # the name of this library
 
 
 class UserFileError(ValueError):
@@ -45,7 +46,7 @@ def restore_function(
 def function_version(function: Callable[..., Any]) -> int:
     """Return 1 for a measure of this library; for any other a number that depends on its file, and
     on the files beside that one which it imports."""
-    if function.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if function.__module__.partition(".")[0] == PACKAGE:
         return 1
     file = getattr(sys.modules.get(function.__module__), "__file__", None)
     module = sys.modules.get(function.__module__)
@@ -115,7 +116,7 @@ class _SiblingFinder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Return how a module in the folder is loaded; None for one that is elsewhere."""
         top = name.partition(".")[0]
-        if top in sys.stdlib_module_names or top == __package__:
+        if top in sys.stdlib_module_names or top == PACKAGE:
             return None
         if path is not None and top not in self.names:
             return None  # a part of a package that is elsewhere
@@ -131,7 +132,7 @@ class _SiblingFinder:
         is inside them."""
         tops = {p.stem for p in self.folder.glob("*.py")}
         tops |= {p.parent.name for p in self.folder.glob("*/__init__.py")}
-        tops -= {__package__, "__main__"}
+        tops -= {PACKAGE, "__main__"}
         return [
             name
             for name, module in sys.modules.items()
