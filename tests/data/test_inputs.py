@@ -560,7 +560,7 @@ def test_a_large_copy_is_not_kept_and_changes_no_value(monkeypatch, subtests, rn
             assert np.array_equal(centered(passing), before)
             assert centered(passing).flags.c_contiguous
             assert np.array_equal(passing.array, kept.array)
-            assert "values" not in {key[0].__name__ for key in passing.views}
+            assert "working_values" not in {key[0].__name__ for key in passing.views}
             monkeypatch.undo()
 
 
