@@ -162,7 +162,7 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
     work = [
         (distances, "_pair_sums_by_sample", 1),
         (distances, "average_ranks", 1),
-        (neighbours, "similarity_of", 2),
+        (neighbours, "neighbor_similarity", 2),
         (heat, "chebyshev_traces", 1),
         (summaries, "_log_sum_exp", 3),
     ]
