@@ -434,7 +434,7 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
     )
     place = tmp_path / "file"
     place.write_text("")
-    for part in ("views", "significance"):
+    for part in ("intermediates", "significance"):
         (tmp_path / "resemblance" / part / "__pycache__").write_text("")
     code = (  # small functions of both modules, for all are made alike
         "import numpy as np; from resemblance.intermediates._cone import allocate_vectors; "
