@@ -52,7 +52,8 @@ def shared(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.fixture
 def poor(monkeypatch):
     """A graph with hardly any links, searched with hardly any effort."""
-    for name, value in {"LINKS": 4, "BUILD": 5, "SEARCH": 1}.items():
+    few = {"HNSW_LINKS": 4, "HNSW_BUILD_CANDIDATES": 5, "HNSW_SEARCH_CANDIDATES": 1}
+    for name, value in few.items():
         monkeypatch.setattr(approximate, name, value)
 
 

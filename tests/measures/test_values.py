@@ -157,7 +157,8 @@ def defined(package, kind: type) -> set[str]:
 
 
 def test_every_measure_that_is_defined_is_in_the_catalogue():
-    assert defined(measures, Measure) == {m.name for m in rs.list_measures()}
+    outside = {"energy_stochastic_shape", "gaussian_stochastic_shape"}  # they need repeats
+    assert defined(measures, Measure) == {m.name for m in rs.list_measures()} | outside
 
 
 def test_every_statistic_that_is_defined_is_in_the_catalogue():
