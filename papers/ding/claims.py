@@ -200,8 +200,7 @@ def late_layers(findings: Findings) -> Judgement:
         if len(ends[other]) < len(late):
             raise NoData(
                 f"no interval for {DING_LABELS[PAPER_PROCRUSTES]} - {DING_LABELS[other]}: too few "
-                "models, or failed "
-                "comparisons"
+                "models, or failed comparisons"
             )
     over, under = (
         [low > 0 for low, _ in ends[PAPER_CKA]],
@@ -256,8 +255,7 @@ def _in_all_benchmarks(by_benchmark: ByBenchmark) -> list[tuple[str, list[Findin
         if len(some) < len(BENCHMARK_NUMBERS):
             raise NoData(
                 f"{title} makes {len(some)} of the {len(BENCHMARK_NUMBERS)} benchmarks over which "
-                "the "
-                "claim averages"
+                "the claim averages"
             )
     return list(members.items())
 

@@ -111,11 +111,9 @@ def software_bibtex() -> str:
     from . import __version__
 
     return (
-        "@misc{resemblance,\n"
-        "  author  = {{The resemblance developers}},\n"
+        "@misc{resemblance,\n  author  = {{The resemblance developers}},\n"
         "  title   = {resemblance: Comparing Neural-Network Representations},\n"
-        "  year    = {2026},\n"
-        f"  note    = {{Version {__version__}}},\n"
+        f"  year    = {{2026}},\n  note    = {{Version {__version__}}},\n"
         "}"
     )
 

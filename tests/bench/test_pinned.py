@@ -114,8 +114,7 @@ def test_weights_are_not_needed(disturbed, monkeypatch):
 def test_no_suite_needs_pytorch(clouds, disturbed, vision):
     folders = [str(pack.folder) for pack in (clouds[0], disturbed[0], vision)]
     code = (
-        "import sys\n"
-        "from resemblance.bench.packs import open_pack\n"
+        "import sys\nfrom resemblance.bench.packs import open_pack\n"
         "from resemblance.bench.pinned import run_pack\n"
         f"for folder in {folders!r}:\n"
         "    assert run_pack(open_pack(folder), measures=['cka']).scores()\n"

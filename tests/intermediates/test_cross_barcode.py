@@ -439,8 +439,7 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
     code = (  # small functions of both modules, for all are made alike
         "import numpy as np; from resemblance.intermediates._cone import allocate_vectors; "
         "from resemblance.significance._radix import radix_mean_ranks; print(allocate_vectors(2, "
-        "64).shape[0] "
-        "> 0, radix_mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
+        "64).shape[0] > 0, radix_mean_ranks(np.array([3.0, 1.0, 2.0]), 1.0, 3.0, 0.0))"
     )
     environment = {
         "NUMBA_CACHE_DIR": "",

@@ -125,8 +125,7 @@ def test_the_errors_are_those_of_the_exact_search(x, message):
 def test_the_same_in_another_process_with_other_threads(poor):
     code = (
         "import sys, numpy as np, resemblance as rs; from resemblance.intermediates import "
-        "approximate, neighbours as n;"
-        "approximate.HNSW_LINKS, approximate.HNSW_BUILD_CANDIDATES, "
+        "approximate, neighbours as n;approximate.HNSW_LINKS, approximate.HNSW_BUILD_CANDIDATES, "
         "approximate.HNSW_SEARCH_CANDIDATES = 4, 5, 1;x = "
         "rs.Representation(np.random.default_rng(0).standard_normal((600, "
         "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "

@@ -391,11 +391,9 @@ def test_files_that_cannot_be_watched_or_may_run_code(tmp_path):
 def test_functions_in_files(tmp_path):
     file = tmp_path / "nets.py"
     file.write_text(
-        "import torch\n"
-        "def plain():\n    return torch.nn.Linear(3, 2)\n"
+        "import torch\ndef plain():\n    return torch.nn.Linear(3, 2)\n"
         "def pair():\n    return plain(), lambda texts: torch.ones(len(texts), 3)\n"
-        "def word():\n    return 'x'\n"
-        "def nothing():\n    return None\n"
+        "def word():\n    return 'x'\ndef nothing():\n    return None\n"
     )
     plain = load_model(f"{file}:plain")
     assert (plain.name, plain.blocks, plain.module.training) == ("plain", ("model",), False)

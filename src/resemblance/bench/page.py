@@ -269,8 +269,7 @@ def measures_section(overview: ScoreOverview) -> Section:
         f"{CLAIM_YES} what a measure claims: it is symmetric, a metric, or does not change when "
         "one side "
         f"is transformed. {CLAIM_UNKNOWN}: a measure that is not in the catalogue shows what the "
-        "result "
-        "knows of it."
+        "result knows of it."
     )
     return Section("measures", "What the measures claim", about, (table,))
 

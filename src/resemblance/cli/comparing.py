@@ -214,8 +214,7 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
 HELP: HelpTexts = {
     "compare.inputs": typer.Argument(
         help=f"{SHARED_HELP['inputs']} With --stream also file.py:function, which is run and "
-        "returns "
-        "mappings from layers to arrays."
+        "returns mappings from layers to arrays."
     ),
     "check.measures": "FILE.py:NAME, which is run, or names, labels and specifications of the "
     "catalogue.",

@@ -288,8 +288,7 @@ class ScoreFile:
         if tables and version != SCORE_FILE_FORMAT:
             raise ValueError(
                 f"{self.path} has format {version}, and {SCORE_FILE_FORMAT} is read here; compare "
-                "again, "
-                "saving to a new file"
+                "again, saving to a new file"
             )
         if self._read_only and not tables:
             raise ValueError(f"{self.path} is empty: it holds no comparison")

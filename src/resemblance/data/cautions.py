@@ -171,14 +171,12 @@ def shared_data_caveats(
     if equal:
         words.append(
             f"subjects have the same data: {_list_representations(equal)}; they count as one "
-            "subject, so leave "
-            "out the others"
+            "subject, so leave out the others"
         )
     if both:
         words.append(
             f"models have the data of subjects: {_list_representations(both)}; a model that is a "
-            "subject scores "
-            "1 with itself, so leave it out on one side"
+            "subject scores 1 with itself, so leave it out on one side"
         )
     return tuple(words)
 
@@ -346,8 +344,7 @@ def refuse_dissimilarities(called: str, representations: Sequence[Representation
             if not values.diagonal().any() and np.array_equal(values, values.T):
                 raise ValueError(
                     f"{called}: {representation_title(x)} is a symmetric matrix with a zero "
-                    "diagonal; for "
-                    "dissimilarities write rs.from_dissimilarities(D)"
+                    "diagonal; for dissimilarities write rs.from_dissimilarities(D)"
                 )
 
 

@@ -494,8 +494,7 @@ def _input_problem(data: Any) -> str:
     if isinstance(getattr(data, "layers", None), Mapping):
         return (
             f"is a model with layers {_abbreviate_names(data.layers)}; pass one, X.layers[...], "
-            "or all to "
-            "rs.compare"
+            "or all to rs.compare"
         )
     if hasattr(data, "column_names") and not hasattr(data, "__array__"):
         how = f"one, np.asarray(X[{data.column_names[0]!r}])"

@@ -135,8 +135,7 @@ class Representation:
         if dtype == "float64" and not has_float64(self.source):
             raise ValueError(
                 f"{representation_title(self)} cannot be computed in float64 where it is; in JAX "
-                "that needs "
-                "jax.config.update('jax_enable_x64', True)"
+                "that needs jax.config.update('jax_enable_x64', True)"
             )
         self.dtype = dtype
         self.order: SampleOrder = labelled.order
@@ -229,8 +228,7 @@ class Representation:
         if self.signed:
             raise ValueError(
                 f"{representation_title(self)} stands for dissimilarities, and its points are no "
-                "features; "
-                "rs.rdm(x) returns the dissimilarities"
+                "features; rs.rdm(x) returns the dissimilarities"
             )
         return self.array
 
@@ -484,8 +482,7 @@ def _raise_for_gaps(x: Representation) -> None:
     if x.xp.all(x.xp.isfinite(detach(x.source)) | ~are_gaps):
         raise Undefined(
             f"{representation_title(x)} has values too large for {x.precision}; leave "
-            f"dtype={x.dtype!r} out, or "
-            "rescale it"
+            f"dtype={x.dtype!r} out, or rescale it"
         )
     raise Undefined(f"{representation_title(x)} {describe_gaps(to_numpy(are_gaps))}")
 

@@ -244,8 +244,7 @@ def _lost_worker_error(call: WorkerCall) -> Future[Any]:
     future.set_exception(
         LostWorkerError(
             f"{call.name}: its worker ended before the work was done, {MAX_CALL_ATTEMPTS} times, "
-            "most often "
-            "for lack of memory: take fewer workers, or a machine with more memory"
+            "most often for lack of memory: take fewer workers, or a machine with more memory"
         )
     )
     return future

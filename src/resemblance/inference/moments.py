@@ -122,8 +122,7 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
     if is_lost or not math.isfinite(profiled.square):
         raise Undefined(
             f"{measure}: the entries of {representation_title(x)} are too large or too small to "
-            "be squared; "
-            "rescale them"
+            "be squared; rescale them"
         )
     return profiled._replace(scale=product.square(x, compared)) if product.scale else profiled
 

@@ -63,8 +63,7 @@ def below_rounding_message(x: Representation) -> str:
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
     return (
         f"the samples of {representation_title(x)} differ by less than the rounding of {dtype}: "
-        "centre first "
-        f"(subtract the mean of each feature, {remedy})"
+        f"centre first (subtract the mean of each feature, {remedy})"
     )
 
 

@@ -339,8 +339,7 @@ def require_distinct_values(
     if high - low <= 16 * eps * of:
         raise Undefined(
             f"all {kind} dissimilarities between samples of {representation_title(x)} are equal: "
-            "nothing to "
-            "correlate"
+            "nothing to correlate"
         )
 
 

@@ -226,8 +226,7 @@ def local_rbf_kernel(
     if sigma == 0:
         raise Undefined(
             f"the median distance to {search.k} nearest neighbours in {representation_title(x)} "
-            "is zero: the "
-            "kernel has no width"
+            "is zero: the kernel has no width"
         )
     near = nearest(x, *search)
     return _neighbor_weight_matrix(near, np.exp(distances / (-2 * sigma)), diagonal)

@@ -59,8 +59,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     if rank == 0:
         raise Undefined(
             f"{representation_title(x)} varies by no more than the rounding of "
-            f"{input_precision(x)}: it has no "
-            "directions"
+            f"{input_precision(x)}: it has no directions"
         )
     if rank < s.shape[0] and records_gradient(points):
         # The derivative of an SVD divides by all singular values, so directions without variance

@@ -101,8 +101,7 @@ def from_dissimilarities(
     if n >= MIN_CONDITIONS_FOR_SIGNS and matrix.max() <= slack and matrix.min() < -slack:
         raise ValueError(
             f"from_dissimilarities: no entry of {representation_title(x)} is positive; pass "
-            "dissimilarities D, "
-            "which are larger for less similar conditions, not -D"
+            "dissimilarities D, which are larger for less similar conditions, not -D"
         )
     if np.abs(matrix - matrix.T).max() > slack:
         raise ValueError(
@@ -119,8 +118,7 @@ def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarr
         i, j = np.argwhere(np.isinf(matrix))[0]
         raise Undefined(
             f"from_dissimilarities: {representation_title(x)} has an infinite dissimilarity "
-            "between conditions "
-            f"{i} and {j}; where a pair was not measured write NaN, "
+            f"between conditions {i} and {j}; where a pair was not measured write NaN, "
             "np.where(np.isinf(D), np.nan, D)"
         )
     gaps, pairs = np.isnan(matrix), ~np.eye(len(matrix), dtype=bool)
@@ -378,8 +376,7 @@ def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any
     if kind not in DISSIMILARITY_KINDS:
         raise ValueError(
             f"dissimilarities: kind is one of {', '.join(DISSIMILARITY_KINDS)}; got {kind!r}; a "
-            "Mahalanobis "
-            "distance is sqeuclidean with noise=, crossnobis that with runs="
+            "Mahalanobis distance is sqeuclidean with noise=, crossnobis that with runs="
         )
     if runs is not None and kind not in ("sqeuclidean", "poisson"):
         raise ValueError(

@@ -456,8 +456,7 @@ def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     if has_single_deviating_sample(x):
         raise Undefined(
             f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
-            "neighbours; "
-            f"{LEAVE_ONE_OUT_REMEDY}"
+            f"neighbours; {LEAVE_ONE_OUT_REMEDY}"
         )
     graph = neighbor_matrix(nearest(x, *search), np.ones((n, k)))
     longer = neighbor_matrix(nearest(x, search.k + 1, *search[1:]), np.ones((n, k + 1)))

@@ -261,8 +261,7 @@ def _padded_trials(x: Representation, width: int) -> np.ndarray:
     if len(counts) > 1:
         raise Undefined(
             f"energy_stochastic_shape: {representation_title(x)} has {counts[0]} to {counts[-1]} "
-            "repeats of a "
-            "stimulus; it takes equally many of each"
+            "repeats of a stimulus; it takes equally many of each"
         )
     return np.pad(np.array(responses(x)), [(0, 0), (0, 0), (0, width - x.shape[1])])
 

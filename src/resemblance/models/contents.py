@@ -134,8 +134,7 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
             raise ValueError(
                 f"{path} holds no array (n_samples, n_features) of numbers: "
                 f"{_format_archive_arrays(entries)}; "
-                "name one, "
-                f"{path}/{entries[0].key}"
+                f"name one, {path}/{entries[0].key}"
             )
         chosen = entries
     others = [entry for entry in entries if entry not in chosen]
@@ -161,8 +160,7 @@ def format_unread_arrays(path: Path, left_out: Sequence[ArchiveArray], files: in
     more = f", and those of {files - 1} more files" if files > 1 else ""
     return (
         f"left out of {path}: {_format_archive_arrays(left_out)}{more}; {path}/{left_out[0].key} "
-        "names one to "
-        "read it"
+        "names one to read it"
     )
 
 

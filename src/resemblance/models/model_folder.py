@@ -263,9 +263,8 @@ WORD_RULE, WHOLE_NUMBER_RULE, SHARE_RULE = (
     "a whole number",
     "a number between 0 and 1",
 )
-TRAIT_RULES: Mapping[
-    str, tuple[Callable[[Any], bool], str]
-] = {  # what entries of the traits must be
+# what entries of the traits must be
+TRAIT_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "setting": (lambda value: value in TRAINING_SETTINGS, f"one of {', '.join(TRAINING_SETTINGS)}"),
     "domain": (_is_word, WORD_RULE),
     "dataset": (_is_word, WORD_RULE),
@@ -370,8 +369,7 @@ def check_file_names(layers: Iterable[str]) -> None:
         if not layer or not is_file_name(layer):
             raise ValueError(
                 f"the layer {layer!r} cannot be the name of a file: it is longer than "
-                f"{MAX_LAYER_NAME_BYTES} "
-                "bytes, or has a slash or control characters; leave it out"
+                f"{MAX_LAYER_NAME_BYTES} bytes, or has a slash or control characters; leave it out"
             )
 
 

@@ -147,8 +147,7 @@ class _LayerReader:
                 return None
             raise ValueError(
                 f"layer {layer!r} returns {_describe_layer_result(tensor)}, not a floating tensor "
-                "with a row "
-                "for each sample; leave it out, or name a layer inside it"
+                "with a row for each sample; leave it out, or name a layer inside it"
             )
         shape, samples = tuple(tensor.shape), self.batch.samples
         if self.lenient and not (tensor.ndim <= 4 and tensor.numel()):

@@ -71,8 +71,7 @@ def find_batch_preparation(
     if kind in MODEL_PAIR_FORMS:
         raise ValueError(
             f"load_model: {name} does not know how to read {kind}; pass {MODEL_PAIR_FORMS[kind]}, "
-            "or (model, "
-            "prepare) with a function that makes a batch of a list of samples"
+            "or (model, prepare) with a function that makes a batch of a list of samples"
         )
     return _prepare_arrays(module), {}
 

@@ -76,8 +76,7 @@ def intervals(
     if not 1 <= len(chosen) <= MAX_PAIRS_PER_FIGURE:
         raise ValueError(
             f"plot.intervals draws from 1 to {MAX_PAIRS_PER_FIGURE} pairs with values; got "
-            f"{len(chosen)}; "
-            "choose some by pairs=[(row, column), ...]"
+            f"{len(chosen)}; choose some by pairs=[(row, column), ...]"
         )
     sign = -1 if info.larger_is_more_similar else 1
     chosen.sort(key=lambda pair: sign * pair.value)

@@ -188,8 +188,7 @@ def describe_tree(figure: Dendrogram) -> str:
     )
     return (
         f"{figure.title}: tree of {len(figure.leaves)}; joined last, at "
-        f"{format_number(last.height)}: "
-        f"{one}, and {other}"
+        f"{format_number(last.height)}: {one}, and {other}"
     )
 
 

@@ -393,8 +393,7 @@ def _describe_several_measures(evidence: Evidence, tested: Sequence[MeasureResul
         ways = f"at least one of {several}, {by_all or 'none'} by all"
     return (
         f"{_count_of_pairs_phrase(by_any, len(verdicts), tested[0].where)} beyond chance by "
-        f"{ways}; furthest by "
-        f"{tested[0].name} are {best.x} and {best.y}."
+        f"{ways}; furthest by {tested[0].name} are {best.x} and {best.y}."
     )
 
 

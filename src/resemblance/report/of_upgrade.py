@@ -178,8 +178,7 @@ def _lowest_groups_sections(upgrade: Upgrade) -> Iterator[Section]:
     rows = tuple((str(g.group), g.value, g.low, g.queries) for g in groups)
     about = (
         f"Recall of {GOAL_LABELS[goal]} by {best}, the groups with the lowest first. Lower bounds "
-        "hold "
-        "for all groups together; a group of few queries has none."
+        "hold for all groups together; a group of few queries has none."
     )
     columns = ("group", "recall", "at least", "queries")
     yield Section("groups", "Groups", about, (Table("groups", "Groups", columns, rows, figures=3),))

@@ -69,8 +69,7 @@ def warn_few_models(most: int) -> str:
     return (
         f"Few models: at most {most} are compared with each other, where the benchmark has "
         f"{MIN_COMPARED_MODELS}. Other models may order the measures otherwise, which no interval "
-        "here "
-        "shows."
+        "here shows."
     )
 
 

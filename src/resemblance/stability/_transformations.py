@@ -145,8 +145,7 @@ def _transformable_points(X: Any) -> np.ndarray:
     if points.shape[0] < 10 or points.shape[1] < MIN_TRANSFORMED_FEATURES:
         raise ValueError(
             f"transformations: X must have at least 10 samples and {MIN_TRANSFORMED_FEATURES} "
-            "features; got "
-            f"{points.shape}"
+            f"features; got {points.shape}"
         )
     if not np.isfinite(points).all():
         bad = np.flatnonzero(~np.isfinite(points).all(axis=1))

@@ -130,8 +130,7 @@ def discordance(
     if form not in get_args(DiscordanceForm) or not 3 <= share * len(s) <= len(s):
         raise ValueError(
             f"discordance: form must be one of {', '.join(map(repr, get_args(DiscordanceForm)))} "
-            "and share "
-            f"leave 3 of {len(s)} perturbations or more; got {form!r} and {share}"
+            f"and share leave 3 of {len(s)} perturbations or more; got {form!r} and {share}"
         )
     result = np.full(len(known), np.nan)
     scale = float(np.abs(s).max()) if form in ("linear", "loess") else 1.0

@@ -133,8 +133,7 @@ def _value_on_half(
             continue
     raise ValueError(
         f"interval: of {MAX_DRAW_ATTEMPTS} halves none has what {statistic} needs; record more "
-        "trials of each "
-        "condition"
+        "trials of each condition"
     )
 
 
@@ -229,6 +228,5 @@ def _value_in_permuted_order(
             continue
     raise ValueError(
         f"permutation_null: of {MAX_DRAW_ATTEMPTS} orders none has a trial of every condition in "
-        "both parts "
-        f"of {statistic}; leave out conditions of few trials"
+        f"both parts of {statistic}; leave out conditions of few trials"
     )

@@ -246,6 +246,5 @@ def format_candidate_recalls(options: Sequence[Option]) -> str:
     shares = ", ".join(f"{percent(o.as_new.value)} of {o.candidates}" for o in of_best if o.as_new)
     return (
         f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best.base][0]} hold these "
-        "shares of its "
-        f"answers: {shares}."
+        f"shares of its answers: {shares}."
     )

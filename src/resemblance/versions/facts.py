@@ -345,8 +345,7 @@ def _other_lengths_fact(count: int, n: int, *, is_all: bool) -> Fact:
         count,
         n,
         f"{only}: {_format_row_count(count, n)} point where they did, with another length; "
-        f"normalised, {equal} "
-        "equal.",
+        f"normalised, {equal} equal.",
         "Normalise all rows of both: x / np.linalg.norm(x, axis=1, keepdims=True).",
     )
 
@@ -501,8 +500,7 @@ def find_batch_facts(
                 count,
                 m,
                 f"{_format_row_count(count, m)} of the {names[1]} are rows of the {names[0]}, "
-                "too: the tests "
-                "take all rows for other samples.",
+                "too: the tests take all rows for other samples.",
                 "Leave them out of one, or compare the same samples in pairs: paired=True.",
             ),
         )

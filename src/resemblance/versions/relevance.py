@@ -56,8 +56,7 @@ def relevant_positions(
     if len(positions) < MIN_RELEVANT_QUERIES:
         raise ValueError(
             f"upgrade: relevant documents are needed for at least {MIN_RELEVANT_QUERIES} queries, "
-            "for an "
-            f"interval; got {len(positions)}"
+            f"for an interval; got {len(positions)}"
         )
     return positions
 

@@ -125,8 +125,7 @@ def version_rows(x: Representation) -> Rows:
             where = f"the first at row {start + row}, column {column}"
             raise Undefined(
                 f"{representation_title(x)} has NaN or infinite values, {where}; leave those "
-                "samples out or fill "
-                "them in"
+                "samples out or fill them in"
             )
     return rows
 

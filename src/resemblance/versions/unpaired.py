@@ -99,8 +99,7 @@ def validate_batches(
         if batch.shape[0] < MIN_BATCH_ROWS:
             raise Undefined(
                 f"drift needs at least {MIN_BATCH_ROWS} samples in each batch; "
-                f"{representation_title(batch)} has "
-                f"{batch.shape[0]}"
+                f"{representation_title(batch)} has {batch.shape[0]}"
             )
     x, y = align_columns("drift", (x, y), is_one_model=True)
     check_digits(x)

@@ -248,8 +248,7 @@ def _check_query_counts(
     if x.shape[0] < max(MIN_QUERIES, 2 * k):
         raise ValueError(
             f"upgrade needs at least {max(MIN_QUERIES, 2 * k)} documents by both models for "
-            f"k={k}; got "
-            f"{x.shape[0]}"
+            f"k={k}; got {x.shape[0]}"
         )
     known = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
     if has_index and known and z.ids is None:

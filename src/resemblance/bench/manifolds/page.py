@@ -51,8 +51,7 @@ ABOUT_EXPERIMENTS: Mapping[str, str] = {
     "Figure 2 of the paper.",
     "clusters": "One cluster against the same points in a growing number of clusters: the "
     "similarity should fall. τ is computed over 2, 3, 4, 5, 6, 10 and 12 clusters, as in the "
-    "original experiment. "
-    "Figure 6 of the paper.",
+    "original experiment. Figure 6 of the paper.",
     "perturbed": "A Gaussian blob and the same blob with noise half as large: equally alike for "
     "few and many samples or features, so the curve should be flat. Figures 3 (a–e) and 8 of "
     "the paper.",
@@ -71,9 +70,8 @@ MANIFOLDS_INTRODUCTION = (
     "Approximation leads to Robust Kernel Alignment”, arXiv 2510.22953), rings and clusters those "
     "of Barannikov et al. (“Representation Topology Divergence”, ICML 2022)."
 )
-MKA_PAPER_LABELS: Mapping[
-    str, str
-] = {  # of the measures of the MKA paper; these are shown at first
+# of the measures of the MKA paper; these are shown at first
+MKA_PAPER_LABELS: Mapping[str, str] = {
     "mka": "MKA",
     "kcka[variant=code]": "kCKA (code)",
     "kcka": "kCKA",
@@ -177,8 +175,7 @@ def _peak_and_order_summary(
     among = "" if len(both) == len(names) else f"Of {len(names)} measures, only "
     orders = (
         f"{among}{_join_with_and(ordering)} put{'' if len(both) > 1 else 's'} both the rings and "
-        "the "
-        "clusters in the right order"
+        "the clusters in the right order"
     )
     if not also:
         return f"{orders}."

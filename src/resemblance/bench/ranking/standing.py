@@ -118,8 +118,7 @@ def rank_interval_sentence(place: Place, count: int) -> str:
     ends = f"95 %: {place.low:.1f} to {place.high:.1f}"
     return (
         f"Place {format_rank_interval(place)} of {count}, with a mean rank of {place.mean:.2f} "
-        f"({ends}). "
-        f"A measure that guesses has about {(count + 1) / 2:g}."
+        f"({ends}). A measure that guesses has about {(count + 1) / 2:g}."
     )
 
 
@@ -149,8 +148,7 @@ def unranked_tasks_sentence(view: RankedSubset) -> str:
         return ""
     return (
         f"Shown, but not ranked: {count_with_noun(view.unranked, 'cell')} whose expected "
-        "differences do "
-        f"not repeat on other inputs (reliability below {LEAST_RELIABILITY})."
+        f"differences do not repeat on other inputs (reliability below {LEAST_RELIABILITY})."
     )
 
 

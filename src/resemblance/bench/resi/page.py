@@ -78,9 +78,8 @@ TEST_EXPLANATIONS: Mapping[str, str] = {
     "distances in the right order (Spearman correlation, −1 to 1), or layers in between not "
     "farther than what encloses them (conformity, 0 to 1); the mean over models.",
 }
-QUALITY_CHOICES: Mapping[
-    str, tuple[str, ...]
-] = {  # of columns: the tests whose quality they choose
+# of columns: the tests whose quality they choose
+QUALITY_CHOICES: Mapping[str, tuple[str, ...]] = {
     "output": ("output",),
     "tests of groups": ("labels", "shortcut", "augmentation"),
     "layers": ("layers",),
@@ -170,8 +169,7 @@ def result_of(evaluation: Evaluation) -> Result:
         title=RESI_TITLE,
         about=(
             f"{ABOUT_RESI} Evaluated by {PROTOCOL_WORDS[options.protocol]} "
-            f"({RESI_PAPER_CITATION}); "
-            f"{FAILURE_WORDS[str(options.failures)]}."
+            f"({RESI_PAPER_CITATION}); {FAILURE_WORDS[str(options.failures)]}."
         ),
         counts=_evaluation_counts(evaluation, overview),
     )

@@ -109,8 +109,7 @@ def _mean_correlations_table(of: Findings) -> Table:
         "the reference again. Then ρ averaged over all references, ρ without the pair of the "
         "reference with itself, and the share of cells with a p-value of at most 0.05. "
         f"{NAIVE_P_VALUES_NOTE} {_resampling_note(c)} A measure with failed comparisons has no "
-        "mean "
-        "and is last; the last column gives the mean over its other pairs."
+        "mean and is last; the last column gives the mean over its other pairs."
     )
     title = of.family.title
     return Table.of(

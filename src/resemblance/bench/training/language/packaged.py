@@ -130,8 +130,7 @@ def check(recipe: Recipe) -> None:
     if recipe.options["vocabulary"] <= len(SPECIAL_TOKENS) or recipe.options["tokens"] < 4:
         raise ValueError(
             f"language: needs a vocabulary of more than {len(SPECIAL_TOKENS)} and sentences of 4 "
-            "tokens "
-            "or more"
+            "tokens or more"
         )
 
 

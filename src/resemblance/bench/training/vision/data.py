@@ -150,8 +150,7 @@ def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
     if not folder.is_dir():
         raise ValueError(
             f"{folder} is missing: get it from {IMAGENET100_ORIGIN.url}, where train is in the "
-            "folders "
-            "train.X1 to train.X4, which must be merged into one, and val is called val.X"
+            "folders train.X1 to train.X4, which must be merged into one, and val is called val.X"
         )
     wnids = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     _check_image_folders(folder, wnids, strict)
@@ -161,8 +160,7 @@ def _imagenet_part(folder: Path, part: str, strict: bool) -> Pictures:
         if strict and len(images) != IMAGES_PER_CLASS[part]:
             raise ValueError(
                 f"{folder / wnid} is not of ImageNet-100: expected {IMAGES_PER_CLASS[part]} "
-                "images, got "
-                f"{len(images)}; get it from {IMAGENET100_ORIGIN.url}"
+                f"images, got {len(images)}; get it from {IMAGENET100_ORIGIN.url}"
             )
         files += images
         labels += [IMAGENET100_CLASSES.index(wnid)] * len(images)
@@ -179,14 +177,12 @@ def _check_image_folders(folder: Path, wnids: list[str], strict: bool) -> None:
     if strangers:
         raise ValueError(
             f"{folder} has {_first_names(strangers)}, which are no classes of ImageNet-100: take "
-            "them out, "
-            f"or get the data set from {IMAGENET100_ORIGIN.url}"
+            f"them out, or get the data set from {IMAGENET100_ORIGIN.url}"
         )
     if missing and strict:
         raise ValueError(
             f"{folder} lacks {len(missing)} of 100 classes of ImageNet-100 "
-            f"({_first_names(missing)}): get "
-            f"them from {IMAGENET100_ORIGIN.url}"
+            f"({_first_names(missing)}): get them from {IMAGENET100_ORIGIN.url}"
         )
 
 

@@ -261,8 +261,7 @@ def load_pretrained_weights(
         if wanted != got:
             raise ValueError(
                 f"{folder} is not {VIT_FOLDERS[architecture]}: expected {option} {wanted}, got "
-                f"{got}; "
-                f"{remedy}"
+                f"{got}; {remedy}"
             )
     model.vit.load_state_dict(body.state_dict())
     return model
