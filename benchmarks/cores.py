@@ -2,8 +2,10 @@
 
     python benchmarks/cores.py --write
 
-For pools of processes and for a Dask cluster of two processes, with views that are lent to the
-tasks and with views that each task computes itself. Prints, and writes to ``cores.csv``, the
+For pools of processes and for a Dask cluster of two processes, with intermediates that are lent to
+the
+tasks and with intermediates that each task computes itself. Prints, and writes to ``cores.csv``,
+the
 seconds of the processor that all workers took, without and with those of their start, the longest
 task, and whether all values are the same to the last bit. Each is the least of some runs.
 """
@@ -33,7 +35,7 @@ class Cost(NamedTuple):
     """Seconds of the processor: of one process, and of all workers with a number of tasks."""
 
     executor: str
-    views: str
+    intermediates: str
     tasks: int
     serial: float
     workers: float
@@ -114,9 +116,9 @@ def cost(
     longest = max(float(entry[1]) for entry in entries)
     tasks = sum(entry[0] == "run_task" for entry in entries)
     workers = sum(ended[process] - begun[process] for process in ended)
-    views = "computed by each task" if spill is False else "lent"
+    intermediates = "computed by each task" if spill is False else "lent"
     ratio, begin = workers / serial, max(begun.values())
-    return Cost(name, views, tasks, serial, workers, ratio, longest, driver, begin, same)
+    return Cost(name, intermediates, tasks, serial, workers, ratio, longest, driver, begin, same)
 
 
 def main(

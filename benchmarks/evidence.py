@@ -1,4 +1,5 @@
-"""Time inference: 999 orders of each measure by calls, by carried views and by exact moments, and a
+"""Time inference: 999 orders of each measure by calls, by reordered intermediates and by exact
+moments, and a
 map of layers with evidence against the values alone.
 
     python benchmarks/evidence.py                     # all, then write the tables
@@ -6,7 +7,7 @@ map of layers with evidence against the values alone.
     python benchmarks/evidence.py --table             # only write docs/_generated/evidence-costs.md
 
 CPU seconds of one thread in one process. Orders are timed on as many as fit a few seconds and
-scaled to 999; a call gets Y in another order as a new array, while X keeps its views.
+scaled to 999; a call gets Y in another order as a new array, while X keeps its intermediates.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from bench import (
 import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.inference.moments import exact_null, moment_profile
-from resemblance.inference.reordered_views import find_axis_rules, permute_representation
+from resemblance.inference.reordered_intermediates import find_axis_rules, permute_representation
 from resemblance.inference.tasks import DRAWS_PER_CHUNK
 
 MEASURED = Path(__file__).with_name("evidence_costs.csv")
 TABLES = GENERATED / "evidence-costs.md"
 ORDERS = 999
-SECONDS = 2  # of calls, and of carried views, after which the rest of 999 is scaled
+SECONDS = 2  # of calls, and of reordered intermediates, after which the rest of 999 is scaled
 WARM = 150  # samples of a pair that is not timed, in which everything is loaded and compiled
 SAMPLES, FEATURES = 2000, 256
 LAYERS, MAP_SAMPLES, MAP_FEATURES = 24, 300, 64
@@ -64,7 +65,8 @@ OF_MAPS = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 class Cost(NamedTuple):
     """CPU seconds of three things, of which the last may not exist (NaN).
 
-    Of a measure: 999 orders by calls and by carried views, and exact moments; and how many orders
+    Of a measure: 999 orders by calls and by reordered intermediates, and exact moments; and how
+    many orders
     were timed of the first two. Of a map: its values, its chance levels and p-values, its
     intervals; and how many rows and columns it has.
     """
@@ -102,7 +104,7 @@ def of_orders(spec: str, x: np.ndarray, y: np.ndarray) -> Cost:
     m.evaluate(*few)
     moves = find_axis_rules(m)
     a, b = Representation(x), Representation(y)
-    value = float(m.evaluate(a, b))  # the views of both, which the value needs anyway
+    value = float(m.evaluate(a, b))  # the intermediates of both, which the value needs anyway
     calls = repeated(lambda order: m.evaluate(a, Representation(y[order])), orders)
     m.evaluate(a, permute_representation(b, orders[0], moves))
     carried = repeated(lambda order: m.evaluate(a, permute_representation(b, order, moves)), orders)
@@ -148,11 +150,20 @@ def tables(costs: list[Cost]) -> str:
     maps = [cost for cost in costs if cost.kind == "map"]
     about = (
         f"CPU seconds of {ORDERS} orders of one pair, n = {orders[0].samples:,}, d = "
-        f"{orders[0].features}, one thread. Calls and carried views were timed on some orders and "
-        "scaled; in a call X keeps its views and Y is a new array. Exact moments are those of both "
+        f"{orders[0].features}, one thread. Calls and reordered intermediates were timed on some "
+        "orders and "
+        "scaled; in a call X keeps its intermediates and Y is a new array. Exact moments are "
+        "those of both "
         "representations and the pair, beyond the value."
     )
-    header = ["measure", "calls", "carried views", "ratio", "exact moments", "orders timed"]
+    header = [
+        "measure",
+        "calls",
+        "reordered intermediates",
+        "ratio",
+        "exact moments",
+        "orders timed",
+    ]
     lines = []
     for c in orders:
         calls, carried, exact = seconds_of(c)

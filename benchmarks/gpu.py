@@ -265,7 +265,7 @@ def tables(rows: list[Row]) -> str:
         )
         cells = [f"`{measure}`", _each(row)]
         for fast in (double, single):
-            is_like = row.pairs == fast.pairs  # pairs of many share views
+            is_like = row.pairs == fast.pairs  # pairs of many share intermediates
             cells += [_each(fast), short(row.seconds / fast.seconds) if is_like else ""]
         lines.append(cells)
     ways = [
@@ -279,7 +279,7 @@ def tables(rows: list[Row]) -> str:
 
 
 def _each(row: Row) -> str:
-    """Return the seconds of a pair, with a mark if it shared views with others."""
+    """Return the seconds of a pair, with a mark if it shared intermediates with others."""
     return short(row.seconds / row.pairs) + (" *" if row.pairs > 1 else "")
 
 

@@ -15,7 +15,7 @@ from resemblance.data.representation import Representation
 from resemblance.inference import Evidence, NullCells
 from resemblance.inference.moments import exact_null, has_continuous_tail, moment_profile
 from resemblance.inference.nulls import EXACT_MOMENTS
-from resemblance.inference.reordered_views import find_axis_rules, permute_representation
+from resemblance.inference.reordered_intermediates import find_axis_rules, permute_representation
 from resemblance.significance.multiple_testing import step_down_max_t
 from resemblance.significance.orders import Design, design_of
 
@@ -107,7 +107,7 @@ def values_in_orders(
 ) -> np.ndarray:
     """Return the values with the samples of the columns in each order, (rows, columns, orders).
 
-    From the inner products that the measure is a function of, else from carried views.
+    From the inner products that the measure is a function of, else from reordered intermediates.
     """
     if m.product is None:
         moves = find_axis_rules(m)

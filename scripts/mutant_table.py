@@ -94,7 +94,7 @@ MUTANTS = (
            "if moves.is_fixed:", "inference/test_evidence_designs.py::test_a_value_that_seems_fixed_on_other_data_is_drawn_on_these"),
     Mutant("a guard that nobody asks", "inference/permuted.py", "if moves.of_view is None or not holds:",
            "if moves.of_view is None:",
-           "inference/test_evidence_designs.py::test_views_that_do_not_move_with_these_samples_are_computed_anew"),
+           "inference/test_evidence_designs.py::test_intermediates_that_do_not_move_with_these_samples_are_computed_anew"),
     Mutant("moments where all orders are few", "inference/exact_pairs.py",
            "design.is_free and design.count > max(design.draws, PROBE_PERMUTATIONS)", "design.is_free",
            "inference/test_evidence.py::test_all_orders_are_visited_if_they_are_few"),

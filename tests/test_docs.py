@@ -266,20 +266,32 @@ def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(genera
         assert {titles[name] for name in names} == {family}
 
 
-def test_views_for_measures_of_ones_own_are_in_the_reference() -> None:
-    """Every view that the page on own measures names, with its arguments, shapes and, of a tuple,
+def test_intermediates_for_measures_of_ones_own_are_in_the_reference() -> None:
+    """Every intermediate that the page on own measures names, with its arguments, shapes and, of a
+    tuple,
     the fields."""
     from resemblance.intermediates.spectra import Decomposition
 
-    page, reference = (DOCS / "own-measure.md").read_text(), (DOCS / "api" / "views.md").read_text()
-    rows = re.findall(
-        r"^\| `(\w+)` \| (.*`.*) \|$", page[: page.index("A view of your own")], flags=re.MULTILINE
+    page, reference = (
+        (DOCS / "own-measure.md").read_text(),
+        (DOCS / "api" / "intermediates.md").read_text(),
     )
-    named = [(module, view) for module, text in rows for view in re.findall(r"`(\w+)`", text)]
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.*`.*) \|$",
+        page[: page.index("An intermediate of your own")],
+        flags=re.MULTILINE,
+    )
+    named = [
+        (module, intermediate)
+        for module, text in rows
+        for intermediate in re.findall(r"`(\w+)`", text)
+    ]
     assert len(named) > 15
-    for module, view in named:
-        assert f".. autofunction:: resemblance.intermediates.{module}.{view}\n" in reference
-        found = getattr(importlib.import_module(f"resemblance.intermediates.{module}"), view)
+    for module, intermediate in named:
+        assert f".. autofunction:: resemblance.intermediates.{module}.{intermediate}\n" in reference
+        found = getattr(
+            importlib.import_module(f"resemblance.intermediates.{module}"), intermediate
+        )
         assert inspect.getdoc(found)
     assert all(
         f"| `{field}` |" in page and f"``{field}``" in (Decomposition.__doc__ or "")

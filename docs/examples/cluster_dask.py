@@ -6,7 +6,8 @@ and workers, and give the address of the scheduler::
     python cluster_dask.py FOLDER
     python cluster_dask.py FOLDER tcp://host:8786
 
-Run again it continues. Each array goes to the cluster once, and so does each view of it: it stays
+Run again it continues. Each array goes to the cluster once, and so does each intermediate of it: it
+stays
 with the worker that computed it, and others fetch it from there.
 """
 

@@ -24,7 +24,8 @@ from resemblance.sections import Result
 def compared(folder: str, executor: Executor, **options: Any) -> rs.Comparison:
     """Compare the arrays of a folder that all processes see with any executor.
 
-    Views are computed once, and handed on through the same folder; a faster one that all see, such
+    Intermediates are computed once, and handed on through the same folder; a faster one that all
+    see, such
     as scratch, is better, or ``/dev/shm`` if all processes are of one machine.
     """
     arrays = {file.stem: file for file in sorted(Path(folder).glob("*.npy"))}

@@ -5,7 +5,8 @@ samples::
 
     python cluster_processes.py FOLDER
 
-Run again it continues. Views of the representations are computed once, in the memory that the
+Run again it continues. Intermediates of the representations are computed once, in the memory that
+the
 processes share.
 """
 

@@ -33,8 +33,8 @@ if _TYPE_CHECKING:
     from .data.representation import Representation as Representation
     from .data.representation import Undefined as Undefined
     from .data.representation import as_representation as as_representation
-    from .data.representation import pair_view as pair_view
-    from .data.representation import view as view
+    from .data.representation import cached as cached
+    from .data.representation import cached_pair as cached_pair
     from .data.subject import Subject as Subject
     from .engine._compare import compare as compare
     from .engine.forecast import Forecast as Forecast
@@ -95,7 +95,7 @@ _MODULES = {
     "contracts._measure": ("Measure", "UninformativeWarning", "measure"),
     "models.two_models": ("compare_models", "plan_models"),
     "data.representation": (
-        "Representation", "Undefined", "as_representation", "pair_view", "view",
+        "Representation", "Undefined", "as_representation", "cached", "cached_pair",
     ),
     "data.conditions": ("from_conditions",),
     "models.extraction": ("extract_features",),

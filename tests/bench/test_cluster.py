@@ -192,11 +192,11 @@ def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
 @pytest.fixture
 def elsewhere(client, monkeypatch):
     """The client of a cluster that is taken for one of other machines."""
-    monkeypatch.setattr("resemblance.engine.shared_views.is_local_cluster", lambda executor: False)
+    monkeypatch.setattr("resemblance.engine.cache_sharing.is_local_cluster", lambda executor: False)
     return client
 
 
-def test_views_are_lent_in_the_memory_of_a_cluster(elsewhere, rng, tmp_path):
+def test_intermediates_are_lent_in_the_memory_of_a_cluster(elsewhere, rng, tmp_path):
     arrays = {str(i): rng.standard_normal((40, 6)) for i in range(5)}
     arrays["wide"] = rng.standard_normal((40, 50))
     measures = [m for m in rs.preset("default") if m.name != "rtd"]

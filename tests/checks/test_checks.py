@@ -194,7 +194,7 @@ def writing_into_y(x, y):
 @declare()
 def remembering(x, y):
     """Depends on what was computed before."""
-    is_warm = len(x._views) > 4  # the checks for NaN and for lost digits have their own
+    is_warm = len(x._cache) > 4  # the checks for NaN and for lost digits have their own
     return cka(x, y) * (1 - 1e-8 * is_warm)
 
 

@@ -544,8 +544,8 @@ def test_many_values_are_compared_in_blocks_of_rows(monkeypatch, subtests, rng):
             a, b = map(rs.Representation, pair)
             assert rs.cka(a, b) == after["cka"][0, 1]
             assert rs.cka(a, a) == after["cka"][0, 0]
-            kept = [v for r in (a, b) for v in r.views.values() if isinstance(v, np.ndarray)]
-            assert all(view.size < x.size for view in kept)
+            kept = [v for r in (a, b) for v in r.cache.values() if isinstance(v, np.ndarray)]
+            assert all(intermediate.size < x.size for intermediate in kept)
             assert size(a) == centered_scaled(a).size
             monkeypatch.undo()
 
@@ -560,7 +560,7 @@ def test_a_large_copy_is_not_kept_and_changes_no_value(monkeypatch, subtests, rn
             assert np.array_equal(centered(passing), before)
             assert centered(passing).flags.c_contiguous
             assert np.array_equal(passing.array, kept.array)
-            assert "working_values" not in {key[0].__name__ for key in passing.views}
+            assert "working_values" not in {key[0].__name__ for key in passing.cache}
             monkeypatch.undo()
 
 

@@ -191,10 +191,10 @@ def test_cross_products_are_computed_once_per_pair(reps, monkeypatch):
     assert len(products) == first
 
 
-def test_views_do_not_outlive_the_comparison(reps):
+def test_intermediates_do_not_outlive_the_comparison(reps):
     kept = [rs.Representation(data, name) for name, data in reps.items()]
     rs.compare(kept, measures=["cka", "rsa"], progress=False)
-    assert all(np.ndim(value) == 0 for r in kept for value in r.views.values())
+    assert all(np.ndim(value) == 0 for r in kept for value in r.cache.values())
 
 
 def test_peak_memory_stays_within_the_budget():
@@ -356,11 +356,11 @@ def test_a_measure_beyond_the_budget_is_computed_with_a_warning(reps, plain):
 
 
 def test_too_few_samples_are_seen_before_a_measure_is_tried_out(reps, monkeypatch):
-    from resemblance.engine import view_sizes
+    from resemblance.engine import intermediate_sizes
 
     sizes = []
-    made = view_sizes.generator(0, "probe")
-    monkeypatch.setattr(view_sizes, "generator", lambda *_: sizes.append(_) or made)
+    made = intermediate_sizes.generator(0, "probe")
+    monkeypatch.setattr(intermediate_sizes, "generator", lambda *_: sizes.append(_) or made)
     result = rs.compare(reps, measures="jaccard[k=9999]", progress=False)
     assert "at least 10000 samples" in result.failures[0].reason
     assert not sizes
@@ -395,7 +395,7 @@ def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain, tmp_path, s
 
 @declared("DyingOnce", range=(0, np.inf))
 def dying_once(x, y):
-    """Dying once: what kills the process that first computes views for others."""
+    """Dying once: what kills the process that first computes intermediates for others."""
     died = Path(os.environ["DIED"])
     if x is y and not died.exists():
         died.touch()
@@ -403,11 +403,11 @@ def dying_once(x, y):
     return float(np.abs(x.array.sum() - y.array.sum()))
 
 
-def test_a_worker_killed_while_it_computes_views_costs_no_task(reps, tmp_path, monkeypatch):
+def test_a_worker_killed_while_it_computes_intermediates_costs_no_task(reps, tmp_path, monkeypatch):
     monkeypatch.setenv("DIED", str(tmp_path / "died"))
     with (
         ProcessPoolExecutor(2, get_context("fork")) as pool,
-        pytest.warns(UserWarning, match="to be done again: .*views of"),
+        pytest.warns(UserWarning, match="to be done again: .*intermediates of"),
     ):
         result = rs.compare(reps, measures=dying_once, executor=pool, tile=2, progress=False)
     assert same(rs.compare(reps, measures=dying_once, progress=False), result)
@@ -645,7 +645,7 @@ def test_several_comparisons_are_continued(reps, one_by_one, tmp_path):
     assert rs.load(path).columns == one_by_one[-1].columns  # the file describes the last
 
 
-def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
+def test_intermediates_of_a_comparison_are_gone_when_the_next_begins(reps):
     holding = []
 
     @declared("Holding")
@@ -653,7 +653,7 @@ def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
         """Holding: which representations hold arrays now."""
         rs.cka.function(x, y)
         if x.name:  # not when it is tried out to plan
-            holding.append({r.name for r in inputs if any(np.ndim(v) for v in r.views.values())})
+            holding.append({r.name for r in inputs if any(np.ndim(v) for v in r.cache.values())})
         return 0.0
 
     inputs = [rs.Representation(data, name) for name, data in reps.items()]
@@ -664,7 +664,7 @@ def test_views_of_a_comparison_are_gone_when_the_next_begins(reps):
     assert all(held <= set(names[:2]) for held in holding[:3])
     assert all(held <= set(names[2:]) for held in holding[3:])
     assert set.union(*holding) == set(names)
-    assert not any(np.ndim(v) for r in inputs for v in r.views.values())
+    assert not any(np.ndim(v) for r in inputs for v in r.cache.values())
 
 
 class Submitting:
@@ -1223,8 +1223,8 @@ def test_a_measure_that_needs_more_than_the_probe_has(reps):
     ).all()
 
 
-def test_views_are_planned_with_the_sizes_of_parameters():
-    from resemblance.engine.view_sizes import intermediates_used
+def test_intermediates_are_planned_with_the_sizes_of_parameters():
+    from resemblance.engine.intermediate_sizes import intermediates_used
 
     assert sum(intermediates_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
     assert sum(intermediates_used(rs.rtd, 10_000, 64).values()) < 1e8

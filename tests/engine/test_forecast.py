@@ -19,7 +19,7 @@ import resemblance as rs
 from resemblance import cli
 from resemblance.data.representation import fingerprint
 from resemblance.engine import memory
-from resemblance.engine.view_sizes import pair_cache_bytes
+from resemblance.engine.intermediate_sizes import pair_cache_bytes
 from resemblance.models.files import read_files
 
 FORECAST = importlib.import_module("resemblance.engine.forecast")
@@ -30,7 +30,7 @@ import resemblance as rs
     range=(0, float("inf")), symmetric=True, reference="x")
 def never(x, y):
     """Never: is not called with data."""
-    assert x.shape[0] == 23, "a probe of the shapes of views"
+    assert x.shape[0] == 23, "a probe of the shapes of intermediates"
     return 0.0
 
 @rs.measure(label="Raises", family="statistic", larger_is_more_similar=False,
@@ -51,9 +51,9 @@ def expected(forecast, spec):
 
 
 def counting(calls):
-    """A measure whose view says for which representation it is computed."""
+    """A measure whose intermediate says for which representation it is computed."""
 
-    @rs.view
+    @rs.cached
     def squares(x):
         calls.append(x.name)
         return x.array**2
@@ -110,7 +110,7 @@ def test_what_a_file_holds_is_done_and_the_file_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(("memory", "count"), [("1GB", 6), ("12 kB", 6), ("30 kB", 9)])
-def test_views_are_computed_as_often_as_it_says(memory, count):
+def test_intermediates_are_computed_as_often_as_it_says(memory, count):
     calls = []
     counted, reps = counting(calls), made(count)
     forecast = rs.plan(reps, measures=[counted], memory=memory)
@@ -158,7 +158,7 @@ def test_a_measure_of_ones_own_is_planned_like_others():
 # ------------------------------------------------------------------------------------------ memory
 
 
-def test_memory_is_that_of_views_within_the_budget():
+def test_memory_is_that_of_intermediates_within_the_budget():
     reps = made(8, 500)
     whole = rs.plan(reps, measures="distance_correlation", memory="1GB")
     small = rs.plan(reps, measures="distance_correlation", memory="4MB")
@@ -250,7 +250,10 @@ def test_a_plan_as_data(folder, capsys):
     assert (document["workers"], document["samples"], document["features"]) == (2, 60, [8, 8])
     assert [m["measure"] for m in document["measures"]] == ["cka", "rsa"]
     assert document["values"] == 12
-    assert not {"seconds", "views", "pairs", "machine"} & {*document, *document["measures"][0]}
+    assert not {"seconds", "intermediates", "pairs", "machine"} & {
+        *document,
+        *document["measures"][0],
+    }
     assert cli.run([*FILES, "-m", "cka,rsa", "--plan", "-o", "plan.csv"]) == 0
     rows = list(csv.DictReader(io.StringIO((folder / "plan.csv").read_text())))
     assert [row["values"] for row in rows] == ["6", "6", "12"]

@@ -1,4 +1,4 @@
-"""The memory of views: what is planned, and what is taken."""
+"""The memory of intermediates: what is planned, and what is taken."""
 
 import tracemalloc
 
@@ -9,7 +9,11 @@ from factories.measures import declared
 import resemblance as rs
 from resemblance.base.arrays import epsilon, row_blocks, safe_sqrt
 from resemblance.data.representation import Representation, needs_copy, working_values
-from resemblance.engine.view_sizes import group_measures, intermediates_used, pair_cache_bytes
+from resemblance.engine.intermediate_sizes import (
+    group_measures,
+    intermediates_used,
+    pair_cache_bytes,
+)
 from resemblance.engine.work import split_into_blocks
 from resemblance.intermediates.distances import condensed_rdm, distance_matrix
 from resemblance.intermediates.points import preshape
@@ -18,9 +22,10 @@ MEASURES = ("procrustes", "cka", "pwcca", "aligned_cosine", "distance_correlatio
 
 
 def held(x):
-    """Return the bytes of the memory that the views of a representation have besides the data."""
+    """Return the bytes of the memory that the intermediates of a representation have besides
+    the data."""
     pieces = {}
-    for value in x.views.values():
+    for value in x.cache.values():
         for array in value if isinstance(value, tuple) else (value,):
             if isinstance(array, np.ndarray) and not np.shares_memory(array, x.source):
                 pieces[array.ctypes.data] = array.nbytes
@@ -69,7 +74,7 @@ def test_a_sample_of_the_rows_is_not_the_array():
     assert many == 8 * 500 * 10
 
 
-@rs.view
+@rs.cached
 def first_rows(x, sample):
     """The first rows: all of them without a copy."""
     return x.array if sample == x.shape[0] else x.array[:sample].copy()
@@ -103,8 +108,10 @@ def test_tiles_are_taller_where_memory_is_shared():
     measures = [rs.get_measure(name) for name in MEASURES[:4]]
     rows = {}
     for apart in (False, True):
-        views = {m: intermediates_used(m, 2000, 256, copied=False, apart=apart) for m in measures}
-        groups = group_measures(views, 2000, 50, 10**9)
+        intermediates = {
+            m: intermediates_used(m, 2000, 256, copied=False, apart=apart) for m in measures
+        }
+        groups = group_measures(intermediates, 2000, 50, 10**9)
         blocks = [
             (group, *tile)
             for group, size in groups

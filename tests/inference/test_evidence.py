@@ -75,10 +75,10 @@ def test_executors_and_memory_give_the_same_bits(square):
         assert_same(square, computed(memory=memory))
 
 
-def test_representations_keep_no_views(rng):
+def test_representations_keep_no_intermediates(rng):
     x, y = (rs.Representation(rng.standard_normal((40, 4))) for _ in "XY")
     rs.evidence(x, y, progress=False)
-    assert not any(isinstance(value, np.ndarray) for r in (x, y) for value in r.views.values())
+    assert not any(isinstance(value, np.ndarray) for r in (x, y) for value in r.cache.values())
 
 
 def test_the_order_of_the_representations_changes_no_pair(square):

@@ -174,13 +174,13 @@ OWN = """
         facts = {"label": label, "symmetric": True, "reference": "own"}
         return rs.measure(**options | facts | claims)
 
-    @rs.view
+    @rs.cached
     def running(x):
         return np.cumsum(x.array, axis=0)[:, :2]
 
     @declared("Running sums")
     def running_sums(x, y):
-        '''A view that depends on the order of the samples.'''
+        '''An intermediate that depends on the order of the samples.'''
         return float(np.corrcoef(running(x).ravel(), running(y).ravel())[0, 1])
 
     @declared("One way", symmetric=False)
@@ -211,7 +211,7 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
         del sys.modules[path.stem]
     for m, face in product(measures, ("p", "adjusted", "chance", "low")):
         np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
-    assert here.how("running_sums") == "49 orders, views anew"
+    assert here.how("running_sums") == "49 orders, recomputed"
     assert (here.p("one_way") != here.p("one_way").T).any()
     null = here.nulls["shy"]
     missing = np.isnan(null.drawn[0, 1]).sum()
@@ -228,10 +228,10 @@ def test_a_pair_of_a_square_is_one_test_though_it_has_two_cells():
     assert np.nanmin(square.adjusted("cka")) == pytest.approx(6 * p[0])
 
 
-def test_views_that_do_not_move_with_these_samples_are_computed_anew():
+def test_intermediates_that_do_not_move_with_these_samples_are_computed_anew():
     """Of equal numbers the first comes first: with another order they change places."""
 
-    @rs.view
+    @rs.cached
     def places(x):
         return np.argsort(np.argsort(x.array[:, 0], kind="stable"))
 
@@ -249,14 +249,14 @@ def test_views_that_do_not_move_with_these_samples_are_computed_anew():
 
     a, b = np.random.default_rng(0).integers(0, 2, (2, N, 1)).astype(float)
     evidence = found({"A": a}, {"B": b}, measures=[same_places])
-    assert evidence.how("same_places").endswith("views anew")
+    assert evidence.how("same_places").endswith("recomputed")
     orders = (evidence.design.order(draw, "") for draw in range(99))
     expected = [same_places(a, b[order]) for order in orders]
     assert evidence.nulls["same_places"].drawn[0, 0] == pytest.approx(expected)
 
 
 def test_a_value_that_seems_fixed_on_other_data_is_drawn_on_these():
-    @rs.view
+    @rs.cached
     def has_gap(x):
         return bool(abs(x.array[0, 0]) > 50)
 
@@ -331,7 +331,7 @@ def test_a_lack_of_memory_is_no_draw():
 
 
 def test_the_memory_budget_bounds_what_draws_take():
-    """Views of pairs of samples are moved from square matrices of twice their size."""
+    """Intermediates of pairs of samples are moved from square matrices of twice their size."""
     rng = np.random.default_rng(0)
     arrays = {str(i): rng.standard_normal((600, 4)) for i in range(8)}
     options = {"measures": ["rsa"], "exact": False, "draws": 1}

@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist, squareform
 
 import resemblance as rs
 from resemblance import Representation
-from resemblance import intermediates as views
+from resemblance import intermediates as intermediates
 from resemblance.intermediates import _cone, cross_barcode
 from resemblance.intermediates.cross_barcode import SortedEdges, bar_length_totals, enclosing_radius
 from resemblance.intermediates.samples import normalized_distances, sorted_edges, subset_draws
@@ -271,10 +271,10 @@ def test_distances_are_sorted_once_per_representation_and_subset():
     m.evaluate(reps[0], reps[1])
     drawn = subset_draws(90, 60, 2, 0)
     before = [sorted_edges(reps[0], draw).order for draw in drawn]
-    views_before = set(reps[0].views)
+    cached_before = set(reps[0].cache)
     m.evaluate(reps[2], reps[0])
     assert all(sorted_edges(reps[0], d).order is o for d, o in zip(drawn, before))
-    assert set(reps[0].views) == views_before
+    assert set(reps[0].cache) == cached_before
 
 
 # ------------------------------------------------------------------------------------- closed forms
@@ -419,7 +419,7 @@ def test_threads_do_not_disturb_each_other():
 def test_without_numba_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     monkeypatch.delitem(sys.modules, "resemblance.intermediates._cone", raising=False)
-    monkeypatch.delattr(views, "_cone", raising=False)
+    monkeypatch.delattr(intermediates, "_cone", raising=False)
     with pytest.raises(ImportError, match=r"numba is not installed: pip install .*\[topology\]"):
         cross_barcode_totals(np.zeros((3, 3)), np.zeros((3, 3)))
 
@@ -428,7 +428,7 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(tmp_path):
     """A copy of the package and a home with files where folders for compiled code would be: root
     cannot write there."""
     shutil.copytree(
-        Path(views.__file__).parents[1],
+        Path(intermediates.__file__).parents[1],
         tmp_path / "resemblance",
         ignore=shutil.ignore_patterns("__py*"),
     )

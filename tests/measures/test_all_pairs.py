@@ -44,7 +44,7 @@ BLOCKED = variants()
 
 
 def latent(n: int, *widths: int, noise: float = 0.1) -> list[np.ndarray]:
-    """Non-linear views of one latent space."""
+    """Non-linear intermediates of one latent space."""
     rng = np.random.default_rng(n)
     points = rng.standard_normal((n, 4))
     return [
@@ -250,8 +250,8 @@ def test_caveats_and_chance_of_many_samples_need_no_matrix(monkeypatch):
 
 
 def leaves(x: Representation) -> list[np.ndarray]:
-    """The arrays of all views."""
-    values = [v if isinstance(v, tuple) else (v,) for v in x.views.values()]
+    """The arrays of all intermediates."""
+    values = [v if isinstance(v, tuple) else (v,) for v in x.cache.values()]
     return [np.asarray(part) for parts in values for part in parts if not isinstance(part, str)]
 
 

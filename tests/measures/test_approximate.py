@@ -173,8 +173,8 @@ def test_recall_of_many_samples_is_estimated(poor):
     recall = rs.neighbour_recall(r, k=10)
     assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / RECALL_SAMPLES**0.5)
     assert recall != shares.mean()
-    r.forget()
-    kept = [value for value in r.views.values() if type(value) is float]
+    r.clear_cache()
+    kept = [value for value in r.cache.values() if type(value) is float]
     assert recall in kept  # is not computed again
     assert rs.neighbour_recall(r, k=10) == recall
 

@@ -317,18 +317,18 @@ def test_descent_makes_a_representation_similar():
     assert float(rs.cka(x.detach(), y)) > 0.95
 
 
-def test_views_that_carry_gradients_are_not_remembered():
+def test_intermediates_that_carry_gradients_are_not_remembered():
     remembered, recorded = (
         rs.Representation(torch.tensor(X)),
         rs.Representation(torch.tensor(X, requires_grad=True)),
     )
     assert centered(remembered) is centered(remembered)
     assert centered(recorded) is not centered(recorded)
-    assert not recorded._views
+    assert not recorded._cache
     y = rs.Representation(torch.tensor(SQUARE[1]))
     rs.procrustes(recorded, y).backward()
     rs.procrustes(recorded, y).backward()  # a remembered graph would have been freed by now
-    assert not recorded._views
+    assert not recorded._cache
     assert decomposition(y) is decomposition(y)
 
 

@@ -170,9 +170,9 @@ def uniformity(x, *, self_pairs: bool):
     return np.log(values.mean() if self_pairs else (values.sum() - n) / (n * (n - 1)))
 
 
-def of(combine, view):
-    """What a function makes of one view of each representation."""
-    return lambda x, y: combine(view(x), view(y))
+def of(combine, intermediate):
+    """What a function makes of one intermediate of each representation."""
+    return lambda x, y: combine(intermediate(x), intermediate(y))
 
 
 def gap(a, b):
@@ -286,7 +286,7 @@ def test_cka_of_more_features_than_samples_needs_no_copy_of_them(rng, subtests):
             tracemalloc.stop()
             assert value == pytest.approx(expected, rel=1e-5 if x.dtype else 1e-12)
             assert peak < wide.nbytes / 2 or kind in ("columns", "large", "small")
-            x.forget()
+            x.clear_cache()
             assert cka(x, y) == value
     for constant in (0, 1e200):
         with pytest.raises(rs.Undefined, match="constant"):
@@ -397,12 +397,12 @@ def test_greedy_match_takes_the_largest_correlation_first():
 
 
 def test_duplicates_are_neighbours_and_equally_near_ones_are_listed_by_index():
-    from resemblance.intermediates import neighbours as views
+    from resemblance.intermediates import neighbours as intermediates
 
     x = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    found = views.neighbours(rs.Representation(x), k=3, metric="cosine")
+    found = intermediates.neighbours(rs.Representation(x), k=3, metric="cosine")
     assert found.tolist() == [[1, 2, 4], [0, 2, 4], [0, 1, 4], [4, 0, 1], [0, 1, 2]]
-    ties = views.nearest(rs.Representation(x), k=3, metric="cosine").ties
+    ties = intermediates.nearest(rs.Representation(x), k=3, metric="cosine").ties
     assert ties.rows.tolist() == [0, 1, 2, 3, 4]
     assert np.split(ties.members, ties.starts[1:-1])[3].tolist() == [
         0,

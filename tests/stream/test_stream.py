@@ -450,7 +450,7 @@ def test_only_the_pairs_that_are_kept():
 def test_representations_travel_to_workers_and_forget_nothing():
     a, b = streamed(related(n=200), directions=True).representations().values()
     copies = pickle.loads(pickle.dumps((a, b)))
-    a.forget()
+    a.clear_cache()
     for spec in ("cka[estimator=debiased]", "aligned_cosine", "magnitude_difference"):
         m = rs.get_measure(spec)
         assert m(a, b) == m(*copies)

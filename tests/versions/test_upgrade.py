@@ -350,10 +350,10 @@ def test_the_index_decides_how_nearness_is_measured() -> None:
 def noisy(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors of 24 latent directions; the old model is the noisier one."""
     g, fixed = np.random.default_rng(seed), np.random.default_rng(8)
-    views = fixed.standard_normal((24, 40)), fixed.standard_normal((24, 32))
+    intermediates = fixed.standard_normal((24, 40)), fixed.standard_normal((24, 32))
     latent = g.standard_normal((n, 24))
     blurred = latent + 0.12 * g.standard_normal((n, 24))
-    return unit_rows(blurred @ views[0]), unit_rows(latent @ views[1])
+    return unit_rows(blurred @ intermediates[0]), unit_rows(latent @ intermediates[1])
 
 
 def test_candidates_are_re_ranked_and_a_part_is_re_embedded() -> None:

@@ -196,7 +196,8 @@ def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, fl
         signs=measure_signs(overview, order),
     )
     about = (
-        "Mean milliseconds of one comparison on this machine; the cost of a view that measures "
+        "Mean milliseconds of one comparison on this machine; the cost of an intermediate that "
+        "measures "
         "share is charged to the first that uses it."
     )
     return Section("times", "Run times", about, (table,))

@@ -101,17 +101,18 @@ def inputs_unchanged(trial: CheckContext) -> CheckResult:
 
 
 def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
-    """Check that the value is the same, to the last bit, whether views are remembered or not."""
+    """Check that the value is the same, to the last bit, whether intermediates are cached or
+    not."""
     inputs = trial.inputs()
     if trial.value(*inputs) != trial.value(*inputs):
         return "", None, "not deterministic"
-    views = tuple(
+    intermediates = tuple(
         Representation(a.copy()) if np.ndim(a) == 2 else a for a in map(copy_if_array, inputs)
     )
     with warnings_as_errors():
         values = [
             float(trial.entry(*arguments))
-            for arguments in (map(copy_if_array, inputs), views, views)
+            for arguments in (map(copy_if_array, inputs), intermediates, intermediates)
         ]
     detail = "cold {:.17g}, first {:.17g}, warm {:.17g}".format(*values)
     return ("", len(set(values)) == 1, "" if len(set(values)) == 1 else detail)

@@ -28,7 +28,7 @@ from .trial import CheckContext, CheckFunction, CheckResult, call_outcome
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
 STREAMABLE_HINT = "holds on all generic data: a claim of it lets the measure be streamed"
-SCALE_SAFE_HINT = "; the views points.unit and points.unit_rows are safe at every scale"
+SCALE_SAFE_HINT = "; the intermediates points.unit and points.unit_rows are safe at every scale"
 MAX_LOST_SHARE, NEGLIGIBLE_VALUE = (
     1e-6,
     1e-2,

@@ -12,7 +12,7 @@ from .options import HelpTexts, add_command, new_group, output_command
 
 if TYPE_CHECKING:
     from ..bench.ranking import Board
-    from ..bench.ranking.views import RankedSubset
+    from ..bench.ranking.subsets import RankedSubset
     from ..report.output import Output
 
 BOARD_SHOW_EXAMPLES = (
@@ -40,7 +40,7 @@ def show_command(
     """
     from ..bench.ranking import read_board
     from ..bench.ranking.standing import leaderboard_records
-    from ..bench.ranking.views import rank_subset, select_measure_subset, select_task_subset
+    from ..bench.ranking.subsets import rank_subset, select_measure_subset, select_task_subset
     from ..report.output import Output
 
     board = read_board(*(scores or ()), series=series)
@@ -73,7 +73,7 @@ def _leaderboard_document(
 
 def _leaderboard_tables(board: Board, shown: RankedSubset) -> list[Any]:
     from ..bench.ranking.standing import leader_sentence, own_suites, own_suites_note
-    from ..bench.ranking.views import cpu_seconds_on_packs, leaderboard_labels
+    from ..bench.ranking.subsets import cpu_seconds_on_packs, leaderboard_labels
     from ..report.numbers import format_time
     from ..report.terminal import plain_table
     from ..sections.standing import RANK_INTERVALS_NOTE, format_rank_interval

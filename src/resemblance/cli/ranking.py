@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..bench.packs import Pack
     from ..bench.ranking import Board, PackScores
     from ..bench.ranking.standing import MeasureRank
-    from ..bench.ranking.views import RankedSubset
+    from ..bench.ranking.subsets import RankedSubset
     from ..contracts._measure import Measure
     from ..report.output import Output
 
@@ -52,7 +52,7 @@ def rank_command(
     from ..bench.ranking import board_of, read_scores, write_scores
     from ..bench.ranking.ranking import packs_of
     from ..bench.ranking.score_file import read_scores_if_any
-    from ..bench.ranking.standing import rank_of, rank_sentence, whole_suite_view
+    from ..bench.ranking.standing import rank_of, rank_sentence, whole_suite_subset
 
     if only is not None:
         check_option_choice("only", only, tuple(SUITES))
@@ -66,7 +66,7 @@ def rank_command(
     if save is not None:
         try_to_write(context, "scores", save, partial(write_scores, save, scores))
     board = board_of([*_reference_scores(packs, against, series), *scores])
-    shown = whole_suite_view(board, only)
+    shown = whole_suite_subset(board, only)
     standings = [rank_of(board, shown, m.spec) for m in tested]
     page = html and combined_result(board.ranks, tuple(map(rank_sentence, standings)))
     return _ranking_output(board, shown, standings)._replace(page=page)
@@ -107,7 +107,7 @@ def _ranking_output(board: Board, shown: RankedSubset, standings: Sequence[Measu
         rank_report_parts,
         unranked_tasks_sentence,
     )
-    from ..bench.ranking.views import leaderboard_labels
+    from ..bench.ranking.subsets import leaderboard_labels
     from ..report.output import Output
 
     labels, specs = leaderboard_labels(board), {s.spec for s in standings}

@@ -134,7 +134,8 @@ class Comparison:
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
     ``comparison["cka", "x", "y"]`` is the value of one pair. A cell without a value is NaN and its
-    reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared view is
+    reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared
+    intermediate is
     charged to the first measure that uses it. ``provenance`` records the fingerprints of the data,
     the versions and the precision of the computation. ``numbers`` are what measures recorded about
     their values, a matrix for each measure and name, NaN where a pair has none; ``caveats`` say why

@@ -12,7 +12,7 @@ from ..data.representation import (
     Representation,
     StreamSummary,
     Undefined,
-    pair_view,
+    cached_pair,
     representation_title,
 )
 from ..intermediates.digits import resolution
@@ -39,7 +39,7 @@ COMPARE_SAMPLES_REMEDY = "or compare the samples themselves, at once, by rs.comp
 def as_surrogate(points: Array, name: str, origin: StreamSummary) -> Representation:
     """Return points that stand for the samples of a stream, as a representation of these."""
     x = Representation(points, name)
-    x.origin, x._carry = origin, origin.views
+    x.origin, x._carry = origin, origin.intermediates
     return x
 
 
@@ -101,7 +101,7 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
 # -------------------------------------------------------------------------------------- whitening
 
 
-@pair_view(swap=lambda numbers: numbers)
+@cached_pair(swap=lambda numbers: numbers)
 def whitening_error(
     x: Representation, y: Representation, /, *, ridge: float = 0.0
 ) -> dict[str, float]:
@@ -115,7 +115,7 @@ def whitening_error(
     )
 
 
-@pair_view(swap=lambda numbers: numbers)
+@cached_pair(swap=lambda numbers: numbers)
 def column_whitening_error(x: Representation, y: Representation, /) -> dict[str, float]:
     """:func:`whitening_error` of columns that are not centred."""
     return _record_precision_loss(
@@ -131,7 +131,7 @@ def shrinkage_whitening_error(
     return whitening_error(x, y, ridge=ridge)
 
 
-@pair_view(swap=lambda numbers: numbers)
+@cached_pair(swap=lambda numbers: numbers)
 def variance_whitening_error(
     x: Representation, y: Representation, *, explained_variance: float, truncation: str
 ) -> dict[str, float]:
@@ -142,7 +142,7 @@ def variance_whitening_error(
     )
 
 
-@pair_view(swap=lambda numbers: numbers)
+@cached_pair(swap=lambda numbers: numbers)
 def component_whitening_error(x: Representation, y: Representation, *, k: int) -> dict[str, float]:
     """:func:`whitening_error` of k components."""
     return _record_precision_loss(x, y, lambda r: _leading_component_error(r, k))

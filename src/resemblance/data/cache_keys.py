@@ -23,7 +23,8 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
 
 
 def make_contiguous(value: Any) -> Any:
-    """Return a view whose arrays lie in memory as they do after travelling: the sums of others may
+    """Return an intermediate whose arrays lie in memory as they do after travelling: the sums of
+    others may
     have other last digits."""
     if isinstance(value, tuple):
         parts = tuple(map(make_contiguous, value))

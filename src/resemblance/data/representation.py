@@ -1,4 +1,5 @@
-"""A representation: one (n_samples, n_features) array that remembers the views taken of it."""
+"""A representation: one (n_samples, n_features) array that caches every quantity computed from
+the array."""
 
 from __future__ import annotations
 
@@ -49,8 +50,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 MIN_LARGE_BYTES = 2**25  # values, from which on a copy of all in another precision is not kept
 ROWS_PER_COPIED_BLOCK = 2**11  # of which a copy is made at a time, where one of all is avoided
-# From the key of a view, and a function that takes this view of another representation, to the
-# view; None where it has to be computed.
+# From the key of an intermediate, and a function that takes this intermediate of another
+# representation, to the
+# intermediate; None where it has to be computed.
 IntermediateSource = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 
 
@@ -59,7 +61,7 @@ class StreamSummary(NamedTuple):
 
     ``stream`` is the same for representations that may be compared; ``dtype`` is that of the
     samples; ``power`` is that of the condition number by which whitening magnifies rounding.
-    ``views`` returns what the points would give otherwise than the samples.
+    ``intermediates`` returns what the points would give otherwise than the samples.
     """
 
     stream: str
@@ -67,7 +69,7 @@ class StreamSummary(NamedTuple):
     dtype: str
     accumulated: frozenset[str]
     power: int
-    views: IntermediateSource
+    intermediates: IntermediateSource
 
 
 class PseudoEuclidean(NamedTuple):
@@ -89,7 +91,7 @@ class Undefined(ValueError):
 
 
 class Representation:
-    """One (n_samples, n_features) array with a name, optional sample ids, and its views.
+    """One (n_samples, n_features) array with a name, optional sample ids, and its intermediates.
 
     ``data`` is a NumPy array (memory-mapped or not), a PyTorch tensor, any array of the array API
     standard, a DataFrame of pandas or polars, a DataArray of xarray, the path of a ``.npy`` file,
@@ -144,10 +146,10 @@ class Representation:
         )
         self.column_order = ""  # whose order the columns were put in, if they were
         self.is_sorted = False  # whether the package put the rows in the order of their ids
-        self._views: dict[Any, Any] = {}
+        self._cache: dict[Any, Any] = {}
         self._lock = threading.RLock()
         self._carry: IntermediateSource | None = (
-            None  # finds a view from that of other rows of the same samples
+            None  # finds an intermediate from that of other rows of the same samples
         )
         self.origin: StreamSummary | None = None
         self.signed: PseudoEuclidean | None = None
@@ -185,17 +187,18 @@ class Representation:
         return namespace(self.source)
 
     @property
-    def views(self) -> dict[Hashable, Any]:
-        """The views remembered now."""
-        return dict(self._views)
+    def cache(self) -> dict[Hashable, Any]:
+        """The cached intermediates."""
+        return dict(self._cache)
 
-    def forget(self) -> None:
-        """Drop the remembered arrays; they are recomputed on demand.
+    def clear_cache(self) -> None:
+        """Drop the cached arrays; they are recomputed on demand.
 
-        Numbers and words stay. So does a view that is ``lasting``, unless it takes too much memory.
+        Numbers and words stay. So does an intermediate that is ``lasting``, unless it takes too
+        much memory.
         """
         with self._lock:
-            self._views = {k: v for k, v in self._views.items() if self._stays(k[0], v)}
+            self._cache = {k: v for k, v in self._cache.items() if self._stays(k[0], v)}
 
     def _stays(self, function: Any, value: Any) -> bool:
         if isinstance(value, int | float | str):
@@ -237,7 +240,8 @@ class Representation:
         raise AttributeError(missing_attribute_message(type(self).__name__, name, is_of_arrays))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views are not pickled: computing them again is cheaper than sending them. Nor is a file:
+        # Intermediates are not pickled: computing them again is cheaper than sending them. Nor is
+        # a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state: dict[str, Any] = {"path": path, "name": self.name, "dtype": self.dtype}
@@ -250,8 +254,8 @@ class Representation:
         self.__dict__.update(state)
         if self.path:
             self.source = np.memmap(self.path, **self.source)
-        self._views, self._lock = {}, threading.RLock()
-        self._carry = self.origin.views if self.origin else None
+        self._cache, self._lock = {}, threading.RLock()
+        self._carry = self.origin.intermediates if self.origin else None
 
 
 forbid_operators(Representation)
@@ -278,39 +282,41 @@ def without_gradient(x: Representation) -> Representation:
     return replace_rows(x, detach(x.source), x.ids)
 
 
-# -------------------------------------------------------------------------------------------- views
+# --------------------------------------------------------------------------------------------
+# intermediates
 
 
-def view(
+def cached(
     function: Callable[Concatenate[Representation, P], T],
 ) -> Callable[Concatenate[Representation, P], T]:
-    """Let representations remember the values of ``function(representation, **parameters)``.
+    """Let representations cache the values of ``function(representation, **parameters)``.
 
     It is computed once per representation and set of parameters, however many pairs and measures
-    ask for it. Values that carry gradients are never remembered, so a graph is never kept alive or
+    ask for it. Values that carry gradients are never cached, so a graph is never kept alive or
     used twice.
     """
     key_of = cache_key_function(function, arrays=1)
 
     @wraps(function)
-    def remembered(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
+    def cached_value(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
         if records_gradient(x.source):
             return function(x, *args, **parameters)
         key = key_of(args, parameters)
         with x._lock:
-            if key not in x._views:
-                carried = x._carry and x._carry(key, lambda y: remembered(y, *args, **parameters))
+            if key not in x._cache:
+                carried = x._carry and x._carry(key, lambda y: cached_value(y, *args, **parameters))
                 missing = carried is None
                 computed = function(x, *args, **parameters) if missing else carried
-                x._views[key] = make_contiguous(computed)
-            value: T = x._views[key]
+                x._cache[key] = make_contiguous(computed)
+            value: T = x._cache[key]
             return value
 
-    return remembered
+    return cached_value
 
 
 def keep_while_small(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Mark the function of a view that takes long: it stays while it takes less than so many times
+    """Mark the function of an intermediate that takes long: it stays while it takes less than so
+    many times
     the memory of the array in the precision it is computed in."""
 
     def mark(function: Callable[P, T]) -> Callable[P, T]:
@@ -327,10 +333,11 @@ _current_pair: ContextVar[tuple[Representation, Representation, dict[Hashable, A
 
 @contextmanager
 def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, Any]]:
-    """Keep the views that the measures of a pair share inside this block, and yield them."""
+    """Keep the intermediates that the measures of a pair share inside this block, and yield
+    them."""
     current = _current_pair.get()
     if current is not None and {id(x), id(y)} == {id(current[0]), id(current[1])}:
-        yield current[2]  # a measure that calls another one for its pair shares its views
+        yield current[2]  # a measure that calls another one for its pair shares its intermediates
         return
     shared: dict[Hashable, Any] = {}
     token = _current_pair.set((x, y, shared))
@@ -340,7 +347,7 @@ def pair_cache(x: Representation, y: Representation) -> Iterator[dict[Hashable, 
         _current_pair.reset(token)
 
 
-def pair_view(
+def cached_pair(
     *, swap: Callable[[Any], Any]
 ) -> Callable[
     [Callable[Concatenate[Representation, Representation, P], T]],
@@ -376,7 +383,7 @@ def pair_view(
     return decorate
 
 
-@view
+@cached
 def working_values(x: Representation) -> Array:
     """Return the array in the precision it is computed in (see :class:`Representation`)."""
     return contiguous_values(x)
@@ -426,7 +433,7 @@ def is_transient(x: Representation) -> bool:
     return x._carry is None and math.prod(x.shape) >= MIN_LARGE_BYTES and needs_copy(x)
 
 
-@view
+@cached
 def fingerprint(x: Representation) -> str:
     """Return a hash of the original values, their shape and precision, that of computation, which
     rows are repeats, and the names of columns that do more than number them. Where it is recorded
@@ -452,7 +459,7 @@ def fingerprint(x: Representation) -> str:
     return digest.hexdigest()[:32]
 
 
-@view
+@cached
 def check_all_finite(x: Representation) -> bool:
     """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
 

@@ -34,7 +34,7 @@ def compare(
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
         :class:`Representation`, or one array. Their rows are the same samples in the same order. A
         :class:`Subject`, whose layers are called ``model/layer`` (models of one name are numbered),
-        or a mapping from layers to arrays may take the place of an array. The views of the
+        or a mapping from layers to arrays may take the place of an array. The intermediates of the
         representations are dropped when they are no longer needed.
     other : the same, for the columns of a rectangle; without it all pairs of ``representations``
         are compared.
@@ -45,14 +45,15 @@ def compare(
     executor : any ``concurrent.futures.Executor``. Its tasks are blocks of pairs; the values are
         the same, to the last bit, for all executors. If a process of a pool of Python's own is
         killed, a new pool of the same kind does its work again.
-    memory : budget for the views held at a time, per task, such as ``"2GB"``. Default: half of what
+    memory : budget for the intermediates held at a time, per task, such as ``"2GB"``. Default: half
+    of what
         is available when the call begins, shared by the workers on this machine; 2 GB for each task
         on other machines, which an executor does not describe. The values do not depend on it.
         A measure that needs more for one pair is still computed, after a warning; one that needs
         more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
         with an executor also few enough that there are ten tasks for each worker, or two if each
-        task computes its own views.
+        task computes its own intermediates.
     progress : show a bar with the time left on standard error, or call ``progress(done, total)``,
         the first time before anything is computed. Long work begins with the first pairs of each
         measure, one at a time; one line then says how long the whole takes.
@@ -60,7 +61,8 @@ def compare(
         if these are threads or processes of a pool of Python's own. A later run with the same file
         computes only the missing results: after an interruption, or for more measures and
         representations.
-    spill : where the tasks of an executor find views, which are then computed once. Default: the
+    spill : where the tasks of an executor find intermediates, which are then computed once.
+    Default: the
         memory that threads share; for the processes of a pool of Python's own, and for a
         ``LocalCluster`` of Dask, files in the memory of this machine, or among its temporary files
         if there is more room; the memory of a Dask cluster of other machines. A folder that all

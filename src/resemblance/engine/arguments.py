@@ -143,7 +143,9 @@ def _name_of_argument(data: Any, fallback: str) -> str:
 def _as_named_representation(name: str, data: Any) -> Representation:
     representation = as_representation(data, name)
     if representation.name != name:
-        representation = copy(representation)  # without views: the caller's own keeps its name
+        representation = copy(
+            representation
+        )  # without intermediates: the caller's own keeps its name
         representation.name = name
     return representation
 

@@ -18,14 +18,14 @@ from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..data.representation import Representation
 from ..significance.resampling import check_positive_integers
+from .cache_sharing import SharedCache, shared_cache
 from .estimate import TimeEstimate
 from .memory import HALF_KEYWORD, available_memory, format_bytes, memory_budget
-from .shared_views import SharedCache, shared_cache
 from .tasks import run_pair_blocks
 from .work import ComparisonPlan, PairBlock, RunOptions, find_missing_pairs, load_saved_scores
 from .workers import count_workers, is_on_this_machine, single_threaded
 
-# With more tasks the load is more even, but each computes views unless they are lent.
+# With more tasks the load is more even, but each computes intermediates unless they are lent.
 TASKS_PER_WORKER = 2
 SHARED_TASKS_PER_WORKER = 10
 MAX_SHARED_BLOCK_HEIGHT = 100  # a task has all files of two blocks open
@@ -39,7 +39,7 @@ def compare_many(
     It differs from calls of :func:`compare` one after the other in three ways. An executor gets the
     tasks of all at once, so no worker waits for the end of a comparison. A value that several need
     is computed once, also without ``save``. And ``progress`` counts all of them together. The
-    values are the same, to the last bit. Here, views are held for at most two blocks of one
+    values are the same, to the last bit. Here, intermediates are held for at most two blocks of one
     comparison at a time.
 
     The options, and what is raised, are those of :func:`compare`; a file of ``save`` describes the
@@ -146,7 +146,8 @@ def _record_scores(
 
 
 def validated_budget(options: RunOptions) -> int:
-    """Return the bytes for the views of one task; ``ValueError`` for options that cannot be."""
+    """Return the bytes for the intermediates of one task; ``ValueError`` for options that
+    cannot be."""
     tile = options.get("tile")
     if tile is not None:
         check_positive_integers("compare", tile=tile)

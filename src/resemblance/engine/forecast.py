@@ -22,16 +22,17 @@ from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..data.representation import Representation, fingerprint
 from .arguments import named_representations
+from .cache_sharing import shared_cache
 from .execution import schedule_pair_blocks, validated_budget
+from .intermediate_sizes import pair_cache_bytes, representation_cache_bytes
 from .memory import available_memory, format_bytes
-from .shared_views import shared_cache
-from .view_sizes import pair_cache_bytes, representation_cache_bytes
 from .work import ComparisonPlan, PairBlock, RunOptions, load_saved_scores
 from .workers import count_workers, is_on_this_machine
 
 MIN_FITTING_SAMPLES = 2  # samples
-UNCACHED_FINGERPRINT = unwrap(fingerprint)  # as the key of a view
-# The views that a task finds computed: those of the task before, those of all before it, as where
+UNCACHED_FINGERPRINT = unwrap(fingerprint)  # as the key of an intermediate
+# The intermediates that a task finds computed: those of the task before, those of all before it,
+# as where
 # an executor is lent them, or none.
 CachedIntermediates = Literal["previous", "all", "none"]
 
@@ -40,7 +41,7 @@ class MeasureForecast(NamedTuple):
     """What one measure will take.
 
     ``values`` are to be computed, ``stored`` are in the file of ``save`` already; ``memory`` is the
-    bytes of the views of one pair; ``note`` says whether a pair fits the memory.
+    bytes of the intermediates of one pair; ``note`` says whether a pair fits the memory.
     """
 
     measure: str
@@ -54,8 +55,10 @@ class MeasureForecast(NamedTuple):
 class Forecast:
     """What a comparison will take, before it begins.
 
-    ``passes`` is how often the views of a representation are computed on average, for all blocks of
-    pairs. ``memory`` is the peak in bytes, besides the arrays themselves: views, and the matrices
+    ``passes`` is how often the intermediates of a representation are computed on average, for all
+    blocks of
+    pairs. ``memory`` is the peak in bytes, besides the arrays themselves: intermediates, and the
+    matrices
     of values. For :func:`plan_models`, ``models`` are the CPU seconds of running them, ``disk`` is
     the bytes of their features, ``permutations`` is the number of permuted values of the evidence,
     and ``permuted`` is that number where no pair has exact moments.
@@ -98,7 +101,7 @@ class Forecast:
             "models": f"{format_duration(self.models)} of CPU to run them" if self.models else "",
             "values": f"{self.values:,} to compute" + (f", {stored:,} stored" if stored else ""),
             "evidence": self._evidence_words(),
-            "views": f"computed {times} for each representation",
+            "intermediates": f"computed {times} for each representation",
             "memory": f"{format_bytes(self.memory)}; budget {format_bytes(self.budget)}",
             "disk": f"{format_bytes(self.disk)} of features" if self.disk else "",
             "tasks": f"{self.tasks:,}, on {self.workers} at a time",
@@ -157,7 +160,8 @@ def plan(
 
     The order of the work is the one that ``compare`` would follow: so are the numbers of values
     (without those that the file of ``save`` holds already), of tasks, and how often the budget
-    makes views be computed. A measure that does not fit the memory says so, with the number of
+    makes intermediates be computed. A measure that does not fit the memory says so, with the number
+    of
     samples that would fit. A plan has no seconds: ``compare`` times the first pairs of long work
     and prints the estimate. Of arrays in ``.npy`` files only the header is read, unless there is a
     file of ``save``, whose scores are known by the data; other data are read once, to tell apart
@@ -230,8 +234,9 @@ def _file_representation(x: Representation) -> Representation:
 class TaskCounts:
     """The work of the measures that are computed in the same tasks.
 
-    ``loads``: how many representations get their views, counted anew each time they do;
-    ``values``: of each measure. ``largest``: the numbers of representations that hold views at a
+    ``loads``: how many representations get their intermediates, counted anew each time they do;
+    ``values``: of each measure. ``largest``: the numbers of representations that hold intermediates
+    at a
     time, by the widths of data.
     """
 
@@ -241,7 +246,7 @@ class TaskCounts:
         self.largest, self.tasks, self.loads = set[tuple[int, ...]](), 0, 0
 
     def add(self, task: PairBlock, loaded: int) -> None:
-        """Count a task, for which so many representations get their views."""
+        """Count a task, for which so many representations get their intermediates."""
         self.tasks += 1
         self.loads += loaded
         for p, block in enumerate(task.forward):
@@ -253,7 +258,7 @@ class TaskCounts:
         self.largest.add(tuple(np.bincount(places, minlength=len(self.widths)).tolist()))
 
     def bytes(self, copied: bool) -> int:
-        """Return the bytes of the views that are held at a time."""
+        """Return the bytes of the intermediates that are held at a time."""
         sizes = [
             representation_cache_bytes(self.measures, self.n, d, copied)
             for d in self.widths.tolist()
@@ -270,9 +275,11 @@ def _count_tasks(
     for task in tasks:
         if task.measures not in tallies:
             tallies[task.measures] = TaskCounts(task, np.unique(widths))
-        views = {(id(r), task.measures): r for r in task.representations}
-        tallies[task.measures].add(task, len(views.keys() - seen))
-        seen = {"previous": set(views), "all": seen | set(views), "none": set()}[finds]
+        intermediates = {(id(r), task.measures): r for r in task.representations}
+        tallies[task.measures].add(task, len(intermediates.keys() - seen))
+        seen = {"previous": set(intermediates), "all": seen | set(intermediates), "none": set()}[
+            finds
+        ]
     return list(tallies.values())
 
 
@@ -313,7 +320,7 @@ def _max_fitting_samples(m: Measure, work: ComparisonPlan, available: float) -> 
 
 def _peak_memory(work: ComparisonPlan, tallies: Sequence[TaskCounts], workers: int) -> int:
     """Return the bytes that all workers here hold at a time, and the matrices of values."""
-    views = max((t.bytes(work.is_copied) for t in tallies), default=0)
+    intermediates = max((t.bytes(work.is_copied) for t in tallies), default=0)
     matrix = 8 * len(work.sides[0]) * len(work.sides[1])
     matrices = len(work.measures) if matrix <= MAX_MATRIX_BYTES_IN_MEMORY else 0
-    return workers * views + matrices * matrix
+    return workers * intermediates + matrices * matrix

@@ -112,7 +112,7 @@ def parse_bytes(memory: int | str) -> int:
 
 
 def memory_budget(memory: int | str, executor: object = None) -> int:
-    """Return the bytes for the views of one task.
+    """Return the bytes for the intermediates of one task.
 
     Half of what is available is shared by all workers on this machine; what other machines have is
     not known.

@@ -48,7 +48,7 @@ def score_block(task: PairBlock) -> Iterator[list[ScoreBatch]]:
 
 
 def _score_pairs_singly(part: PairBlock, positions: Sequence[int]) -> Iterator[list[ScoreBatch]]:
-    """Yield scores of a part; the measures of a pair share the views of the pair."""
+    """Yield scores of a part; the measures of a pair share the intermediates of the pair."""
     data = tuple(map(fingerprint, part.representations))
     offset = 0 if part.is_diagonal else len(part.rows)
     scores, since = {p: list[PairScore]() for p in positions}, time.monotonic()
@@ -107,7 +107,7 @@ def _score_pair(
             raise
         if reason.startswith(NO_MEMORY_REASON):  # make room for the other measures
             for r in (x, y):
-                r.forget()
+                r.clear_cache()
         score = PairScore(*places, None, reason)
     return score._replace(seconds=time.perf_counter() - start)
 

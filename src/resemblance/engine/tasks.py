@@ -13,8 +13,8 @@ from typing import Any
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
+from .cache_sharing import SharedCache, format_measure_names, load_shared
 from .scoring import score_block
-from .shared_views import SharedCache, format_measure_names, load_shared
 from .work import PairBlock
 from .workers import WorkerCall, call_results, check_picklable, single_threaded
 
@@ -22,7 +22,7 @@ from .workers import WorkerCall, call_results, check_picklable, single_threaded
 def run_pair_blocks(
     streams: Sequence[Iterable[PairBlock]],
     executor: Executor | None,
-    views: SharedCache | None,
+    intermediates: SharedCache | None,
     save: str | Path | None,
     workers_write: bool,
     called: str = "compare",
@@ -32,8 +32,9 @@ def run_pair_blocks(
     """Yield scores as they come: in this process, or task by task from an executor.
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
-    ``called`` is the function that errors name. ``keep``: views are not forgotten. ``first``: tasks
-    that come before all others and compute their own views.
+    ``called`` is the function that errors name. ``keep``: intermediates are not forgotten.
+    ``first``: tasks
+    that come before all others and compute their own intermediates.
     """
     if executor is None:
         tasks = chain(first, *streams)
@@ -46,12 +47,12 @@ def run_pair_blocks(
     checked = set[Measure]()
     call_of = partial(_call_for_block, file=save if workers_write else None)
     groups = (_check_picklable_tasks(tasks, executor, checked) for tasks in streams)
-    calls = (views.calls(g, call_of) if views else map(call_of, g) for g in groups)
+    calls = (intermediates.calls(g, call_of) if intermediates else map(call_of, g) for g in groups)
     before = map(call_of, _check_picklable_tasks(first, executor, checked))
     all_calls = chain(before, chain.from_iterable(calls))
     for call, columns in call_results(all_calls, executor, save, called):
-        if views:
-            views.done(call)
+        if intermediates:
+            intermediates.done(call)
         if call.function is run_task:
             yield columns
 
@@ -70,7 +71,7 @@ def _run_in_process(tasks: Iterable[PairBlock]) -> Iterator[list[ScoreBatch]]:
             needed = set(map(id, task.representations)) if task and continues else set()
             for representation in previous.representations:
                 if id(representation) not in needed:
-                    representation.forget()
+                    representation.clear_cache()
         previous = task
 
 

@@ -24,8 +24,8 @@ from ..contracts._measure import Measure
 from ..data.cautions import reordered_column_caveats
 from ..data.representation import Representation, Undefined, fingerprint, needs_copy
 from .arguments import named_representations, select_measures
+from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
 from .memory import format_bytes
-from .view_sizes import group_measures, intermediates_used, pair_cache_bytes
 
 MissingPairs = Mapping[
     str, np.ndarray
@@ -36,7 +36,7 @@ RepresentationTuple = tuple[Representation, ...]
 class RunOptions(TypedDict, total=False):
     """How comparisons are computed: the parameters of :func:`compare` of these names.
 
-    ``keep``: representations in this process keep their views, and the caller forgets them.
+    ``keep``: representations in this process keep their intermediates, and the caller forgets them.
     ``announce`` takes the estimate of long work; by default, progress prints the estimate.
     """
 
@@ -203,11 +203,12 @@ class ComparisonPlan:
 
     @cached_property
     def is_copied(self) -> bool:
-        """Whether an array is copied for the views, which otherwise share its memory."""
+        """Whether an array is copied for the intermediates, which otherwise share its memory."""
         return any(map(needs_copy, self.all))
 
     def bytes_of_pair(self, measure: Measure) -> int:
-        """Return the bytes of the views that a measure takes of two as large as the widest."""
+        """Return the bytes of the intermediates that a measure takes of two as large as the
+        widest."""
         n, widest = self.largest
         return pair_cache_bytes(measure, n, widest, widest, self.is_copied)
 
@@ -246,7 +247,8 @@ class ComparisonPlan:
         return {m.spec: self.wanted(m) & self.matrices[m.spec].missing() for m in self.measures}
 
     def without_room(self, m: Measure, todo: np.ndarray, available: float) -> ScoreBatch | None:
-        """Take out of ``todo`` the pairs whose views alone exceed the memory that is available;
+        """Take out of ``todo`` the pairs whose intermediates alone exceed the memory that is
+        available;
         return a failure for each."""
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
@@ -285,16 +287,17 @@ class ComparisonPlan:
         height: int | None = None,
         apart: bool = False,
     ) -> Iterator[PairBlock]:
-        """Yield the tasks in the order in which they reuse views.
+        """Yield the tasks in the order in which they reuse intermediates.
 
-        ``memory`` is the budget for views, ``available`` what the machine has left, ``height`` the
-        largest one of a block. ``apart``: each view has memory of its own.
+        ``memory`` is the budget for intermediates, ``available`` what the machine has left,
+        ``height`` the
+        largest one of a block. ``apart``: each intermediate has memory of its own.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
-        views = {
+        intermediates = {
             m: intermediates_used(m, *self.largest, self.is_copied, apart=apart) for m in unfinished
         }
-        groups = group_measures(views, self.largest[0], len(self.all), memory, available)
+        groups = group_measures(intermediates, self.largest[0], len(self.all), memory, available)
         columns = None if self.columns is None else len(self.columns)
         for measures, size in groups:
             for tile in split_into_blocks(size, len(self.rows), columns, memory, height):
@@ -318,9 +321,12 @@ def split_into_blocks(
 ) -> Iterator[tuple[slice, slice]]:
     """Yield blocks of rows with blocks of columns; ``columns=None`` means all pairs of the rows.
 
-    A representation holds ``size`` bytes of views. The height of a block is what fits the budget,
-    or ``height`` if that is smaller: two blocks hold views, and room for a third is left for
-    computing a view. Consecutive tiles share a block wherever possible, because the columns are
+    A representation holds ``size`` bytes of intermediates. The height of a block is what fits the
+    budget,
+    or ``height`` if that is smaller: two blocks hold intermediates, and room for a third is left
+    for
+    computing an intermediate. Consecutive tiles share a block wherever possible, because the
+    columns are
     visited forwards and backwards in turn.
     """
     largest = max(1, memory // (3 * max(size, 1)))

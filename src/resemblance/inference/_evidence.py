@@ -20,8 +20,8 @@ from ..data.inputs import check_label_order
 from ..data.representation import Representation, representation_title
 from ..engine.arguments import named_representations, select_measures
 from ..engine.execution import compare_many
+from ..engine.intermediate_sizes import representation_cache_bytes
 from ..engine.memory import memory_budget, parse_bytes
-from ..engine.view_sizes import representation_cache_bytes
 from ..engine.work import ComparisonPlan, RunOptions
 from ..intermediates.neighbours import reuse_neighbors_in_subsets
 from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
@@ -38,7 +38,7 @@ from .nulls import compute_null_cells
 from .permuted import draw_chunks
 from .result import Evidence, EvidenceOrigin
 
-# Three views of similarity, all with exact moments: linear, of distances, of neighbours.
+# Three kinds of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT_EVIDENCE_MEASURES = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
@@ -74,7 +74,8 @@ def evidence(
     belong to those of X. Measures that are linear in an inner product of two n x n matrices have
     exact moments over all orders: no orders are drawn, and p is the upper tail of the Pearson type
     III distribution with these three moments, not said below 1e-4. Other measures are computed in
-    ``draws`` orders; a view is then reordered, not computed again, wherever that gives the same
+    ``draws`` orders; an intermediate is then reordered, not computed again, wherever that gives the
+    same
     (two orders are computed both ways).
 
     Parameters
@@ -201,8 +202,13 @@ def _compute_evidence(
     compared: Callable[[], Comparison],
 ) -> Evidence:
     """Compute chance and intervals around the values that ``compared`` returns."""
-    views = representation_cache_bytes(tuple(chosen), layout.n, layout.widest) * len(layout.all)
-    options = {**options, "keep": JACKKNIFE_MEMORY_FACTOR * views <= parse_bytes(options["memory"])}
+    intermediates = representation_cache_bytes(tuple(chosen), layout.n, layout.widest) * len(
+        layout.all
+    )
+    options = {
+        **options,
+        "keep": JACKKNIFE_MEMORY_FACTOR * intermediates <= parse_bytes(options["memory"]),
+    }
     pairs = {m: len(layout.pairs(m)) for m in chosen}
     of_null = 1 + len(draw_chunks(design))
     kinds = {m: interval_kind(m, design, layout.widest) for m in chosen}
@@ -217,7 +223,7 @@ def _compute_evidence(
         nulls = compute_null_cells(bench, comparison, chosen, design, exact)
         parts = compute_resampled_scores(bench, comparison, chosen, design)
     for r in layout.all:
-        r.forget()
+        r.clear_cache()
     tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
     cautions = chance_caveats(layout.all, design.blocks, tested)
     return Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions)

@@ -14,8 +14,8 @@ import numpy as np
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
+from ..engine.cache_sharing import shared_cache
 from ..engine.memory import parse_bytes
-from ..engine.shared_views import shared_cache
 from ..engine.tasks import run_pair_blocks
 from ..engine.work import BlockJob, ComparisonPlan, PairBlock, RunOptions
 from ..engine.workers import count_workers, is_on_this_machine, single_threaded
@@ -46,7 +46,7 @@ class InferenceRun:
 
     @property
     def memory(self) -> int:
-        """The budget for the views of a task."""
+        """The budget for the intermediates of a task."""
         return parse_bytes(self.options["memory"])
 
     @property
@@ -109,14 +109,14 @@ class InferenceRun:
             todo[m.spec][tuple(np.transpose(wanted[m]))] = True
         token_of = {id(r): token for r, token in zip(everything, tokens)}
         height = math.ceil(len(everything) / blocks)
-        # A view that is carried over has memory of its own.
+        # An intermediate that is carried over has memory of its own.
         for task in work.tasks(todo, memory or self.memory, height=height, apart=True):
             yield task._replace(job=job_of(tuple(token_of[id(r)] for r in task.representations)))
 
     def run(self, tasks: Iterable[PairBlock], *, counted: bool = False, lent: bool = False) -> None:
         """Carry out tasks, which count in the progress if they are ``counted``.
 
-        ``lent``: workers find the views of representations that another task has computed.
+        ``lent``: workers find the intermediates of representations that another task has computed.
         """
         executor, save, tasks = self.options.get("executor"), self.options.get("save"), iter(tasks)
         if (first := next(tasks, None)) is None:
@@ -126,13 +126,19 @@ class InferenceRun:
             workers_write = store is not None and store.is_shared and is_on_this_machine(executor)
             stack.enter_context(single_threaded())
             spill = self.options.get("spill") if lent else False
-            views = stack.enter_context(shared_cache(executor, spill, self.memory))
+            intermediates = stack.enter_context(shared_cache(executor, spill, self.memory))
             if workers_write:  # a process that is forked with the file open would keep it
                 file.close()
                 store = None
             keep = self.options.get("keep", False)
             batches = run_pair_blocks(
-                [chain([first], tasks)], executor, views, save, workers_write, "evidence", keep
+                [chain([first], tasks)],
+                executor,
+                intermediates,
+                save,
+                workers_write,
+                "evidence",
+                keep,
             )
             for batch in stack.enter_context(closing(batches)):
                 self._take(batch)

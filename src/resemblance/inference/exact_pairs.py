@@ -23,7 +23,7 @@ from .moments import (
     takes_few_values,
 )
 from .permuted import EMPTY_CACHE_CHECK, PROBE_USE, draw_tasks, missing_draws, values_in_draws
-from .reordered_views import find_axis_rules
+from .reordered_intermediates import find_axis_rules
 from .tasks import PROFILE_KIND, MomentJob, profile_from_vector
 
 MAX_EXACT_SAMPLES = 5000  # for exact moments, whose matrices are n x n
@@ -95,7 +95,8 @@ def _exclude_few_valued_pairs(
 ) -> dict[Measure, MomentChoice]:
     """Leave out pairs whose value is one of few, as a few orders show of pairs that are clumped.
 
-    Views are carried into these orders without a guard, as nothing but the number of values counts;
+    Intermediates are carried into these orders without a guard, as nothing but the number of values
+    counts;
     where they cannot be, orders are drawn for the p-value itself.
     """
     clumped = {
@@ -103,7 +104,9 @@ def _exclude_few_valued_pairs(
         for m, of in choices.items()
         if (clumps := _pairs_with_clumped_entries(of.profiles))
     }
-    tried = {m: clumps for m, clumps in clumped.items() if find_axis_rules(m).of_view is not None}
+    tried = {
+        m: clumps for m, clumps in clumped.items() if find_axis_rules(m).of_intermediate is not None
+    }
     coarse = {m: clumps for m, clumps in clumped.items() if m not in tried}
 
     def takes_few(m: Measure, pair: IndexPair, probes: Design) -> bool:

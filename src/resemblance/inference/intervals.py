@@ -24,7 +24,7 @@ from .tasks import LEAVE_ONE_OUT_KIND, JackknifeJob, SubsampleJob
 # of a value that jumps is too wide or too narrow; random halves are not.
 HALVED_FAMILIES = ("neighbours", "topology")
 HALVED_MEASURES = ("mka", "kcka")
-# times the memory of the views of a value that all values without a sample take
+# times the memory of the intermediates of a value that all values without a sample take
 JACKKNIFE_MEMORY_FACTOR = 4
 PARTS_PER_CHUNK = 5  # parts whose values are stored together
 MIN_REMAINING_SAMPLES = 3  # samples that have to be left

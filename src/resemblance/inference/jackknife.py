@@ -23,7 +23,7 @@ from ..data.representation import (
 from ..intermediates.neighbours import nearest, nearest_in_subset
 from ..intermediates.similarities import take_rows
 
-# As keys of views.
+# As keys of intermediates.
 NEAREST_FUNCTION, FINITE_FUNCTION, FINGERPRINT_FUNCTION = (
     unwrap(nearest),
     unwrap(check_all_finite),
@@ -87,7 +87,8 @@ def leave_group_out_values(
 def subsample_representation(
     x: Representation, rows: np.ndarray, token: str = ""
 ) -> Representation:
-    """Return a representation of some of the samples. From the views of all of them it has that its
+    """Return a representation of some of the samples. From the intermediates of all of them it has
+    that its
     values are finite, and the nearest neighbours that are among the samples.
 
     ``token`` takes the place of the fingerprint.

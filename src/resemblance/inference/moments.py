@@ -14,8 +14,8 @@ from ..data.representation import (
     Representation,
     Undefined,
     as_representation,
+    cached,
     representation_title,
-    view,
     without_gradient,
 )
 from ..intermediates.matrices import PairMatrix, SparsePairMatrix
@@ -99,7 +99,7 @@ class ExactNull(NamedTuple):
 def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
     """Return the profile of the matrix that a measure has of a representation.
 
-    It is numbers only and remembered; the matrix is dropped. O(n^3) time for one product of the
+    It is numbers only and cached; the matrix is dropped. O(n^3) time for one product of the
     matrix with itself, a third of it if it is symmetric; O(n^2 r) if it has r factors, and less if
     it is sparse.
 
@@ -112,7 +112,7 @@ def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> Mom
     )
 
 
-@view
+@cached
 def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> MomentProfile:
     product = require_inner_product(measure, "profile")
     compared = product.of(x, side)

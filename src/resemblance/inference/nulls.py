@@ -206,6 +206,6 @@ def _null_method_text(
     """Say how the null of a pair was computed."""
     moved = pair if permutes_both_sides(bench.layout, design) else pair[1:]
     is_anew = any((m, side) in guards.anew for side in moved)
-    anew = ", views anew" if is_anew else ""
+    anew = ", recomputed" if is_anew else ""
     without = f", {missing} without a value" if missing else ""
     return f"{design.words}{anew}{without}"

@@ -1,4 +1,5 @@
-"""Values of pairs whose samples are permuted: which are missing, their tasks, and whether views can
+"""Values of pairs whose samples are permuted: which are missing, their tasks, and whether
+intermediates can
 be carried into a permutation."""
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..significance.orders import Design
 from .bench import InferenceRun, RequiredPairs
 from .layout import IndexPair, InferencePairs
 from .reorder import Permutation
-from .reordered_views import find_axis_rules, permute_representation
+from .reordered_intermediates import find_axis_rules, permute_representation
 from .tasks import DRAWS_PER_CHUNK, CacheCheckJob, PermutationJob
 
 MIN_TIMED_VALUES = 5000  # permuted values, from where one is timed before the work begins
@@ -30,9 +31,10 @@ NULL_USE, PROBE_USE, CACHE_CHECK_USE = "null", "probe", "guard"  # what a design
 
 
 class CacheCheckResult(NamedTuple):
-    """How far each measure can be trusted with carried views of each representation.
+    """How far each measure can be trusted with reordered intermediates of each representation.
 
-    ``anew``: pairs of a measure and a position whose views have to be computed again; ``fixed``:
+    ``anew``: pairs of a measure and a position whose intermediates have to be computed again;
+    ``fixed``:
     those whose value no order changes.
     """
 
@@ -73,7 +75,7 @@ def check_permuted_caches(
         moves = find_axis_rules(m)
         for pair in pairs:
             holds = bool(bench.vector(m, pair, kind)[0])
-            if moves.of_view is None or not holds:
+            if moves.of_intermediate is None or not holds:
                 anew.add((m, pair[1]))
             if moves.is_fixed and holds:
                 fixed.add((m, pair[1]))
@@ -151,7 +153,8 @@ def draw_tasks(
     guards: CacheCheckResult,
     what: str = NULL_USE,
 ) -> Iterable[PairBlock]:
-    """Return the draws that are missing, in tiles whose views fit the memory; those of the same
+    """Return the draws that are missing, in tiles whose intermediates fit the memory; those of the
+    same
     measures follow one another."""
     layout, kind = bench.layout, draw_vector_kind(design, bench.layout, what)
     anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
@@ -166,14 +169,17 @@ def draw_tasks(
 
 
 def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, design: Design) -> int:
-    """Return how many times the memory of the views of all representations a draw takes.
+    """Return how many times the memory of the intermediates of all representations a draw takes.
 
-    In a square the views of all are moved, else those of one column. Those of pairs of samples are
+    In a square the intermediates of all are moved, else those of one column. Those of pairs of
+    samples are
     moved from square matrices, which take twice their memory.
     """
     moved = 2 if bench.layout.is_square else 1
-    moves = [a.of_view or {} for m in measures for a in [find_axis_rules(m)]]
-    has_pairs = any(move.kind == "pairs" for views in moves for move in views.values())
+    moves = [a.of_intermediate or {} for m in measures for a in [find_axis_rules(m)]]
+    has_pairs = any(
+        move.kind == "pairs" for intermediates in moves for move in intermediates.values()
+    )
     return 2 * moved if has_pairs and not design.shifts else moved
 
 

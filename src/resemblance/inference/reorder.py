@@ -144,7 +144,8 @@ def permute_intermediate(move: AxisRule, value: Any, to: Permutation) -> Any:
 def permute_pair_vector(
     x: Representation, key: Any, vector: np.ndarray, to: Permutation
 ) -> np.ndarray | None:
-    """Return a view of all pairs of samples in another order, from its square matrix; None if it
+    """Return an intermediate of all pairs of samples in another order, from its square matrix; None
+    if it
     has another length.
 
     The entries of one sample lie together in a row of the matrix, but not in the vector, so this
@@ -165,17 +166,18 @@ def permute_pair_vector(
 
 
 def square_from_pair_vector(x: Representation, key: Any, vector: np.ndarray) -> np.ndarray:
-    """Return the symmetric matrix, with a diagonal of zeros, of a view of all pairs of samples.
+    """Return the symmetric matrix, with a diagonal of zeros, of an intermediate of all pairs of
+    samples.
 
-    ``x`` remembers it like a view.
+    ``x`` caches it like an intermediate.
     """
     from scipy.spatial.distance import squareform
 
     name = square_from_pair_vector, (("of", key),)
     with x._lock:
-        if name not in x._views:
-            x._views[name] = squareform(vector, checks=False)
-        return np.asarray(x._views[name])
+        if name not in x._cache:
+            x._cache[name] = squareform(vector, checks=False)
+        return np.asarray(x._cache[name])
 
 
 def _permute_parts(move: AxisRule, value: Any, to: Permutation) -> Any:

@@ -21,7 +21,7 @@ from ..significance.orders import Design
 from .jackknife import subsample_measure, subsample_representation
 from .moments import MatrixSide, MomentProfile, moment_profile
 from .reorder import Permutation
-from .reordered_views import (
+from .reordered_intermediates import (
     NO_RULES,
     AxisRules,
     combine_axis_rules,
@@ -34,14 +34,14 @@ RepresentationIndex = int  # among the representations of a task
 PairMeasureIndex = tuple[
     RepresentationIndex, RepresentationIndex, int
 ]  # x, y, and the position of a measure
-# x and y, and the position of each measure with whether it has views computed anew
+# x and y, and the position of each measure with whether it has intermediates computed anew
 PermutedPair = tuple[RepresentationIndex, RepresentationIndex, list[tuple[int, bool]]]
 SideLookup = Callable[
     [RepresentationIndex, RepresentationIndex, bool], tuple[Representation, Representation]
 ]
 
 DRAWS_PER_CHUNK = 20  # draws that are stored together: what is lost when a run is killed
-CHECKED_DRAWS = (1, 2)  # the draws that are computed both with carried views and anew
+CHECKED_DRAWS = (1, 2)  # the draws that are computed both with reordered intermediates and anew
 LEAVE_ONE_OUT_KIND, PROFILE_KIND = "left out", "profile"
 
 
@@ -77,7 +77,8 @@ def requested_pairs(
 class PermutationJob:
     """Values under a design, in the draws from ``start`` to ``stop``.
 
-    ``anew``: the measures and the data whose views cannot be carried. ``tokens`` identify the
+    ``anew``: the measures and the data whose intermediates cannot be carried. ``tokens`` identify
+    the
     representations of the task.
     """
 
@@ -93,7 +94,7 @@ class PermutationJob:
         """Yield the values of each measure, chunk by chunk."""
         design, measures, pairs = self.design, task.measures, self._pairs(task)
         moves = combine_axis_rules(
-            a for m in measures if (a := find_axis_rules(m)).of_view is not None
+            a for m in measures if (a := find_axis_rules(m)).of_intermediate is not None
         )
         window = np.arange(design.n)
         if design.shifts:
@@ -140,10 +141,12 @@ class PermutationJob:
         moves: AxisRules,
         still: Callable[[RepresentationIndex], Representation],
     ) -> SideLookup:
-        """Return the function that has x and y in a draw, by their places and whether their views
+        """Return the function that has x and y in a draw, by their places and whether their
+        intermediates
         are computed anew.
 
-        ``still`` has the windows that no shift moves, which keep their views from draw to draw.
+        ``still`` has the windows that no shift moves, which keep their intermediates from draw to
+        draw.
         """
         design, of = self.design, task.representations
         # All representations of a square stay moved in a draw, else those of one column.
@@ -167,7 +170,7 @@ class PermutationJob:
 def _pair_values(
     pairs: Sequence[PermutedPair], measures: Sequence[Measure], sides: SideLookup
 ) -> list[float]:
-    """Return the values of pairs; the measures of a pair share its views."""
+    """Return the values of pairs; the measures of a pair share its intermediates."""
     values = []
     for x, y, wanted in pairs:
         with pair_cache(*sides(x, y, wanted[0][1])):
@@ -178,7 +181,8 @@ def _pair_values(
 
 @dataclass(frozen=True)
 class CacheCheckJob:
-    """Whether the views of y can be carried: two orders are computed both ways, against one x."""
+    """Whether the intermediates of y can be carried: two orders are computed both ways, against
+    one x."""
 
     design: Design
     is_square: bool
@@ -186,7 +190,7 @@ class CacheCheckJob:
     tokens: tuple[str, ...]
 
     def __call__(self, task: PairBlock) -> Iterator[list[ScoreBatch]]:
-        """Yield 1 for each measure whose views can be carried in a pair, 0 for others."""
+        """Yield 1 for each measure whose intermediates can be carried in a pair, 0 for others."""
         for i, j, positions in requested_pairs(task):
             x, y = (task.representations[k] for k in (i, j))
             token = self.tokens[j] if self.is_square else ""

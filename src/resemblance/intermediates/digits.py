@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..base.arrays import Array, detach, epsilon, euclidean_norm, has_float64, has_no_values, scalar
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 
 DOUBLE_EPSILON = float(np.finfo(float).eps)
 MAX_NUMBERS_PER_COPY = 2**18  # numbers that are copied at a time
@@ -21,7 +21,7 @@ MIN_SAFE_SQUARE_SUM = 1e-250  # sum of squares that has not lost digits to under
 MAX_ROUNDING_SHARE = 0.5
 
 
-@view
+@cached
 def resolution(x: Representation) -> float:
     """Relative distance between neighbouring numbers in the precision that the data came in; 0 for
     integers."""
@@ -29,7 +29,7 @@ def resolution(x: Representation) -> float:
     return float(epsilon(x.source)) if is_rounded else 0.0
 
 
-@view
+@cached
 def uncentered_norm(x: Representation) -> Array:
     """Frobenius norm of the points as they are."""
     return euclidean_norm(x.array)
@@ -72,7 +72,7 @@ def input_precision(x: Representation) -> str:
     return str(x.origin.dtype if x.origin else x.source.dtype).rpartition(".")[2]
 
 
-@view
+@cached
 def rounding_share(x: Representation) -> float:
     """Error of the numbers as they are stored and computed, relative to the Frobenius norm of the
     centred points; constant columns and saturated units count as exact.

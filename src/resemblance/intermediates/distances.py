@@ -1,4 +1,5 @@
-"""Views of the distances between samples, always in unit size: multiply by ``size(x)`` for the
+"""Intermediates of the distances between samples, always in unit size: multiply by ``size(x)`` for
+the
 actual ones.
 
 They are built in blocks of rows of a fixed height, so that besides the result only one block is in
@@ -27,7 +28,7 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 from ..significance import average_ranks
 from ..significance.ranks import MIN_COMPILED_LENGTH
 from .exact_differences import exact_squared_distances, unit_size_distances
@@ -103,13 +104,13 @@ def _full_matrix(entries: BlockFunction, points: Array) -> Array:
     return concatenate_blocks(blocks, xp.empty((n, n), dtype=points.dtype, device=device(points)))
 
 
-@view
+@cached
 def distances(x: Representation) -> Array:
     """Euclidean distances between the samples of the pre-shape, shape (n, n)."""
     return _full_matrix(unit_size_distances(x), x.array)
 
 
-@view
+@cached
 def double_centered_distances(x: Representation) -> Array:
     """Distances minus their row and column means plus their mean, shape (n, n)."""
     if not isinstance(x.source, np.ndarray):
@@ -154,27 +155,28 @@ def centered_condensed_distances(x: Representation) -> CenteredDistances:
     return CenteredDistances(distance_deviations(x), deviation_sums(x), mean_distance(x))
 
 
-@view
+@cached
 def distance_deviations(x: Representation) -> Array:
     """The distances of all pairs minus their mean, shape (n (n - 1) / 2,)."""
     return _condensed_distance_parts(x).deviations
 
 
-@view
+@cached
 def deviation_sums(x: Representation) -> Array:
     """Sums of :func:`distance_deviations` over the pairs of each sample, shape (n,)."""
     return _condensed_distance_parts(x).sums
 
 
-@view
+@cached
 def mean_distance(x: Representation) -> Array:
     """Mean distance between two samples of the pre-shape, a 0-d array."""
     return _condensed_distance_parts(x).mean
 
 
-@view
+@cached
 def _condensed_distance_parts(x: Representation) -> CenteredDistances:
-    """What the three views above are parts of: each can be carried to another order of samples."""
+    """What the three intermediates above are parts of: each can be carried to another order of
+    samples."""
     points, sums = x.array, x.xp.zeros_like(x.array[:, 0])
     n, entries, totals = x.shape[0], unit_size_distances(x), [sums]
 
@@ -219,13 +221,13 @@ def double_centered_inner(x: Representation, y: Representation) -> Array:
     return 2 * frobenius_inner(a, b) - 2 / n * frobenius_inner(a_sums, b_sums) + (n - 1) * d * e
 
 
-@view
+@cached
 def distance_deviation(x: Representation) -> Array:
     """Frobenius norm of the double-centred distances (n times the distance standard deviation)."""
     return double_centered_inner(x, x) ** 0.5
 
 
-@view
+@cached
 def deviation_norm(x: Representation) -> Array:
     """Norm of the vector of :func:`distance_deviations`."""
     a = distance_deviations(x)
@@ -251,7 +253,7 @@ def condensed_rdm(x: Representation, kind: str) -> Array:
     return vector
 
 
-@view
+@cached
 def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     """The RDM made ready to be compared by an inner product.
 
@@ -380,7 +382,7 @@ def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
     return squareform(as_float64(condensed_rdm(x, kind)), checks=False)
 
 
-@view
+@cached
 def whitened_gram(
     x: Representation, kind: str, compare: str, variances: tuple[float, ...] | None
 ) -> np.ndarray:
@@ -427,7 +429,7 @@ def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarra
 # ------------------------------------------------------------------------------------- many samples
 
 
-@view
+@cached
 def distance_centering_terms(x: Representation) -> CenteringTerms:
     """Margins of the distances between the samples of the pre-shape."""
     return centering_terms(unit_size_distances(x), x.shape[0])
@@ -448,7 +450,7 @@ class DissimilaritySummary(NamedTuple):
     squares: float
 
 
-@view
+@cached
 def dissimilarity_summary(x: Representation, kind: str) -> DissimilaritySummary:
     """Spread of the dissimilarities of a kind; ``Undefined`` when all of them are equal."""
     entries, deviations = dissimilarity_entries(x, kind), RunningMoments()

@@ -23,7 +23,7 @@ from ..base.arrays import (
     namespace,
     scalar,
 )
-from ..data.representation import Representation, keep_while_small, view
+from ..data.representation import Representation, cached, keep_while_small
 from .differences import MIN_DISTANCE_ROUNDINGS, cancellation_corrector, diagonal_view
 from .far_rows import inlier_centered_points, inlier_row_mask, outlier_row_mask
 from .points import is_rotated, size
@@ -48,14 +48,14 @@ class ShiftedPoints(NamedTuple):
     size: Array  # 0-d
 
 
-@view
+@cached
 def round_shifted_points(x: Representation) -> ShiftedPoints:
     """The points of which distances are compared for equality."""
     unit = power_of_two_below_norm(x)
     return ShiftedPoints(_subtract_round_means(x.array / unit, inlier_row_mask(x)), size(x) / unit)
 
 
-@view
+@cached
 @keep_while_small(1)
 def shifted_gram(x: Representation) -> np.ndarray:
     """Inner products of the :func:`round_shifted_points` points of more features than samples,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.rng import generator
-from ..data.representation import Representation, view
+from ..data.representation import Representation, cached
 from .neighbour_kernels import neighbor_graph
 from .neighbours import NeighbourSearch
 
@@ -39,7 +39,7 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
     )
 
 
-@view
+@cached
 def heat_trace(x: Representation, k: int) -> np.ndarray:
     r"""tr exp(-t L) / n at 256 temperatures t in [0.1, 10], L the normalised Laplacian I - A.
 
@@ -86,7 +86,7 @@ def _traces_of_eigenvalues(a: csr_array) -> np.ndarray:
     return np.array([np.cos(degree * angles).sum() for degree in range(CHEBYSHEV_DEGREE + 1)])
 
 
-@view
+@cached
 def stochastic_heat_traces(
     x: Representation, k: int, steps: int, probes: int, repeats: int, seed: int
 ) -> np.ndarray:

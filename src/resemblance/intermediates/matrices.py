@@ -1,7 +1,8 @@
 """Matrices of all pairs of samples, one of each representation, whose inner product a measure is a
 function of.
 
-A matrix is a light wrapper, made anew whenever it is asked for: its numbers and arrays are views.
+A matrix is a light wrapper, made anew whenever it is asked for: its numbers and arrays are
+intermediates.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..base.arrays import Array, as_float64, euclidean_norm, namespace, scalar, to_numpy
-from ..data.representation import Representation, view
+from ..data.representation import Representation, cached
 from .distances import (
     centered_distance_entries,
     dissimilarity_entries,
@@ -117,7 +118,8 @@ def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class FactoredPairMatrix(PairMatrix):
-    """The products P Pᵀ of points P, (n, d), with views of them: the points, the entries where
+    """The products P Pᵀ of points P, (n, d), with intermediates of them: the points, the entries
+    where
     these are less work, and the diagonal where it is needed."""
 
     points: Callable[[], Array]
@@ -350,7 +352,7 @@ def leading_projection(x: Representation, k: int) -> FactoredPairMatrix:
     return _projection_on_basis(x, count, lambda: decomposition(x).basis[:, :count])
 
 
-@view
+@cached
 def basis_sum(x: Representation) -> float:
     """Sum of the entries of the projection on the columns, not centred: n for a constant one."""
     if has_accurate_inverse(x, full=True):
@@ -440,7 +442,7 @@ def dissimilarity_pair_matrix(
     )
 
 
-@view
+@cached
 def dissimilarity_sum(x: Representation, kind: str) -> float:
     """Sum of all dissimilarities, those of each pair of samples of norm 1."""
     return 2 * scalar(x.xp.sum(rdm_vector(x, kind=kind, compare="cosine")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, to_numpy
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 
 MISSING_PAIRS_REMEDY = (
     "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a takes the pairs that "
@@ -29,7 +29,7 @@ def gap_columns(gaps: np.ndarray, scale: float) -> np.ndarray:
     return np.stack(columns, axis=1) if columns else np.empty((len(gaps), 0))
 
 
-@view
+@cached
 def missing_pairs(x: Representation) -> np.ndarray:
     """Which pairs of rows have no dissimilarity, row by row above the diagonal; shape (0,) where
     all have one."""

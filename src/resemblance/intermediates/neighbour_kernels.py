@@ -1,4 +1,5 @@
-"""Views of kernels that reach as far as the nearest neighbours: sparse matrices of n k entries, and
+"""Intermediates of kernels that reach as far as the nearest neighbours: sparse matrices of n k
+entries, and
 more with ties.
 
 Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import detach, epsilon, euclidean_norm, row_blocks, to_numpy
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import unit, unit_rows
 from .similarities import (
@@ -50,7 +51,7 @@ def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, cen
     return neighbor_matrix(nearest(x, *search), kernel_values(x, search, kernel, centered))
 
 
-@view
+@cached
 def kernel_values(
     x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
@@ -107,7 +108,7 @@ def indicator_of_entries(graph: Any, which: np.ndarray) -> Any:
 # ---------------------------------------------------------------------- kernels of the distances
 
 
-@view
+@cached
 def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarray:
     """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
     float64.
@@ -145,7 +146,7 @@ def _average_tied_values(values: np.ndarray, near: Nearest) -> np.ndarray:
     return values
 
 
-@view
+@cached
 def umap_weight_matrix(
     x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
@@ -211,7 +212,7 @@ def _umap_weight_sum(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
     return np.exp(scaled, out=scaled).sum(axis=1)
 
 
-@view
+@cached
 def local_rbf_kernel(
     x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
 ) -> csr_array:
@@ -291,7 +292,7 @@ class CenteredKernelSize(NamedTuple):
     square: float
 
 
-@view
+@cached
 def umap_kernel_size(
     x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
 ) -> CenteredKernelSize:
@@ -302,7 +303,7 @@ def umap_kernel_size(
     )
 
 
-@view
+@cached
 def local_rbf_size(
     x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
 ) -> CenteredKernelSize:

@@ -1,4 +1,5 @@
-"""Views of the k nearest neighbours of every sample: exact or approximate, and which of them are
+"""Intermediates of the k nearest neighbours of every sample: exact or approximate, and which of
+them are
 equally near."""
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from ..base.arrays import to_numpy
 from ..data.representation import (
     Representation,
     Undefined,
+    cached,
     replace_rows,
     representation_title,
-    view,
 )
 from .approximate import hnsw_candidates
 from .lost_ties import require_separated_neighbors
@@ -41,7 +42,7 @@ class NeighbourSearch(NamedTuple):
     method: Index = "exact"
 
 
-@view
+@cached
 def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> Nearest:
     """The k nearest other samples of every sample, with their ties.
 
@@ -130,7 +131,7 @@ def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, index: In
     return is_exact and MIN_SAMPLES_PER_NEIGHBOR * SUBSET_NEIGHBOR_FACTOR * k <= x.shape[0]
 
 
-@view
+@cached
 def _stable_neighbor_order(x: Representation, k: int, metric: Affinity) -> np.ndarray:
     """The first of the k nearest other samples, which no rounding can reorder, and n for the
     others, (n, k)."""
@@ -158,7 +159,7 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
     return largest_listed_with_ties(listed, values, k, similarity.terms)
 
 
-@view
+@cached
 def own_cosines(x: Representation, k: int, index: Index = "exact") -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
     return cosines_to_listed(x, neighbours(x, k=k, metric="cosine", index=index))

@@ -1,4 +1,4 @@
-"""Views of a pair: cross products and what follows from them, shared by all measures of the
+"""Intermediates of a pair: cross products and what follows from them, shared by all measures of the
 pair."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..base.arrays import (
     svd,
     to_numpy,
 )
-from ..data.representation import Representation, pair_view, representation_title
+from ..data.representation import Representation, cached_pair, representation_title
 from .points import (
     column_norms,
     cross_products,
@@ -41,7 +41,7 @@ from .spectra import (
 )
 
 
-@pair_view(swap=transpose_matrix)
+@cached_pair(swap=transpose_matrix)
 def correlations(x: Representation, y: Representation) -> Array:
     """Pearson correlations between the columns of both, shape (d_x, d_y); 0 with a constant
     column."""
@@ -54,7 +54,7 @@ def _column_scales(x: Representation) -> Array:
     return x.xp.where(scales > 0, scales, x.xp.ones_like(scales))
 
 
-@pair_view(swap=return_unchanged)
+@cached_pair(swap=return_unchanged)
 def nuclear_norm(x: Representation, y: Representation) -> Array:
     """Sum of the singular values of the cross products: the cosine of the best rotation, in [0,
     1]."""
@@ -63,7 +63,7 @@ def nuclear_norm(x: Representation, y: Representation) -> Array:
     return clip_above_one(total)
 
 
-@pair_view(swap=transpose_matrix)
+@cached_pair(swap=transpose_matrix)
 def basis_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between orthonormal bases of both column spaces, shape (rank_x, rank_y)."""
     return transpose_matrix(orthonormal_basis(x, centered=centered)) @ orthonormal_basis(
@@ -84,7 +84,7 @@ def _swap_sides(parts: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]
     return transpose_matrix(right), rho, transpose_matrix(left)
 
 
-@pair_view(swap=_swap_sides)
+@cached_pair(swap=_swap_sides)
 def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array, Array, Array]:
     """SVD of the centred basis overlap: canonical variates of x (columns), correlations, variates
     of y (rows)."""
@@ -96,7 +96,7 @@ def canonical_decomposition(x: Representation, y: Representation) -> tuple[Array
     return left, clip_above_one(rho), right
 
 
-@pair_view(swap=return_unchanged)
+@cached_pair(swap=return_unchanged)
 def squared_overlap(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Squared Frobenius norm of the basis overlap: the sum of the squared canonical
     correlations."""
@@ -133,14 +133,14 @@ def explained_squared_norm(x: Representation, y: Representation) -> Array:
     return frobenius_inner(explained, explained)
 
 
-@pair_view(swap=transpose_matrix)
+@cached_pair(swap=transpose_matrix)
 def row_direction_products(x: Representation, y: Representation) -> Array:
     """Inner products between the columns of the row-normalised points, in the frame of uncentred
     cross products."""
     return transpose_matrix(reduced_unit_rows(x)) @ reduced_unit_rows(y)
 
 
-@pair_view(swap=return_unchanged)
+@cached_pair(swap=return_unchanged)
 def rotated_residual(x: Representation, y: Representation) -> Array:
     """Norm of the difference of two pre-shapes after the best rotation, computed from the
     difference itself."""

@@ -1,4 +1,5 @@
-"""Views that are the points themselves: centred, scaled, reduced to the dimensions they span."""
+"""Intermediates that are the points themselves: centred, scaled, reduced to the dimensions they
+span."""
 
 from __future__ import annotations
 
@@ -23,17 +24,17 @@ from ..data.representation import (
     ROWS_PER_COPIED_BLOCK,
     Representation,
     Undefined,
+    cached,
+    cached_pair,
     is_large_array,
     keep_while_small,
-    pair_view,
     representation_title,
-    view,
     working_value_blocks,
 )
 from .digits import resolution, uncentered_norm
 
 
-@view
+@cached
 def mean(x: Representation) -> Array:
     """Mean row, shape (d,), accumulated around the first row so that a large common offset costs no
     digits."""
@@ -41,7 +42,7 @@ def mean(x: Representation) -> Array:
     return x.xp.mean(x.array - first, axis=0) + first[0, :]
 
 
-@view
+@cached
 def centered(x: Representation) -> Array:
     """Rows minus the mean row, shape (n, d); a constant column becomes exactly zero."""
     return _center_with_mean(x)[0]
@@ -58,7 +59,7 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
     return apply_in_place(x.xp.subtract, shifted, row), (row + first)[0, :]
 
 
-@view
+@cached
 def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
     """The first row of many, and the mean of the rows minus it, shape (d,)."""
     first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.precision)
@@ -87,11 +88,11 @@ class ScaledPoints(NamedTuple):
     mean: Array
 
 
-@view
+@cached
 def centered_scaled(x: Representation) -> ScaledPoints:
     """Centred points in unit size; where their size is 0, so are they.
 
-    The centred points are a view of their own: what needs only these needs one array less.
+    The centred points are an intermediate of their own: what needs only these needs one array less.
     """
     if x.origin:  # rows that stand for those of a stream are fewer, so each has a larger mean
         return ScaledPoints(
@@ -115,7 +116,7 @@ def size(x: Representation) -> Array:
     return _centered_norm_by_blocks(x) if is_large_array(x) else centered_scaled(x).size
 
 
-@view
+@cached
 def _centered_norm_by_blocks(x: Representation) -> Array:
     squares = np.concatenate([sum_of_squares(b, axis=1) for b in _centered_row_blocks(x)]).sum()
     return (
@@ -123,7 +124,7 @@ def _centered_norm_by_blocks(x: Representation) -> Array:
     )
 
 
-@view
+@cached
 def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
     """Size of the centred points, and mean row times the root of n, for points of unit norm as they
     are."""
@@ -131,7 +132,7 @@ def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
     return size(x) / length, centered_scaled(x).mean / length * x.n_samples**0.5
 
 
-@view
+@cached
 def unit(x: Representation, centered: bool = True) -> Array:
     """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
     norm is 0."""
@@ -170,13 +171,13 @@ def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
     return products
 
 
-@view
+@cached
 @keep_while_small(1)
 def preshape(x: Representation, centered: bool = True) -> Array:
     """:func:`unit` in at most n columns: rotated into the dimensions the points span when d > n.
 
     A rotation changes neither distances nor inner products between samples, so a measure that no
-    rotation can change may use this view, and never meets a product wider than n.
+    rotation can change may use this intermediate, and never meets a product wider than n.
     """
     points = unit(x, centered=centered)
     if not is_rotated(x):
@@ -194,37 +195,37 @@ def is_rotated(x: Representation) -> bool:
     return x.shape[1] > x.shape[0]
 
 
-@view
+@cached
 def row_norms(x: Representation) -> Array:
     """Euclidean norm of every row, shape (n,)."""
     return euclidean_norm(x.array, axis=1)
 
 
-@view
+@cached
 def unit_rows(x: Representation) -> Array:
     """Rows scaled to unit length, shape (n, d); a zero row stays zero."""
     return unit_rows_of_array(x.array)
 
 
-@view
+@cached
 def directed(x: Representation) -> Array:
     """1 for every row that has a direction, 0 for a zero row, shape (n,)."""
     return x.xp.astype(row_norms(x) > 0, x.array.dtype)
 
 
-@view
+@cached
 def mean_direction(x: Representation) -> Array:
     """Mean of the rows at unit length, shape (d,)."""
     return x.xp.mean(unit_rows(x), axis=0)
 
 
-@view
+@cached
 def reduced_unit_rows(x: Representation) -> Array:
     """:func:`unit_rows` in the frame of ``preshape(x, centered=False)``."""
     return unit_rows(x) if not is_rotated(x) else unit_rows_of_array(preshape(x, centered=False))
 
 
-@view
+@cached
 def standardized_rows(x: Representation) -> Array:
     """Rows minus their own mean over the features, at unit length; a row that is constant, or
     varies by no more than the rounding of its numbers as they were stored, becomes zero."""
@@ -265,7 +266,7 @@ def comparable_columns(x: Representation, y: Representation) -> tuple[Array, Arr
     return x.array / divisor, y.array / divisor, scale
 
 
-@view
+@cached
 def column_norms(x: Representation) -> Array:
     """Euclidean norm of every centred column, shape (d,)."""
     return euclidean_norm(centered_scaled(x).points, axis=0) * size(x)
@@ -282,7 +283,7 @@ def return_unchanged(value: Array) -> Array:
     return value
 
 
-@pair_view(swap=transpose_matrix)
+@cached_pair(swap=transpose_matrix)
 def feature_products(x: Representation, y: Representation, centered: bool = True) -> Array:
     """Inner products between the columns of both, each representation in unit size, shape (d_x,
     d_y)."""
@@ -295,7 +296,7 @@ def feature_products(x: Representation, y: Representation, centered: bool = True
     return transpose_matrix(unit(x, centered=centered)) @ unit(y, centered=centered)
 
 
-@pair_view(swap=transpose_matrix)
+@cached_pair(swap=transpose_matrix)
 def cross_products(x: Representation, y: Representation, centered: bool = True) -> Array:
     """``feature_products`` up to rotations of both: never more than n rows or columns."""
     if is_rotated(x) or is_rotated(y):

@@ -18,7 +18,7 @@ from ..base.arrays import (
     take_from_table,
     to_numpy,
 )
-from ..data.representation import Representation, view
+from ..data.representation import Representation, cached
 from .distances import DissimilaritySummary, dissimilarity_entries, dissimilarity_summary
 from .rectangles import (
     BlockFunction,
@@ -86,7 +86,7 @@ class RankBins(NamedTuple):
         return math.atan2(math.sqrt(2 * inside), math.sqrt(self.energy))
 
 
-@view
+@cached
 def rank_bins(x: Representation, kind: str) -> RankBins:
     """Bins of the dissimilarities of a kind, from one pass after that for their ends, and from
     another one for data with many ties."""
@@ -193,7 +193,7 @@ class ConcordanceBins(NamedTuple):
         return self.couples - self.unknown
 
 
-@view
+@cached
 def concordance_bins(x: Representation, kind: str) -> ConcordanceBins:
     """Wide bins with about the same number of dissimilarities each."""
     bins = rank_bins(x, kind)

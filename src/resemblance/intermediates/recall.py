@@ -12,9 +12,9 @@ from ..data.representation import (
     Representation,
     Undefined,
     as_representation,
+    cached,
     check_all_finite,
     representation_title,
-    view,
 )
 from .neighbours import Index, neighbours
 from .search import nearest_by_full_comparison
@@ -63,7 +63,7 @@ def neighbour_recall(
     return mean_neighbor_recall(x, k=k, metric=metric, index=index)
 
 
-@view
+@cached
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
     listed = neighbours(x, k=k, metric=metric, index=index)

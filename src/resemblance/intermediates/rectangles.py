@@ -77,7 +77,7 @@ _FORCED_BLOCKWISE: ContextVar[bool] = ContextVar("as_large", default=False)
 
 @contextmanager
 def force_blockwise(large: bool) -> Iterator[None]:
-    """Compute with few samples as with many, to see which views many would have."""
+    """Compute with few samples as with many, to see which intermediates many would have."""
     token = _FORCED_BLOCKWISE.set(large)
     try:
         yield

@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, scalar, to_numpy
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 from .points import feature_products, mean, size, unit
 from .spectra import basis_coordinates, decomposition, numerical_rank
 
 
-@view
+@cached
 def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     """Number of components by ReSi's rule: the explained *fraction* is compared with a share of the
     *total variance*.
@@ -27,14 +27,14 @@ def resi_svcca_components(x: Representation, explained_variance: float) -> int:
     return int(np.argmax(passed)) + 1
 
 
-@view
+@cached
 def largest_covariance(x: Representation) -> float:
     """Largest absolute entry of the covariance in unit size: what the google/svcca code divides it
     by."""
     return float(np.abs(_unit_size_covariance(x)).max())
 
 
-@view
+@cached
 def inverse_root_covariance(x: Representation) -> np.ndarray:
     """Symmetric root of the pseudo-inverse of the scaled covariance, shape (d, d)."""
     values, vectors = np.linalg.eigh(
@@ -49,7 +49,7 @@ def inverse_root_covariance(x: Representation) -> np.ndarray:
     return vectors @ np.diag(np.sqrt(values)) @ vectors.T
 
 
-@view
+@cached
 def uncentered_coordinates(x: Representation) -> np.ndarray:
     """Uncentred columns in an orthonormal basis of the centred columns and the constant, shape (r +
     1, d)."""
@@ -80,7 +80,7 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
     return float(weights @ rho / weights.sum())
 
 
-@view
+@cached
 def _unit_size_covariance(x: Representation) -> np.ndarray:
     product = to_numpy(x.xp.matrix_transpose(unit(x)) @ unit(x))
     return product / (x.n_samples - 1)

@@ -1,4 +1,5 @@
-"""Views of a random subset of the samples, the same subset for every representation of n samples:
+"""Intermediates of a random subset of the samples, the same subset for every representation of n
+samples:
 distances, and the minimum spanning tree that says at which of them samples join into clusters."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..base.arrays import as_float64
 from ..base.rng import generator
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 from .cross_barcode import SortedEdges, enclosing_radius
 from .distances import distance_matrix
 from .points import centered
@@ -41,14 +42,14 @@ def subset_indices(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
     return generator(seed, "subset", n, trial).permutation(n)[:sample]
 
 
-@view
+@cached
 def normalized_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
     """Euclidean distances within a subset over their 0.9 quantile (diagonal included), shape
     (sample, sample)."""
     return _normalized_subset_distances(x, draw)
 
 
-@view
+@cached
 def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarray:
     """:func:`normalized_distances` above the diagonal, row by row, of shape (pairs of samples,).
 
@@ -59,17 +60,18 @@ def condensed_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndarra
     return squareform(_normalized_subset_distances(x, draw), checks=False)
 
 
-@view
+@cached
 def enclosing_subset_radius(x: Representation, draw: SubsetDraw) -> float:
     """The smallest normalised distance within which a sample of a subset has all others."""
     return enclosing_radius(condensed_subset_distances(x, draw))
 
 
-@view
+@cached
 def sorted_edges(x: Representation, draw: SubsetDraw) -> SortedEdges:
     """The normalised distances within a subset, as a cross-barcode needs them.
 
-    The lengths and the radius are views of their own: another order of the samples moves the
+    The lengths and the radius are intermediates of their own: another order of the samples moves
+    the
     former and leaves the latter.
     """
     return SortedEdges(condensed_subset_distances(x, draw), enclosing_subset_radius(x, draw))
@@ -89,7 +91,7 @@ def _normalized_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndar
     return distances / quantile
 
 
-@view
+@cached
 def spanning_length(x: Representation, draw: SubsetDraw) -> float:
     """Length of the minimum spanning tree of the normalised distances within a subset of the
     samples."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import Array, as_array_like, device, epsilon, namespace, row_blocks, to_numpy
-from ..data.representation import Representation, view
+from ..data.representation import Representation, cached
 from .neighbour_kernels import neighbor_matrix
 from .neighbours import NeighbourSearch, nearest
 from .similarities import NeighborMetric, neighbor_similarity
@@ -38,7 +38,7 @@ def self_overlap(
     return math.sqrt(_self_score(x, score, search) * _self_score(y, score, search))
 
 
-@view
+@cached
 def _self_score(x: Representation, score: NeighborhoodScore, search: NeighbourSearch) -> float:
     near = nearest(x, *search)
     return score(near, near) if len(near.ties.rows) else 1.0

@@ -1,4 +1,5 @@
-"""Views that forget which sample is which: one number of a representation, how its samples spread,
+"""Intermediates that forget which sample is which: one number of a representation, how its samples
+spread,
 and along how many directions."""
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..base.arrays import (
     scalar,
 )
 from ..base.rng import generator
-from ..data.representation import Representation, view
+from ..data.representation import Representation, cached
 from .digits import resolution, uncentered_norm
 from .distances import condensed_squared_distances
 from .far_rows import inlier_centered_points
@@ -29,7 +30,7 @@ from .spectra import decomposition
 MIN_RELATIVE_GAP = 1e-3  # of both lengths: a difference that is less loses digits
 
 
-@view
+@cached
 def mean_row_norm(x: Representation) -> Array:
     """Length of the mean row."""
     return euclidean_norm(mean(x))
@@ -60,7 +61,7 @@ def _mean_shift(x: Representation, width: int) -> Array:
     return pad_row_with_zeros(x.xp.mean(x.array - x.array[:1, :], axis=0), width)
 
 
-@view
+@cached
 def concentricity(x: Representation) -> Array:
     """Mean cosine between the rows and the mean row; 0 where that is rounding only, as of centred
     points, and has no direction."""
@@ -75,7 +76,7 @@ def concentricity(x: Representation) -> Array:
     return frobenius_inner(mean_direction(x), direction)
 
 
-@view
+@cached
 def uniformity(x: Representation, unit: bool, self_pairs: bool) -> Array:
     """Logarithm of the mean Gaussian potential exp(-2 d^2) between samples.
 
@@ -132,7 +133,7 @@ def _random_unit_directions(width: int, projections: int, seed: int) -> np.ndarr
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
 
-@view
+@cached
 def sorted_projections(x: Representation, projections: int, seed: int) -> Array:
     """The samples minus the first one along random unit vectors, each direction sorted, shape (n,
     projections)."""

@@ -24,7 +24,7 @@ from ..base.arrays import (
 from ..base.rng import generator
 from ..contracts._measure import measure
 from ..contracts.claims import RIGID_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 from ..intermediates.distances import (
     MAX_GATHERED_NUMBERS,
     deviation_norm,
@@ -109,7 +109,7 @@ def leave_one_out_distance_corr(x: Representation, y: Representation, squared: b
     return np.asarray(value if squared else np.sqrt(value))
 
 
-@view
+@cached
 def leave_one_out_deviation(x: Representation) -> np.ndarray:
     """Return the squared norm of the double-centred distances without each sample, shape (n,)."""
     a = distance_pair_matrix(x)

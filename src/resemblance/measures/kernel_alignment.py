@@ -23,9 +23,9 @@ from ..contracts.claims import (
 from ..data.representation import (
     Representation,
     Undefined,
+    cached,
     is_large_array,
     representation_title,
-    view,
 )
 from ..intermediates.distances import condensed_rdm
 from ..intermediates.grams import (
@@ -246,11 +246,12 @@ def _leave_one_out_cosine(
 
 
 def _uncached_copy(x: Representation) -> Representation:
-    """The same samples, whose views are not kept: another kernel is as large as all distances."""
+    """The same samples, whose intermediates are not kept: another kernel is as large as all
+    distances."""
     return Representation(x.source, x.name, dtype=x.dtype)
 
 
-@view
+@cached
 def leave_one_out_self_hsic(
     x: Representation, kernel: GramKernel, estimator: Estimator
 ) -> np.ndarray:
@@ -309,7 +310,7 @@ def _leave_one_out_diagonals(
     return both.sum() - both + rest + c**3 * both
 
 
-@view
+@cached
 def leave_one_out_width_change(x: Representation, pairs: MedianPairs) -> np.ndarray:
     """Return by how much the median distance between samples changes without each of them, in units
     of it, shape (n,)."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..contracts._measure import measure
 from ..contracts.claims import Product
-from ..data.representation import Representation, Undefined, view
+from ..data.representation import Representation, Undefined, cached
 from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbour_matrices import (
@@ -136,7 +136,7 @@ def chance_of_cycles(
     return 0.0 if corrected else return_probability(x, k=k, metric=metric, index=index)
 
 
-@view
+@cached
 def return_probability(x: Representation, k: int, metric: Affinity, index: Index) -> float:
     """Mean probability that a step to k of the other samples, drawn without order, and a step to a
     neighbour return."""

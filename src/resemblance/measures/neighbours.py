@@ -16,7 +16,7 @@ import numpy as np
 from ..base.arrays import euclidean_norm, row_blocks, scalar
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES
-from ..data.representation import Representation, Undefined, representation_title, view
+from ..data.representation import Representation, Undefined, cached, representation_title
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..intermediates.points import unit_rows
@@ -399,7 +399,7 @@ def leave_one_out_largest_score(
     )
 
 
-@view
+@cached
 def _leave_one_out_self_score(x: Representation, search: NeighbourSearch, score: str) -> np.ndarray:
     crowded = [nearest(x, k, *search[1:]).ties.crowded.any() for k in (search.k, search.k + 1)]
     return leave_one_out_mean_score(x, x, search, score) if any(crowded) else np.ones(x.shape[0])
@@ -447,7 +447,7 @@ def _replacement_cases(
     return rows, samples, 0.0
 
 
-@view
+@cached
 def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], search.k, nearest(x, *search).ties

@@ -20,7 +20,7 @@ from ..base.arrays import (
 )
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
-from ..data.representation import Representation, representation_title, view
+from ..data.representation import Representation, cached, representation_title
 from ..intermediates.distances import (
     MAX_GATHERED_NUMBERS,
     rdm_vector,
@@ -265,7 +265,7 @@ def _leave_one_out_pair_products(
     return product - sums / pairs
 
 
-@view
+@cached
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
     """Return the squared norms of the vector of pairs, of norm 1, without those of each sample."""
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
@@ -337,7 +337,7 @@ def leave_one_out_rank_products(
     return among
 
 
-@view
+@cached
 def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     """Return the average ranks of the dissimilarities, centred, shape (n (n - 1) / 2,): in single
     precision where it is exact."""
@@ -346,7 +346,7 @@ def rank_of_pairs(x: Representation, kind: str) -> np.ndarray:
     return np.asarray((place - (len(place) - 1)) / 2, dtype=precision)
 
 
-@view
+@cached
 def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     """Return twice the average rank of each pair, from 0."""
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
@@ -357,7 +357,7 @@ def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     return np.asarray(twice, dtype=np.int32 if len(vector) < 2**30 else np.int64)
 
 
-@view
+@cached
 def _untied_pair_order(x: Representation, kind: str) -> np.ndarray:
     """Return the pairs in the order of their ranks; none, of shape (0,), if some are tied."""
     place = _doubled_average_ranks(x, kind)
@@ -384,7 +384,7 @@ def _weight_sums_of_higher_ranks(x: Representation, weights: np.ndarray, kind: s
     return sums
 
 
-@view
+@cached
 def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
     """Return both samples of each pair, in the order of the ranks, shape (2, pairs)."""
     n, order = x.shape[0], _untied_pair_order(x, kind)
@@ -396,7 +396,7 @@ def _pair_samples_by_rank(x: Representation, kind: str) -> np.ndarray:
     return np.stack([side.take(order) for side in both])
 
 
-@view
+@cached
 def _centered_rank_matrix(x: Representation, kind: str) -> np.ndarray:
     """Return r - c for the pairs of each sample, (n, n), 0 on the diagonal; c is the rank of a pair
     among those of its sample, from 1/2."""
@@ -451,7 +451,7 @@ def _rank_product_sums(x: Representation, y: Representation, kind: str) -> np.nd
     return np.einsum("ij,ij->i", c @ pairs, e)
 
 
-@view
+@cached
 def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the bin of the rank of each pair, and for each sample the mean of c over the pairs of
     every bin, shape (n, bins)."""
@@ -478,7 +478,7 @@ def _binned_ranks(x: Representation, kind: str) -> tuple[np.ndarray, np.ndarray]
     return bins, means
 
 
-@view
+@cached
 def _leave_one_out_rank_squares(x: Representation, kind: str) -> np.ndarray:
     """Return the sums of squares of the centred average ranks of the pairs without each sample.
 

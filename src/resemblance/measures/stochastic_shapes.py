@@ -15,9 +15,9 @@ from ..data.inputs import stimulus_of_each_row
 from ..data.representation import (
     Representation,
     Undefined,
+    cached,
     check_all_finite,
     representation_title,
-    view,
 )
 
 Alignment = Literal["orthogonal", "permutation", "none"]
@@ -224,7 +224,7 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
     return [np.array(rows) for rows in places.values()]
 
 
-@view
+@cached
 def responses(x: Representation) -> tuple[np.ndarray, ...]:
     """The trials of each stimulus, (repeats, d), in double precision."""
     check_all_finite(x)
@@ -232,7 +232,7 @@ def responses(x: Representation) -> tuple[np.ndarray, ...]:
     return tuple(values[rows] for rows in _rows_by_stimulus(x))
 
 
-@view
+@cached
 def stimulus_moments(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     """The mean of each stimulus, (n, d), and a root R of its covariance R'R, (n, k, d), with as few
     rows as all of them need."""

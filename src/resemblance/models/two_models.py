@@ -36,7 +36,7 @@ from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_mod
 from .hooks import validate_row_numbers
 from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy
 
-# One of each view of similarity, cheap enough for all layers of large models
+# One of each intermediate of similarity, cheap enough for all layers of large models
 DEFAULT_LAYER_MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
 SCORES_FILE = "scores.comparison"
 POOLING_PHRASES = {  # in words, by what is pooled

@@ -12,7 +12,7 @@ from ..base.arrays import euclidean_norm, row_blocks, to_numpy
 from ..base.rng import generator
 from ..contracts._statistic import statistic
 from ..contracts.claims import COSINE_INVARIANCES, RIGID_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, Undefined, check_all_finite, view
+from ..data.representation import Representation, Undefined, cached, check_all_finite
 from ..intermediates.points import unit_rows_of_array
 from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 
@@ -129,7 +129,7 @@ def _magnitude_exponent(*arrays: np.ndarray) -> int:
     return int(np.frexp(max(float(np.abs(array).max()) for array in arrays))[1])
 
 
-@view
+@cached
 def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndarray, int]:
     """Inverse symmetric root of the covariance of the controls plus a multiple of the identity.
 

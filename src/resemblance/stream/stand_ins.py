@@ -25,26 +25,30 @@ from .rows import LayerFacts
 from .state import StreamState
 from .sums import LayerMoments
 
-SURROGATE_VIEWS = (
+SURROGATE_INTERMEDIATES = (
     mean, centered, resolution, rounding_share, fingerprint, unit_rows, mean_direction, directed,
 )  # fmt: skip
-KERNEL_VIEWS = (gram_diagonal, gram_trace)
-SURROGATE_VIEW_NAMES = {unwrap(view): view.__name__ for view in (*SURROGATE_VIEWS, *KERNEL_VIEWS)}
+KERNEL_INTERMEDIATES = (gram_diagonal, gram_trace)
+SURROGATE_NAMES = {
+    unwrap(intermediate): intermediate.__name__
+    for intermediate in (*SURROGATE_INTERMEDIATES, *KERNEL_INTERMEDIATES)
+}
 
 
 @dataclass(frozen=True)
-class SurrogateViews:
-    """The views of a layer that the points would give otherwise than the samples, by name; those of
+class SurrogateIntermediates:
+    """The intermediates of a layer that the points would give otherwise than the samples, by name;
+    those of
     Gram matrices by name and kernel."""
 
-    views: Mapping[str | tuple[str, str], Any]
+    intermediates: Mapping[str | tuple[str, str], Any]
 
     def __call__(self, key: Any, compute: Callable[[Representation], Any]) -> Any:
-        """Return a view by its key, or None where the points give it."""
+        """Return an intermediate by its key, or None where the points give it."""
         function, parameters = key
-        name = SURROGATE_VIEW_NAMES.get(function, "")
+        name = SURROGATE_NAMES.get(function, "")
         kernel = dict(parameters).get("kernel")
-        return self.views.get((name, kernel.name) if kernel and name else name)
+        return self.intermediates.get((name, kernel.name) if kernel and name else name)
 
 
 def surrogate_layers(
@@ -59,20 +63,24 @@ def surrogate_layers(
     parts = [sums.moments(positions, n) for sums in state.parts]
     points, accumulated = parts[0], frozenset(("squares", "directions")[: len(parts)])
     known = _gram_diagonals_and_traces(parts)
-    for i, (name, views) in enumerate(zip(layers, known)):
-        views["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
-        views |= {"resolution": facts[i].resolution, "mean": points.means[i]}
-        views["centered"] = _centered_surrogate_rows(points.factors[i])
-        views["rounding_share"] = _streamed_rounding_share(points, i, n, facts[i].resolution)
+    for i, (name, intermediates) in enumerate(zip(layers, known)):
+        intermediates["fingerprint"] = hashlib.sha256(f"{digest} {name}".encode()).hexdigest()[:32]
+        intermediates |= {"resolution": facts[i].resolution, "mean": points.means[i]}
+        intermediates["centered"] = _centered_surrogate_rows(points.factors[i])
+        intermediates["rounding_share"] = _streamed_rounding_share(
+            points, i, n, facts[i].resolution
+        )
     for directions in parts[1:]:
         both = _vectors_from_products(state.counts[np.ix_(positions, positions)])
-        for i, views in enumerate(known):
-            views |= {"unit_rows": _surrogate_rows(directions, i, n), "directed": both[i]}
-            views["mean_direction"] = directions.means[i]
+        for i, intermediates in enumerate(known):
+            intermediates |= {"unit_rows": _surrogate_rows(directions, i, n), "directed": both[i]}
+            intermediates["mean_direction"] = directions.means[i]
     stream, power = digest if are_all else f"{digest} {' '.join(layers)}", state.parts[0].power
     represented = {}
-    for i, (name, views) in enumerate(zip(layers, known)):
-        origin = StreamSummary(stream, n, facts[i].dtype, accumulated, power, SurrogateViews(views))
+    for i, (name, intermediates) in enumerate(zip(layers, known)):
+        origin = StreamSummary(
+            stream, n, facts[i].dtype, accumulated, power, SurrogateIntermediates(intermediates)
+        )
         represented[name] = as_surrogate(_surrogate_rows(points, i, n), name, origin)
     return represented
 
@@ -87,8 +95,8 @@ def _gram_diagonals_and_traces(
         traces = np.array([np.sum(factor**2) for factor in known.factors])
         sizes = np.where(traces > 0, traces, 1.0) if kernel == "linear" else np.ones(len(layers))
         diagonals = _vectors_from_products(known.squares / np.outer(sizes, sizes))
-        for views, diagonal, trace in zip(layers, diagonals, traces / sizes):
-            views |= {("gram_diagonal", kernel): diagonal, ("gram_trace", kernel): trace}
+        for intermediates, diagonal, trace in zip(layers, diagonals, traces / sizes):
+            intermediates |= {("gram_diagonal", kernel): diagonal, ("gram_trace", kernel): trace}
     return layers
 
 

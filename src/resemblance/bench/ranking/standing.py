@@ -20,7 +20,7 @@ from .. import SUITES
 from ..reliability import LEAST_RELIABILITY
 from .ranking import DEFAULT_PACK_SERIES, Board, read_board
 from .score_file import MeasureCard
-from .views import (
+from .subsets import (
     COST_REFERENCE,
     RankedSubset,
     cpu_seconds_on_packs,
@@ -67,9 +67,9 @@ def board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas.DataF
 
 
 def leaderboard_records(board: Board, shown: RankedSubset) -> list[dict[str, Any]]:
-    """Return a record per measure of a view, best first, then those without a place by name.
+    """Return a record per measure of a subset, best first, then those without a place by name.
 
-    In a view with too few cells no measure has a place.
+    In a subset with too few cells no measure has a place.
     """
     labels, rows = leaderboard_labels(board), shown.places.rows if shown.is_settled else ()
     placed = {place.measure: place for place in rows}
@@ -122,40 +122,40 @@ def rank_interval_sentence(place: Place, count: int) -> str:
     )
 
 
-def leader_sentence(view: RankedSubset, labels: Mapping[str, str]) -> str:
-    """Return what a view shows: which measure leads there, or why there is no order."""
-    cells = sum(view.counts.values())
-    if view.is_settled:
+def leader_sentence(subset: RankedSubset, labels: Mapping[str, str]) -> str:
+    """Return what a subset shows: which measure leads there, or why there is no order."""
+    cells = sum(subset.counts.values())
+    if subset.is_settled:
         parts = (
-            headline(view.places, labels),
-            leaders_without_each_group(view.places, labels),
-            _ranked_tasks_text(view),
+            headline(subset.places, labels),
+            leaders_without_each_group(subset.places, labels),
+            _ranked_tasks_text(subset),
         )
-        return " ".join(filter(None, (*parts, unranked_tasks_sentence(view))))
-    if max(view.counts.values(), default=0) < SETTLING:
+        return " ".join(filter(None, (*parts, unranked_tasks_sentence(subset))))
+    if max(subset.counts.values(), default=0) < SETTLING:
         have = "cell tells" if cells == 1 else "cells tell"
         return (
             f"Too few cells for an order: {cells} {have} these measures apart, and with fewer than "
             f"{SETTLING} of a suite even the first in all of them may be so by chance. "
-            f"{unranked_tasks_sentence(view)}"
+            f"{unranked_tasks_sentence(subset)}"
         ).rstrip()
     return "There are not two measures with scores here, so there is no order."
 
 
-def unranked_tasks_sentence(view: RankedSubset) -> str:
+def unranked_tasks_sentence(subset: RankedSubset) -> str:
     """Return how many cells are shown and not ranked, and why; nothing of none."""
-    if not view.unranked:
+    if not subset.unranked:
         return ""
     return (
-        f"Shown, but not ranked: {count_with_noun(view.unranked, 'cell')} whose expected "
+        f"Shown, but not ranked: {count_with_noun(subset.unranked, 'cell')} whose expected "
         f"differences do not repeat on other inputs (reliability below {LEAST_RELIABILITY})."
     )
 
 
-def _ranked_tasks_text(view: RankedSubset) -> str:
-    if len(view.counts) < 2:
+def _ranked_tasks_text(subset: RankedSubset) -> str:
+    if len(subset.counts) < 2:
         return ""
-    parts = [f"{count} in {suite}" for suite, count in view.counts.items()]
+    parts = [f"{count} in {suite}" for suite, count in subset.counts.items()]
     return f"Cells: {join_first_names(parts)}; every suite that decides counts alike."
 
 
@@ -217,13 +217,13 @@ class MeasureRank(NamedTuple):
         return sum(self.missing.values()) < self.cells
 
 
-def whole_suite_view(board: Board, suite: str | None = None) -> RankedSubset:
-    """Return the view of all cells of a board, or of those of a suite, with all measures."""
+def whole_suite_subset(board: Board, suite: str | None = None) -> RankedSubset:
+    """Return the subset of all cells of a board, or of those of a suite, with all measures."""
     return rank_subset(board, select_task_subset(board, suite), select_measure_subset(board))
 
 
 def rank_of(board: Board, shown: RankedSubset, spec: str) -> MeasureRank:
-    """Return where a measure stands in a view of a board.
+    """Return where a measure stands in a subset of a leaderboard.
 
     Raises ``ValueError`` for a measure that the board does not have.
     """
@@ -263,17 +263,17 @@ def _measures_with_equal_scores(
 ) -> Iterable[tuple[str, int]]:
     """Yield the measures with the score of one in nearly all cells where either has one, and in how
     many; scores of fewer than that are equal by chance."""
-    scores = _scores_in_view(board, shown, spec)
+    scores = _scores_in_subset(board, shown, spec)
     scored = {cell for cell, value in scores.items() if value is not None}
     for other in sorted(board.cards.keys() - {spec}):
-        others = _scores_in_view(board, shown, other)
+        others = _scores_in_subset(board, shown, other)
         cells = scored | {cell for cell, value in others.items() if value is not None}
         same = sum(_are_equal_scores(scores.get(cell), others.get(cell)) for cell in cells)
         if cells and same >= MIN_SHARE_OF_EQUAL_SCORES * len(cells):
             yield other, same
 
 
-def _scores_in_view(
+def _scores_in_subset(
     board: Board, shown: RankedSubset, spec: str
 ) -> dict[tuple[str, str, str], float | None]:
     """Return the scores of a measure, by suite, test and cell."""

@@ -307,7 +307,7 @@ def _deletions_of_layer(
                 delete_principal_components(x, k), name, size.samples
             )
             places.append((s, layer, k))
-        x.forget()
+        x.clear_cache()
     rows = tuple(i for i, (_, _, k) in enumerate(places) if k == 0)
     return RepresentationSet(columns, rows, *_accuracies_by_place(places))
 
@@ -368,7 +368,7 @@ def _fit_probes(subject: Subject, size: SensitivitySize) -> dict[str, dict[str, 
                 "".join("." if np.isnan(a) else str(int(a)) for a in of_division)
                 for of_division in answers
             ]
-        x.forget()
+        x.clear_cache()
     return probes
 
 

@@ -119,7 +119,8 @@ def run(
         (more levels of noise, more and larger models).
     only : names of experiments, "spectral" or "canary"; default: both.
     executor : a ``concurrent.futures`` executor; the result does not depend on it.
-    memory : for views of representations at a time, as in :func:`resemblance.compare`; arrays are
+    memory : for intermediates of representations at a time, as in :func:`resemblance.compare`;
+    arrays are
         small here.
     progress : called with (stage, done, total); the stages are "training", "disturbing" and
         "comparing".

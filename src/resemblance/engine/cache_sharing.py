@@ -1,7 +1,8 @@
-"""Views computed once for all workers: in files, in the memory of a cluster, or in that of threads.
+"""Intermediates computed once for all workers: in files, in the memory of a cluster, or in that of
+threads.
 
 What travels in place of a representation is a loan. In a worker :func:`load_shared` turns it into a
-representation whose views are read, not computed: the same, to the last bit.
+representation whose intermediates are read, not computed: the same, to the last bit.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from ..base.json_files import atomic_write
 from ..base.locks import file_lock, is_process_alive
 from ..contracts._measure import Measure
 from ..data.representation import Representation, fingerprint, pair_cache
+from .intermediate_sizes import representation_cache_bytes
 from .memory import available_memory
 from .reasons import is_out_of_memory
-from .view_sizes import representation_cache_bytes
 from .work import PairBlock
 from .workers import WorkerCall, count_workers, is_local_cluster, is_process_pool, single_threaded
 
 MeasureTuple = tuple[Measure, ...]
 SharedKey = tuple[
     Representation, MeasureTuple
-]  # a representation, and the measures that take views of it
+]  # a representation, and the measures that take intermediates of it
 # What travels in place of a representation, the calls to make before, and what ends the loan
 ShareResult = tuple[Any, list[WorkerCall], Callable[[], Any]]
 BufferRange = tuple[
@@ -47,7 +48,7 @@ BufferRange = tuple[
 ]  # where an array is: SOURCE or PACKED, from which byte on, how many
 
 SHARED_MEMORY_FOLDER = Path("/dev/shm")
-SHARED_FOLDER_PREFIX = "resemblance-views"
+SHARED_FOLDER_PREFIX = "resemblance-intermediates"
 # one part in so many of what is left in memory is used, and of what is left on a disk
 MAX_MEMORY_FRACTION = 2
 BUFFER_ALIGNMENT = 64  # bytes, of a line of the processor's cache
@@ -57,17 +58,20 @@ SOURCE_BUFFER, CACHE_BUFFER = (
 )  # the memory in which an array is: that of the source, or what is packed
 
 
-# ------------------------------------------------------------------------- views as bytes, and back
+# ------------------------------------------------------------------------- intermediates as bytes,
+# and back
 
 
 def serialize_cache(x: Representation) -> list[Any]:
-    """Return the views that a representation remembers as pieces of memory, to be joined: their
+    """Return the intermediates that a representation caches as pieces of memory, to be joined:
+    their
     arrays, none twice, then the rest, and where that begins.
 
-    Parts of the source are not among them. Left out are views that cannot be pickled, or whose
+    Parts of the source are not among them. Left out are intermediates that cannot be pickled, or
+    whose
     functions have no name of their own.
     """
-    names = Counter(map(_portable_cache_key, x.views))
+    names = Counter(map(_portable_cache_key, x.cache))
     home = _byte_view(x.source)
     blocks = [
         (home.ctypes.data, len(home), SOURCE_BUFFER, 0)
@@ -86,7 +90,7 @@ def serialize_cache(x: Representation) -> list[Any]:
         blocks.append((address, size, CACHE_BUFFER, place))
         return CACHE_BUFFER, place, size
 
-    for key, value in x.views.items():
+    for key, value in x.cache.items():
         name = _portable_cache_key(key)
         if name is not None and names[name] == 1:
             with suppress(Exception):  # whatever its classes raise; it is computed again
@@ -99,7 +103,8 @@ def serialize_cache(x: Representation) -> list[Any]:
 
 
 def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
-    """Let a representation, of the same source, find its views in what was packed, as bytes."""
+    """Let a representation, of the same source, find its intermediates in what was packed, as
+    bytes."""
     end = int.from_bytes(packed[-8:].tobytes(), "little")
     contents = pickle.loads(packed[end:-8].data)
     memory, of_stream = (_byte_view(x.source), packed), x._carry
@@ -116,7 +121,8 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
 
 
 def _portable_cache_key(key: Any) -> tuple[Any, ...] | None:
-    """Return what a view is called in all processes: its function and its parameters; None for one
+    """Return what an intermediate is called in all processes: its function and its parameters; None
+    for one
     whose function is local or has no name."""
     function, parameters = key
     name = getattr(function, "__qualname__", "<none>")
@@ -132,7 +138,7 @@ def _byte_view(array: np.ndarray) -> np.ndarray:
 
 
 class SharedRepresentation(NamedTuple):
-    """A representation that travels with its views for some measures.
+    """A representation that travels with its intermediates for some measures.
 
     These are in a file, which the first worker that opens it writes, packed in memory, or, for
     threads, with the representation itself (None).
@@ -140,37 +146,42 @@ class SharedRepresentation(NamedTuple):
 
     representation: Representation
     measures: MeasureTuple
-    views: Path | np.ndarray | None
+    intermediates: Path | np.ndarray | None
 
 
 def load_shared(loan: SharedRepresentation | Representation) -> Representation:
     """Return the representation that a worker computes with.
 
-    Its views end with it, but for threads: it is a copy, also of one that was not lent. Where
-    another worker is computing views, it waits for them.
+    Its intermediates end with it, but for threads: it is a copy, also of one that was not lent.
+    Where
+    another worker is computing intermediates, it waits for them.
     """
     if isinstance(loan, Representation):
         return copy(loan)
-    x, measures, views = loan
-    if views is None:
+    x, measures, intermediates = loan
+    if intermediates is None:
         return x
     x = copy(x)
-    if isinstance(views, np.ndarray):
-        return attach_cache(x, views)
-    if not views.exists():
-        with file_lock(views.with_suffix(".lock")):
-            if not views.exists():
+    if isinstance(intermediates, np.ndarray):
+        return attach_cache(x, intermediates)
+    if not intermediates.exists():
+        with file_lock(intermediates.with_suffix(".lock")):
+            if not intermediates.exists():
                 fill_cache(x, measures)
                 # If the disk is full, the next task computes what it needs itself.
-                with suppress(OSError), atomic_write(views) as part, part.open("wb") as file:
+                with (
+                    suppress(OSError),
+                    atomic_write(intermediates) as part,
+                    part.open("wb") as file,
+                ):
                     file.writelines(serialize_cache(x))
                 return x
     # Who changes an array changes neither the file nor what others read.
-    return attach_cache(x, np.memmap(views, np.uint8, mode="c").view(np.ndarray))
+    return attach_cache(x, np.memmap(intermediates, np.uint8, mode="c").view(np.ndarray))
 
 
 def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
-    """Let a representation remember the views that measures take of it, by comparing it with
+    """Let a representation cache the intermediates that measures take of it, by comparing it with
     itself.
 
     What a measure raises here it raises for each pair, which says so.
@@ -185,11 +196,11 @@ def fill_cache(x: Representation, measures: Sequence[Measure]) -> None:
                     measure.chance(x, x)
             except Exception as error:
                 if is_out_of_memory(error):
-                    x.forget()
+                    x.clear_cache()
 
 
 def write_cache_file(loan: SharedRepresentation) -> None:
-    """Compute the views of a loan, if nobody has."""
+    """Compute the intermediates of a loan, if nobody has."""
     with single_threaded():
         load_shared(loan)
 
@@ -197,7 +208,7 @@ def write_cache_file(loan: SharedRepresentation) -> None:
 def with_filled_cache(
     x: Representation, measures: MeasureTuple
 ) -> SharedRepresentation | Representation:
-    """Return a representation with its views, or without if there is no memory for them."""
+    """Return a representation with its intermediates, or without if there is no memory for them."""
     fresh = copy(x)
     try:
         with single_threaded():
@@ -226,7 +237,7 @@ class SharedCache:
         self._current = set[SharedKey]()  # of the tasks that are handed out now
 
     def has_room(self, representations: Iterable[Representation], measures: MeasureTuple) -> bool:
-        """Say whether the views of all can be lent."""
+        """Say whether the intermediates of all can be lent."""
         sizes = (self._size(x, measures) for x in representations)
         return sum(sizes) <= sum(self._room.values())
 
@@ -235,7 +246,8 @@ class SharedCache:
     ) -> Iterator[WorkerCall]:
         """Yield the calls of tasks on one list of representations, and those to make before.
 
-        Nothing is lent for a single task: no other has the same views. Between two lists, or groups
+        Nothing is lent for a single task: no other has the same intermediates. Between two lists,
+        or groups
         of measures, what was lent ends with the last call that needs it.
         """
         for _, group in groupby(tasks, key=lambda task: task.measures):
@@ -267,7 +279,8 @@ class SharedCache:
         yield call_of(task, loans)._replace(uses=uses)
 
     def _begin(self, use: SharedKey) -> list[WorkerCall]:
-        """Lend a representation, where there is room for its views; return the calls to make
+        """Lend a representation, where there is room for its intermediates; return the calls to
+        make
         before."""
         size = self._size(*use)
         place = next((p for p, room in self._room.items() if size <= room), None)
@@ -282,7 +295,8 @@ class SharedCache:
         return before
 
     def _end_unused(self, uses: Iterable[SharedKey]) -> None:
-        """End loans that no call needs any more; without room for their views, also those that no
+        """End loans that no call needs any more; without room for their intermediates, also those
+        that no
         call in progress needs."""
         for use in uses:
             if use not in self._loans or self._users[use]:
@@ -295,7 +309,8 @@ class SharedCache:
                     self._room[place] += size
 
     def _size(self, x: Representation, measures: MeasureTuple) -> float:
-        """Return about how many bytes a representation and its views take where they are lent."""
+        """Return about how many bytes a representation and its intermediates take where they
+        are lent."""
         if self._lend is share_with_threads:
             return representation_cache_bytes(measures, *x.shape)
         if not isinstance(x.source, np.ndarray):
@@ -306,14 +321,14 @@ class SharedCache:
 
 
 def share_with_threads(x: Representation, measures: MeasureTuple, place: Any) -> ShareResult:
-    """Lend a representation to threads of this process: itself, with its views."""
-    return SharedRepresentation(x, measures, None), [], x.forget
+    """Lend a representation to threads of this process: itself, with its intermediates."""
+    return SharedRepresentation(x, measures, None), [], x.clear_cache
 
 
 def share_with_cluster(
     executor: Any, x: Representation, measures: MeasureTuple, place: Any
 ) -> ShareResult:
-    """Lend a representation as a future of a Dask cluster, whose workers hand views on."""
+    """Lend a representation as a future of a Dask cluster, whose workers hand intermediates on."""
     if place is None:
         return x, [], lambda: None
     options = {"pure": False, **executor._kwargs}
@@ -321,10 +336,11 @@ def share_with_cluster(
 
 
 def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | None) -> ShareResult:
-    """Lend a representation as two files in a folder, one of the array and one of the views."""
+    """Lend a representation as two files in a folder, one of the array and one of the
+    intermediates."""
     if folder is None:
         return x, [], lambda: None
-    file = folder / f"{uuid4().hex}.views"
+    file = folder / f"{uuid4().hex}.cache"
     array = x.path or file.with_suffix(".array")
 
     def end() -> None:
@@ -340,7 +356,9 @@ def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | Non
         loan,
         [
             WorkerCall(
-                f"views of {x.name} by {format_measure_names(measures)}", write_cache_file, (loan,)
+                f"intermediates of {x.name} by {format_measure_names(measures)}",
+                write_cache_file,
+                (loan,),
             )
         ],
         end,
@@ -351,12 +369,13 @@ def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | Non
 def shared_cache(
     executor: Executor | None, spill: str | Path | bool | None, memory: int
 ) -> Iterator[SharedCache | None]:
-    """Yield what lends views to the workers of an executor; None if they compute their own.
+    """Yield what lends intermediates to the workers of an executor; None if they compute their own.
 
     ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
     this machine, or that of temporary files, for the processes of a pool or of a Dask cluster on
-    this machine. ``memory`` is the budget of each worker for views: where threads have room for all
-    views, these stay, and else as long as calls in progress need them.
+    this machine. ``memory`` is the budget of each worker for intermediates: where threads have room
+    for all
+    intermediates, these stay, and else as long as calls in progress need them.
     """
     if isinstance(executor, ThreadPoolExecutor):
         yield SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
@@ -415,7 +434,8 @@ def _private_temporary_folder(where: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where)).absolute()
     except OSError as error:
         raise ValueError(
-            f"compare: views cannot be written to {where} ({error.strerror}); name another folder "
+            f"compare: intermediates cannot be written to {where} ({error.strerror}); name "
+            "another folder "
             "by spill=, or let each task compute its own by spill=False"
         ) from error
     try:

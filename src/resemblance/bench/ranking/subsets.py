@@ -1,4 +1,5 @@
-"""Views of a board: where some of its measures stand in some of its cells, ranked anew among each
+"""Subsets of a leaderboard: where some of its measures stand in some of its cells, ranked anew
+among each
 other."""
 
 from __future__ import annotations
@@ -136,7 +137,8 @@ def measure_subsets(board: Board) -> tuple[MeasureSubset, ...]:
     return (MeasureSubset(ALL_TASKS_KEY, everything), *smaller)
 
 
-# --------------------------------------------------------------------------------------- the views
+# --------------------------------------------------------------------------------------- the
+# subsets
 
 
 def ranks_in_tasks(board: Board, measures: Iterable[str], is_chosen: TaskPredicate) -> RanksBySuite:

@@ -1,7 +1,9 @@
-"""A representation with its samples in another order, whose views are carried over.
+"""A representation with its samples in another order, whose intermediates are carried over.
 
-How each view moves with the samples is read off a probe, by the shape of its value, and proved on
-it: the values of the measure are the same with carried views and with views of the moved array. So
+How each intermediate moves with the samples is read off a probe, by the shape of its value, and
+proved on
+it: the values of the measure are the same with reordered intermediates and with intermediates of
+the moved array. So
 nothing has to be declared, also for the measures of a user.
 """
 
@@ -37,9 +39,9 @@ NARROW_PROBE_COLUMNS = 7  # of a probe with fewer columns than samples
 CACHE_PROBE_PERMUTATIONS = 3  # in which a probe is compared
 DATA_CHECK_PERMUTATIONS = 2  # orders in which the real data are
 ROUNDING_TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # relative difference that is rounding
-# the views that read the source
+# the intermediates that read the source
 SOURCE_INTERMEDIATES = (unwrap(working_values), unwrap(fingerprint), unwrap(gram_by_feature_blocks))
-# Views of the points whose shape does not say how they move: (n, n) each where d > n.
+# Intermediates of the points whose shape does not say how they move: (n, n) each where d > n.
 ROWS_RULE, BOTH_AXES_RULE = AxisRule("axes", (0,)), AxisRule("axes", (0, 1))
 POINT_AXIS_RULES = {unwrap(preshape): ROWS_RULE, unwrap(shifted_gram): BOTH_AXES_RULE}
 UNPROBED_INTERMEDIATES = (*SOURCE_INTERMEDIATES, unwrap(shifted_gram), square_from_pair_vector)
@@ -48,14 +50,16 @@ ProbePair = tuple[Representation, Representation]
 
 
 class AxisRules(NamedTuple):
-    """How the views that a measure takes of one representation move with its samples.
+    """How the intermediates that a measure takes of one representation move with its samples.
 
-    ``of_view``: the :class:`~.reorder.AxisRule` on each view, by its key with the number of samples
-    replaced by ``"n"``; None if the measure needs views of the moved array. ``is_fixed``: no order
+    ``of_view``: the :class:`~.reorder.AxisRule` on each intermediate, by its key with the number of
+    samples
+    replaced by ``"n"``; None if the measure needs intermediates of the moved array. ``is_fixed``:
+    no order
     changes the value.
     """
 
-    of_view: Mapping[Any, AxisRule] | None
+    of_intermediate: Mapping[Any, AxisRule] | None
     is_fixed: bool
 
 
@@ -68,12 +72,16 @@ NO_RULES = AxisRules(None, False)  # carries nothing
 def permute_representation(
     y: Representation, order: np.ndarray | Permutation, moves: AxisRules
 ) -> Representation:
-    """Return ``y`` with its samples in another order; its views are carried over from ``y``.
+    """Return ``y`` with its samples in another order; its intermediates are carried over from
+    ``y``.
 
     Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids are the same,
-    so the rows of a stimulus move to the place of another one. A view is carried when it is asked
-    for, and so is the array: it is not copied for measures that need only other views. A view whose
-    move is not known is computed from the moved array, and so are all views if ``moves.of_view`` is
+    so the rows of a stimulus move to the place of another one. An intermediate is carried when it
+    is asked
+    for, and so is the array: it is not copied for measures that need only other intermediates. An
+    intermediate whose
+    move is not known is computed from the moved array, and so are all intermediates if
+    ``moves.of_view`` is
     None or gradients are recorded.
 
     Raises ``ValueError`` for an order that does not hold each sample once.
@@ -83,17 +91,19 @@ def permute_representation(
         raise ValueError(
             f"reordered: an order of {len(to.rows)} samples for data of shape {y.shape}"
         )
-    if moves.of_view is None or records_gradient(y.source):
+    if moves.of_intermediate is None or records_gradient(y.source):
         return _permuted_array(y, to)
     z = replace_rows(y, _empty_like_source(y), y.ids)
-    of_view = moves.of_view
+    of_intermediate = moves.of_intermediate
 
     def carry(key: Any, compute: Callable[[Representation], Any]) -> Any:
         # This does not refer to z, which is freed as soon as it is out of use.
         function, _ = key
         if function in SOURCE_INTERMEDIATES:
             return compute(_permuted_array(y, to))
-        move = of_view.get(key) or of_view.get(_size_independent_key(key, y.shape[0]))
+        move = of_intermediate.get(key) or of_intermediate.get(
+            _size_independent_key(key, y.shape[0])
+        )
         move = BOTH_AXES_RULE if function is unwrap(shifted_gram) else move
         if move is None:
             return None
@@ -131,7 +141,7 @@ def _empty_like_source(y: Representation) -> Array:
 
 
 def _size_independent_key(key: Any, n: int) -> Any:
-    """Return the key of a view with "n" for parameters that are the number of samples."""
+    """Return the key of an intermediate with "n" for parameters that are the number of samples."""
     function, parameters = key
     return function, tuple((name, _replace_sample_count(value, n)) for name, value in parameters)
 
@@ -147,7 +157,7 @@ def _replace_sample_count(value: Any, n: int) -> Any:
 
 @lru_cache(maxsize=512)
 def find_axis_rules(measure: Measure) -> AxisRules:
-    """Return how the views of a measure move, read off a probe and proved on it.
+    """Return how the intermediates of a measure move, read off a probe and proved on it.
 
     Nothing is carried for a measure that does not run on the probe: one that needs labels, or that
     lacks an optional dependency.
@@ -161,20 +171,27 @@ def find_axis_rules(measure: Measure) -> AxisRules:
 def combine_axis_rules(moves: Iterable[AxisRules]) -> AxisRules:
     """Return the moves for measures that share moved representations.
 
-    A view on whose move two measures disagree is computed anew. Raises ``ValueError`` for a
-    measure that carries nothing, whose views must not be mixed with carried ones: it needs moved
+    An intermediate on whose move two measures disagree is computed anew. Raises ``ValueError`` for
+    a
+    measure that carries nothing, whose intermediates must not be mixed with carried ones: it needs
+    moved
     representations of its own.
     """
     members = tuple(moves)
     union: dict[Any, AxisRule] = {}
     disputed = set()
-    for of_view, _ in members:
-        if of_view is None:
+    for of_intermediate, _ in members:
+        if of_intermediate is None:
             raise ValueError(
-                "merged: a measure that carries no views needs moved representations of its own"
+                "merged: a measure that carries no intermediates needs moved representations of "
+                "its own"
             )
-        disputed |= {key for key in of_view.keys() & union.keys() if of_view[key] != union[key]}
-        union |= of_view
+        disputed |= {
+            key
+            for key in of_intermediate.keys() & union.keys()
+            if of_intermediate[key] != union[key]
+        }
+        union |= of_intermediate
     is_fixed = all(member.is_fixed for member in members)
     return AxisRules({k: union[k] for k in union.keys() - disputed}, is_fixed)
 
@@ -188,10 +205,12 @@ def permuted_cache_agrees(
 ) -> bool:
     """Say whether the moves hold for this pair, as they do for the probe.
 
-    In the first two orders of the samples of y, the values with carried views must be those with
-    views of the moved array, up to rounding, or neither must exist. If no order is to change the
+    In the first two orders of the samples of y, the values with reordered intermediates must be
+    those with
+    intermediates of the moved array, up to rounding, or neither must exist. If no order is to
+    change the
     value, they must also be the value of the pair itself. It is False if nothing is claimed: no
-    view is carried, and orders may change the value.
+    intermediate is carried, and orders may change the value.
     """
     if moves == NO_RULES:
         return False
@@ -242,19 +261,21 @@ def _comparable_probes(measure: Measure, arrays: Iterable[Any]) -> Iterator[Prob
 
 
 def _infer_axis_rules(probes: Iterable[ProbePair], has_labels: bool) -> dict[Any, AxisRule]:
-    """Return the moves on the views that were taken of these pairs; those first met decide."""
-    of_view: dict[Any, AxisRule] = {}
+    """Return the moves on the intermediates that were taken of these pairs; those first met
+    decide."""
+    of_intermediate: dict[Any, AxisRule] = {}
     for x in (x for pair in probes for x in pair):
-        (n, d), views = x.shape, cast(dict[Any, Any], x.views)
-        for key, value in views.items():
+        (n, d), intermediates = x.shape, cast(dict[Any, Any], x.cache)
+        for key, value in intermediates.items():
             move = read_axis_rule(value, n, is_wide=d > n, has_labels=has_labels)
             if move is not None and key[0] not in UNPROBED_INTERMEDIATES:
-                of_view.setdefault(_size_independent_key(key, n), move)
-    return of_view
+                of_intermediate.setdefault(_size_independent_key(key, n), move)
+    return of_intermediate
 
 
 def _is_permuted_cache_right(measure: Measure, pair: ProbePair, moves: AxisRules) -> bool:
-    """Say whether carried views give the values of views of the moved array, with one side moved
+    """Say whether reordered intermediates give the values of intermediates of the moved array, with
+    one side moved
     and with both."""
     x, y = pair
     for first, second in zip(_draw_probe_permutations(x, "x"), _draw_probe_permutations(y, "y")):

@@ -1,4 +1,5 @@
-"""Views computed once for all workers: what is lent is what would be computed, to the last bit, and
+"""Intermediates computed once for all workers: what is lent is what would be computed, to the last
+bit, and
 nothing stays behind, also after a kill."""
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import pytest
 from scipy import sparse
 
 import resemblance as rs
-from resemblance.data.representation import Representation, pair_cache, view, working_values
-from resemblance.engine import shared_views
-from resemblance.engine.shared_views import (
+from resemblance.data.representation import Representation, cached, pair_cache, working_values
+from resemblance.engine import cache_sharing
+from resemblance.engine.cache_sharing import (
     SharedRepresentation,
     attach_cache,
     fill_cache,
@@ -81,7 +82,7 @@ class Kinds(NamedTuple):
     table: sparse.csr_matrix
 
 
-@view
+@cached
 def kinds(x: Representation, scale: float = 1.0) -> Kinds:
     a = scale * x.array
     protected = a[:, :1].copy()
@@ -92,12 +93,12 @@ def kinds(x: Representation, scale: float = 1.0) -> Kinds:
     return Kinds(*parts, record["value"], ("a", "b"), sparse.csr_matrix(np.round(a)))
 
 
-@view
+@cached
 def of_source(x: Representation) -> tuple[np.ndarray, int]:
     return x.source[1:], 7
 
 
-@view
+@cached
 def unpicklable(x: Representation):
     return lambda: x.shape
 
@@ -115,16 +116,16 @@ def packed(x: Representation) -> np.ndarray:
 
 
 def again(x: Representation) -> Representation:
-    """Return a representation of the same data that finds the views of another."""
+    """Return a representation of the same data that finds the intermediates of another."""
     return attach_cache(Representation(x.source, x.name), pickle.loads(pickle.dumps(packed(x))))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_views_come_back_as_they_were(rng, order):
+def test_intermediates_come_back_as_they_were(rng, order):
     x = Representation(np.asarray(rng.standard_normal((6, 4)), order=order), "x")
     expected = [kinds(x), kinds(x, scale=2.0), of_source(x), working_values(x)]
     y = again(x)
-    x.forget()
+    x.clear_cache()
     result = [kinds(y), kinds(y, scale=2.0), of_source(y), working_values(y)]
     for a, b in zip(expected, result, strict=True):
         for one, other in zip(arrays_in(a), arrays_in(b), strict=True):
@@ -148,7 +149,7 @@ def test_memory_is_packed_once(rng):
 
 
 def test_what_cannot_be_packed_is_computed_again(rng):
-    @view
+    @cached
     def local(x: Representation) -> np.ndarray:
         return x.array + 1
 
@@ -161,18 +162,18 @@ def test_what_cannot_be_packed_is_computed_again(rng):
 
 
 @pytest.mark.parametrize("shape", [(40, 7), (30, 44), (25, 1)])
-def test_all_measures_have_the_same_bits_with_packed_views(rng, shape):
+def test_all_measures_have_the_same_bits_with_packed_intermediates(rng, shape):
     data = rng.standard_normal((2, *shape)).astype(np.float32)
     data[1] += data[0]
     x, y = (Representation(d, n) for d, n in zip(data, "xy"))
     expected = values_of(x, y)
     for r in (x, y):
-        r.forget()
+        r.clear_cache()
         fill_cache(r, ALL)
-    computed = set(x.views)
+    computed = set(x.cache)
     lent = again(x), again(y)
     assert values_of(*lent) == expected
-    assert not {k for k in set(lent[0].views) - computed if k[0] is not working_values}
+    assert not {k for k in set(lent[0].cache) - computed if k[0] is not working_values}
 
 
 def values_of(x, y):
@@ -194,15 +195,17 @@ def test_a_loan_travels_as_paths_and_is_the_same_for_all_that_open_it(x, tmp_pat
     assert len(pickle.dumps(loan)) < 2000
     for call in before:
         call.function(*call.arguments)
-    (file,) = tmp_path.glob("*.views")
+    (file,) = tmp_path.glob("*.cache")
     content = file.read_bytes()
     first, second = (load_shared(pickle.loads(pickle.dumps(loan))) for _ in "ab")
     np.testing.assert_array_equal(first.source, x.source)
     assert (first.name, first.ids, first.dtype) == (x.name, x.ids, x.dtype)
     for m in MEASURES:
         assert m.evaluate(first, first) == m.evaluate(x, x)
-    assert set(first.views) <= set(x.views)
-    for array in first.views.values():  # who changes a view changes neither others nor the file
+    assert set(first.cache) <= set(x.cache)
+    for (
+        array
+    ) in first.cache.values():  # who changes an intermediate changes neither others nor the file
         if isinstance(array, np.ndarray) and array.flags.writeable:
             array[...] = 0
     assert rs.cka.evaluate(second, second) == rs.cka.evaluate(x, x)
@@ -231,7 +234,7 @@ def test_other_loans(x, tmp_path):
     assert load_shared(SharedRepresentation(x, MEASURES, None)) is x
     constant = Representation(np.ones((30, 5)), "c")
     loan, _, _ = share_by_files(constant, MEASURES, tmp_path)
-    for _ in "ab":  # a measure that fails leaves the views of the others
+    for _ in "ab":  # a measure that fails leaves the intermediates of the others
         with pytest.raises(rs.Undefined, match="'c' is constant"):
             rs.cka.evaluate(load_shared(loan), load_shared(loan))
     on_file = write_array(x, tmp_path / "x")
@@ -241,15 +244,15 @@ def test_other_loans(x, tmp_path):
 def test_a_full_disk_costs_time_only(x, arrays, tmp_path, monkeypatch):
     loan, _, _ = share_by_files(x, MEASURES, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(shared_views, "serialize_cache", full)
+        patch.setattr(cache_sharing, "serialize_cache", full)
         y = load_shared(loan)
     assert rs.cka.evaluate(y, y) == pytest.approx(1)
-    assert not loan.views.exists()
+    assert not loan.intermediates.exists()
     expected = rs.compare(arrays, measures="cka", progress=False)
     folder = tmp_path / "of arrays"
     folder.mkdir()
     with monkeypatch.context() as patch, fork_pool() as pool:
-        patch.setattr(shared_views, "write_array", full)
+        patch.setattr(cache_sharing, "write_array", full)
         options = {"executor": pool, "tile": 2, "spill": folder, "progress": False}
         result = rs.compare(arrays, measures="cka", **options)
     np.testing.assert_array_equal(result["cka"], expected["cka"])
@@ -260,7 +263,7 @@ def test_a_full_disk_costs_time_only(x, arrays, tmp_path, monkeypatch):
 
 
 def leftovers(folder: Path) -> list[str]:
-    return sorted(p.name for p in folder.glob(f"{shared_views.SHARED_FOLDER_PREFIX}-*"))
+    return sorted(p.name for p in folder.glob(f"{cache_sharing.SHARED_FOLDER_PREFIX}-*"))
 
 
 def test_the_folder_is_private_and_is_removed(tmp_path):
@@ -275,12 +278,12 @@ def test_the_folder_is_private_and_is_removed(tmp_path):
 
 
 def test_only_executors_with_processes_here_get_a_folder_by_themselves(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_views, "SHARED_MEMORY_FOLDER", tmp_path)
+    monkeypatch.setattr(cache_sharing, "SHARED_MEMORY_FOLDER", tmp_path)
     with ProcessPoolExecutor(1) as pool, shared_cache(pool, None, 0):
         assert len(leftovers(tmp_path)) == 1
         for executor, spill in ((pool, False), (None, None), (Executor(), None)):
-            with shared_cache(executor, spill, 0) as views:
-                assert views is None
+            with shared_cache(executor, spill, 0) as intermediates:
+                assert intermediates is None
     for spill, problem in {
         "/nowhere": "spill='/nowhere' is not a folder; make it first",
         "/proc": "cannot be written to /proc .*; name another folder by spill=",
@@ -292,7 +295,7 @@ def test_only_executors_with_processes_here_get_a_folder_by_themselves(tmp_path,
 KILLED = """
 import os, signal, sys
 from concurrent.futures import Executor
-from resemblance.engine.shared_views import shared_cache
+from resemblance.engine.cache_sharing import shared_cache
 with shared_cache(Executor(), sys.argv[1], 0):
     if len(sys.argv) > 2:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -308,7 +311,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
     (left,) = leftovers(tmp_path)
     elsewhere = tmp_path / left.replace(socket.gethostname(), "another-machine")
     alive = (
-        tmp_path / f"{shared_views.SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-abc"
+        tmp_path / f"{cache_sharing.SHARED_FOLDER_PREFIX}-{socket.gethostname()}-{os.getpid()}-abc"
     )
     for folder in (elsewhere, alive):
         folder.mkdir()
@@ -319,7 +322,7 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
 # --------------------------------------------------------------------------------- in a comparison
 
 
-@view
+@cached
 def noted(x: Representation) -> np.ndarray:
     with Path(os.environ["NOTES"]).open("a") as file:
         file.write(f"{x.name}\n")
@@ -328,13 +331,14 @@ def noted(x: Representation) -> np.ndarray:
 
 @rs.measure(label="Noting", **ABOUT)
 def noting(x, y):
-    """Noting: 1, and the name of each representation whose view is computed goes into a file."""
+    """Noting: 1, and the name of each representation whose intermediate is computed goes into a
+    file."""
     return float(noted(x) @ noted(y) / len(x.array))
 
 
 @pytest.mark.parametrize("executor", [fork_pool, threads])
 @pytest.mark.parametrize("tile", [None, 1, 3])
-def test_each_view_is_computed_once(arrays, executor, tile, tmp_path, monkeypatch):
+def test_each_intermediate_is_computed_once(arrays, executor, tile, tmp_path, monkeypatch):
     notes = tmp_path / "notes"
     monkeypatch.setenv("NOTES", str(notes))
     few = dict(list(arrays.items())[:3])
@@ -349,8 +353,8 @@ def test_each_view_is_computed_once(arrays, executor, tile, tmp_path, monkeypatc
 @pytest.mark.parametrize("room", [0.0, 1.5, 4.5])
 def test_only_what_there_is_room_for_is_lent(arrays, room, tmp_path, monkeypatch):
     monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
-    size = 8 * 40 * (2 * 6 + 1) * room  # of files for an array and its views
-    monkeypatch.setattr(shared_views, "_free_bytes", lambda folder: size)
+    size = 8 * 40 * (2 * 6 + 1) * room  # of files for an array and its intermediates
+    monkeypatch.setattr(cache_sharing, "_free_bytes", lambda folder: size)
     del arrays["wide"]
     with fork_pool() as pool:
         options = {"executor": pool, "tile": 1, "spill": tmp_path, "progress": False}
@@ -435,12 +439,12 @@ def test_threads_forget_what_no_task_needs(arrays, memory):
     holding = []
 
     def look(done: int, total: int) -> None:
-        holding.append(sum(any(map(np.ndim, r.views.values())) for r in inputs))
+        holding.append(sum(any(map(np.ndim, r.cache.values())) for r in inputs))
 
     with threads() as pool:
         rs.compare(inputs, measures="rsa", executor=pool, tile=1, memory=memory, progress=look)
     assert max(holding) == len(inputs) if memory == "1GB" else max(holding) < len(inputs)
-    assert not any(isinstance(v, np.ndarray) for r in inputs for v in r.views.values())
+    assert not any(isinstance(v, np.ndarray) for r in inputs for v in r.cache.values())
 
 
 def test_evidence_is_the_same_with_what_is_lent(arrays, tmp_path):

@@ -1,4 +1,4 @@
-"""The bytes that views take, and the measures that share them."""
+"""The bytes that intermediates take, and the measures that share them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,38 @@ from ..contracts._measure import Measure
 from ..data.representation import Representation, pair_cache
 from ..intermediates.rectangles import MAX_STORED_SAMPLES, force_blockwise
 
-SizedMeasureGroup = tuple[tuple[Measure, ...], int]  # measures, and the bytes of their views
-SOURCE_KEY = "source"  # what stands for the array among views: the owner of its memory
+SizedMeasureGroup = tuple[
+    tuple[Measure, ...], int
+]  # measures, and the bytes of their intermediates
+SOURCE_KEY = "source"  # what stands for the array among intermediates: the owner of its memory
 ProbeWidth = Literal["wide", "middle", "narrow"]  # beside the number of samples
 
 
 def group_measures(
-    views: Mapping[Measure, Mapping[Any, int]],
+    intermediates: Mapping[Measure, Mapping[Any, int]],
     n: int,
     count: int,
     memory: int,
     available: float = math.inf,
 ) -> list[SizedMeasureGroup]:
-    """Return the measures in one group if the views of all representations fit the budget, else in
-    several, each with the bytes of the views that one representation has.
+    """Return the measures in one group if the intermediates of all representations fit the budget,
+    else in
+    several, each with the bytes of the intermediates that one representation has.
 
-    Measures stay together when they share a view that is quadratic in n; all without such a view
-    form one group. A group is split into its measures if the views of two representations exceed
-    the ``available`` memory of the machine. ``views``: those that each measure uses of n samples,
+    Measures stay together when they share an intermediate that is quadratic in n; all without such
+    an intermediate
+    form one group. A group is split into its measures if the intermediates of two representations
+    exceed
+    the ``available`` memory of the machine. ``intermediates``: those that each measure uses of n
+    samples,
     with their bytes.
     """
-    together = _group_with_bytes(list(views), views)
+    together = _group_with_bytes(list(intermediates), intermediates)
     if together[1] * count <= memory:
         return [together]
     groups: list[tuple[list[Measure], set[Any]]] = [([], set())]
-    for m in views:
-        quadratic = {key for key, size in views[m].items() if size >= 4 * n * (n - 1)}
+    for m in intermediates:
+        quadratic = {key for key, size in intermediates[m].items() if size >= 4 * n * (n - 1)}
         fitting = (g for g in groups if (g[1] & quadratic) or not (g[1] or quadratic))
         home = next(fitting, None)
         if home is None:
@@ -48,18 +54,20 @@ def group_measures(
             groups.append(home)
         home[0].append(m)
         home[1].update(quadratic)
-    shared = [_group_with_bytes(members, views) for members, _ in groups if members]
+    shared = [_group_with_bytes(members, intermediates) for members, _ in groups if members]
     parts = (
-        [group] if 2 * group[1] <= available else [_group_with_bytes([m], views) for m in group[0]]
+        [group]
+        if 2 * group[1] <= available
+        else [_group_with_bytes([m], intermediates) for m in group[0]]
         for group in shared
     )
     return list(chain.from_iterable(parts))
 
 
 def _group_with_bytes(
-    measures: Sequence[Measure], views: Mapping[Measure, Mapping[Any, int]]
+    measures: Sequence[Measure], intermediates: Mapping[Measure, Mapping[Any, int]]
 ) -> SizedMeasureGroup:
-    used = dict(chain.from_iterable(views[m].items() for m in measures))
+    used = dict(chain.from_iterable(intermediates[m].items() for m in measures))
     return tuple(measures), sum(used.values())
 
 
@@ -67,17 +75,18 @@ def _group_with_bytes(
 def representation_cache_bytes(
     measures: tuple[Measure, ...], n: int, d: int, copied: bool = True
 ) -> int:
-    """Return the bytes of all views of one representation that measures use at (n, d)."""
+    """Return the bytes of all intermediates of one representation that measures use at (n, d)."""
     return _group_with_bytes(measures, {m: intermediates_used(m, n, d, copied) for m in measures})[
         1
     ]
 
 
 def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = True) -> int:
-    """Return the bytes of all views that a measure keeps for one pair of widths d and e.
+    """Return the bytes of all intermediates that a measure keeps for one pair of widths d and e.
 
-    These are the views of both and those of the pair, memory that several share counted once. It is
-    a lower bound of what the measure needs: computing a view may take more for a moment.
+    These are the intermediates of both and those of the pair, memory that several share counted
+    once. It is
+    a lower bound of what the measure needs: computing an intermediate may take more for a moment.
     """
     separate = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
@@ -92,13 +101,17 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
 def intermediates_used(
     measure: Measure, n: int, d: int, copied: bool = True, *, apart: bool = False
 ) -> dict[Any, int]:
-    """Return the views of one representation that a measure uses, each with its bytes at (n, d).
+    """Return the intermediates of one representation that a measure uses, each with its bytes at
+    (n, d).
 
-    The measure runs on a small probe, and the shapes of its views are scaled up, so that no measure
-    has to declare what it needs. Memory that several views share is counted for the first of them,
+    The measure runs on a small probe, and the shapes of its intermediates are scaled up, so that no
+    measure
+    has to declare what it needs. Memory that several intermediates share is counted for the first
+    of them,
     that of the array for ``SOURCE`` if it is ``copied`` into another precision or layout;
-    ``apart``: each view has memory of its own. A measure that does not run on the probe is assumed
-    to need a copy of the array; one that needs more than n samples uses no views.
+    ``apart``: each intermediate has memory of its own. A measure that does not run on the probe is
+    assumed
+    to need a copy of the array; one that needs more than n samples uses no intermediates.
     """
     if n < measure.min_samples:
         return {}
@@ -106,10 +119,10 @@ def intermediates_used(
     if probe is None:
         return {(measure, "unknown"): 8 * n * d}
     plain = probe.scale(n, d)
-    scales = {k: plain | _subsample_sizes(k, measure, probe.rows, n) for k in probe.views}
+    scales = {k: plain | _subsample_sizes(k, measure, probe.rows, n) for k in probe.intermediates}
     scales[SOURCE_KEY] = plain
     used: dict[Any, int] = {}
-    for key, arrays in probe.views.items():
+    for key, arrays in probe.intermediates.items():
         # A sample of all rows, as on the probe, may be the array itself; one of fewer is a copy.
         first = {None, *(owner for owner in scales if scales[owner] != scales[key])}
         used[key] = _scaled_bytes([a for a in arrays if apart or a.owner in first], scales[key])
@@ -119,7 +132,8 @@ def intermediates_used(
 
 
 class ArrayShape(NamedTuple):
-    """The shape of an array, the bytes of one of its entries, and the view that has the same memory
+    """The shape of an array, the bytes of one of its entries, and the intermediate that has the
+    same memory
     already: its key, or ``SOURCE``; None for memory of its own."""
 
     lengths: tuple[int, ...]
@@ -128,11 +142,12 @@ class ArrayShape(NamedTuple):
 
 
 class ProbeShapes(NamedTuple):
-    """The shapes of the views that a measure took of a small array, and of a pair of these."""
+    """The shapes of the intermediates that a measure took of a small array, and of a pair of
+    these."""
 
     rows: int
     columns: int
-    views: Mapping[Any, tuple[ArrayShape, ...]]
+    intermediates: Mapping[Any, tuple[ArrayShape, ...]]
     shared: Mapping[Any, tuple[ArrayShape, ...]]
 
     def scale(self, n: int, d: float) -> dict[int, float]:
@@ -169,12 +184,13 @@ def _run_probe(
     except Exception:  # whatever it raises here, the real data decide whether it fails
         return None
     owners: dict[Any, Any] = {(z.ctypes.data, z.nbytes): SOURCE_KEY for z in noise}
-    views, _ = (_array_shapes(r.views, owners) for r in (x, y))
-    return ProbeShapes(rows, columns, views, _array_shapes(shared, owners))
+    intermediates, _ = (_array_shapes(r.cache, owners) for r in (x, y))
+    return ProbeShapes(rows, columns, intermediates, _array_shapes(shared, owners))
 
 
 def _subsample_sizes(key: Any, measure: Measure, rows: int, n: int) -> dict[int, float]:
-    """Return the number of rows, and that of pairs of rows, of a view of a sample of the rows.
+    """Return the number of rows, and that of pairs of rows, of an intermediate of a sample of the
+    rows.
 
     The former is a parameter of the measure, which the small probe cut to the number of its rows.
     """
@@ -194,15 +210,16 @@ def _flatten_parameters(parameters: Sequence[tuple[str, Any]]) -> Iterator[tuple
 
 
 def _array_shapes(
-    views: Mapping[Any, Any], owners: dict[Any, Any]
+    intermediates: Mapping[Any, Any], owners: dict[Any, Any]
 ) -> dict[Any, tuple[ArrayShape, ...]]:
-    """Return the shapes of views, in the order in which they were computed.
+    """Return the shapes of intermediates, in the order in which they were computed.
 
-    ``owners`` maps the address of the first entry of an array, and its bytes, to the view that has
+    ``owners`` maps the address of the first entry of an array, and its bytes, to the intermediate
+    that has
     them; new ones are entered.
     """
     shapes: dict[Any, tuple[ArrayShape, ...]] = {}
-    for key, value in views.items():
+    for key, value in intermediates.items():
         shapes[key] = ()
         for array in _arrays_in_value(value):
             place = (array.ctypes.data, array.nbytes)

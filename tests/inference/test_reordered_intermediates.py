@@ -1,4 +1,5 @@
-"""Views that are carried over to another order of the samples give the values of views anew."""
+"""Intermediates that are carried over to another order of the samples give the values of
+recomputed."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from resemblance.base.rng import generator
 from resemblance.catalogue import get_measures
 from resemblance.checks.trial import limit_neighbors
 from resemblance.contracts._measure import Measure, measure
-from resemblance.data.representation import check_all_finite, view
+from resemblance.data.representation import cached, check_all_finite
 from resemblance.inference.reorder import (
     Permutation,
     permute_intermediate,
     permute_pair_vector,
     read_axis_rule,
 )
-from resemblance.inference.reordered_views import (
+from resemblance.inference.reordered_intermediates import (
     NO_RULES,
     AxisRules,
     combine_axis_rules,
@@ -81,8 +82,8 @@ VARIANTS = [
     "rtd_lite[sample=20]",
     "imd[estimator=stochastic,probes=20,repeats=1]",
 ]
-# Measures of which no view is carried, each with the reason.
-VIEWS_ANEW = {
+# Measures of which no intermediate is carried, each with the reason.
+RECOMPUTED = {
     "sliced_wasserstein": "its projections are sorted",
     "imd[estimator=stochastic,probes=20,repeats=1]": "its random vectors do not move",
     "rtd[sample=20,trials=2]": "its subsets are places, not samples",
@@ -162,12 +163,12 @@ def close(expected: float, m: Measure) -> Any:
 # ------------------------------------------------------------------------------- the catalogue
 
 
-def test_carried_views_give_the_same_value(subtests):
+def test_reordered_intermediates_give_the_same_value(subtests):
     for m in catalogue():
         with subtests.test(str(m)):
             moves = find_axis_rules(m)
             name = m.name if m.name == "accuracy_difference" else str(m)  # without its labels
-            assert (moves.of_view is None) == (name in VIEWS_ANEW)
+            assert (moves.of_intermediate is None) == (name in RECOMPUTED)
             assert moves.is_fixed == (name in NEEDS_NO_PAIRING)
             pairs = [pair_of(kind) for kind in (*CONTINUOUS, *TIED)]
             if m == rs.jensen_shannon.where(outputs="probabilities"):
@@ -177,7 +178,7 @@ def test_carried_views_give_the_same_value(subtests):
             assert not np.isnan([value_of(m, *map(Representation, pair)) for pair in pairs]).all()
 
 
-def test_the_guard_lets_carried_views_pass(subtests):
+def test_the_guard_lets_reordered_intermediates_pass(subtests):
     for kind in (*CONTINUOUS, *TIED):
         x, y = map(Representation, pair_of(kind))
         with subtests.test(kind):
@@ -221,7 +222,7 @@ def test_tensors(dtype):
         assert float(value) == pytest.approx(float(expected), rel=1e-9)
 
 
-def test_views_of_tensors_stay_tensors():
+def test_intermediates_of_tensors_stay_tensors():
     x = Representation(torch.asarray(pair_of("tall")[0]))
     z = permute_representation(x, orders(N)[0], find_axis_rules(SOME[1]))
     assert isinstance(unit(z), torch.Tensor)
@@ -268,15 +269,15 @@ def test_an_order_holds_each_sample_once(order):
 # -------------------------------------------------------------------- what is computed, and kept
 
 
-def test_no_view_is_computed_again(monkeypatch):
+def test_no_intermediate_is_computed_again(monkeypatch):
     x, y = map(Representation, pair_of("tall"))
     for m in SOME:
         moves = find_axis_rules(m)
         m.evaluate(x, y)
-        before = set(y.views)
+        before = set(y.cache)
         m.evaluate(x, z := permute_representation(y, orders(N)[0], moves))
-        assert {key[0].__name__ for key in set(y.views) - before} <= {"square_from_pair_vector"}
-        assert z.views
+        assert {key[0].__name__ for key in set(y.cache) - before} <= {"square_from_pair_vector"}
+        assert z.cache
 
 
 def test_the_array_is_copied_only_where_it_is_needed():
@@ -284,11 +285,11 @@ def test_the_array_is_copied_only_where_it_is_needed():
     knn, soft = rs.mutual_knn, rs.soft_matching
     for m, is_needed in ((knn, False), (soft, True)):
         m.evaluate(x, z := permute_representation(y, orders(N)[0], find_axis_rules(m)))
-        assert ("working_values" in {key[0].__name__ for key in z.views}) == is_needed
+        assert ("working_values" in {key[0].__name__ for key in z.cache}) == is_needed
     assert np.array_equal(z.array, y.source[orders(N)[0]])
 
 
-def test_views_without_an_action_are_those_of_the_moved_array():
+def test_intermediates_without_an_action_are_those_of_the_moved_array():
     x, order = Representation(pair_of("tall")[0]), orders(N)[0]
     z, anew = (
         permute_representation(x, order, AxisRules({}, False)),
@@ -394,7 +395,9 @@ def test_values_of_an_unknown_kind_are_not_carried():
 def test_measures_that_share_a_moved_representation():
     x, y = map(Representation, pair_of("tall"))
     moves = combine_axis_rules(find_axis_rules(m) for m in SOME)
-    assert set(moves.of_view) == set().union(*(find_axis_rules(m).of_view for m in SOME))
+    assert set(moves.of_intermediate) == set().union(
+        *(find_axis_rules(m).of_intermediate for m in SOME)
+    )
     z = permute_representation(y, orders(N)[0], moves)
     for m in SOME:
         expected = m.evaluate(x, Representation(y.source[orders(N)[0]]))
@@ -407,9 +410,9 @@ def test_measures_that_disagree_or_carry_nothing():
     one, other = (
         {"a": read_axis_rule(np.ones((N, w)), N), "b": read_axis_rule(1.0, N)} for w in (3, N)
     )
-    assert set(combine_axis_rules([AxisRules(one, False), AxisRules(other, False)]).of_view) == {
-        "b"
-    }
+    assert set(
+        combine_axis_rules([AxisRules(one, False), AxisRules(other, False)]).of_intermediate
+    ) == {"b"}
     with pytest.raises(ValueError, match="of its own"):
         combine_axis_rules([find_axis_rules(rs.cka), find_axis_rules(rs.sliced_wasserstein)])
 
@@ -430,7 +433,7 @@ def declared(function: Any) -> Measure:
 def test_measures_of_users_are_carried_without_a_word():
     calls = []
 
-    @view
+    @cached
     def strongest(x: Representation, count: int) -> tuple[np.ndarray, np.ndarray]:
         calls.append(x)
         sizes = np.abs(x.array)
@@ -449,8 +452,8 @@ def test_measures_of_users_are_carried_without_a_word():
     assert not calls
 
 
-def test_a_view_with_the_first_sample_as_reference_is_rejected_by_the_probe():
-    @view
+def test_a_intermediate_with_the_first_sample_as_reference_is_rejected_by_the_probe():
+    @cached
     def differences(x: Representation) -> np.ndarray:
         return x.array - x.array[:1]
 
@@ -458,14 +461,14 @@ def test_a_view_with_the_first_sample_as_reference_is_rejected_by_the_probe():
     def mine(x: Representation, y: Representation) -> float:
         return float(np.linalg.norm(differences(x)) / np.linalg.norm(differences(y)))
 
-    assert find_axis_rules(mine).of_view is None
+    assert find_axis_rules(mine).of_intermediate is None
     x, y = map(Representation, pair_of("tall"))
     assert not permuted_cache_agrees(mine, x, y, orders(N), find_axis_rules(mine))
     assert_carried(mine, x, y)
 
 
 def test_ties_that_are_broken_by_the_index_are_rejected_by_the_guard():
-    @view
+    @cached
     def ranks(x: Representation) -> np.ndarray:
         return np.argsort(np.argsort(x.array[:, 0], kind="stable"))
 
@@ -474,7 +477,7 @@ def test_ties_that_are_broken_by_the_index_are_rejected_by_the_guard():
         return float(np.corrcoef(ranks(x), ranks(y))[0, 1])
 
     moves = find_axis_rules(mine)
-    assert moves.of_view is not None
+    assert moves.of_intermediate is not None
     x, y = map(Representation, pair_of("tall"))
     assert permuted_cache_agrees(mine, x, y, orders(N), moves)
     assert_carried(mine, x, y)
@@ -487,7 +490,7 @@ def test_a_measure_that_reads_the_source_is_rejected_by_the_probe():
     def mine(x: Representation, y: Representation) -> float:
         return float((x.source[:, 0] * y.source[:, 0]).sum())
 
-    assert find_axis_rules(mine).of_view is None
+    assert find_axis_rules(mine).of_intermediate is None
 
 
 def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
@@ -503,7 +506,7 @@ def test_a_value_that_varies_on_the_data_only_is_rejected_by_the_guard():
     assert not permuted_cache_agrees(mine, Representation(x), Representation(y), orders(N), moves)
 
 
-def test_the_guard_without_carried_views_or_values():
+def test_the_guard_without_reordered_intermediates_or_values():
     x, y = map(Representation, pair_of("tall"))
     assert permuted_cache_agrees(
         rs.cka, x, Representation(np.ones((N, 3))), orders(N), find_axis_rules(rs.cka)
