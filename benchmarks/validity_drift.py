@@ -27,7 +27,7 @@ def with_noise(times: float, rng: np.random.Generator) -> Numbers:
     y = x + size * rng.standard_normal(x.shape)
     numbers: Numbers = {}
     for draws in (50, 10):
-        report = rs.drift(x, y, draws=draws, progress=False)
+        report = rs.drift(x, y, n_resamples=draws, progress=False)
         judged = [drift.exceeds for drift in report.drifts]
         sides = {
             "verdict": report.drifted,

@@ -72,7 +72,7 @@ def intervals(
         *({"x": x}, {"y": y}),
         measures=specs,
         exact=False,
-        draws=1,  # intervals need none
+        n_permutations=1,  # intervals need none
         seed=int(rng.integers(2**31)),
         progress=False,
     )
@@ -177,7 +177,7 @@ def differences(
         *({"A": data.pop("A")}, data),
         measures=specs,
         exact=False,
-        draws=1,
+        n_permutations=1,
         seed=int(rng.integers(2**31)),
         progress=False,
     )
@@ -277,10 +277,10 @@ def table_of(ranks: Mapping[str, Sequence[np.ndarray]], way: str, seed: int) -> 
     names = [f"{i:03d}" for i in range(len(next(iter(ranks.values()))[0]))]
     if way == "sets of models":
         cells = {name: dict(zip(names, np.mean(rows, axis=0))) for name, rows in ranks.items()}
-        return bootstrap_tasks("", cells, names, None, draws=DRAWS, seed=seed)
+        return bootstrap_tasks("", cells, names, None, n_resamples=DRAWS, seed=seed)
     cells = {(s, i): dict(zip(names, row)) for s, of in ranks.items() for i, row in enumerate(of)}
     strata = {cell: cell[0] for cell in cells} if way == "cells within sets" else None
-    return bootstrap_tasks("", cells, names, strata, draws=DRAWS, seed=seed)
+    return bootstrap_tasks("", cells, names, strata, n_resamples=DRAWS, seed=seed)
 
 
 def resampling(design: Design, rng: np.random.Generator) -> Numbers:

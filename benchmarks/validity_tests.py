@@ -188,7 +188,7 @@ def rejections(
     data: Data, rng: np.random.Generator, specs: Sequence[str], way: str, **labels: np.ndarray
 ) -> Numbers:
     """Say for each measure whether the p-value of orders is below the level."""
-    design = design_of(len(data[0]), draws=DRAWS, seed=int(rng.integers(2**31)), **labels)
+    design = design_of(len(data[0]), n_permutations=DRAWS, seed=int(rng.integers(2**31)), **labels)
     orders = [design.order(draw) for draw in range(DRAWS)]
     x, y = map(Representation, data)
     p_values = {spec: drawn_p(rs.get_measure(spec), x, y, design, orders) for spec in specs}
@@ -222,7 +222,7 @@ def of_blocks(rng: np.random.Generator) -> Numbers:
     """Test rows of which five at a time are alike."""
     data = grouped(rng, BLOCKS)
     numbers = rejections(data, rng, FIVE, "free orders")
-    return numbers | rejections(data, rng, FIVE, "whole blocks", blocks=BLOCKS)
+    return numbers | rejections(data, rng, FIVE, "whole blocks", whole_blocks=BLOCKS)
 
 
 def of_classes(rng: np.random.Generator) -> Numbers:
@@ -245,9 +245,9 @@ def of_series(rng: np.random.Generator) -> Numbers:
     """Test independent series by orders, by shifts in a circle, and by runs in time."""
     data = in_time(rng)
     numbers = rejections(data, rng, SERIES, "free orders")
-    numbers |= rejections(data, rng, SERIES, "runs of 10", blocks=RUNS)
+    numbers |= rejections(data, rng, SERIES, "runs of 10", whole_blocks=RUNS)
     circle = [np.roll(np.arange(SAMPLES), shift) for shift in range(1, SAMPLES)]
-    x, y, design = *map(Representation, data), design_of(SAMPLES, draws=DRAWS)
+    x, y, design = *map(Representation, data), design_of(SAMPLES, n_permutations=DRAWS)
     for spec in SERIES:
         p = drawn_p(rs.get_measure(spec), x, y, design, circle)
         numbers[Key("circular shifts", spec, "rejected")] = p <= LEVEL
@@ -322,7 +322,7 @@ def by_moments(of: Map, m: rs.Measure) -> Evidence:
 
 def by_orders(of: Map, m: rs.Measure, seed: int) -> Evidence:
     """Return evidence from orders; all columns share that of a draw."""
-    design = design_of(MAP_SAMPLES, draws=MAP_DRAWS, seed=seed)
+    design = design_of(MAP_SAMPLES, n_permutations=MAP_DRAWS, seed=seed)
     orders = [np.arange(MAP_SAMPLES), *(design.order(draw) for draw in range(MAP_DRAWS))]
     values = values_in_orders(m, of.rows, of.columns, orders)
     observed, drawn = values[..., 0], values[..., 1:]
@@ -337,7 +337,7 @@ def evidence_of(
 ) -> Evidence:
     """Return the evidence that chance, its spread, p-values and drawn values make."""
     nulls = NullCells(*cells, tuple((way,) * observed.shape[1] for _ in observed), observed)
-    design = design_of(MAP_SAMPLES, draws=max(1, cells[-1].shape[-1]))
+    design = design_of(MAP_SAMPLES, n_permutations=max(1, cells[-1].shape[-1]))
     return Evidence(comparison, design, 0.95, {m.spec: nulls}, {}, False)
 
 

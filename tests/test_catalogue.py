@@ -419,7 +419,7 @@ def test_claims_decide_whether_other_widths_are_compared():
         ("mmd", "b", "a"),
     }
     assert all("8 and 9" in f.reason or "9 and 8" in f.reason for f in result.failures)
-    evidence = rs.evidence(x, y, measures=["mmd", "cka"], draws=19, progress=False)
+    evidence = rs.evidence(x, y, measures=["mmd", "cka"], n_permutations=19, progress=False)
     assert np.isnan(evidence["mmd"][0, 0])
     assert evidence["cka"][0, 0] > 0
 

@@ -63,7 +63,7 @@ def examples(folder: Path) -> None:
     first, second = (layers(seed, images / 16, labels) for seed in (0, 1))
     models = {"seed 0": first, "seed 1": second}
     write_page(rs.evidence(models, measures=MEASURES, progress=False), folder / "compare.html")
-    report = rs.drift(first["layer 1"], second["layer 1"], draws=10, progress=False)
+    report = rs.drift(first["layer 1"], second["layer 1"], n_resamples=10, progress=False)
     write_page(report, folder / "drift.html")
     trial = manifolds.run(measures=RANKED, size="small", progress=lambda *_: None)
     write_page(trial, folder / "manifolds.html")

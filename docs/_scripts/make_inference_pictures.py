@@ -136,7 +136,7 @@ def interval(names: Names, n: int, measure: str, is_related: bool) -> tuple[floa
     X, Y = names["recordings"](n, 40)
     if not is_related:
         Y = names["recordings"](n, 40, seed=1)[1]
-    e = rs.evidence({"X": X}, {"Y": Y}, measures=measure, draws=1, progress=False)
+    e = rs.evidence({"X": X}, {"Y": Y}, measures=measure, n_permutations=1, progress=False)
     cells = e.low(measure), e[measure], e.high(measure)
     low, value, high = (float(cell[0, 0]) for cell in cells)
     return low, value, high
@@ -193,7 +193,7 @@ def trials_documents_time(names: Names) -> Any:
     figure, axes = plt.subplots(2, 2, figsize=(8, 3.6), sharex="row", layout="constrained")
     X, Y, S, T = (names[name] for name in "XYST")
     histogram(axes[0, 0], *drawn(X, Y), GREY, "Documents: all orders of sentences")
-    of_blocks = drawn(X, Y, blocks=names["documents"])
+    of_blocks = drawn(X, Y, whole_blocks=names["documents"])
     histogram(axes[0, 1], *of_blocks, YELLOW, "Orders of whole documents")
     histogram(axes[1, 0], *drawn(S, T), GREY, "Series: all orders of steps")
     histogram(axes[1, 1], *of_shifts(S, T), YELLOW, "Windows shifted")

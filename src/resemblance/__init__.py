@@ -46,7 +46,7 @@ if _TYPE_CHECKING:
     from .inference import evidence as evidence
     from .inference import load as load
     from .inference import load_evidence as load_evidence
-    from .inference.sample_size import samples_for as samples_for
+    from .inference.sample_size import sample_size as sample_size
     from .intermediates.noise import noise_covariance as noise_covariance
     from .intermediates.recall import neighbour_recall as neighbour_recall
     from .measures import *  # noqa: F403
@@ -89,7 +89,7 @@ _MODULES = {
     "inference": (
         "Across", "Evidence", "across", "equal_rows", "evidence", "load", "load_evidence",
     ),
-    "inference.sample_size": ("samples_for",),
+    "inference.sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),
     "measures.mean_shapes": ("aligned", "mean_shape"),
     "contracts._measure": ("Measure", "UninformativeWarning", "measure"),

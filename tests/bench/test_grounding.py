@@ -268,7 +268,7 @@ def test_mantel_is_exact_for_few_models():
 def test_mantel_finds_agreement_and_is_seeded():
     points = np.random.default_rng(1).normal(size=10)
     a, b = distances(points), distances(points + np.random.default_rng(2).normal(size=10) / 20)
-    assert mantel(a, b, draws=999) == pytest.approx(2 / 1000)
+    assert mantel(a, b, n_permutations=999) == pytest.approx(2 / 1000)
     unrelated = distances(np.random.default_rng(3).normal(size=10))
     assert (
         mantel(a, unrelated, seed=4) == mantel(a, unrelated, seed=4) != mantel(a, unrelated, seed=5)
@@ -295,6 +295,9 @@ def test_permuting_pairs_finds_too_much_and_permuting_models_does_not():
     for trial in range(trials):
         x, y = np.random.default_rng(trial).normal(size=(2, 10, 3))
         a, b = (np.linalg.norm(p[:, None] - p, axis=-1) for p in (x, y))
-        rejected += mantel(a, b, draws=199) <= 0.05, pairings(a[pairs], b[pairs], draws=199) <= 0.05
+        rejected += (
+            mantel(a, b, n_permutations=199) <= 0.05,
+            pairings(a[pairs], b[pairs], n_permutations=199) <= 0.05,
+        )
     # The numbers on the page about ReSi; 15 are to be expected.
     assert rejected == pytest.approx([13, 31], abs=1)

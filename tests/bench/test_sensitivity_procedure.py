@@ -404,7 +404,7 @@ MISTAKES = {
         lambda: exchanges(4, crossed=([0, 0, 1, 1], [0, 1, 0, 1]), nested=[0, 0, 1, 1]),
         lambda: attainable(4, nested=[0, 0, 1, 1], within=([0, 0, 1, 1], [0, 1, 0, 1])),
     ),
-    "exchanges: draws must be": (lambda: exchanges(4, draws=0),),
+    "exchanges: n_permutations must be": (lambda: exchanges(4, n_permutations=0),),
     "4 columns": (lambda: permutation_test({"m": ONES}, FOUR, exchanges(5)),),
     "every row of exchanges must be an order of 0 to 3": [
         partial(permutation_test, {"m": ONES}, FOUR, [order])
@@ -430,7 +430,7 @@ def test_the_bootstrap_is_a_naive_loop(copies, rows, rng):
     places = np.arange(12) if rows is None else np.array(rows)
     d = rng.integers(5, size=(len(places), 12)).astype(float)
     d[1, 5] = np.nan
-    counts = bootstrap_counts(12, draws=60)
+    counts = bootstrap_counts(12, n_resamples=60)
     found = bootstrap({"m": d}, f, counts, rows=rows, copies=copies)
     for draw, count in enumerate(counts):
         there = [i for i in places if count[i]]
@@ -452,16 +452,16 @@ def test_the_bootstrap_is_a_naive_loop(copies, rows, rng):
 
 def test_blocks_are_drawn_as_wholes():
     blocks = [0, 0, 0, 1, 1, 2, 2, 2]
-    counts = bootstrap_counts(8, blocks=blocks, draws=500)
+    counts = bootstrap_counts(8, blocks=blocks, n_resamples=500)
     assert (np.ptp(counts[:, :3], axis=1) == 0).all()
     assert (counts[:, [0, 3, 5]].sum(axis=1) == 3).all()
-    nested = bootstrap_counts(8, nested=blocks, draws=500)
+    nested = bootstrap_counts(8, nested=blocks, n_resamples=500)
     assert np.ptp(nested[:, :3], axis=1).any()
     assert (nested[:, :3].sum(axis=1) % 3 == 0).all()  # of a block, all of it or all of it twice
-    assert np.array_equal(nested, bootstrap_counts(8, nested=blocks, draws=500))
-    crossed = bootstrap_counts(6, crossed=([0, 0, 0, 1, 1, 1], [0, 1, 2] * 2), draws=500).reshape(
-        500, 2, 3
-    )
+    assert np.array_equal(nested, bootstrap_counts(8, nested=blocks, n_resamples=500))
+    crossed = bootstrap_counts(
+        6, crossed=([0, 0, 0, 1, 1, 1], [0, 1, 2] * 2), n_resamples=500
+    ).reshape(500, 2, 3)
     assert (crossed.sum(axis=(1, 2)) == 6).all()
     assert (
         crossed[:, 0] * crossed[:, 1, ::-1] == crossed[:, 1] * crossed[:, 0, ::-1]
@@ -473,23 +473,23 @@ def test_blocks_are_drawn_as_wholes():
 
 def test_exchanges_keep_together_what_belongs_together():
     seeds, layers = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
-    for order in exchanges(12, crossed=(seeds, layers), draws=50):
+    for order in exchanges(12, crossed=(seeds, layers), n_permutations=50):
         assert sorted(order) == list(range(12))
         moved = order.reshape(4, 3)
         assert all(len(set(seeds[row])) == 1 for row in moved)
         assert all(len(set(layers[column])) == 1 for column in moved.T)
     blocks = np.repeat(np.arange(4), 3)
-    orders = exchanges(12, nested=blocks, draws=50)
+    orders = exchanges(12, nested=blocks, n_permutations=50)
     assert all(len(set(blocks[row])) == 1 for order in orders for row in order.reshape(4, 3))
     assert (
         len({tuple(o % 3) for order in orders for o in order.reshape(4, 3)}) == 6
     )  # and inside each of them
-    assert (np.sort(exchanges(5, draws=9), axis=1) == np.arange(5)).all()
+    assert (np.sort(exchanges(5, n_permutations=9), axis=1) == np.arange(5)).all()
 
 
 def test_few_seeds_have_few_orders():
     seeds, layers = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
-    orders = exchanges(12, within=(seeds, layers), draws=400)
+    orders = exchanges(12, within=(seeds, layers), n_permutations=400)
     assert (layers[orders] == layers).all()  # depth stays where it is
     assert (np.ptp(seeds[orders].reshape(400, 3, 4), axis=2) == 0).all()  # and seeds stay whole
     assert len(np.unique(orders, axis=0)) == 6
@@ -505,7 +505,7 @@ def test_the_permutation_test_is_a_naive_loop(rows, self_pair, rng):
     f = rng.integers(4, size=8) / 3
     places = np.arange(8) if rows is None else np.array(rows)
     d = rng.integers(6, size=(len(places), 8)).astype(float)
-    orders = exchanges(8, draws=99)
+    orders = exchanges(8, n_permutations=99)
     values = [agreement(d, f[order], rows=rows, self_pair=self_pair).spearman for order in orders]
     observed = agreement(d, f, rows=rows, self_pair=self_pair).spearman
     expected = (1 + sum(not v < observed - 1e-12 for v in values)) / 100
@@ -538,7 +538,7 @@ def shared_seeds(
 
 
 def test_counts_and_orders_may_be_lists(rng):
-    d, f, counts = rng.random((4, 4)), rng.random(4), bootstrap_counts(4, draws=5)
+    d, f, counts = rng.random((4, 4)), rng.random(4), bootstrap_counts(4, n_resamples=5)
     listed = bootstrap({"m": d}, f, counts.tolist()).kendall["m"]
     assert np.array_equal(listed, bootstrap({"m": d}, f, counts).kendall["m"], equal_nan=True)
     assert permutation_test({"m": np.arange(16.0).reshape(4, 4)}, FOUR, [[0, 1, 2, 3]]) == {"m": 1}
@@ -549,7 +549,9 @@ def test_the_permutation_test_is_valid_where_the_naive_one_is_not():
     for draw in range(200):
         d, f, crossed = shared_seeds(draw, follows=False)
         valid.append(
-            permutation_test({"m": d}, f, exchanges(36, crossed=crossed, draws=199, seed=draw))["m"]
+            permutation_test(
+                {"m": d}, f, exchanges(36, crossed=crossed, n_permutations=199, seed=draw)
+            )["m"]
         )
         best = int(f.argmax())
         naive.append(one_sided(d[best], expected_differences(f, best))[0])
@@ -579,9 +581,9 @@ def test_depth_is_not_exchangeable():
         d, f, which = walks(draw)
         for kind, found in p.items():
             found.append(
-                permutation_test({"m": d}, f, exchanges(40, **{kind: which}, draws=199, seed=draw))[
-                    "m"
-                ]
+                permutation_test(
+                    {"m": d}, f, exchanges(40, **{kind: which}, n_permutations=199, seed=draw)
+                )["m"]
             )
     assert np.mean(np.array(p["within"]) <= 0.05) <= 0.09
     assert np.mean(np.array(p["crossed"]) <= 0.05) > 0.2
@@ -596,7 +598,9 @@ def test_seeds_that_differ_are_found_beneath_depth():
         which = np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6)
         d = np.abs(points - points.T)
         p.append(
-            permutation_test({"m": d}, points[:, 0], exchanges(24, within=which, draws=199))["m"]
+            permutation_test(
+                {"m": d}, points[:, 0], exchanges(24, within=which, n_permutations=199)
+            )["m"]
         )
     assert np.mean(np.array(p) <= 0.05) > 0.8
 
@@ -604,6 +608,7 @@ def test_seeds_that_differ_are_found_beneath_depth():
 def test_the_permutation_test_finds_what_is_there():
     found = [shared_seeds(draw, follows=True) for draw in range(40)]
     p = [
-        permutation_test({"m": d}, f, exchanges(36, crossed=c, draws=199))["m"] for d, f, c in found
+        permutation_test({"m": d}, f, exchanges(36, crossed=c, n_permutations=199))["m"]
+        for d, f, c in found
     ]
     assert np.mean(np.array(p) <= 0.05) > 0.8

@@ -332,7 +332,7 @@ def test_an_interval_of_a_mean_rank_covers_95_percent(cells, behind):
     / cells."""
     table = {i: {"a": 2.0 if i < behind else 1.0, "b": 1.5} for i in range(cells)}
     low, high = 1 + binom.ppf([0.025, 0.975], cells, behind / cells) / cells
-    own = next(p for p in places({"resi": table}, draws=40_000).rows if p.measure == "a")
+    own = next(p for p in places({"resi": table}, n_resamples=40_000).rows if p.measure == "a")
     assert (own.low, own.high) == pytest.approx((low, high), abs=1e-8)
     narrower = 1 + binom.ppf([0.05, 0.95], cells, behind / cells) / cells
     assert (low, high) != tuple(narrower)  # so that an interval of 90 % would be seen
@@ -362,12 +362,14 @@ def test_measures_are_told_apart_in_the_same_cells():
 def test_the_interval_of_a_difference_is_that_of_a_binomial():
     """b is ranked one before a in 12 of 40 cells, else one behind."""
     cells = {i: {"a": 2.0, "b": 1.0 if i < 12 else 3.0} for i in range(40)}
-    _, b = places({"resi": cells}, draws=40_000).rows
+    _, b = places({"resi": cells}, n_resamples=40_000).rows
     behind = binom.ppf([0.025, 0.975], 40, 28 / 40) / 40 * 2 - 1
     assert (b.behind, b.is_tied) == (pytest.approx(0.4), False)
     assert (b.behind_low, b.behind_high) == pytest.approx(tuple(behind), abs=1e-8)
     ahead = binom.cdf(19, 40, 28 / 40) + binom.pmf(20, 40, 28 / 40) / 2
-    assert places({"resi": cells}, draws=40_000).before["b", "a"] == pytest.approx(ahead, abs=0.005)
+    assert places({"resi": cells}, n_resamples=40_000).before["b", "a"] == pytest.approx(
+        ahead, abs=0.005
+    )
 
 
 def test_few_cells_tell_nothing_apart_and_missing_ranks_are_left_out():

@@ -756,7 +756,7 @@ def test_every_command_reads_them(call, folder):
         "evidence feats.npz --against lines.jsonl -m cka",
         "across feats.npz bytes.npz --models store.parquet",
         "compare --stream feats.npz lines.jsonl -m cka",
-        "drift feats.npz/features store.parquet/vec --draws 10",
+        "drift feats.npz/features store.parquet/vec --n-permutations 10",
         "compare store.parquet feats.npz/features -m cka --plan",
     ):
         code, _, err = call(words)
@@ -772,7 +772,7 @@ def test_a_layer_of_a_folder_of_features_is_named_by_its_place(call, folder):
     layer = first.partition("/")[2]
     for place in (f"saved/{first}", f"saved/{layer}", f"saved/net/{layer}"):
         assert names(call, place, "a.npy") == [first, "a"]
-    assert "error" not in call(f"drift saved/{layer} a.npy --draws 10")[2]
+    assert "error" not in call(f"drift saved/{layer} a.npy --n-permutations 10")[2]
     code, _, err = call("compare saved/none a.npy -m cka")
     assert (code, f"saved has no layer 'none'; name one of saved/{first}" in err) == (2, True)
 
@@ -899,7 +899,7 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code():
         "measures --format json": 0,
         "compare a.npy b.npy -m cka --format csv": 0,
         "compare a.npy nan.npy -m cka": 1,
-        "drift a.npy a.npy --draws 10": 0,
+        "drift a.npy a.npy --n-permutations 10": 0,
     }
     program = (  # each command is a process, and imports are done once
         "import os, sys\nfrom resemblance.cli import app\ncodes = []\n"

@@ -47,7 +47,7 @@ def call(capsys):
     """Run the command: exit code, standard output, standard error."""
 
     def run(*words):
-        code = cli.run(["drift", *map(str, words), "--draws", "10"])
+        code = cli.run(["drift", *map(str, words), "--n-resamples", "10"])
         return code, *capsys.readouterr()
 
     return run
@@ -155,7 +155,7 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     code, out, _ = call("reference.npy", "shuffled.npy", *options)
     found = json.loads(out)
     labels = np.load("labels.npy").tolist()
-    expected = rs.drift("reference.npy", "shuffled.npy", labels=labels, draws=10, seed=3)
+    expected = rs.drift("reference.npy", "shuffled.npy", labels=labels, n_resamples=10, seed=3)
     made, theirs = found.pop("provenance"), json.loads(expected.to_json())
     assert code == 1
     assert {key: found[key] for key in theirs if key != "provenance"} == {
@@ -167,7 +167,8 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made["date"])
     assert made["command"] == (
-        "resemblance drift reference.npy shuffled.npy --labels labels.npy --draws 10 --seed 3 "
+        "resemblance drift reference.npy shuffled.npy --labels labels.npy --n-resamples 10 --seed "
+        "3 "
         "--format json"
     )
     call("reference.npy", "shuffled.npy", "--format", "json", "-o", "found.json")
@@ -221,7 +222,8 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
     ):
         assert words in page
     assert (
-        "resemblance drift reference.npy turned.npy --for head --draws 10 --html page.html" in page
+        "resemblance drift reference.npy turned.npy --for head --n-resamples 10 --html page.html"
+        in page
     )
     assert "<dt>date</dt>" in page
     assert "False" not in page
@@ -229,7 +231,7 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
 
 def test_there_is_a_table_of_classes(folder):
     x, labels = np.load("reference.npy"), np.where(np.load("labels.npy") == 1, "<cat>", "dog")
-    report = rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, draws=10)
+    report = rs.drift(x, x + 3 * (labels == "dog")[:, None], labels=labels, n_resamples=10)
     (table,) = section(report, "classes").tables
     assert {row[:2] for row in table.rows} == {("<cat>", 40), ("dog", 40)}
     page = write_page(drift_result(report), folder / "page.html").read_text()
@@ -256,7 +258,7 @@ def test_a_class_that_moved_is_named_in_the_terminal_the_page_and_the_exit_code(
 def test_the_page_of_a_collapse_and_of_names_that_are_markup(folder):
     x = np.load("reference.npy")
     named = rs.Representation(x, ids=[f"<b>{i}" for i in range(80)])
-    report = rs.drift(named, 0 * x, draws=10)
+    report = rs.drift(named, 0 * x, n_resamples=10)
     page = write_page(drift_result(report, title="<i>"), folder / "page.html").read_text()
     assert "&lt;b&gt;" in page
     assert "<b>1" not in page
@@ -286,7 +288,7 @@ def test_a_mistake_is_one_line_and_code_2(refused):
 def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
     x = np.random.default_rng(0).normal(size=(60, 4))
     for y in (x, x + 1, 1e6 * x, x[::-1]):
-        report = rs.drift(x, y, draws=10)
+        report = rs.drift(x, y, n_resamples=10)
         (figure,) = section(report, "drifts").figures
         assert (figure.threshold, figure.log_x, figure.is_limit) == (1, True, True)
         low, high = figure.span
@@ -303,7 +305,7 @@ def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
 
 def test_what_has_no_threshold_has_no_bar():
     x = np.load("reference.npy")
-    report = rs.drift(x, x + 1, draws=10, threshold=0.05)
+    report = rs.drift(x, x + 1, n_resamples=10, threshold=0.05)
     (mmd,) = (d for d in report.drifts if d.name == "mmd")
     assert mmd.threshold is None
     drifts = section(report, "drifts")
@@ -315,7 +317,7 @@ def test_what_has_no_threshold_has_no_bar():
 
 def test_maps_that_leave_more_than_all_fill_the_scale():
     x = np.random.default_rng(0).normal(size=(60, 4))
-    (figure,) = section(rs.drift(x, 100 + x, draws=10), "maps").figures
+    (figure,) = section(rs.drift(x, 100 + x, n_resamples=10), "maps").figures
     assert [bar.name for bar in figure.bars][:2] == ["as it is (over 100 %)", "+ translation"]
     assert figure.bars[0].value == 100
     assert figure.bars[1].value == pytest.approx(0, abs=1e-9)
@@ -327,7 +329,17 @@ def test_a_file_may_have_a_name_that_is_no_text(folder):
     os.rename("same.npy", name)
     assert (
         cli.run(
-            ["drift", "reference.npy", name, "--draws", "10", "-o", "d.json", "--html", "d.html"]
+            [
+                "drift",
+                "reference.npy",
+                name,
+                "--n-resamples",
+                "10",
+                "-o",
+                "d.json",
+                "--html",
+                "d.html",
+            ]
         )
         == 0
     )
@@ -390,7 +402,7 @@ def test_two_folders_of_features_are_compared_by_the_names_of_their_layers(call,
     assert code == 1
     assert "Drift in 3 of 3 layers: 0, 1, 2." in out
     layers = [rs.open_features(name).layers for name in ("first", "second")]
-    each = {name: rs.drift(*(side[name] for side in layers), draws=10) for name in layers[0]}
+    each = {name: rs.drift(*(side[name] for side in layers), n_resamples=10) for name in layers[0]}
     assert all(report.drifted for report in each.values())
 
 

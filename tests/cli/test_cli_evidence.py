@@ -58,7 +58,7 @@ def records(text):
 
 
 def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
-    code, out, err = call("a.npy", "b.npy", "-m", "cka,procrustes", "--draws", "49")
+    code, out, err = call("a.npy", "b.npy", "-m", "cka,procrustes", "--n-permutations", "49")
     assert (code, err) == (0, "")
     lines = out.strip().splitlines()
     header = lines[0].split("   ")
@@ -73,7 +73,7 @@ def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
 
 
 def test_several_pairs_have_adjusted_p_values(call):
-    code, out, _ = call("a.npy", "b.npy", "c.npy", "-m", "procrustes", "--draws", "19")
+    code, out, _ = call("a.npy", "b.npy", "c.npy", "-m", "procrustes", "--n-permutations", "19")
     assert code == 0
     assert "adjusted" in out.splitlines()[0]
     assert len([line for line in out.splitlines() if line.startswith(" OrthProc ")]) == 3
@@ -83,31 +83,40 @@ def test_several_pairs_have_adjusted_p_values(call):
     ("words", "options"),
     [
         (["--within", "labels.npy"], {"within": LABELS}),
-        (["--blocks", "blocks.npy"], {"blocks": np.arange(N) // 4}),
+        (["--whole-blocks", "blocks.npy"], {"blocks": np.arange(N) // 4}),
         (["--series"], {"series": True}),
-        (["--level", "0.8", "--seed", "3"], {"level": 0.8, "seed": 3}),
+        (["--confidence-level", "0.8", "--seed", "3"], {"level": 0.8, "seed": 3}),
     ],
     ids=lambda part: part[0] if isinstance(part, list) else "",
 )
 def test_the_options_are_those_of_the_library(call, words, options):
-    common = ["-m", "procrustes,mutual_knn", "--draws", "19", "--format", "json"]
+    common = ["-m", "procrustes,mutual_knn", "--n-permutations", "19", "--format", "json"]
     code, out, _ = call("a.npy", "b.npy", *common, *words)
     assert code == 0
-    same = expected("a", "b", measures=["procrustes", "mutual_knn"], draws=19, **options)
+    same = expected("a", "b", measures=["procrustes", "mutual_knn"], n_permutations=19, **options)
     assert records(out) == same.records()
     assert json.loads(out)["design"]["words"] == same.design.words
     assert json.loads(out)["level"] == same.level
 
 
 def test_others_are_the_columns_of_a_rectangle(call):
-    words = ["--against", "b.npy", "--against", "c.npy", "-m", "procrustes", "--draws", "19"]
+    words = [
+        "--against",
+        "b.npy",
+        "--against",
+        "c.npy",
+        "-m",
+        "procrustes",
+        "--n-permutations",
+        "19",
+    ]
     code, out, _ = call("a.npy", *words, "--format", "json")
     assert code == 0
     assert [(r["x"], r["y"]) for r in records(out)] == [("a", "b"), ("a", "c")]
 
 
 def test_files_are_written_and_named(call, folder):
-    words = ["-m", "procrustes", "--draws", "19", "-o", "t.csv", "--html", "p.html"]
+    words = ["-m", "procrustes", "--n-permutations", "19", "-o", "t.csv", "--html", "p.html"]
     code, out, err = call("a.npy", "b.npy", *words, "--save", "kept.db")
     assert (code, out) == (0, "")
     assert err == "wrote t.csv, p.html, kept.db\n"
@@ -122,14 +131,14 @@ def test_files_are_written_and_named(call, folder):
 
 
 def test_processes_give_the_same(call):
-    words = ["a.npy", "b.npy", "-m", "procrustes", "--draws", "19", "--format", "json"]
+    words = ["a.npy", "b.npy", "-m", "procrustes", "--n-permutations", "19", "--format", "json"]
     _, alone, _ = call(*words)
     _, many, _ = call(*words, "--jobs", "2", "--memory", "100MB")
     assert records(alone) == records(many)
 
 
 def test_values_that_failed_are_counted_and_the_code_is_1(call):
-    code, out, err = call("a.npy", "flat.npy", "-m", "cka", "--draws", "9")
+    code, out, err = call("a.npy", "flat.npy", "-m", "cka", "--n-permutations", "9")
     assert code == 1
     assert "constant" in out
     assert err.startswith("error: 3 of 4 values could not be computed; most often: ")
@@ -143,13 +152,13 @@ def test_a_mistake_is_one_line(refused):
         a.npy | two representations are needed; a.npy is one
         a.npy cka | cka is a measure, not a file
         a.npy --against absent.npy | absent.npy does not exist
-        a.npy b.npy --level 95 | --level must be between 0 and 1, such as 0.95
-        a.npy b.npy --draws 0 | '--draws'
+        a.npy b.npy --confidence-level 95 | --confidence-level must be between 0 and 1, such as 0.95
+        a.npy b.npy --n-permutations 0 | '--n-permutations'
         a.npy b.npy --within absent.npy | --within absent.npy does not exist
-        a.npy b.npy --blocks c.npy | --blocks c.npy must be one label per sample
+        a.npy b.npy --whole-blocks c.npy | --whole-blocks c.npy must be one label per sample
         a.npy b.npy --within b.parquet | labels are read from .npy, .npz, .csv
         a.npy b.npy --series --within labels.npy | leave out --within
-        a.npy b.npy --series --blocks blocks.npy | leave out --blocks
+        a.npy b.npy --series --whole-blocks blocks.npy | leave out --whole-blocks
         a.npy b.npy --within labels.npy -o labels.npy | .npy; choose one of
         a.npy b.npy -m ckaa | ckaa
     """)
@@ -172,7 +181,7 @@ def test_a_header_above_labels_is_named(call, folder):
 
 def test_a_refusal_names_the_options_of_the_command(call):
     np.save("unequal.npy", np.arange(N) // 7)
-    code, _, err = call("a.npy", "b.npy", "--blocks", "unequal.npy")
+    code, _, err = call("a.npy", "b.npy", "--whole-blocks", "unequal.npy")
     assert code == 2
     assert "or give --within the size" in err
     assert "evidence:" not in err
@@ -217,8 +226,8 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
         "empty.txt": "is empty: every sample needs a label, one a line",
         "latin.txt": "is not text in UTF-8",
     }.items():
-        with pytest.raises(ValueError, match=f"^--blocks .*{name}.*{message}"):
-            read_label_file(folder / name, "--blocks")
+        with pytest.raises(ValueError, match=f"^--whole-blocks .*{name}.*{message}"):
+            read_label_file(folder / name, "--whole-blocks")
 
 
 def test_layers_of_two_folders_have_the_names_of_their_models(call, folder):

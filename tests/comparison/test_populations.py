@@ -178,9 +178,11 @@ def test_equal_representations_have_clusters_of_their_own() -> None:
     with pytest.raises(rs.Undefined, match="differ"):
         cluster_by_medoids(names, equal, 2)
     for labels, draws in (([0, 0, 1], 99), ([0, 1, 1], 2)):
-        groups = permanova(names, equal, labels, draws=draws)  # nor do the groups differ
+        groups = permanova(names, equal, labels, n_permutations=draws)  # nor do the groups differ
         assert (groups.p, groups.f, groups.share, groups.within) == (1, 0, 0, 0)
-    groups = permanova(tuple(map(str, range(12))), np.zeros((12, 12)), [0] * 6 + [1] * 6, draws=9)
+    groups = permanova(
+        tuple(map(str, range(12))), np.zeros((12, 12)), [0] * 6 + [1] * 6, n_permutations=9
+    )
     assert groups.p == 1
 
 
@@ -205,7 +207,7 @@ def test_f_is_that_of_an_analysis_of_variance() -> None:
 def test_two_recipes_differ_as_much_as_six_seeds_can_show() -> None:
     comparison = compared(seeds_of_recipes())
     labels = [name[0] for name in comparison.rows]
-    groups = comparison.groups("procrustes_size_shape", labels, draws=500)
+    groups = comparison.groups("procrustes_size_shape", labels, n_permutations=500)
     assert not groups.is_exact
     assert groups.p == pytest.approx(1 / 501) == groups.attainable
     assert groups.within < groups.between
@@ -233,8 +235,10 @@ def test_the_p_value_is_that_of_all_divisions() -> None:
     assert groups.is_exact
     assert groups.p == pytest.approx(expected)
     assert groups.attainable == pytest.approx(1 / 35)
-    drawn = comparison.groups("procrustes_size_shape", labels.tolist(), draws=34)
-    assert drawn.p == comparison.groups("procrustes_size_shape", labels.tolist(), draws=34).p
+    drawn = comparison.groups("procrustes_size_shape", labels.tolist(), n_permutations=34)
+    assert (
+        drawn.p == comparison.groups("procrustes_size_shape", labels.tolist(), n_permutations=34).p
+    )
 
 
 def test_what_networks_share_changes_places_as_a_whole(subtests: Any) -> None:
@@ -279,7 +283,7 @@ def test_mistakes_with_groups_have_errors_that_lead(subtests: Any) -> None:
         "one group": (lambda: comparison.groups(m, [0] * 5), "two groups"),
         "groups of one": (lambda: comparison.groups(m, range(5)), "two networks"),
         "a missing label": (lambda: comparison.groups(m, [0, 0, 1, 1, np.nan]), "'4' has no label"),
-        "no draws": (lambda: comparison.groups(m, [0, 0, 1, 1, 1], draws=0), "draws"),
+        "no draws": (lambda: comparison.groups(m, [0, 0, 1, 1, 1], n_permutations=0), "draws"),
         "unequal blocks": (
             lambda: comparison.groups(m, [0, 0, 1, 1, 1], nested=[0, 0, 1, 1, 1]),
             "as many networks",

@@ -43,7 +43,7 @@ def compared(x, y):
 ENTRANCES = {
     "a measure": rs.cka,
     "compare": compared,
-    "drift": lambda x, y: rs.drift(x, y, draws=10),
+    "drift": lambda x, y: rs.drift(x, y, n_resamples=10),
     "a statistic": st.replicate,
 }
 entrance = pytest.mark.parametrize("enter", ENTRANCES.values(), ids=ENTRANCES)
@@ -213,7 +213,7 @@ def test_labels_belong_to_samples():
         assert st.variance_ratio(frame, column) == st.variance_ratio(frame, LABELS) == plain
         for call in (
             st.variance_ratio,
-            lambda x, y: rs.drift(x, x, labels=y, draws=10),
+            lambda x, y: rs.drift(x, x, labels=y, n_resamples=10),
             st.perturbations,
         ):
             with pytest.raises(ValueError, match=r"labels has the samples of .* in another order"):
@@ -395,7 +395,7 @@ def streamed(**options) -> rs.Stream:
 
 
 SLIPS = {
-    "blocks in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, blocks=MIXED), "blocks="),
+    "blocks in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, whole_blocks=MIXED), "blocks="),
     "folds in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, folds=MIXED), "folds="),
     "conditions in another order": (lambda: rs.dissimilarities(TABLE, MIXED), "conditions="),
     "runs in another order": (
@@ -426,9 +426,9 @@ SLIPS = {
         lambda: rs.list_measures(n_samples=1e3), "n_samples must be a whole number from 1"
     ),
     "metric in words": (lambda: rs.list_measures(metric="no"), "metric must be True or False"),
-    "detect in words": (lambda: rs.samples_for(detect="0.1"), "detect must be between"),
+    "detect in words": (lambda: rs.sample_size(min_similarity="0.1"), "detect must be between"),
     "infinite dimensions": (
-        lambda: rs.samples_for(chance=0.1, dimensions=(np.inf, 5)), "two participation ratios"
+        lambda: rs.sample_size(max_chance=0.1, dimensions=(np.inf, 5)), "two participation ratios"
     ),
     "arrays for a measure": (lambda: rs.get_measure(WIDE), "not a measure: an array"),
     "ids without an order": (lambda: rs.Representation(WIDE, ids=set(TITLES)), "must be a list"),
@@ -932,7 +932,7 @@ def test_columns_of_equal_names_are_put_in_one_order(x, y):
     values = rs.compare({"a": x, "b": y}, measures="mmd", progress=False)
     assert values["mmd"][0, 1] == pytest.approx(0, abs=1e-7)
     assert "were put in the order" in repr(values).splitlines()[1]
-    report = rs.drift(x, y, draws=10, progress=False)
+    report = rs.drift(x, y, n_resamples=10, progress=False)
     assert not report.drifted
     assert "were put in the order" in repr(report).splitlines()[1]
     assert rs.cka(x, y) == pytest.approx(1)
@@ -1005,7 +1005,7 @@ def test_names_of_which_some_are_equal_are_refused_and_the_remedy_runs():
         lambda x, y: rs.cka(x, y),
         lambda x, y: rs.compare([x, y], measures="cka", progress=False)["cka"][0, 1],
         lambda x, y: rs.from_conditions([x, y])[0].array.mean(),
-        lambda x, y: rs.drift(x, y, draws=10, progress=False).unexplained,
+        lambda x, y: rs.drift(x, y, n_resamples=10, progress=False).unexplained,
     ):
         with pytest.raises(ValueError, match=r"has 'z' where .* has 'a'; 11 names are equal"):
             call(WORDS, OTHER)

@@ -198,7 +198,7 @@ def test_a_suite_announces_long_work(monkeypatch, capsys):
 
 def test_permutations_are_announced_with_their_time(monkeypatch, capsys):
     monkeypatch.setattr(permuted, "LONG_COMPARISON_SECONDS", 0.0)
-    rs.evidence(made(3), measures="procrustes", draws=1999)
+    rs.evidence(made(3), measures="procrustes", n_permutations=1999)
     line = "procrustes: all 3 pairs x 1,999 permutations = 5,997 values, about "
     assert line in capsys.readouterr().err
 

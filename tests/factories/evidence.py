@@ -51,25 +51,29 @@ def made_evidence(
     comparison: Comparison,
     *,
     within=None,
-    blocks=None,
+    whole_blocks=None,
     series=False,
     exact=(),
     chance=0.2,
     kind="left_out",
-    draws=99,
-    level=0.95,
+    n_permutations=99,
+    confidence_level=0.95,
 ) -> Evidence:
     """Evidence whose nulls are normal: each measure has a chance level this far from its worst
     value, and the measures ``exact`` have no draws."""
     n = comparison.provenance["n_samples"]
-    design = design_of(n, within=within, blocks=blocks, series=series, draws=draws)
+    design = design_of(
+        n, within=within, whole_blocks=whole_blocks, series=series, n_permutations=n_permutations
+    )
     nulls, parts = {}, {}
     for info in comparison.measures:
         values = comparison[info.spec]
         nulls[info.spec] = _null(comparison, info, design, chance, info.spec in exact)
         noise = np.random.default_rng(1).standard_normal((*values.shape, 20))
         parts[info.spec] = PartCells(kind, values[..., None] + 0.01 * noise)
-    return Evidence(comparison, design, level, nulls, parts, is_all_pairs_of_one_list(comparison))
+    return Evidence(
+        comparison, design, confidence_level, nulls, parts, is_all_pairs_of_one_list(comparison)
+    )
 
 
 def _null(comparison, info, design, chance, is_exact):

@@ -86,8 +86,13 @@ def test_ceilings_of_ranks_are_scores_with_the_pooled_ranks(compare: str, decima
     pooled = rs.from_dissimilarities(ranks.mean(axis=0))  # reaches the upper end
     reached = rs.across(subjects, {"pooled": pooled}, measure=measure, progress=False)
     assert reached.mean[0] == pytest.approx(high, abs=1e-9)
-    blocked = rs.across(subjects, {"one": pooled}, measure=measure, blocks=[0, 0, *range(1, n - 1)],
-                        progress=False)  # fmt: skip
+    blocked = rs.across(
+        subjects,
+        {"one": pooled},
+        measure=measure,
+        whole_blocks=[0, 0, *range(1, n - 1)],
+        progress=False,
+    )
     assert blocked.ceiling is not None
     assert blocked.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
 
@@ -263,7 +268,7 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
 def test_folds_keep_blocks_together() -> None:
     subjects, models = experiment(n=40, count=3)
     blocks = np.repeat(range(10), 4)
-    result = rs.across(subjects, models | {"all": list(models.values())}, blocks=blocks)
+    result = rs.across(subjects, models | {"all": list(models.values())}, whole_blocks=blocks)
     assert [len(np.unique(result.folds[blocks == b])) for b in range(10)] == [1] * 10
     assert (len(np.unique(result.folds)), result.freedom) == (2, 2)
 
@@ -330,7 +335,7 @@ def test_intervals_end_at_the_range_of_the_measure() -> None:
 
 def test_measures_without_a_cosine_have_no_ceiling() -> None:
     pairs = np.repeat(range(6), 2)
-    result = rs.across(*experiment(n=12, count=3), measure="procrustes", blocks=pairs)
+    result = rs.across(*experiment(n=12, count=3), measure="procrustes", whole_blocks=pairs)
     assert (result.ceiling, result.freedom) == (None, 2)
     assert "no noise ceiling" in str(result)
     assert (result.error > 0).all()
@@ -627,7 +632,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
             np.save(tmp_path / folder / f"{name}.npy", array)
     np.savetxt("blocks.csv", np.arange(12) % 6, fmt="%d")
     expected = rs.across(subjects, models)
-    by_block = rs.across(subjects, models, blocks=np.arange(12) % 6)
+    by_block = rs.across(subjects, models, whole_blocks=np.arange(12) % 6)
     parts = [models["half"], models["whole"]]
     with_fit = rs.across(subjects, {"half + whole": parts} | models, folds=2, seed=1)
 
@@ -638,7 +643,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
     for text, scores in (
         ("subjects --models models", expected),
         ("rdms --models models --dissimilarities", expected),
-        ("subjects --models models --blocks blocks.csv", by_block),
+        ("subjects --models models --whole-blocks blocks.csv", by_block),
         ("subjects --models models --fitted models --folds 2 --seed 1 --jobs 2", with_fit),
     ):
         with subtests.test(text):
@@ -663,7 +668,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         ("subjects/s0.npy --models models", "two subjects"),
         ("subjects --models models --dissimilarities", "square matrices"),
         ("subjects --models models -m cka,rsa", "one measure"),
-        ("subjects --models models --level 2", "level"),
+        ("subjects --models models --confidence-level 2", "level"),
         ("subjects --models nowhere", "nowhere"),
         ("subjects", "--fitted"),
         ("subjects --models models --fitted models/half.npy", "'half'"),

@@ -84,7 +84,7 @@ def test_representations_keep_no_intermediates(rng):
 def test_the_order_of_the_representations_changes_no_pair(square):
     arrays = three()
     turned = rs.evidence(
-        {k: arrays[k] for k in "CBA"}, measures=["cycle_knn"], draws=130, progress=False
+        {k: arrays[k] for k in "CBA"}, measures=["cycle_knn"], n_permutations=130, progress=False
     )
     at = [turned.rows.index(name) for name in square.rows]
     np.testing.assert_array_equal(square.p("cycle_knn"), turned.p("cycle_knn")[np.ix_(at, at)])
@@ -111,7 +111,7 @@ def test_a_saved_result_is_read_and_continued(square, tmp_path):
 
 def test_more_draws_continue_those_of_a_file(tmp_path):
     path = tmp_path / "evidence.db"
-    computed(save=path, draws=100, measures=["cycle_knn"])
+    computed(save=path, n_permutations=100, measures=["cycle_knn"])
     assert_same(computed(save=path, measures=["cycle_knn"]), computed(measures=["cycle_knn"]))
 
 
@@ -129,7 +129,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from test_evidence import three
 import resemblance as rs
-rs.evidence(three(), measures=["rtd_lite"], draws=3000, progress=False, save={path!r})
+rs.evidence(three(), measures=["rtd_lite"], n_permutations=3000, progress=False, save={path!r})
 """
 
 
@@ -206,7 +206,7 @@ def test_a_measure_that_ignores_the_pairing_says_so(square):
 
 def test_all_orders_are_visited_if_they_are_few():
     X, Y = (np.random.default_rng(s).standard_normal((5, 3)) for s in (1, 2))
-    found = rs.evidence(X, Y, measures=["procrustes", "cka"], draws=999, progress=False)
+    found = rs.evidence(X, Y, measures=["procrustes", "cka"], n_permutations=999, progress=False)
     for name, sign in (("procrustes", -1), ("cka", 1)):
         measure = rs.get_measure(name)
         every = np.array([measure(X, Y[list(o)]) for o in permutations(range(5))])
@@ -226,7 +226,9 @@ def test_orders_inside_groups_ask_what_is_shared_beyond_them():
         4 * rng.standard_normal((5, d))[labels] + rng.standard_normal((100, d)) for d in (20, 30)
     )
     free, inside = (
-        rs.evidence(X, Y, measures=["cka", "procrustes"], within=w, draws=99, progress=False)
+        rs.evidence(
+            X, Y, measures=["cka", "procrustes"], within=w, n_permutations=99, progress=False
+        )
         for w in (None, labels)
     )
     for measure in ("cka", "procrustes"):
@@ -240,7 +242,7 @@ def test_blocks_move_as_wholes_and_are_left_out_as_wholes():
     blocks = np.repeat(np.arange(20), 5)
     X, Y = (rng.standard_normal((20, 6))[blocks] + rng.standard_normal((100, 6)) for _ in range(2))
     options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
-    free, whole = rs.evidence(X, Y, **options), rs.evidence(X, Y, blocks=blocks, **options)
+    free, whole = rs.evidence(X, Y, **options), rs.evidence(X, Y, whole_blocks=blocks, **options)
     assert free.p("cka")[0, 0] < 0.05 < whole.p("cka")[0, 0]
     assert whole.standard_error("cka")[0, 0] > 1.1 * free.standard_error("cka")[0, 0]
 
@@ -283,14 +285,16 @@ def test_the_best_pair_pays_for_the_search(square):
 def test_below_chance_the_best_pair_is_still_of_two_representations():
     """A distance of rounding to itself is at its chance, and so above all others."""
     x, y = np.random.default_rng(0).standard_normal((2, 40, 5))
-    found = rs.evidence({"x": x, "y": y}, measures=["procrustes"], draws=19, progress=False)
+    found = rs.evidence(
+        {"x": x, "y": y}, measures=["procrustes"], n_permutations=19, progress=False
+    )
     assert found["procrustes"][0, 1] > found.chance("procrustes")[0, 1]
     assert found.best("procrustes")[:2] == ("x", "y")
     assert "x and y are not beyond chance" in found._repr_html_()
 
 
 def test_exact_moments_agree_with_orders():
-    drawn = computed(exact=False, draws=1999, measures=["cka"])
+    drawn = computed(exact=False, n_permutations=1999, measures=["cka"])
     exact = computed(measures=["cka"])
     off = ~np.eye(3, dtype=bool)
     assert exact.how("cka") == EXACT_MOMENTS
@@ -303,7 +307,7 @@ def test_exact_moments_agree_with_orders():
 
 def test_a_pair_of_equal_data_is_tested_against_other_orders():
     X = three()["A"]
-    found = rs.evidence([X, X], measures=["procrustes"], draws=49, progress=False)
+    found = rs.evidence([X, X], measures=["procrustes"], n_permutations=49, progress=False)
     assert found.p("procrustes")[0, 1] == pytest.approx(1 / 50)
 
 
@@ -325,7 +329,7 @@ def test_a_difference_is_paired_over_samples(square):
 def test_a_difference_to_other_samples_adds_both_errors(square):
     """The degrees of freedom are those of the side of fewer parts."""
     spec = "cka[estimator=debiased]"
-    other = rs.evidence(three(60), measures=[spec], draws=9, progress=False)
+    other = rs.evidence(three(60), measures=[spec], n_permutations=9, progress=False)
     assert [e.parts[spec].values.shape[-1] for e in (square, other)] == [N, 60]
     error = math.hypot(*(e.standard_error(spec)[0, 1] for e in (square, other)))
     for mine, theirs in ((square, other), (other, square)):
@@ -357,7 +361,7 @@ def test_repeats_of_a_stimulus_are_said_unless_they_move_as_one():
     apart = rs.evidence({"X": X}, {"Y": Y}, **options)
     assert "100 samples are of 20 stimuli" in apart.cautions[0]
     assert "pass the stimulus of each sample as blocks" in repr(apart)
-    assert rs.evidence({"X": X}, {"Y": Y}, blocks=stimuli, **options).cautions == ()
+    assert rs.evidence({"X": X}, {"Y": Y}, whole_blocks=stimuli, **options).cautions == ()
     ids = [(stimulus, i) for i, stimulus in enumerate(np.repeat([0, 1, 2], [40, 35, 25]))]
     X, Y = (rs.Representation(r.source, ids=ids) for r in (X, Y))
     uneven = rs.evidence({"X": X}, {"Y": Y}, **options).cautions[0]
@@ -375,7 +379,7 @@ def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
     copies = rs.evidence({"X": X[items]}, {"Y": Y[items]}, **options, save=tmp_path / "e.db")
     repeats = rs.evidence({"X": X[items]}, {"Z": Z}, **options)
     blocks = rs.equal_rows(X[items])
-    whole = rs.evidence({"X": X[items]}, {"Y": Y[items]}, blocks=blocks, **options)
+    whole = rs.evidence({"X": X[items]}, {"Y": Y[items]}, whole_blocks=blocks, **options)
     assert "80 of 100 samples" in copies.cautions[0]
     assert "20 of X" in repeats.cautions[0]
     for e in (copies, rs.load_evidence(tmp_path / "e.db"), repeats):
@@ -440,7 +444,7 @@ def test_the_caveats_of_a_comparison_are_printed():
 def test_a_failed_pair_has_a_reason_and_no_p_value():
     arrays = three()
     arrays["C"][0, 0] = np.nan
-    found = rs.evidence(arrays, measures=["cka"], draws=9, progress=False)
+    found = rs.evidence(arrays, measures=["cka"], n_permutations=9, progress=False)
     assert np.isnan(found.p("cka")[0, 2])
     assert not np.isnan(found.p("cka")[0, 1])
     assert {(f.x, f.y) for f in found.failures} >= {("A", "C"), ("B", "C")}
@@ -450,7 +454,9 @@ def test_a_failed_pair_has_a_reason_and_no_p_value():
 
 def test_an_interval_that_cannot_be_made_has_a_reason():
     X, Y = (a[:4] for a in list(three().values())[:2])
-    found = rs.evidence(X, Y, measures=["cka[estimator=debiased]"], draws=9, progress=False)
+    found = rs.evidence(
+        X, Y, measures=["cka[estimator=debiased]"], n_permutations=9, progress=False
+    )
     assert np.isnan(found.low("cka")[0, 0])
     assert not np.isnan(found.p("cka")[0, 0])
     assert "needs at least 4 samples" in found.failures[0].reason
@@ -458,7 +464,7 @@ def test_an_interval_that_cannot_be_made_has_a_reason():
 
 def test_values_on_parts_are_those_of_arrays_of_their_samples(subtests):
     measures = {"jaccard[k=3]": "halves", "riemannian": "groups"}
-    found = rs.evidence(three(), measures=measures, draws=9, progress=False)
+    found = rs.evidence(three(), measures=measures, n_permutations=9, progress=False)
     for spec, kind in measures.items():
         with subtests.test(spec):
             m, values = rs.get_measure(spec), found.parts[spec].values
@@ -467,7 +473,9 @@ def test_values_on_parts_are_those_of_arrays_of_their_samples(subtests):
                 assert value == m(three()["A"][rows], three()["C"][rows])
             assert np.isnan(values[1, 1]).all()
     arrays = {"A": three()["A"], "D": np.r_[np.zeros((N - 3, 2)), np.eye(3, 2)]}
-    failing = rs.evidence(arrays, measures="jaccard[k=3]", draws=9, progress=False).failures
+    failing = rs.evidence(
+        arrays, measures="jaccard[k=3]", n_permutations=9, progress=False
+    ).failures
     assert [(f.x, f.y) for f in failing] == [("A", "D"), ("D", "A")]
     assert failing[0].reason.startswith("no interval by halves: representation 'D' is constant")
 
@@ -500,7 +508,7 @@ def test_three_samples_have_no_interval():
     """Any two samples have the same value, so that an interval would have no width."""
     X, Y = (a[:3] for a in list(three().values())[:2])
     measures = ["cka", "procrustes", "mean_cca", "mutual_knn[k=1]"]
-    some = rs.evidence(X, Y, measures=measures, draws=9, progress=False)
+    some = rs.evidence(X, Y, measures=measures, n_permutations=9, progress=False)
     reasons = [f.reason for f in some.failures if f.reason.startswith("no interval")]
     assert len(reasons) == len(measures)
     for m in measures:
@@ -513,7 +521,7 @@ def test_intervals_of_neighbours_follow_the_number_of_samples():
     """In halves of fewer samples than four times the neighbours nearly all are neighbours."""
     for n, kind in ((40, "halves"), (39, "groups")):
         A, B, _ = three(n).values()
-        some = rs.evidence(A, B, measures=["mutual_knn"], draws=9, progress=False)
+        some = rs.evidence(A, B, measures=["mutual_knn"], n_permutations=9, progress=False)
         assert some.parts["mutual_knn"].kind == kind
 
 
@@ -523,11 +531,11 @@ def test_parts_that_do_not_vary_give_no_interval():
     for n, without in ((4, measures[:3]), (12, measures[3:])):
         g = np.random.default_rng(n)
         X, Y = g.standard_normal((n, 6)), g.standard_normal((n, 4))
-        some = rs.evidence(X, Y, measures=without, draws=9, progress=False)
+        some = rs.evidence(X, Y, measures=without, n_permutations=9, progress=False)
         for m in without:
             assert np.isnan(some.low(m)).all(), m
         assert {f.measure for f in some.failures} == set(without)
-    same = rs.evidence(X, 2 * X, measures="cka", draws=9, progress=False)
+    same = rs.evidence(X, 2 * X, measures="cka", n_permutations=9, progress=False)
     assert same.high("cka")[0, 0] - same.low("cka")[0, 0] == pytest.approx(0)
 
 
@@ -536,10 +544,10 @@ def test_labels_in_another_order_are_refused():
     X, Y = (pandas.DataFrame(a).add_prefix("c") for a in list(three().values())[:2])
     X.index = Y.index = [f"s{i}" for i in range(N)]
     labels = pandas.Series(np.arange(N) // 4, index=X.index)
-    e = rs.evidence(X, Y, measures="cka", blocks=labels, draws=9, progress=False)
+    e = rs.evidence(X, Y, measures="cka", whole_blocks=labels, n_permutations=9, progress=False)
     for design in ({"within": labels[::-1]}, {"blocks": labels[::-1]}):
         with pytest.raises(ValueError, match="in another order"):
-            rs.evidence(X, Y, measures="cka", draws=9, progress=False, **design)
+            rs.evidence(X, Y, measures="cka", n_permutations=9, progress=False, **design)
     with pytest.raises(ValueError, match="in another order"):
         e.influence("cka", *e.rows, *e.columns, by=labels[::-1])
     with pytest.raises(ValueError, match="in another order"):
@@ -597,14 +605,16 @@ def test_sample_ids_do_not_hinder():
     arrays = three()
     named = [rs.Representation(a, k, ids=range(100, 100 + N)) for k, a in arrays.items()]
     assert_same(
-        rs.evidence(named, measures=["cycle_knn"], draws=130, progress=False),
+        rs.evidence(named, measures=["cycle_knn"], n_permutations=130, progress=False),
         computed(measures=["cycle_knn"]),
     )
 
 
 def test_progress_ends_at_all():
     seen: list[tuple[int, int]] = []
-    computed(measures=["cka"], draws=9, progress=lambda done, total: seen.append((done, total)))
+    computed(
+        measures=["cka"], n_permutations=9, progress=lambda done, total: seen.append((done, total))
+    )
     assert seen[-1][0] == seen[-1][1] > 0
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
@@ -643,7 +653,7 @@ def test_contributions_of_classes_add_up_to_the_value(square):
 
 
 def test_a_curve_shows_the_bias_of_few_samples(square):
-    points = square.curve("cka", "A", "C", fractions=(0.25, 1.0), draws=5)
+    points = square.curve("cka", "A", "C", fractions=(0.25, 1.0), n_resamples=5)
     assert [point.samples for point in points] == [N // 4, N]
     assert points[0].value > points[1].value == pytest.approx(square["cka"][0, 2])
     assert points[0].spread > points[1].spread == 0
@@ -651,15 +661,15 @@ def test_a_curve_shows_the_bias_of_few_samples(square):
 
 def test_samples_for_a_width_follow_the_root_of_their_number(square):
     now = square.high("mean_cca") - square.low("mean_cca")
-    needed = square.samples_for("mean_cca", width=now[0, 1] / 2)
+    needed = square.sample_size("mean_cca", width=now[0, 1] / 2)
     assert needed[0, 1] == pytest.approx(4 * N, abs=1)
     assert np.isnan(needed[0, 0])
-    detected = square.samples_for("cka[estimator=debiased]", detect=0.05)
-    assert detected[0, 1] == rs.samples_for(detect=0.05)
+    detected = square.sample_size("cka[estimator=debiased]", min_similarity=0.05)
+    assert detected[0, 1] == rs.sample_size(min_similarity=0.05)
     with pytest.raises(ValueError, match="was not studied"):
-        square.samples_for("mean_cca", detect=0.05)
-    with pytest.raises(ValueError, match="give width= or detect="):
-        square.samples_for("mean_cca")
+        square.sample_size("mean_cca", min_similarity=0.05)
+    with pytest.raises(ValueError, match="give width= or min_similarity="):
+        square.sample_size("mean_cca")
 
 
 def test_evidence_from_a_file_says_that_it_has_no_arrays(square, tmp_path):
@@ -692,7 +702,9 @@ def own(x: rs.Representation, y: rs.Representation) -> float:
 
 def test_a_measure_of_a_user_gets_everything(tmp_path):
     layers = {name: x[:, :7] for name, x in three().items()}
-    found = rs.evidence(layers, measures=[own], draws=99, progress=False, save=tmp_path / "e.db")
+    found = rs.evidence(
+        layers, measures=[own], n_permutations=99, progress=False, save=tmp_path / "e.db"
+    )
     assert found.how("own") == "99 orders"
     assert found.parts["own"].kind == "groups"
     assert np.isfinite(found.influence("own", "A", "B").values).all()

@@ -161,7 +161,7 @@ def test_labels_of_samples_go_with_parts_and_windows():
         np.testing.assert_allclose(
             some.parts[measure.spec].values[0, 1], np.ravel(gaps), atol=1e-12
         )
-    points = some.curve(measure, "A", "B", fractions=(0.5, 1.0), draws=3)
+    points = some.curve(measure, "A", "B", fractions=(0.5, 1.0), n_resamples=3)
     assert points[-1].value == pytest.approx(some[measure][0, 1])
 
 
@@ -204,9 +204,9 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
     module = load_user_file(str(path), path.stem)
     measures = [module.running_sums, module.one_way, module.shy]
     try:
-        here = found(related(), measures=measures, draws=49)
+        here = found(related(), measures=measures, n_permutations=49)
         with ProcessPoolExecutor(2) as executor:
-            there = found(related(), measures=measures, draws=49, executor=executor)
+            there = found(related(), measures=measures, n_permutations=49, executor=executor)
     finally:
         del sys.modules[path.stem]
     for m, face in product(measures, ("p", "adjusted", "chance", "low")):
@@ -349,8 +349,11 @@ def test_the_memory_budget_bounds_what_draws_take():
 def test_few_blocks_are_left_out_one_by_one():
     arrays = related(1.0, n=200)
     few, many = np.repeat(np.arange(8), 25), np.repeat(np.arange(50), 4)
-    assert found(arrays, measures=["mutual_knn"], blocks=many).parts["mutual_knn"].kind == "halves"
-    some = found(arrays, measures=["mutual_knn"], blocks=few).parts["mutual_knn"]
+    assert (
+        found(arrays, measures=["mutual_knn"], whole_blocks=many).parts["mutual_knn"].kind
+        == "halves"
+    )
+    some = found(arrays, measures=["mutual_knn"], whole_blocks=few).parts["mutual_knn"]
     assert (some.kind, some.values.shape[-1]) == ("groups", 8)
 
 
@@ -358,7 +361,7 @@ def test_a_difference_of_rounding_is_none():
     arrays = related()
     turn = np.linalg.qr(np.random.default_rng(2).standard_normal((7, 7)))[0]
     columns = {"B": arrays["B"], "turned": arrays["B"] @ turn}
-    some = found({"A": arrays["A"]}, columns, measures=["procrustes"], draws=9)
+    some = found({"A": arrays["A"]}, columns, measures=["procrustes"], n_permutations=9)
     assert some.difference("procrustes", ("A", "B"), ("A", "turned")).p == 1
 
 
@@ -415,7 +418,7 @@ def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
 @pytest.mark.parametrize("far", [2, 3, 14])
 def test_permuted_pairs_among_many_can_be_significant(far):
     """Holm over 105 pairs with 999 permutations gives 0.105 at best."""
-    square = found(with_far_samples(15, far, share=1.5), measures=[DEBIASED], draws=999)
+    square = found(with_far_samples(15, far, share=1.5), measures=[DEBIASED], n_permutations=999)
     (null,) = square.nulls.values()
     above = np.triu_indices(15, 1)
     permuted, adjusted = ~null.is_exact[above], square.adjusted(DEBIASED)[above]
@@ -481,7 +484,7 @@ def test_permutations_that_the_data_need_are_announced_with_their_cause(
 
 def test_much_work_is_announced_without_a_cause_and_little_is_not(capsys):
     arrays = related()
-    found(arrays, measures=["procrustes"], draws=1999, progress=True)
+    found(arrays, measures=["procrustes"], n_permutations=1999, progress=True)
     assert (
         "procrustes: all 3 pairs x 1,999 permutations = 5,997 values\n" in capsys.readouterr().err
     )

@@ -10,19 +10,19 @@ from resemblance.inference.sample_size import samples_for_width
 
 
 def test_the_number_of_samples_follows_the_formulas():
-    assert rs.samples_for(detect=0.1) == 46
-    assert rs.samples_for(detect=0.01) == 451
-    assert rs.samples_for(chance=0.1, dimensions=(16, 25)) == 201
-    assert rs.samples_for(detect=0.1, chance=0.1, dimensions=(16, 25)) == 201
-    assert rs.samples_for(detect=0.9) == 10
-    numbers = [rs.samples_for(detect=0.05, power=power) for power in (0.5, 0.8, 0.9, 0.95)]
+    assert rs.sample_size(min_similarity=0.1) == 46
+    assert rs.sample_size(min_similarity=0.01) == 451
+    assert rs.sample_size(max_chance=0.1, dimensions=(16, 25)) == 201
+    assert rs.sample_size(min_similarity=0.1, max_chance=0.1, dimensions=(16, 25)) == 201
+    assert rs.sample_size(min_similarity=0.9) == 10
+    numbers = [rs.sample_size(min_similarity=0.05, power=power) for power in (0.5, 0.8, 0.9, 0.95)]
     assert numbers == sorted(numbers)
     assert numbers[0] == 54
 
 
 def test_as_many_samples_keep_the_chance_of_biased_cka_low():
     rng = np.random.default_rng(0)
-    n = rs.samples_for(chance=0.2, dimensions=(20, 45))
+    n = rs.sample_size(max_chance=0.2, dimensions=(20, 45))
     x, y = (rs.Representation(rng.standard_normal((n, d))) for d in (20, 45))
     assert 0.15 < rs.cka.chance(x, y) <= 0.2
 
@@ -39,7 +39,7 @@ def test_as_many_samples_find_a_similarity_as_often_as_asked_for(power, low, hig
         return [common @ m / 5 + rng.standard_normal((n, m.shape[1])) for m in mixing]
 
     s = rs.cka(*pair(3000), estimator="debiased")
-    n = rs.samples_for(detect=s, power=power)
+    n = rs.sample_size(min_similarity=s, power=power)
     values = [rs.cka(*pair(n), estimator="debiased") for _ in range(60)]
     assert low < np.mean(np.array(values) > 1.65 * 2**0.5 / n) < high
 
@@ -53,7 +53,7 @@ def test_half_the_width_takes_four_times_the_samples():
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({}, "give detect=, chance="),
+        ({}, "give min_similarity=, chance="),
         ({"chance": 0.1}, "go together"),
         ({"detect": 0.1, "dimensions": (3, 4)}, "go together"),
         ({"detect": 0}, "detect must be between 0 and 1; got 0"),
@@ -66,7 +66,7 @@ def test_half_the_width_takes_four_times_the_samples():
 )
 def test_numbers_that_make_no_sense_are_refused(asked, problem):
     with pytest.raises(ValueError, match=problem):
-        rs.samples_for(**asked)
+        rs.sample_size(**asked)
 
 
 @pytest.mark.parametrize("numbers", [(1, 0.2, 0.1), (50, 0.0, 0.1), (50, 0.1, float("nan"))])

@@ -55,7 +55,7 @@ def test_dependent_samples_need_orders_of_whole_blocks():
         rng = np.random.default_rng([3, i])
         data = grouped(rng, BLOCKS)
         free += sum(rejections(data, rng, [DEBIASED], "free").values())
-        whole += sum(rejections(data, rng, [DEBIASED], "blocks", blocks=BLOCKS).values())
+        whole += sum(rejections(data, rng, [DEBIASED], "blocks", whole_blocks=BLOCKS).values())
     assert free > 55
     assert whole <= bounds(60)[1]
 
@@ -65,7 +65,7 @@ def test_intervals_without_each_sample_hold_the_expected_value():
     for i in range(150):
         x, y = pair_of(np.random.default_rng([4, i]), 100, NARROW)
         evidence = rs.evidence(
-            {"x": x}, {"y": y}, measures=["cka"], exact=False, draws=1, progress=False
+            {"x": x}, {"y": y}, measures=["cka"], exact=False, n_permutations=1, progress=False
         )
         assert evidence.parts["cka"].kind == "left_out"
         values.append(evidence["cka"][0, 0])
@@ -85,9 +85,9 @@ def test_intervals_without_each_sample_hold_the_expected_value():
 @pytest.mark.parametrize("spec", [DEBIASED, "cka[kernel=rbf]", "rsa", "mutual_knn", "procrustes"])
 def test_the_studies_draw_what_evidence_draws(spec):
     x, y = unrelated(np.random.default_rng(5))
-    design = design_of(len(x), draws=6, seed=8)
+    design = design_of(len(x), n_permutations=6, seed=8)
     evidence = rs.evidence(
-        {"x": x}, {"y": y}, measures=[spec], exact=False, draws=6, seed=8, progress=False
+        {"x": x}, {"y": y}, measures=[spec], exact=False, n_permutations=6, seed=8, progress=False
     )
     orders = [design.order(draw) for draw in range(6)]
     sides = [Representation(x)], [Representation(y)]

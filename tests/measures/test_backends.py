@@ -168,11 +168,13 @@ def test_intervals_and_nulls_of_statistics_on_a_device_out_of_reach():
     from resemblance.stability import interval, permutation_null
 
     order, x = np.arange(len(X)) % 4, on_device(X)
-    expected = interval("participation_ratio", X, draws=3)
-    found = interval("participation_ratio", x, draws=3)
+    expected = interval("participation_ratio", X, n_resamples=3)
+    found = interval("participation_ratio", x, n_resamples=3)
     assert found.low == pytest.approx(expected.low, rel=1e-10)
-    null = permutation_null("temporal_drift", X, order, draws=3)
-    assert permutation_null("temporal_drift", x, order, draws=3).mean == pytest.approx(null.mean)
+    null = permutation_null("temporal_drift", X, order, n_permutations=3)
+    assert permutation_null("temporal_drift", x, order, n_permutations=3).mean == pytest.approx(
+        null.mean
+    )
 
 
 @pytest.mark.usefixtures("brought")

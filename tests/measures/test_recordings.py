@@ -125,7 +125,9 @@ def test_dissimilarities_are_compared_with_features_and_with_each_other(recordin
         assert measure(given, y) == pytest.approx(measure(x, y), abs=1e-12)
     spec = "rsa[rdm=sqeuclidean]"
     of_features, of_given = (
-        rs.evidence({"a": a}, {"b": y}, measures=spec, draws=99, progress=False).records()[0]
+        rs.evidence({"a": a}, {"b": y}, measures=spec, n_permutations=99, progress=False).records()[
+            0
+        ]
         for a in (x, given)
     )
     numbers = {name for name, v in of_features.items() if type(v) is float} - {"seconds"}

@@ -358,9 +358,9 @@ QUIET = {"progress": False}
 COMMANDS = {
     "a call": warnings_of_call,
     "compare": lambda x, y: rs.compare([x, y], measures="cka", **QUIET).cautions,
-    "evidence": lambda x, y: rs.evidence(x, y, measures="cka", draws=9, **QUIET).cautions,
+    "evidence": lambda x, y: rs.evidence(x, y, measures="cka", n_permutations=9, **QUIET).cautions,
     "across": lambda x, y: rs.across({"a": x, "b": y}, {"m": x + y}, **QUIET).notes,
-    "drift": lambda x, y: rs.drift(x, y, draws=10, **QUIET).cautions,
+    "drift": lambda x, y: rs.drift(x, y, n_resamples=10, **QUIET).cautions,
     "upgrade": cautions_of_upgrade,
 }
 

@@ -220,7 +220,9 @@ def test_models_take_the_design_of_evidence(tmp_path):
     drawn = list(load_samples(SAMPLES, **limited).places)
     rows = [0, 2, 3, 5, 6, 7, 8, 9, 10, 11]
     same = [
-        rs.compare_models(*models, SAMPLES, **limited, **options, rows=rows, within=of, draws=49)
+        rs.compare_models(
+            *models, SAMPLES, **limited, **options, rows=rows, within=of, n_permutations=49
+        )
         for of in (labels, labels[drawn], labels[drawn][rows])
     ]
     assert len({str(one.evidence.p("rsa")) for one in same}) == 1
@@ -243,7 +245,9 @@ def test_a_plan_runs_one_batch_of_each_model():
     assert planned.models > 0
     assert (planned.permutations, planned.permuted) == (0, 36 * 999)
     assert "exact moments; 35,964 permuted values" in planned.facts()["evidence"]
-    drawn = rs.plan_models(*models, SAMPLES, measures=["procrustes"], draws=9999, **options)
+    drawn = rs.plan_models(
+        *models, SAMPLES, measures=["procrustes"], n_permutations=9999, **options
+    )
     assert drawn.permutations == drawn.permuted == 36 * 9999
     assert drawn.facts()["evidence"] == "359,964 permuted values"
     within = rs.plan_models(*models, SAMPLES, measures=["cka"], within=[0, 1] * 11 + [0], **options)
@@ -310,7 +314,8 @@ sys.path.insert(0, {tests!r})
 from test_features import SAMPLES, Counting
 import resemblance as rs
 models = ("a", Counting()), ("b", Counting(seed=1))
-rs.compare_models(*models, SAMPLES, measures=["rtd_lite", "cka"], draws=3000, progress=False,
+rs.compare_models(*models, SAMPLES, measures=["rtd_lite", "cka"], n_permutations=3000,
+progress=False,
                   save={path!r})
 """
 

@@ -35,12 +35,14 @@ def evidence(scratch: Path) -> dict[str, Any]:
     arrays = layers()
     table: dict[str, Any] = {}
     for name, design in designs(60).items():
-        result = rs.evidence(arrays, measures=MEASURES, draws=99, progress=False, **design)
+        result = rs.evidence(arrays, measures=MEASURES, n_permutations=99, progress=False, **design)
         table[name] = {spec: certainty(result, spec) for spec in MEASURES}
-    table["answers"] = answers(rs.evidence(arrays, measures=MEASURES, draws=99, progress=False))
-    table["samples_for"] = [
-        *(rs.samples_for(detect=similarity) for similarity in (0.05, 0.2, 0.5)),
-        rs.samples_for(chance=0.05, dimensions=(10, 20)),
+    table["answers"] = answers(
+        rs.evidence(arrays, measures=MEASURES, n_permutations=99, progress=False)
+    )
+    table["sample_size"] = [
+        *(rs.sample_size(min_similarity=similarity) for similarity in (0.05, 0.2, 0.5)),
+        rs.sample_size(max_chance=0.05, dimensions=(10, 20)),
     ]
     return table
 
@@ -59,8 +61,8 @@ def answers(result: rs.Evidence) -> dict[str, Any]:
         "difference": [float(part) for part in difference if np.isscalar(part)],
         "influence": result.influence(spec, *one).values.tolist(),
         "contributions": result.contributions(spec, *one, labels).values.tolist(),
-        "curve": [list(point) for point in result.curve(spec, *one, draws=3)],
-        "samples_for": result.samples_for(spec, width=0.1).tolist(),
+        "curve": [list(point) for point in result.curve(spec, *one, n_resamples=3)],
+        "sample_size": result.sample_size(spec, width=0.1).tolist(),
         "attainable": result.attainable,
     }
 
@@ -116,7 +118,7 @@ def drift(scratch: Path) -> dict[str, Any]:
     for purpose in ("index", "head", "geometry"):
         for name, new in changes.items():
             report = rs.drift(
-                old, new, labels=labels, purpose=purpose, draws=10, progress=False
+                old, new, labels=labels, purpose=purpose, n_resamples=10, progress=False
             ).to_dict()
             del report["provenance"], report["picture"]
             table[f"{purpose}: {name}"] = report

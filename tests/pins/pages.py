@@ -60,11 +60,15 @@ def write_pages(folder: Path, results: Mapping[str, Any]) -> None:
 def results_of_arrays() -> dict[str, Any]:
     """Results that take seconds, without what differs from run to run."""
     comparison = rs.compare(layers(), measures=MEASURES, progress=False)
-    certain = rs.evidence(layers(), measures=MEASURES, draws=19, progress=False)
+    certain = rs.evidence(layers(), measures=MEASURES, n_permutations=19, progress=False)
     rng = np.random.default_rng(11)
     old = rng.standard_normal((120, 6))
     report = rs.drift(
-        old, old @ rng.standard_normal((6, 6)), labels=np.arange(120) % 3, draws=10, progress=False
+        old,
+        old @ rng.standard_normal((6, 6)),
+        labels=np.arange(120) % 3,
+        n_resamples=10,
+        progress=False,
     )
     return {
         "comparison": timeless(comparison),

@@ -140,10 +140,10 @@ def statistics(scratch: Path) -> dict[str, Any]:
 def _intervals(pair: Pair) -> Iterator[tuple[str, Any]]:
     x, labels = pair.x, pair.labels
     for name in ("participation_ratio", "feature_split"):
-        yield f"interval of {name}", list(rs.stability.interval(name, x, draws=20)[:3])
-    interval = rs.stability.interval("silhouette", x, labels=labels, draws=20)
+        yield f"interval of {name}", list(rs.stability.interval(name, x, n_resamples=20)[:3])
+    interval = rs.stability.interval("silhouette", x, labels=labels, n_resamples=20)
     yield "interval of silhouette", list(interval[:3])
-    null = rs.stability.permutation_null("centroid_drift", x, draws=99)
+    null = rs.stability.permutation_null("centroid_drift", x, n_permutations=99)
     yield "null of centroid_drift", list(null[:5])
 
 

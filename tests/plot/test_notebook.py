@@ -130,7 +130,7 @@ def test_a_result_shows_its_headline_and_the_first_ten_ranks():
 
 def test_a_report_of_drift_shows_its_drifts_on_one_axis():
     x = np.random.default_rng(0).standard_normal((40, 4))
-    report = rs.drift(x, x + 1, progress=False, draws=10)
+    report = rs.drift(x, x + 1, progress=False, n_resamples=10)
     (svg,) = drawings(report._repr_html_())
     judged = [d for d in report.drifts if d.value is not None and d.threshold]
     assert len(list(svg.iter("circle"))) == len(judged)

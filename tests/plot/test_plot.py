@@ -68,7 +68,7 @@ def rectangle():
 @pytest.fixture(scope="module")
 def report():
     x = np.random.default_rng(0).standard_normal((60, 5)) * [3, 2, 1, 1, 0.5]
-    return rs.drift(x, x + 1, progress=False, draws=10)
+    return rs.drift(x, x + 1, progress=False, n_resamples=10)
 
 
 def result(size="mini", cells=8):
@@ -459,7 +459,7 @@ def test_drifts_are_times_their_threshold(report):
 
 def test_drifts_without_a_threshold_are_named():
     x = np.random.default_rng(0).standard_normal((30, 4))
-    ax = plot.drift(rs.drift(x, x + 0.1, threshold=0.1, progress=False, draws=10))
+    ax = plot.drift(rs.drift(x, x + 0.1, threshold=0.1, progress=False, n_resamples=10))
     assert "not judged: " in ax.get_xlabel()
     assert "mmd" in ax.get_xlabel()
 
@@ -508,7 +508,7 @@ def test_cut_names_keep_the_number_of_the_layer():
 
 @pytest.mark.parametrize("kind", ["heatmap", "mds", "tree", "intervals"])
 def test_figures_keep_the_part_in_which_names_differ(kind):
-    known = rs.evidence(arrays(LONG), measures="cka", draws=19, progress=False)
+    known = rs.evidence(arrays(LONG), measures="cka", n_permutations=19, progress=False)
     pairs = {"pairs": [(LONG[0], name) for name in LONG[1:]]} if kind == "intervals" else {}
     ax = known.plot(kind=kind, **pairs)
     texts = {text.get_text() for text in ax.findobj(matplotlib.text.Text)}
@@ -521,7 +521,7 @@ def test_the_names_of_both_models_of_a_rectangle_are_in_the_picture(first, is_st
     """Found in a saved figure: the name of one model lay left of the canvas."""
     rows, columns = [first, "layers.0", "layers.1"], ["wte", "h.0", "h.1", "h.2"]
     a, b = ({m: arrays(n)} for m, n in (("llama", rows), ("gpt2-medium", columns)))
-    known = rs.evidence(a, b, measures="cka[estimator=debiased]", draws=19, progress=False)
+    known = rs.evidence(a, b, measures="cka[estimator=debiased]", n_permutations=19, progress=False)
     with plot.style() if is_styled else nullcontext():
         figure = known.plot().figure
         figure.canvas.draw()

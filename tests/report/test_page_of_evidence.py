@@ -155,7 +155,7 @@ def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
 
 
 def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
-    evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], draws=9, progress=False)
+    evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], n_permutations=9, progress=False)
     assert evidence.how("mmd") == PAIRING_INDEPENDENT
     (sentence,) = spoken(evidence)
     assert "beyond chance by CKA" in sentence
@@ -406,7 +406,7 @@ def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_
 ):
     """Found with 15 x 15 layers: the file of a paper had one row."""
     monkeypatch.setattr("resemblance.report.terminal.MAX_TABLE_LINES", 44)
-    known = rs.evidence(arrays("ABCDEFGHIJK"), measures=["cka"], draws=20, progress=False)
+    known = rs.evidence(arrays("ABCDEFGHIJK"), measures=["cka"], n_permutations=20, progress=False)
     write_output(known, "table", None)
     shown = capsys.readouterr().out
     assert len([line for line in shown.splitlines() if line.startswith(" cka ")]) == 1

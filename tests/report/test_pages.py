@@ -103,7 +103,7 @@ def drift(names: Sequence[str]) -> Any:
     g = np.random.default_rng(0)
     x = rs.Representation(g.normal(size=(60, 4)), ids=[f"{names[0]}{i}" for i in range(60)])
     changed = x.array + 0.3 * g.normal(size=x.shape)
-    return rs.drift(x, changed, labels=np.repeat(names[:3], 20), draws=10, progress=False)
+    return rs.drift(x, changed, labels=np.repeat(names[:3], 20), n_resamples=10, progress=False)
 
 
 def upgrade(names: Sequence[str]) -> Any:

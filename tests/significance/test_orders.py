@@ -32,8 +32,8 @@ def orders(design: Design, draws: int | None = None) -> np.ndarray:
         design_of(18),
         design_of(18, within=[0, 1, 2] * 6),
         design_of(18, within=["a"] * 17 + ["b"]),
-        *(design_of(18, blocks=blocks) for blocks in BLOCKS.values()),
-        *(design_of(18, blocks=blocks, within=blocks % 2) for blocks in BLOCKS.values()),
+        *(design_of(18, whole_blocks=blocks) for blocks in BLOCKS.values()),
+        *(design_of(18, whole_blocks=blocks, within=blocks % 2) for blocks in BLOCKS.values()),
     ],
     ids=lambda design: design.words,
 )
@@ -42,16 +42,16 @@ def test_every_order_is_a_permutation_that_keeps_groups_and_blocks(design):
         assert sorted(order) == list(range(18))
         if design.groups is not None:
             assert np.array_equal(design.groups[order], design.groups)
-        if design.blocks is not None:
+        if design.whole_blocks is not None:
             for block in range(6):
-                rows = order[design.blocks == block]  # the rows that come in the place of a block
-                assert np.array_equal(rows, np.flatnonzero(design.blocks == design.blocks[rows[0]]))
+                rows = order[design.whole_blocks == block]  # the rows that come in the place of a block
+                assert np.array_equal(rows, np.flatnonzero(design.whole_blocks == design.whole_blocks[rows[0]]))
 
 
 def test_blocks_of_groups_can_have_a_size_of_their_own():
     blocks = ["a", "a", "b", "b", "c", "c", "c", "d", "d", "d", "e"]
     within = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]
-    design = design_of(11, blocks=blocks, within=within)
+    design = design_of(11, whole_blocks=blocks, within=within)
     assert {tuple(order) for order in orders(design)} == {
         (*ab, *cd, 10)
         for ab in ((0, 1, 2, 3), (2, 3, 0, 1))
@@ -66,8 +66,8 @@ def test_all_orders_are_visited_once_and_the_first_changes_nothing():
     within = list("aabbabcc")
     for design, count in (
         (design_of(8, within=within), math.factorial(3) ** 2 * 2),
-        (design_of(8, blocks=[0, 1, 2, 3] * 2), 24),
-        (design_of(8, blocks=[0, 1, 2, 3] * 2, within=[0, 0, 1, 1] * 2), 4),
+        (design_of(8, whole_blocks=[0, 1, 2, 3] * 2), 24),
+        (design_of(8, whole_blocks=[0, 1, 2, 3] * 2, within=[0, 0, 1, 1] * 2), 4),
     ):
         assert design.is_exhaustive
         visited = orders(design)
@@ -76,9 +76,9 @@ def test_all_orders_are_visited_once_and_the_first_changes_nothing():
 
 
 def test_orders_are_visited_only_if_there_are_as_many_draws():
-    assert design_of(4, draws=24).is_exhaustive
-    assert design_of(4, draws=24).attainable == 1 / 24
-    few = design_of(4, draws=23)
+    assert design_of(4, n_permutations=24).is_exhaustive
+    assert design_of(4, n_permutations=24).attainable == 1 / 24
+    few = design_of(4, n_permutations=23)
     assert not few.is_exhaustive
     assert few.total == 23
     assert few.attainable == 1 / 24
@@ -91,12 +91,14 @@ def test_the_number_of_orders():
     assert design_of(170).count == pytest.approx(math.factorial(170))
     assert design_of(171).count == design_of(2000).count == math.inf
     assert design_of(40, within=np.arange(40) // 2).count == 2**20
-    assert design_of(40, blocks=np.arange(40) // 4, within=np.arange(40) // 20).count == 120**2
+    assert (
+        design_of(40, whole_blocks=np.arange(40) // 4, within=np.arange(40) // 20).count == 120**2
+    )
 
 
 @pytest.mark.parametrize("kept", [{}, {"within": [0, 1] * 15}, {"blocks": np.arange(30) // 3}])
 def test_an_order_needs_no_other_draw_and_follows_the_seed(kept):
-    design, again = design_of(30, **kept), design_of(30, **kept, draws=5000)
+    design, again = design_of(30, **kept), design_of(30, **kept, n_permutations=5000)
     first = design.order(400)
     for draw in (3, 0, 999):
         assert not np.array_equal(design.order(draw), first)
@@ -107,7 +109,11 @@ def test_an_order_needs_no_other_draw_and_follows_the_seed(kept):
 
 
 @pytest.mark.parametrize(
-    "design", [design_of(4, draws=23), design_of(8, blocks=[0, 0, 1, 1, 2, 2, 3, 3], draws=23)]
+    "design",
+    [
+        design_of(4, n_permutations=23),
+        design_of(8, whole_blocks=[0, 0, 1, 1, 2, 2, 3, 3], n_permutations=23),
+    ],
 )
 def test_orders_are_equally_likely(design):
     """Of 2400 orders out of 24, each is drawn 100 times, with a deviation of 10."""
@@ -128,7 +134,10 @@ def test_labels_are_compared_and_not_their_names_or_types():
 
 def test_one_group_and_blocks_of_one_sample_are_no_restriction():
     free = design_of(30)
-    for design in (design_of(30, within=["all"] * 30), design_of(30, blocks=np.arange(30)[::-1])):
+    for design in (
+        design_of(30, within=["all"] * 30),
+        design_of(30, whole_blocks=np.arange(30)[::-1]),
+    ):
         assert design.is_free
         assert design.key == free.key
         assert np.array_equal(design.order(5), free.order(5))
@@ -142,22 +151,22 @@ def test_the_key_tells_designs_apart():
         design_of(12),
         design_of(12, seed=1),
         design_of(12, within=labels),
-        design_of(12, blocks=labels),
+        design_of(12, whole_blocks=labels),
         design_of(12, within=np.arange(12) // 6),
-        design_of(12, blocks=np.arange(12) // 2, within=labels),
+        design_of(12, whole_blocks=np.arange(12) // 2, within=labels),
         design_of(12, series=2),
         design_of(12, series=3),
-        design_of(12, draws=math.factorial(12)),
+        design_of(12, n_permutations=math.factorial(12)),
     ]
     assert len({design.key for design in designs}) == len(designs)
-    assert design_of(12, draws=5).key == design_of(12, draws=50).key
+    assert design_of(12, n_permutations=5).key == design_of(12, n_permutations=50).key
 
 
 def test_words():
     assert design_of(30).words == "999 orders"
     assert design_of(4).words == "all 24 orders"
-    assert design_of(30, within=[0, 1] * 15, draws=9).words == "9 orders inside 2 groups"
-    assert design_of(6, blocks=[0, 0, 1, 1, 2, 2]).words == "all 6 orders of 3 blocks"
+    assert design_of(30, within=[0, 1] * 15, n_permutations=9).words == "9 orders inside 2 groups"
+    assert design_of(6, whole_blocks=[0, 0, 1, 1, 2, 2]).words == "all 6 orders of 3 blocks"
     assert design_of(40, series=True).words == "20 shifts of a window of 20 samples"
 
 
@@ -204,18 +213,18 @@ def test_blocks_of_several_sizes_or_groups_are_refused():
     with pytest.raises(
         ValueError, match="one size; got 2, 4 samples; cut them to 2, or give within="
     ):
-        design_of(6, blocks=[0, 0, 1, 1, 1, 1])
+        design_of(6, whole_blocks=[0, 0, 1, 1, 1, 1])
     sizes = np.array([2, 2, 3, 3, 3, 2, 2, 3, 3, 3])
     labels = [0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
-    assert design_of(10, blocks=labels, within=sizes).count == 4  # the remedy
+    assert design_of(10, whole_blocks=labels, within=sizes).count == 4  # the remedy
     with pytest.raises(ValueError, match="a block has samples of several groups"):
-        design_of(6, blocks=[0, 0, 1, 1, 2, 2], within=[0, 0, 0, 1, 1, 1])
+        design_of(6, whole_blocks=[0, 0, 1, 1, 2, 2], within=[0, 0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("draws", [0, -3, 2.5, "9", True, None])
 def test_the_number_of_draws_must_be_whole(draws):
     with pytest.raises(ValueError, match="plan: draws must be a whole number of at least 1"):
-        design_of(10, draws=draws, called="plan")
+        design_of(10, n_permutations=draws, called="plan")
 
 
 def test_a_series_that_cannot_be_shifted_is_refused():
@@ -272,8 +281,8 @@ def test_the_two_sides_of_a_series_count_as_one():
 def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
     """Correlations of smooth series, where one order of the samples is not as likely as another."""
     design, rejected, naive, sets = design_of(120, series=True), 0, 0, 600
-    shuffled = [design_of(120, draws=99).order(draw) for draw in range(99)]
-    free = design_of(120, draws=99)
+    shuffled = [design_of(120, n_permutations=99).order(draw) for draw in range(99)]
+    free = design_of(120, n_permutations=99)
     for seed in range(sets):
         g = np.random.default_rng(seed)
         x, y = (np.convolve(g.standard_normal(139), np.ones(20), "valid") for _ in range(2))
@@ -292,7 +301,7 @@ def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
 
 
 def test_p_values_that_are_counted_by_hand():
-    design = design_of(20, draws=9)
+    design = design_of(20, n_permutations=9)
     drawn = np.arange(9.0)  # 0 to 8
     assert design.p_value(9.0, drawn) == 1 / 10
     assert design.p_value(8.0, drawn) == 2 / 10  # one is equal
@@ -313,14 +322,14 @@ def test_the_value_observed_counts_however_it_is_rounded():
 
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_values_that_differ_by_rounding_are_equal_in_any_unit(unit):
-    design = design_of(20, draws=4)
+    design = design_of(20, n_permutations=4)
     assert design.p_value(0.3 * unit, unit * np.array([0.1, 0.1 + 0.2, 0.3 - 1e-15, 0.2])) == 3 / 5
     assert design.p_value(0.3 * unit, unit * np.array([0.1, 0.3 - 1e-9, 0.2, 0.2])) == 1 / 5
     assert design.p_value(0.0, unit * np.array([-1e-16, -1.0, -2.0, -1.0])) == 2 / 5
 
 
 def test_missing_and_infinite_values():
-    design = design_of(20, draws=4)
+    design = design_of(20, n_permutations=4)
     assert design.p_value(9.0, np.array([np.nan, 1, 2, np.nan])) == 3 / 5
     assert design.p_value(9.0, np.full(4, np.nan)) == 1
     assert math.isnan(design.p_value(math.nan, np.arange(4.0)))
@@ -333,11 +342,11 @@ def test_missing_and_infinite_values():
 @pytest.mark.parametrize(
     "design",
     [
-        design_of(20, draws=19),
+        design_of(20, n_permutations=19),
         design_of(4),
         design_of(2),
         design_of(8, within=[0, 0, 0, 1, 1, 1, 1, 1]),
-        design_of(12, blocks=np.arange(12) // 4),
+        design_of(12, whole_blocks=np.arange(12) // 4),
         design_of(40, series=True),
         design_of(40, series=2),
     ],
@@ -353,7 +362,7 @@ def test_the_smallest_p_value_is_attainable_and_none_is_smaller(design):
 
 def test_p_values_of_many_tests_are_those_of_each():
     g = np.random.default_rng(0)
-    for design in (design_of(20, draws=19), design_of(4), design_of(40, series=True)):
+    for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, series=True)):
         observed, drawn = g.standard_normal(5), g.standard_normal((design.total, 5))
         assert design.p_values(observed, drawn).tolist() == [
             design.p_value(value, column) for value, column in zip(observed, drawn.T)
@@ -367,7 +376,7 @@ def test_p_values_of_many_tests_are_those_of_each():
 )
 def test_the_level_holds_for_what_the_design_keeps(kept):
     """Values that are shared inside groups, or by blocks: one in ten is rejected at 10 %."""
-    design = design_of(12, draws=39, **kept)
+    design = design_of(12, n_permutations=39, **kept)
     drawn, rejected = [design.order(i) for i in range(39)], 0
     for seed in range(1000):
         g = np.random.default_rng(seed)
@@ -375,6 +384,6 @@ def test_the_level_holds_for_what_the_design_keeps(kept):
         if "within" in kept:
             x, y = x + 3 * design.groups, y + 3 * design.groups
         if "blocks" in kept:
-            x, y = x[design.blocks], y[design.blocks]
+            x, y = x[design.whole_blocks], y[design.whole_blocks]
         rejected += design.p_value(x @ y, np.array([x @ y[order] for order in drawn])) <= 0.1
     assert 70 <= rejected <= 130

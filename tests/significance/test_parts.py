@@ -38,7 +38,7 @@ def test_groups_keep_blocks_together_and_runs_of_time():
 
 
 def test_parts_follow_the_seed_and_each_half_is_drawn_by_itself():
-    assert np.array_equal(random_halves(30, draws=5)[4], random_halves(30)[4])
+    assert np.array_equal(random_halves(30, n_resamples=5)[4], random_halves(30)[4])
     assert not np.array_equal(random_halves(30, seed=1)[4], random_halves(30)[4])
     assert not np.array_equal(random_halves(30)[3], random_halves(30)[4])
     assert not np.array_equal(sample_groups(30, seed=1)[0], sample_groups(30)[0])
@@ -47,7 +47,7 @@ def test_parts_follow_the_seed_and_each_half_is_drawn_by_itself():
 def test_halves_are_halves_of_samples_and_of_blocks():
     for n, size in ((2, 1), (9, 5), (10, 5)):
         assert {len(half) for half in random_halves(n)} == {size}
-    counts = np.bincount(np.concatenate(random_halves(10, draws=1000)), minlength=10)
+    counts = np.bincount(np.concatenate(random_halves(10, n_resamples=1000)), minlength=10)
     assert np.allclose(counts, 500, atol=70)  # a deviation of 16
     blocks = np.tile(np.arange(5), 4)
     for half in random_halves(20, blocks=blocks):
@@ -72,7 +72,7 @@ def test_parts_of_too_little_are_refused():
     with pytest.raises(ValueError, match="count must be at least 2"):
         sample_groups(10, count=1)
     with pytest.raises(ValueError, match="draws must be a whole number"):
-        random_halves(10, draws=0)
+        random_halves(10, n_resamples=0)
     with pytest.raises(ValueError, match="at least two parts"):
         standard_error([0.5], "halves")
     with pytest.raises(ValueError, match="level must be between 0 and 1; got 95"):
@@ -92,7 +92,7 @@ def test_the_standard_error_of_a_mean_is_known():
         without = [np.delete(values, group).mean() for group in groups]
         squares.append(standard_error(without, "groups") ** 2)
     assert math.sqrt(np.mean(squares)) == pytest.approx(exact, rel=0.05)
-    on_halves = [values[half].mean() for half in random_halves(40, draws=4000)]
+    on_halves = [values[half].mean() for half in random_halves(40, n_resamples=4000)]
     assert standard_error(on_halves, "halves") == pytest.approx(exact, rel=0.05)
 
 

@@ -32,7 +32,7 @@ def test_the_interval_of_two_measures_is_that_of_student():
     """One pair borrows from itself, so its interval is that of a t-test, with more degrees of
     freedom; the sample of cells gives the quantile of the normal distribution."""
     gaps = np.random.default_rng(3).normal(0.3, 1.0, 60)
-    found = places({"g": cells_of(np.stack([0 * gaps, gaps], axis=1))}, draws=20_000)
+    found = places({"g": cells_of(np.stack([0 * gaps, gaps], axis=1))}, n_resamples=20_000)
     low, high = found.rows[1].simultaneous
     half = t.isf(0.025, 59 + 4) * gaps.std(ddof=1) / np.sqrt(60)
     assert (low + high) / 2 == pytest.approx(gaps.mean())
@@ -46,8 +46,8 @@ def test_variances_are_those_within_strata():
     gaps = np.r_[g.normal(0, 1, 20), g.normal(10, 1, 20)]
     cells = cells_of(np.stack([0 * gaps, gaps], axis=1))
     strata = {i: "one" if i < 20 else "two" for i in cells}
-    apart = places({"g": cells}, strata={"g": strata}, draws=20_000).rows[1]
-    free = places({"g": cells}, draws=20_000).rows[1]
+    apart = places({"g": cells}, strata={"g": strata}, n_resamples=20_000).rows[1]
+    free = places({"g": cells}, n_resamples=20_000).rows[1]
     inside = np.sqrt((gaps[:20].var(ddof=1) + gaps[20:].var(ddof=1)) / 20 / 4)
     expected = 2 * t.isf(0.025, 38 + 4) * inside
     assert np.ptp(apart.simultaneous) == pytest.approx(expected, rel=0.03)
@@ -59,7 +59,7 @@ def test_variances_of_groups_add_up():
     """The interval of a mean over groups is that of Welch and Satterthwaite."""
     gaps = np.random.default_rng(2).normal(size=(2, 10))
     groups = {str(i): cells_of(np.stack([0 * of, of], axis=1)) for i, of in enumerate(gaps)}
-    low, high = places(groups, draws=20_000).differences["b", "a"]
+    low, high = places(groups, n_resamples=20_000).differences["b", "a"]
     parts = gaps.var(axis=1, ddof=1) / 10 / 4
     freedom = parts.sum() ** 2 / (parts**2 / 9).sum()
     expected = t.isf(0.025, freedom + 4) * np.sqrt(parts.sum())
@@ -71,7 +71,7 @@ def test_strata_of_two_cells_vary_as_much_as_they_should():
     gaps = np.random.default_rng(2).normal(size=(30, 2)) + 10 * np.arange(30)[:, None]
     cells = cells_of(np.stack([0 * gaps.ravel(), gaps.ravel()], axis=1))
     strata = {"g": {i: f"{i // 2}" for i in cells}}
-    low, high = places({"g": cells}, strata=strata, draws=20_000).differences["b", "a"]
+    low, high = places({"g": cells}, strata=strata, n_resamples=20_000).differences["b", "a"]
     parts = gaps.var(axis=1, ddof=1) * 2 / 60**2
     freedom = parts.sum() ** 2 / (parts**2).sum()
     expected = t.isf(0.025, freedom + 4) * np.sqrt(parts.sum())
@@ -251,7 +251,7 @@ def test_few_cells_of_a_group_do_not_make_places_too_narrow():
     g, misled, sets = np.random.default_rng(7), 0, 100
     for _ in range(sets):
         groups = {n: cells_of(g.normal(size=(n, 6)).argsort(axis=1)) for n in (30, 3)}
-        misled += any(p.best > 1 for p in places(groups, draws=400).rows)
+        misled += any(p.best > 1 for p in places(groups, n_resamples=400).rows)
     assert misled <= binom.isf(1e-3, sets, 0.05)
 
 
@@ -267,7 +267,7 @@ def test_all_differences_are_inside_their_intervals_together():
         truth = dict(zip("abcdef", 0.5 + ahead.sum(axis=2).mean(axis=0)))
         cells = cells_of(ranks.reshape(40, 6))
         strata = {"g": {i: f"{i // 8}" for i in cells}}
-        found = places({"g": cells}, strata=strata, draws=400).differences
+        found = places({"g": cells}, strata=strata, n_resamples=400).differences
         held += all(low <= truth[a] - truth[b] <= high for (a, b), (low, high) in found.items())
         misled += any(low > 0 and truth[a] <= truth[b] for (a, b), (low, high) in found.items())
     assert binom.ppf(1e-3, sets, 0.92) <= held <= binom.isf(1e-3, sets, 0.98)

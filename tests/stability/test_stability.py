@@ -260,7 +260,7 @@ def test_intervals_agree_with_the_bootstrap_of_the_package(inputs):
     for case in CLASSES:
         x, y, theirs = inputs[f"{case}__X"], inputs[f"{case}__Y"], THEIRS[case]["shesha_0_3_0"]
         found, bootstrap = (
-            st.interval("replicate", x, y, draws=100),
+            st.interval("replicate", x, y, n_resamples=100),
             theirs["replicate_result_boot50_seed0"],
         )
         assert found.value == pytest.approx(bootstrap["estimate"], rel=1e-10)
@@ -417,20 +417,22 @@ def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
 
 def test_interval_covers_the_value_and_follows_its_level(rng):
     x, y = example(st.variance_ratio)[0], example(st.variance_ratio)[1][0]
-    wide, narrow = (st.interval("variance_ratio", x, y, level=level) for level in (0.95, 0.5))
+    wide, narrow = (
+        st.interval("variance_ratio", x, y, confidence_level=level) for level in (0.95, 0.5)
+    )
     assert wide.low < narrow.low < narrow.value == wide.value < narrow.high < wide.high
     assert len(wide.draws) == 200
     assert wide.samples == 60
     assert np.array_equal(wide.draws, st.interval(st.variance_ratio, x, y).draws)
     assert not np.array_equal(wide.draws, st.interval(st.variance_ratio, x, y, seed=1).draws)
-    assert st.interval("feature_split[k=2,max_samples=40]", x, draws=2).samples == 40
+    assert st.interval("feature_split[k=2,max_samples=40]", x, n_resamples=2).samples == 40
 
 
 def test_every_statistic_has_an_interval_within_its_range(subtests):
     for s in [s for s in st.list_statistics() if s.name != "anchor"]:
         with subtests.test(str(s)):
             x, data = example(s)
-            found = st.interval(s, x, *data, draws=5)
+            found = st.interval(s, x, *data, n_resamples=5)
             assert found.value == s(x, *data)
             assert s.range[0] <= found.low <= found.high <= s.range[1]
             assert np.isfinite(found.draws).all()
@@ -440,7 +442,7 @@ def test_every_statistic_has_an_interval_within_its_range(subtests):
 def test_an_interval_has_the_width_of_the_bootstrap(rng):
     """Of the length of a mean shift, whose deviation over samples is known: sqrt(1 / n + 1 / m)."""
     x, control = rng.standard_normal((200, 1)) + 9, rng.standard_normal((100, 1))
-    deviation = st.interval("perturbation_magnitude", x, control, draws=500).draws.std()
+    deviation = st.interval("perturbation_magnitude", x, control, n_resamples=500).draws.std()
     assert deviation == pytest.approx(np.sqrt(x.var() / 200 + control.var() / 100), rel=0.1)
 
 
@@ -449,11 +451,11 @@ def test_intervals_and_nulls_refuse_what_they_cannot_do(rng):
     with pytest.raises(ValueError, match="half of them are 3"):
         st.interval("feature_split", x)
     with pytest.raises(ValueError, match="draws must be at least 2"):
-        st.interval("anisotropy", x, draws=1)
+        st.interval("anisotropy", x, n_resamples=1)
     with pytest.raises(ValueError, match="does not depend on the order"):
-        st.permutation_null("anisotropy", x, draws=5)
+        st.permutation_null("anisotropy", x, n_permutations=5)
     with pytest.raises(ValueError, match="at least 2"):
-        st.permutation_null("centroid_drift", x, draws=1)
+        st.permutation_null("centroid_drift", x, n_permutations=1)
 
 
 def test_intervals_have_the_coverage_and_the_width_of_their_level():
@@ -463,7 +465,9 @@ def test_intervals_have_the_coverage_and_the_width_of_their_level():
     for seed in range(60):
         g = np.random.default_rng(seed)
         x, control = g.standard_normal((60, 1)) + 9, g.standard_normal((40, 1))
-        found = st.interval("perturbation_magnitude", x, control, draws=60, level=0.8, seed=seed)
+        found = st.interval(
+            "perturbation_magnitude", x, control, n_resamples=60, confidence_level=0.8, seed=seed
+        )
         inside += found.low <= 9 <= found.high
         widths.append(found.high - found.low)
     assert 38 <= inside <= 56
@@ -488,7 +492,7 @@ def test_trials_of_conditions_that_take_turns_are_split_within_each_condition(co
     if conditions % 2 == 0:
         with pytest.raises(ValueError, match="even and an odd trial"):
             st.trial_split(x, labels, parity="recording")
-    assert st.interval("trial_split", x, labels, draws=5).value == st.trial_split(x, labels)
+    assert st.interval("trial_split", x, labels, n_resamples=5).value == st.trial_split(x, labels)
 
 
 def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
@@ -496,12 +500,14 @@ def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
     or late, only."""
     x, labels = interleaved(8, 5, rng)
     for name in ("temporal_drift", "trial_split"):
-        null = st.permutation_null(name, x, labels, draws=40)
+        null = st.permutation_null(name, x, labels, n_permutations=40)
         assert null.draws.shape == (40,)
         assert 1 / 41 <= null.p_value <= 1
-        found = st.interval(name, x, labels, draws=10)
+        found = st.interval(name, x, labels, n_resamples=10)
         assert found.low < found.value < found.high
-    early = st.interval("temporal_drift", x, labels, early=0.2, draws=10)  # one early trial of each
+    early = st.interval(
+        "temporal_drift", x, labels, early=0.2, n_resamples=10
+    )  # one early trial of each
     assert early.value == st.temporal_drift(x, labels, early=0.2)
     assert np.isfinite(early.draws).all()
 
@@ -519,10 +525,12 @@ def test_intervals_halve_the_parts_that_a_statistic_declares(rng):
         return float(x.array[:, 0].mean())
 
     x = np.repeat([0.0, 1.0], 20)[:, None]
-    loose = st.interval(statistic(**claims)(share), x, draws=20).draws
+    loose = st.interval(statistic(**claims)(share), x, n_resamples=20).draws
     assert set(seen) == {0.3}
     assert np.ptp(loose) > 0
-    parted = st.interval(statistic(**claims, parts="early and late")(share), x, early=0.5, draws=20)
+    parted = st.interval(
+        statistic(**claims, parts="early and late")(share), x, early=0.5, n_resamples=20
+    )
     assert (parted.draws == 0.5).all()
     with pytest.raises(ValueError, match="need the parameter early"):
         statistic(**claims, parts="early and late")(lambda x: 0.0)
@@ -534,7 +542,7 @@ def test_a_null_that_no_order_gives_says_so():
     with pytest.raises(
         ValueError, match="of 1000 orders none has a trial of every condition in both parts"
     ):
-        st.permutation_null("temporal_drift", x, labels, draws=2)
+        st.permutation_null("temporal_drift", x, labels, n_permutations=2)
 
 
 def test_the_null_is_uniform_over_the_orders_that_have_a_value(rng):
@@ -542,10 +550,10 @@ def test_the_null_is_uniform_over_the_orders_that_have_a_value(rng):
     x, labels = interleaved(4, 4, rng)
     late = np.arange(16) >= 8
     x[late] += 3 * rng.standard_normal((4, 8))[labels[late]]
-    assert st.permutation_null("temporal_drift", x, labels, draws=60).p_value < 0.1
+    assert st.permutation_null("temporal_drift", x, labels, n_permutations=60).p_value < 0.1
     values = [
         st.permutation_null(
-            "temporal_drift", *interleaved(4, 4, np.random.default_rng(s)), draws=19
+            "temporal_drift", *interleaved(4, 4, np.random.default_rng(s)), n_permutations=19
         ).p_value
         for s in range(30)
     ]
@@ -555,11 +563,11 @@ def test_the_null_is_uniform_over_the_orders_that_have_a_value(rng):
 def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rng):
     x, (y,) = example(st.variance_ratio)
     assert (
-        st.interval("variance_ratio", x, labels=y, draws=5)[:3]
-        == st.interval("variance_ratio", x, y, draws=5)[:3]
+        st.interval("variance_ratio", x, labels=y, n_resamples=5)[:3]
+        == st.interval("variance_ratio", x, y, n_resamples=5)[:3]
     )
-    by_name = st.permutation_null("temporal_drift", x, conditions=y, draws=5)
-    assert by_name.value == st.permutation_null("temporal_drift", x, y, draws=5).value
+    by_name = st.permutation_null("temporal_drift", x, conditions=y, n_permutations=5)
+    assert by_name.value == st.permutation_null("temporal_drift", x, y, n_permutations=5).value
     bins, axes = rng.standard_normal((60, 4, 3)), "trials bins units"
     assert st.over_windows(
         "trial_split", bins, conditions=y, width=2, axes=axes

@@ -108,7 +108,7 @@ def test_published_statistics_of_the_decision_epoch(recording):
     )
     assert 1 - st.temporal_drift(trials, conditions) == pytest.approx(THEIRS["temporal"], rel=1e-10)
     assert 1 - st.centroid_drift(trials) == pytest.approx(THEIRS["centroid_drift"], rel=1e-8)
-    null = st.permutation_null("centroid_drift", trials, draws=100)
+    null = st.permutation_null("centroid_drift", trials, n_permutations=100)
     assert 1 - null.mean == pytest.approx(THEIRS["perm_null_mean_seed320"], abs=1e-3)
     other = rs.from_trials(X, pool="mean", axes=AXES, window=(0, 50))
     assert st.trial_split(other, conditions) < 0.5

@@ -197,7 +197,7 @@ def test_nothing_happened_to_an_identical_version(pair):
 
 def test_a_rotation_keeps_what_rotations_keep_and_moves_the_rest(pair):
     x, _, g = pair
-    drifts = by_name(rs.drift(x, x @ orthogonal(6, g), draws=20))
+    drifts = by_name(rs.drift(x, x @ orthogonal(6, g), n_resamples=20))
     still = {name for name, d in drifts.items() if d.value < 1e-9}
     moving = {"mmd", "sliced_wasserstein", "displacement", "old_index"}
     assert still == set(drifts) - moving
@@ -219,8 +219,8 @@ def test_calibrated_thresholds_pass_other_samples_of_the_same_and_catch_another_
     g = np.random.default_rng(d)
     x, fresh = (g.standard_normal((300, d)) * np.linspace(1, 2, d) for _ in "ab")
     names = ("mmd", "sliced_wasserstein", "effective_rank", "participation_ratio")
-    same = by_name(rs.drift(x, fresh, draws=20))
-    other = by_name(rs.drift(x, fresh * np.linspace(3, 0.2, d) + 1, draws=20))
+    same = by_name(rs.drift(x, fresh, n_resamples=20))
+    other = by_name(rs.drift(x, fresh * np.linspace(3, 0.2, d) + 1, n_resamples=20))
     assert not any(same[name].exceeds for name in names)
     assert all(other[name].exceeds for name in names)
 
@@ -509,7 +509,7 @@ def test_calibrated_thresholds_mean_noise_of_the_tolerance_in_every_dimension(d,
 
 def test_noise_of_the_tolerance_is_rarely_drift():
     x = np.random.default_rng(0).standard_normal((60, 5))
-    rules = DriftRules(threshold=None, tolerance=0.1, draws=20, seed=0)
+    rules = DriftRules(threshold=None, tolerance=0.1, n_resamples=20, seed=0)
     versions = noisy_versions(x, rules._replace(seed=1), 12)
     drifts = [d for y in versions for d in drift_table(x, y, (16, 16), rules, lambda share: None)]
     assert sum(d.exceeds for d in drifts if d.name == "displacement") <= 2
@@ -562,7 +562,7 @@ def test_intervals_of_findings_cover_what_happened_at_their_level():
         true = 0.5 / np.sqrt(y.var(axis=0).sum())
         missed += not found.low <= true <= found.high
         widths.append((found.high - found.low) / 2)
-        assert found.level == 0.99
+        assert found.confidence_level == 0.99
     deviation = 0.1 / np.sqrt(60) / np.sqrt(3)
     assert missed <= 3
     assert 1.5 * deviation < np.median(widths) < 15 * deviation
@@ -583,7 +583,7 @@ def test_the_margin_is_that_of_a_mean():
 def test_bootstrap_intervals_have_the_width_of_their_level():
     values = np.random.default_rng(0).standard_normal(400)
     for level, quantile in ((0.99, 2.576), (0.8, 1.282)):
-        low, high = bootstrap_mean_interval(values, 0, level=level)
+        low, high = bootstrap_mean_interval(values, 0, confidence_level=level)
         assert (high - low) / 2 == pytest.approx(quantile * values.std() / 20, rel=0.1)
 
 
@@ -1504,13 +1504,13 @@ def test_unequal_numbers_of_samples_point_to_batches():
 def test_copies_of_samples_are_named_once(paired):
     rows = np.arange(600) % 300
     rows[:10] = np.arange(10) + 590
-    report = rs.drift(OLD[rows], NEW[rows], paired=paired, draws=10, progress=False)
+    report = rs.drift(OLD[rows], NEW[rows], paired=paired, n_resamples=10, progress=False)
     assert [fact.kind for fact in report.row_facts].count("copies") == 1
     assert not any("cop" in caution or "distinct" in caution for caution in report.cautions)
 
 
 def test_a_single_zero_vector_is_one():
-    report = rs.drift(OLD, with_rows(OLD, slice(3, 4), 0 * OLD[:1]), draws=10, progress=False)
+    report = rs.drift(OLD, with_rows(OLD, slice(3, 4), 0 * OLD[:1]), n_resamples=10, progress=False)
     assert "1 of 600 rows (0.2 %) of the current version is a zero vector." in report.verdict
 
 
@@ -1518,7 +1518,7 @@ def test_a_single_zero_vector_is_one():
 def test_bits_packed_into_words_are_named_with_a_remedy_that_unpacks_them(kind):
     vectors = np.random.default_rng(0).standard_normal((200, 128))
     packed = np.packbits(vectors > 0, axis=1).view(kind)
-    report = rs.drift(vectors, packed, draws=10, progress=False)
+    report = rs.drift(vectors, packed, n_resamples=10, progress=False)
     assert [fact.kind for fact in report.row_facts] == ["packed bits"]
     assert "np.ascontiguousarray(vectors).view(np.uint8)" in report.verdict
     unpacked = np.unpackbits(np.ascontiguousarray(packed).view(np.uint8), axis=1)[:, :128]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EVIDENCE_EXAMPLES = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
     "evidence brain.npy --against layers/ -m cka --within conditions.csv --html page.html",
-    'evidence a.npy b.npy -m "cka[estimator=debiased]" --blocks documents.npy -o values.csv',
+    'evidence a.npy b.npy -m "cka[estimator=debiased]" --whole-blocks documents.npy -o values.csv',
 )
 
 GENERIC_FOLDER_NAMES = (
@@ -46,7 +46,7 @@ FUNCTION_ARGUMENT = re.compile(r"\b(within|blocks|series|draws|level|seed|save|m
 
 
 @output_command(
-    files=("inputs", "against", "within", "blocks"),
+    files=("inputs", "against", "within", "whole_blocks"),
     save="save",
     page="Write a page with heat maps.",
     resumed="values, and what was drawn so far,",
@@ -60,10 +60,10 @@ def evidence_command(
     column: str = "",
     ids: str = "",
     within: Path | None = None,
-    blocks: Path | None = None,
+    whole_blocks: Path | None = None,
     series: bool = False,
-    draws: int = 999,
-    level: float = 0.95,
+    n_permutations: int = 999,
+    confidence_level: float = 0.95,
     seed: int = 0,
     save: Path | None = None,
     memory: str = "half",
@@ -73,21 +73,27 @@ def evidence_command(
     """Compute intervals, chance levels and p-values of similarities, by many measures.
 
     The null hypothesis is that the samples of two representations are unrelated. Use --within,
-    --blocks or --series for samples that are not exchangeable: they share classes, depend on each
+    --whole-blocks or --series for samples that are not exchangeable: they share classes, depend on
+    each
     other, or form a time series. Results go to standard output, progress to standard error.
     """
-    from ..inference._evidence import check_level, evidence
+    from ..inference._evidence import check_confidence_level, evidence
 
-    if series and (within or blocks):
-        other = "--within" if within else "--blocks"
+    if series and (within or whole_blocks):
+        other = "--within" if within else "--whole-blocks"
         raise ValueError(f"--series shifts all samples together; leave out {other}")
-    check_level("--level", level)
-    options: dict[str, Any] = {"series": series, "draws": draws, "level": level, "seed": seed}
+    check_confidence_level("--confidence-level", confidence_level)
+    options: dict[str, Any] = {
+        "series": series,
+        "n_permutations": n_permutations,
+        "confidence_level": confidence_level,
+        "seed": seed,
+    }
     parse_bytes(memory)
     options |= {"memory": memory, "measures": parse_measures(measures)}
     sides = _read_rows_and_columns(inputs, list(against or ()), pool, ColumnChoice(column, ids))
     n = next(iter(sides[0].values())).shape[0]
-    for option, path in (("within", within), ("blocks", blocks)):
+    for option, path in (("within", within), ("whole_blocks", whole_blocks)):
         options[option] = labels = read_label_file(path, f"--{option}")
         check_label_count(labels, n, path, f"--{option}")
     options |= {"progress": progress, "save": save}
@@ -123,13 +129,13 @@ def _read_rows_and_columns(
 
 ACROSS_EXAMPLES = (
     "across subjects/ --models layers/",
-    'across subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" --blocks images.csv',
+    'across subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" --whole-blocks images.csv',
     "across rdms/ --models layers/ --dissimilarities -o scores.csv",
     "across subjects/ --models layers/ --fitted layers/ --folds 4 --jobs 4",
 )
 
 
-@output_command(files=("inputs", "models", "fitted", "blocks"))
+@output_command(files=("inputs", "models", "fitted", "whole_blocks"))
 def across_command(
     inputs: list[str],
     context: typer.Context,
@@ -143,8 +149,8 @@ def across_command(
     ids: str = "",
     fit: str = "weights",
     folds: int | None = None,
-    blocks: Path | None = None,
-    level: float = 0.95,
+    whole_blocks: Path | None = None,
+    confidence_level: float = 0.95,
     seed: int = 0,
     jobs: int | None = None,
     scheduler: str | None = None,
@@ -178,9 +184,16 @@ def across_command(
         if name in layers:
             raise ValueError(f"two models are called {name!r}; rename one of them")
         layers[name] = list(parts.values())
-    labels = read_label_file(blocks, "--blocks")
-    check_label_count(labels, next(iter(subjects.values())).shape[0], blocks, "--blocks")
-    options: dict[str, Any] = {"fit": fit, "folds": folds, "blocks": labels, "level": level}
+    labels = read_label_file(whole_blocks, "--whole-blocks")
+    check_label_count(
+        labels, next(iter(subjects.values())).shape[0], whole_blocks, "--whole-blocks"
+    )
+    options: dict[str, Any] = {
+        "fit": fit,
+        "folds": folds,
+        "whole_blocks": labels,
+        "confidence_level": confidence_level,
+    }
     with (
         open_executors(jobs, scheduler, usual=1) as (executor, _),
         reworded_errors(_across_error_with_options),
@@ -223,7 +236,7 @@ def _as_dissimilarities(name: str, x: Representation) -> Representation:
 HELP: HelpTexts = {
     "against": "Compare the inputs with these instead of with each other; they are the columns "
     "of a map (repeatable).",
-    "across.blocks": "A label per stimulus: those of one label are left out together.",
+    "across.whole_blocks": "A label per stimulus: those of one label are left out together.",
     "series": "The samples are a time series: shift them in time.",
     "models": "Files or folders of the models' features (repeatable).",
     "fitted": "A folder or .npz file with the parts of one fitted model (repeatable).",

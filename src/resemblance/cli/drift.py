@@ -47,7 +47,7 @@ def drift_command(
     batch_labels: Path | None = None,
     samples: int = 1000,
     k: int = 10,
-    draws: int = 50,
+    n_resamples: int = 50,
     seed: int = 0,
 ) -> Output:
     """Report whether, how much and how a representation changed between two versions of a model.
@@ -73,7 +73,7 @@ def drift_command(
         "threshold": _parse_threshold(threshold),
     }
     options |= {"labels": both if unpaired and labels is not None else classes}
-    options |= {"paired": not unpaired, "tolerance": tolerance, "k": k, "draws": draws}
+    options |= {"paired": not unpaired, "tolerance": tolerance, "k": k, "n_resamples": n_resamples}
     options |= {"seed": seed, "max_samples": samples, "progress": progress}
     reports = {
         layer: replace(report, provenance=_drift_provenance(report, reference, current, context))
@@ -334,7 +334,9 @@ HELP: HelpTexts = {
         min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
     ),
     "k": typer.Option("--k", min=1, help="Number of nearest neighbours."),
-    "draws": typer.Option(min=10, help="Number of random halves for intervals and thresholds."),
+    "n_resamples": typer.Option(
+        min=10, help="Number of random halves for intervals and thresholds."
+    ),
     "old": "Documents by the old model, a .npy file (documents, features).",
     "new": "The same documents by the new model, in the same order.",
     "old_queries": "Queries by the old model.",

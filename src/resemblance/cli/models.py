@@ -51,9 +51,9 @@ def models_command(
     device: str | None = None,
     save: Path | None = None,
     within: str | None = None,
-    blocks: str | None = None,
-    draws: int = DRAWS,
-    level: float = 0.95,
+    whole_blocks: str | None = None,
+    n_permutations: int = DRAWS,
+    confidence_level: float = 0.95,
     seed: int = 0,
     memory: str = "half",
     jobs: int | None = None,
@@ -81,8 +81,13 @@ def models_command(
         "measures": parse_measures(measures),
     }
     options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
-    options |= {"rows": rows, "more": more, "draws": draws, "level": level}
-    for option, text in (("within", within), ("blocks", blocks)):
+    options |= {
+        "rows": rows,
+        "more": more,
+        "n_permutations": n_permutations,
+        "confidence_level": confidence_level,
+    }
+    for option, text in (("within", within), ("blocks", whole_blocks)):
         path = None if text in (None, CLASS_LABELS_OF_DATA) else Path(str(text))
         options[option] = text if path is None else read_label_file(path, f"--{option}")
     with (

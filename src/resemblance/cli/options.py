@@ -65,10 +65,13 @@ SHARED_HELP: HelpTexts = {
     "seed": typer.Option(min=0, help="Random seed."),
     "within": "A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
     "groups of equal labels, so what a group shares counts as chance.",
-    "blocks": "A label per sample: samples of a block, such as a document, depend on each other "
+    "whole_blocks": "A label per sample: samples of a block, such as a document, depend on each "
+    "other "
     "and stay together.",
-    "draws": typer.Option(min=1, help="Number of permutations, for measures that need them."),
-    "level": "Confidence level of the intervals.",
+    "n_permutations": typer.Option(
+        min=1, help="Number of permutations, for measures that need them."
+    ),
+    "confidence_level": "Confidence level of the intervals.",
     "quiet": typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors."),
 }
 

@@ -285,7 +285,7 @@ class Comparison:
         labels: Sequence[Hashable] | Mapping[str, Hashable],
         *,
         nested: Sequence[Hashable] | Mapping[str, Hashable] | None = None,
-        draws: int = GROUP_TEST_PERMUTATIONS,
+        n_permutations: int = GROUP_TEST_PERMUTATIONS,
         seed: int = 0,
     ) -> Groups:
         r"""Test whether networks of a group are closer to each other than to those of other groups.
@@ -295,7 +295,8 @@ class Comparison:
             W = \sum_g \frac{1}{n_g} \sum_{i < j \in g} d_{ij}^2
 
         the F of an analysis of variance, for any measure. The networks are the unit: their labels
-        change places, in all ways where these are at most ``draws``, else in so many random ones.
+        change places, in all ways where these are at most ``n_permutations``, else in so many
+        random ones.
         Few seeds cannot show much: of 3 + 3 networks no p-value is below 0.1, of 4 + 4 none below
         0.029; see ``attainable``.
 
@@ -315,7 +316,9 @@ class Comparison:
         names, differences = complete_differences(self, measure, 3)
         groups = [group[name] for name in names]
         shared = None if nested is None else [block[name] for name in names]
-        return permanova(names, differences, groups, nested=shared, draws=draws, seed=seed)
+        return permanova(
+            names, differences, groups, nested=shared, n_permutations=n_permutations, seed=seed
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.

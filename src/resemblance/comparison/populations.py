@@ -139,7 +139,7 @@ class Groups:
     is_exact: bool
     differences: np.ndarray
     nested: tuple[Hashable, ...] | None
-    draws: int
+    n_permutations: int
     seed: int
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class Groups:
                 self.differences[np.ix_(at, at)],
                 [self.labels[i] for i in at],
                 nested=None if self.nested is None else [self.nested[i] for i in at],
-                draws=self.draws,
+                n_permutations=self.n_permutations,
                 seed=self.seed,
             )
             shown = ("f", "share", "within", "between", "attainable", "p")
@@ -204,7 +204,7 @@ def permanova(
     labels: Sequence[Hashable],
     *,
     nested: Sequence[Hashable] | None = None,
-    draws: int = GROUP_TEST_PERMUTATIONS,
+    n_permutations: int = GROUP_TEST_PERMUTATIONS,
     seed: int = 0,
 ) -> Groups:
     """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
@@ -218,21 +218,21 @@ def permanova(
             "groups: at least two groups are needed, and one with two networks; with values for "
             f"all pairs there are {counts}"
         )
-    check_positive_integers("groups", draws=draws)
+    check_positive_integers("groups", n_permutations=n_permutations)
     squares = differences**2
     total = squares.sum() / 2 / len(labels)
     kinds = list(sizes)
     observed = np.array([kinds.index(label) for label in labels])
     strata = _exchange_strata(observed, nested)
     count, smallest = _count_divisions(observed, strata, len(kinds))
-    is_exact = count <= draws
-    drawn = _permuted_divisions(observed, strata, draws, seed, is_exact)
+    is_exact = count <= n_permutations
+    drawn = _permuted_divisions(observed, strata, n_permutations, seed, is_exact)
     spreads = np.concatenate([_within_group_squares(squares, batch, len(kinds)) for batch in drawn])
     inner = float(_within_group_squares(squares, observed[None], len(kinds))[0])
     if is_exact:
         p = float(count_at_least(-inner, -spreads) / len(spreads))
     else:
-        p, smallest = p_value_of(-inner, -spreads), max(smallest, 1 / (1 + draws))
+        p, smallest = p_value_of(-inner, -spreads), max(smallest, 1 / (1 + n_permutations))
     above = np.triu_indices(len(labels), 1)
     same, apart = (observed[above[0]] == observed[above[1]]), differences[above]
     ends = observed[above[0]]
@@ -255,7 +255,7 @@ def permanova(
         is_exact=is_exact,
         differences=differences,
         nested=None if nested is None else tuple(nested),
-        draws=draws,
+        n_permutations=n_permutations,
         seed=seed,
     )
 
@@ -318,9 +318,9 @@ def _count_divisions(
 
 
 def _permuted_divisions(
-    observed: np.ndarray, strata: ExchangeStrata, draws: int, seed: int, is_exact: bool
+    observed: np.ndarray, strata: ExchangeStrata, n_permutations: int, seed: int, is_exact: bool
 ) -> Iterator[np.ndarray]:
-    """Yield the divisions, all or ``draws`` random ones, in batches of rows."""
+    """Yield the divisions, all or ``n_permutations`` random ones, in batches of rows."""
     kinds = [[int(observed[unit[0]]) for unit in units] for units in strata]
     divided: Iterator[Sequence[Sequence[int]]]
     if is_exact:
@@ -329,7 +329,9 @@ def _permuted_divisions(
         )
     else:
         random = generator(seed, "groups", len(observed))
-        divided = ([random.permutation(labels).tolist() for labels in kinds] for _ in range(draws))
+        divided = (
+            [random.permutation(labels).tolist() for labels in kinds] for _ in range(n_permutations)
+        )
     while batch := list(itertools.islice(divided, DIVISIONS_PER_BATCH)):
         divisions = np.empty((len(batch), len(observed)), int)
         for row, labels in enumerate(batch):

@@ -17,7 +17,7 @@ from .work import ComparisonPlan, RunOptions
 
 def compare(
     representations: Any,
-    other: Any = None,
+    against: Any = None,
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     executor: Executor | None = None,
@@ -36,7 +36,7 @@ def compare(
         :class:`Subject`, whose layers are called ``model/layer`` (models of one name are numbered),
         or a mapping from layers to arrays may take the place of an array. The intermediates of the
         representations are dropped when they are no longer needed.
-    other : the same, for the columns of a rectangle; without it all pairs of ``representations``
+    against : the same, for the columns of a rectangle; without it all pairs of ``representations``
         are compared.
     measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or
         names of presets. Default: the 24 measures of ``preset("default")``; one whose optional
@@ -82,6 +82,6 @@ def compare(
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
     options |= {"progress": progress, "save": save, "spill": spill}
-    work = ComparisonPlan.of(representations, measures, other)
+    work = ComparisonPlan.of(representations, measures, against)
     work.note(data_caveats(work.all))
     return compare_many([work], **options)[0]

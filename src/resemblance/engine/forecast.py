@@ -147,7 +147,7 @@ class Forecast:
 
 def plan(
     representations: Any,
-    other: Any = None,
+    against: Any = None,
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     executor: Executor | None = None,
@@ -170,7 +170,7 @@ def plan(
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
     options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
-    rows, columns = named_representations(representations, other)
+    rows, columns = named_representations(representations, against)
     if save is None:
         rows, columns = (
             list(map(_file_representation, rows)),

@@ -75,7 +75,7 @@ class Across:
     high: np.ndarray
     ceiling: tuple[float, float, float] | None
     freedom: int
-    level: float
+    confidence_level: float
     larger_is_more_similar: bool
     is_0_by_chance: bool  # the mean score of an unrelated model
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
@@ -134,7 +134,9 @@ class Across:
         i, j = (self._place(name) for name in (a, b))
         contrast = np.eye(len(self.mean))[[i]] - np.eye(len(self.mean))[[j]]
         value = float(self.mean[i] - self.mean[j])
-        half = float(stdtrit(self.freedom, (1 + self.level) / 2) * self._errors(contrast)[0])
+        half = float(
+            stdtrit(self.freedom, (1 + self.confidence_level) / 2) * self._errors(contrast)[0]
+        )
         p = float(2 * self._p(contrast, np.array([abs(value)]))[0])
         return Difference(value, value - half, value + half, min(p, 1.0))
 
@@ -199,8 +201,8 @@ def across(
     measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
     fit: FitMethod = "weights",
     folds: Any = None,
-    blocks: Any = None,
-    level: float = 0.95,
+    whole_blocks: Any = None,
+    confidence_level: float = 0.95,
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress = True,
@@ -216,7 +218,8 @@ def across(
     columns, over n S: the variance of a crossed design (Cornfield and Tukey 1956), at least that of
     either factor alone. A t-test over subjects alone is of these stimuli only, and calls two equal
     models different in 15 % of experiments with 24 stimuli. Intervals and p-values are Student's
-    with min(S, n) - 1 degrees of freedom; n counts ``blocks`` (a label for each stimulus, of which
+    with min(S, n) - 1 degrees of freedom; n counts ``whole_blocks`` (a label for each stimulus, of
+    which
     all of one label are left out together) where these are given.
 
     ``subjects`` and ``models``: mappings of (n, d) arrays or representations, of features or
@@ -260,8 +263,11 @@ def across(
     Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
     variance by drawing.
     """
-    if not (isinstance(level, Real) and 0 < level < 1):
-        raise ValueError(f"across: level must be between 0 and 1, such as 0.95; got {level!r}")
+    if not (isinstance(confidence_level, Real) and 0 < confidence_level < 1):
+        raise ValueError(
+            "across: confidence_level must be between 0 and 1, such as 0.95; got "
+            f"{confidence_level!r}"
+        )
     if fit not in get_args(FitMethod):
         raise ValueError(f"across: fit is {', '.join(get_args(FitMethod))}; got {fit!r}")
     if not isinstance(measure, str | Measure):
@@ -276,11 +282,15 @@ def across(
     refuse_dissimilarities("across", rows + columns)
     _check_ids_on_both_sides(rows, columns)
     for x in rows + columns:
-        check_label_order("across", representation_title(x), x.order, blocks=blocks, folds=folds)
+        check_label_order(
+            "across", representation_title(x), x.order, whole_blocks=whole_blocks, folds=folds
+        )
     if len(rows) < 2:
         raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
     n = rows[0].n_samples
-    groups = None if blocks is None else label_codes("across", blocks, n, "blocks")
+    groups = (
+        None if whole_blocks is None else label_codes("across", whole_blocks, n, "whole_blocks")
+    )
     count = n if groups is None else int(groups.max()) + 1
     if count < MIN_STIMULI:
         what = "stimuli" if groups is None else "different labels of blocks"
@@ -305,7 +315,7 @@ def across(
             rows, tables, upper = _subject_score_tables(
                 m, rows, columns, groups, failures, executor, progress
             )
-    result = _summarize_score_tables(m, rows, list(names), tables, upper, level, count)
+    result = _summarize_score_tables(m, rows, list(names), tables, upper, confidence_level, count)
     cautions = *shared_data_caveats(rows, columns), *chance_caveats(rows + columns, groups)
     notes = *missing_pair_notes(rows), *cautions, *result.notes
     return replace(result, folds=numbers, failures=failures, notes=notes)
@@ -317,7 +327,7 @@ def _summarize_score_tables(
     models: Sequence[str],
     tables: np.ndarray,
     upper: float | None,
-    level: float,
+    confidence_level: float,
     count: int,
 ) -> Across:
     """Return the means and errors of tables (1 + stimuli, subjects, models), where these have a
@@ -327,7 +337,7 @@ def _summarize_score_tables(
     values, covariances = tables[0], crossed_covariances(tables[0], tables[1:])
     mean, error = values.mean(axis=0), standard_errors(np.eye(values.shape[1]), covariances)
     k, freedom = len(models), min(count, len(rows)) - 1
-    half = float(stdtrit(freedom, (1 + level) / 2)) * error[:k]
+    half = float(stdtrit(freedom, (1 + confidence_level) / 2)) * error[:k]
     low, high = mean[:k] - half, mean[:k] + half
     least, most = measure.range
     cut = [name for name, a, b in zip(models, low, high) if a < least or b > most]
@@ -346,7 +356,7 @@ def _summarize_score_tables(
         high=np.minimum(high, most),
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),
         freedom=freedom,
-        level=level,
+        confidence_level=confidence_level,
         larger_is_more_similar=measure.larger_is_more_similar,
         is_0_by_chance=_has_zero_chance_level(measure),
         covariances=covariances,

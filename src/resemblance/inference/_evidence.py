@@ -42,21 +42,23 @@ from .result import Evidence, EvidenceOrigin
 DEFAULT_EVIDENCE_MEASURES = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
 
-def check_level(function: str, level: float) -> None:
-    if not (isinstance(level, Real) and 0 < level < 1):
-        raise ValueError(f"{function} must be between 0 and 1, such as 0.95; got {level!r}")
+def check_confidence_level(function: str, confidence_level: float) -> None:
+    if not (isinstance(confidence_level, Real) and 0 < confidence_level < 1):
+        raise ValueError(
+            f"{function} must be between 0 and 1, such as 0.95; got {confidence_level!r}"
+        )
 
 
 def evidence(
     representations: Any,
-    other: Any = None,
+    against: Any = None,
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     within: Any = None,
-    blocks: Any = None,
+    whole_blocks: Any = None,
     series: bool | int = False,
-    draws: int = DESIGN_PERMUTATIONS,
-    level: float = 0.95,
+    n_permutations: int = DESIGN_PERMUTATIONS,
+    confidence_level: float = 0.95,
     seed: int = 0,
     exact: bool = True,
     executor: Executor | None = None,
@@ -67,32 +69,34 @@ def evidence(
 ) -> Evidence:
     r"""Compare representations, and say of each score how much of it is chance and how sure it is.
 
-    .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \text{draws}}, \qquad
+    .. math:: p = \frac{1 + \#\{\pi : m(X, Y_\pi) \ge m(X, Y)\}}{1 + \text{n\_permutations}}, \qquad
         \text{above chance} = \frac{m - \mathbb{E}_\pi m}{m_{\text{best}} - \mathbb{E}_\pi m}
 
     The null hypothesis is that the samples of Y, in an order that the design allows, could as well
     belong to those of X. Measures that are linear in an inner product of two n x n matrices have
     exact moments over all orders: no orders are drawn, and p is the upper tail of the Pearson type
     III distribution with these three moments, not said below 1e-4. Other measures are computed in
-    ``draws`` orders; an intermediate is then reordered, not computed again, wherever that gives the
+    ``n_permutations`` orders; an intermediate is then reordered, not computed again, wherever that
+    gives the
     same
     (two orders are computed both ways).
 
     Parameters
     ----------
-    representations, other, executor, memory, progress, save, spill : as in :func:`compare`. All
+    representations, against, executor, memory, progress, save, spill : as in :func:`compare`. All
         pairs of one list, or the pairs of two. The file of ``save`` keeps values, draws and parts;
         the same call continues it, and :func:`load_evidence` reads it.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
     within : a label for each sample; orders stay inside groups of equal labels. For classes that
         both sides share: what they have in common beyond the classes.
-    blocks : a label for each sample, such as its document, subject or trial; blocks move as
+    whole_blocks : a label for each sample, such as its document, subject or trial; blocks move as
         wholes. For samples that are not independent. Blocks of one size only.
     series : the samples are in the order of time and depend on those before. Windows are shifted
         against each other, by up to n // 4 steps or the number given (Harris 2020).
-    draws : orders for measures without exact moments. If there are no more orders than this, all
+    n_permutations : orders for measures without exact moments. If there are no more orders than
+    this, all
         are visited, and p is exact.
-    level : of the intervals.
+    confidence_level : of the intervals.
     exact : False draws orders for all measures.
 
     Returns
@@ -113,16 +117,21 @@ def evidence(
     Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
     """
-    check_level("evidence: level", level)
+    check_confidence_level("evidence: confidence_level", confidence_level)
     if not isinstance(exact, bool | np.bool_):
         raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
-    rows, columns = named_representations(representations, other, "evidence")
+    rows, columns = named_representations(representations, against, "evidence")
     chosen, uninstalled = select_measures(
         DEFAULT_EVIDENCE_MEASURES if measures is None else measures
     )
-    layout = _pairs_for_evidence(rows, columns, within, blocks)
+    layout = _pairs_for_evidence(rows, columns, within, whole_blocks)
     design = design_of(
-        layout.n, within=within, blocks=blocks, series=series, draws=draws, seed=seed
+        layout.n,
+        within=within,
+        whole_blocks=whole_blocks,
+        series=series,
+        n_permutations=n_permutations,
+        seed=seed,
     )
     options: RunOptions = {"executor": executor, "memory": memory_budget(memory, executor)}
     options |= {"save": save, "spill": spill, "progress": False}
@@ -133,7 +142,9 @@ def evidence(
         )
         return comparison
 
-    result = _compute_evidence(layout, chosen, design, options, progress, level, exact, compared)
+    result = _compute_evidence(
+        layout, chosen, design, options, progress, confidence_level, exact, compared
+    )
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
     result = replace(
         result, origin=EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
@@ -148,7 +159,7 @@ def evidence_from_comparison(
     representations: Any,
     measures: Sequence[Measure],
     design: Mapping[str, Any],
-    level: float,
+    confidence_level: float,
     options: RunOptions,
     progress: Progress,
 ) -> Evidence:
@@ -158,13 +169,13 @@ def evidence_from_comparison(
     keeps draws and parts; the caller saves the comparison with the result.
     """
     rows, _ = named_representations(representations, None, "evidence")
-    layout = _pairs_for_evidence(rows, None, design["within"], design["blocks"])
+    layout = _pairs_for_evidence(rows, None, design["within"], design["whole_blocks"])
     of_orders = design_of(layout.n, **design)
     values = restrict_to_measures(comparison, (m.spec for m in measures))
     options = {**options, "memory": memory_budget(options["memory"], options.get("executor"))}
     options |= {"progress": False}
     result = _compute_evidence(
-        layout, measures, of_orders, options, progress, level, True, lambda: values
+        layout, measures, of_orders, options, progress, confidence_level, True, lambda: values
     )
     return replace(result, origin=_evidence_origin(rows, rows, measures))
 
@@ -180,13 +191,13 @@ def _pairs_for_evidence(
     rows: Sequence[Representation],
     columns: Sequence[Representation] | None,
     within: Any,
-    blocks: Any,
+    whole_blocks: Any,
 ) -> InferencePairs:
     everything = [*rows, *(columns or [])]
     require_samples("evidence", *everything)
     for r in everything:
         check_label_order(
-            "evidence", representation_title(r), r.order, within=within, blocks=blocks
+            "evidence", representation_title(r), r.order, within=within, whole_blocks=whole_blocks
         )
     return make_inference_pairs(rows, columns)
 
@@ -197,7 +208,7 @@ def _compute_evidence(
     design: Design,
     options: RunOptions,
     progress: Progress,
-    level: float,
+    confidence_level: float,
     exact: bool,
     compared: Callable[[], Comparison],
 ) -> Evidence:
@@ -225,5 +236,5 @@ def _compute_evidence(
     for r in layout.all:
         r.clear_cache()
     tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
-    cautions = chance_caveats(layout.all, design.blocks, tested)
-    return Evidence(comparison, design, level, nulls, parts, layout.is_square, cautions)
+    cautions = chance_caveats(layout.all, design.whole_blocks, tested)
+    return Evidence(comparison, design, confidence_level, nulls, parts, layout.is_square, cautions)

@@ -31,7 +31,7 @@ class EvidenceFields(NamedTuple):
     """What a file keeps of evidence beside the values; names as those of :class:`.Evidence`."""
 
     design: Design
-    level: float
+    confidence_level: float
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
@@ -45,7 +45,11 @@ def serialize_evidence(
     matrices."""
     settings = asdict(fields.design)
     labels = {name: of.tolist() for name, of in settings.items() if isinstance(of, np.ndarray)}
-    of_all = {"level": fields.level, "is_square": fields.is_square, "cautions": fields.cautions}
+    of_all = {
+        "confidence_level": fields.confidence_level,
+        "is_square": fields.is_square,
+        "cautions": fields.cautions,
+    }
     chosen = [m for m in measures if m.spec in fields.nulls]
     entry = settings | labels | of_all | {"measures": [m.spec for m in chosen]}
     results = (_result_vectors(m, fields.nulls[m.spec], fields.parts[m.spec]) for m in chosen)
@@ -79,9 +83,13 @@ def read_evidence_file(path: str | Path) -> tuple[Comparison, EvidenceFields | N
 def _parse_evidence_fields(
     entry: Mapping[str, Any], comparison: Comparison, store: ScoreFile
 ) -> EvidenceFields:
-    design, level, cautions = _parse_design(entry, comparison), entry["level"], entry["cautions"]
-    if not 0 < level < 1:
-        raise ValueError(f"its level is {level}")
+    design, confidence_level, cautions = (
+        _parse_design(entry, comparison),
+        entry["confidence_level"],
+        entry["cautions"],
+    )
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"its level is {confidence_level}")
     if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
         raise ValueError(f"its cautions are no list of texts: {cautions!r}")
     results = store.columns([GLOBAL_KEY], by_inference=True)
@@ -92,7 +100,7 @@ def _parse_evidence_fields(
         nulls[m.spec] = _parse_null_cells(of_measure, m, comparison[m].shape, design)
         parts[m.spec] = _parse_part_cells(of_measure, m, comparison[m].shape)
     return EvidenceFields(
-        design, float(level), nulls, parts, bool(entry["is_square"]), tuple(cautions)
+        design, float(confidence_level), nulls, parts, bool(entry["is_square"]), tuple(cautions)
     )
 
 
@@ -105,14 +113,14 @@ def restrict_to_measures(comparison: Comparison, specs: Iterable[str]) -> Compar
 
 
 def _parse_design(entry: Mapping[str, Any], comparison: Comparison) -> Design:
-    names = "groups", "blocks"
+    names = "groups", "whole_blocks"
     labels: dict[str, Any] = {k: None if entry[k] is None else np.asarray(entry[k]) for k in names}
-    n, shifts, draws, seed = (int(entry[k]) for k in ("n", "shifts", "draws", "seed"))
+    n, shifts, draws, seed = (int(entry[k]) for k in ("n", "shifts", "n_permutations", "seed"))
     sizes = {n, comparison.provenance["n_samples"]}
     sizes |= {len(of) for of in labels.values() if of is not None}
     if len(sizes) > 1 or not 0 <= 2 * shifts < n or draws < 1:
         raise ValueError(f"its design of {n} samples does not fit the values: {entry}")
-    return Design(n, shifts=shifts, draws=draws, seed=seed, **labels)
+    return Design(n, shifts=shifts, n_permutations=draws, seed=seed, **labels)
 
 
 def _parse_null_cells(

@@ -51,7 +51,7 @@ class MomentChoice:
 
 def allows_exact_moments(design: Design, exact: bool) -> bool:
     """Say whether a design lets exact moments take the place of permutations."""
-    is_free = design.is_free and design.count > max(design.draws, PROBE_PERMUTATIONS)
+    is_free = design.is_free and design.count > max(design.n_permutations, PROBE_PERMUTATIONS)
     return exact and is_free and design.n <= MAX_EXACT_SAMPLES
 
 
@@ -113,11 +113,11 @@ def _exclude_few_valued_pairs(
         drawn = values_in_draws(bench, m, pair, probes, PROBE_USE)
         return takes_few_values(m, drawn, *choices[m].profiles[pair], design.n)
 
-    for draws in (
+    for n_permutations in (
         PROBE_PERMUTATIONS // 2,
         PROBE_PERMUTATIONS,
     ):  # half of them show of most values that they are many
-        probes = replace(design, draws=draws)
+        probes = replace(design, n_permutations=n_permutations)
         missing = missing_draws(bench, tried, probes, PROBE_USE)
         bench.run(draw_tasks(bench, missing, probes, EMPTY_CACHE_CHECK, PROBE_USE), lent=True)
         for m, clumps in tried.items():

@@ -53,11 +53,11 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
     groups are left out, too.
     """
     are_halved = measure.family in HALVED_FAMILIES or measure.name in HALVED_MEASURES
-    is_whole = design.blocks is None and not design.shifts
+    is_whole = design.whole_blocks is None and not design.shifts
     if not are_halved and is_whole and has_closed_form_jackknife(measure, design.n):
         return "left_out"
     are_halved |= measure.family == "cca" and design.n >= SAMPLES_PER_DIMENSION * widest
-    is_few = design.blocks is not None and len(np.unique(design.blocks)) < N_HALVES
+    is_few = design.whole_blocks is not None and len(np.unique(design.whole_blocks)) < N_HALVES
     # In halves of few samples nearly all are neighbours, and their values vary too little.
     k = {"k": 0, **measure.defaults, **dict(measure.parameters)}["k"]
     is_few |= measure.family == "neighbours" and 4 * k > design.n
@@ -67,9 +67,9 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
 def interval_parts(kind: ResamplingKind, design: Design) -> list[np.ndarray]:
     """Return the rows that are used, for each half or without each group or sample."""
     if kind == "halves":
-        return random_halves(design.n, blocks=design.blocks, seed=design.seed)
+        return random_halves(design.n, blocks=design.whole_blocks, seed=design.seed)
     groups = sample_groups(
-        design.n, blocks=design.blocks, series=bool(design.shifts), seed=design.seed
+        design.n, blocks=design.whole_blocks, series=bool(design.shifts), seed=design.seed
     )
     rows = np.arange(design.n)
     return [np.delete(rows, group) for group in groups]
@@ -130,7 +130,7 @@ def _too_few_samples_cells(
 ) -> PartCells:
     """Return no interval for any pair, with the reason: two samples say nothing of how a value
     varies, because many measures have the same value for any two."""
-    layout, noun = bench.layout, "samples" if design.blocks is None else "blocks"
+    layout, noun = bench.layout, "samples" if design.whole_blocks is None else "blocks"
     reason = f"no interval: {design.n} samples without some leave {fewest}; use more {noun}"
     pairs = layout.with_values(m, comparison[m.spec])
     places = [place for pair in pairs for place in layout.cells(m, pair)]

@@ -141,9 +141,12 @@ def _collect_null_cells(
 ) -> NullCells:
     """Put chance, spread, p-values and draws of a measure into matrices."""
     layout, values = bench.layout, comparison[m.spec]
-    draws = design.total if permuted and not design.shifts else 0
+    n_permutations = design.total if permuted and not design.shifts else 0
     chance, spread, p = np.full((3, *layout.shape), np.nan)
-    drawn, how = np.full((*layout.shape, draws), np.nan), np.full(layout.shape, "", dtype=object)
+    drawn, how = (
+        np.full((*layout.shape, n_permutations), np.nan),
+        np.full(layout.shape, "", dtype=object),
+    )
     tables = chance, spread, p, drawn, how, np.array(values)
     for pair in layout.with_values(m, values):
         value = float(values[layout.cells(m, pair)[0]])

@@ -42,7 +42,7 @@ from .jackknife import (
 )
 from .moments import class_pair_contributions
 from .nulls import MIN_TRUSTED_EXACT_P, PAIRING_INDEPENDENT, PAIRING_INDEPENDENT_REASON, NullCells
-from .sample_size import samples_for, samples_for_width
+from .sample_size import sample_size, samples_for_width
 
 Adjustment = Literal["Holm", "step-down maxT", "step-down maxT and Holm"]
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can
@@ -72,7 +72,7 @@ class Evidence:
 
     comparison: Comparison
     design: Design
-    level: float
+    confidence_level: float
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
@@ -131,7 +131,7 @@ class Evidence:
         """Return the mean of the value over the orders that the design allows."""
         return self._null(measure).chance + 0.0  # no -0
 
-    def spread(self, measure: AnyMeasure) -> np.ndarray:
+    def chance_std(self, measure: AnyMeasure) -> np.ndarray:
         """Return the standard deviation of the value over these orders."""
         return self._null(measure).spread
 
@@ -284,7 +284,7 @@ class Evidence:
                 )
             return Difference(value, value, value, 1.0)
         freedom = min(map(len, parts)) - 1
-        half = float(stdtrit(freedom, (1 + self.level) / 2)) * error
+        half = float(stdtrit(freedom, (1 + self.confidence_level) / 2)) * error
         p = 2 * float(stdtr(freedom, -abs(value) / error))
         return Difference(value, value - half, value + half, p)
 
@@ -326,7 +326,7 @@ class Evidence:
         row: str,
         column: str,
         fractions: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
-        draws: int = 10,
+        n_resamples: int = 10,
     ) -> tuple[CurvePoint, ...]:
         """Return the mean of a value over random parts of the samples, and its standard deviation.
 
@@ -334,15 +334,15 @@ class Evidence:
         depends on their number. Raises ``ValueError`` for evidence from a file.
         """
         m, *sides = self._inputs(measure, row, column)
-        if not all(0 < f <= 1 for f in fractions) or draws < 2:
+        if not all(0 < f <= 1 for f in fractions) or n_resamples < 2:
             raise ValueError(
                 "curve: fractions must be above 0 and at most 1, and draws at least 2; got "
-                f"{list(fractions)} and {draws}"
+                f"{list(fractions)} and {n_resamples}"
             )
         n, points = self.n_samples, []
         for size in sorted({max(2, round(f * n)) for f in fractions}):
             works = []
-            for draw in range(draws if size < n else 1):
+            for draw in range(n_resamples if size < n else 1):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
                 x, y = (subsample_representation(r, rows) for r in sides)
@@ -353,18 +353,23 @@ class Evidence:
             points.append(CurvePoint(size, float(values.mean()), spread))
         return tuple(points)
 
-    def samples_for(
-        self, measure: AnyMeasure, *, width: float | None = None, detect: float | None = None
+    def sample_size(
+        self,
+        measure: AnyMeasure,
+        *,
+        width: float | None = None,
+        min_similarity: float | None = None,
     ) -> np.ndarray:
         """Return how many samples each pair needs, (rows, columns), from this pilot.
 
         ``width``: of its interval; standard errors fall with the root of the number of samples.
-        ``detect``: the smallest similarity to be found with 80 % power at the level 5 %, known for
-        debiased CKA and RSA only, where it depends on no pilot (:func:`resemblance.samples_for`).
+        ``min_similarity``: the smallest similarity to be found with 80 % power at the level 5 %,
+        known for
+        debiased CKA and RSA only, where it depends on no pilot (:func:`resemblance.sample_size`).
         NaN for pairs without an interval. Raises ``ValueError`` unless one of both is given.
         """
-        if (width is None) == (detect is None):
-            raise ValueError("samples_for: give width= or detect=")
+        if (width is None) == (min_similarity is None):
+            raise ValueError("sample_size: give width= or min_similarity=")
         now = self.high(measure) - self.low(measure)
         needed, is_known = np.full(now.shape, np.nan), ~np.isnan(now)
         if width is not None:
@@ -375,10 +380,10 @@ class Evidence:
         spec = self.comparison.info(measure).spec
         if spec not in STUDIED_MEASURES:
             raise ValueError(
-                f"samples_for: what {spec} detects was not studied; known for "
+                f"sample_size: what {spec} detects was not studied; known for "
                 f"{', '.join(STUDIED_MEASURES)}; else try parts of a pilot, as Evidence.curve does"
             )
-        needed[is_known] = samples_for(detect=detect)
+        needed[is_known] = sample_size(min_similarity=min_similarity)
         return needed
 
     def records(self) -> list[dict[str, Any]]:
@@ -406,7 +411,12 @@ class Evidence:
     def stored(self) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
         """Return what a file of scores keeps of this evidence, beside the values."""
         fields = EvidenceFields(
-            self.design, self.level, self.nulls, self.parts, self.is_square, self.cautions
+            self.design,
+            self.confidence_level,
+            self.nulls,
+            self.parts,
+            self.is_square,
+            self.cautions,
         )
         return serialize_evidence(self.measures, fields)
 
@@ -454,7 +464,7 @@ class Evidence:
         """Return an end of the intervals: the lower one for -1, the upper one for 1."""
         info = self.comparison.info(measure)
         kind, values, _ = self.parts[info.spec]
-        ends = self[info] + sign * half_width(values, kind, self.level)
+        ends = self[info] + sign * half_width(values, kind, self.confidence_level)
         return np.asarray(np.clip(ends, *info.range))
 
     def _standardised(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ POWER_RANGE = (0.5, 0.95)
 MIN_RECOMMENDED_SAMPLES = 10  # with fewer samples some orders of them are often as good
 
 
-def samples_for(
+def sample_size(
     *,
-    detect: float | None = None,
-    chance: float | None = None,
+    min_similarity: float | None = None,
+    max_chance: float | None = None,
     dimensions: Sequence[float] | None = None,
     power: float = 0.8,
 ) -> int:
@@ -29,7 +29,8 @@ def samples_for(
     .. math:: n = \frac{2.7 + 2.14 \, z_{\text{power}}}{s}, \qquad
         n = 1 + \frac{\sqrt{D_X D_Y}}{c}
 
-    ``detect``: the smallest similarity s, by debiased linear CKA or by RSA, that a one-sided
+    ``min_similarity``: the smallest similarity s, by debiased linear CKA or by RSA, that a
+    one-sided
     permutation test at 5 % should find with probability ``power``, from 0.5 to 0.95. The first
     formula, with the normal quantile of the power, is 4.5 / s for 80 %; at least 10. Without
     similarity the standard deviation of both measures is :math:`\sqrt{2} / n` whatever the widths
@@ -40,25 +41,27 @@ def samples_for(
     of fewer dimensions need more: where 80 % were asked for, it was 69 % with one common direction
     (s = 0.27) and 67 % with two features on each side (s = 0.09).
 
-    ``chance``: the value c that biased linear CKA of unrelated representations should not exceed.
+    ``max_chance``: the value c that biased linear CKA of unrelated representations should not
+    exceed.
     ``dimensions``: the participation ratios :math:`D = (\sum \lambda)^2 / \sum \lambda^2` of the
     eigenvalues of both covariances, for all samples there could be. The second formula is exact for
     the ratios of the samples themselves, which are smaller. With both, the larger number counts.
-    Other measures need a pilot: see :meth:`Evidence.samples_for`.
+    Other measures need a pilot: see :meth:`Evidence.sample_size`.
 
-    Raises ``ValueError`` without ``detect`` and ``chance``, for ``chance`` without ``dimensions``
+    Raises ``ValueError`` without ``min_similarity`` and ``max_chance``, for ``max_chance`` without
+    ``dimensions``
     or the other way round, and for numbers out of their ranges.
     """
-    _check_sample_size_options(detect, chance, dimensions, power)
+    _check_sample_size_options(min_similarity, max_chance, dimensions, power)
     needs = [2]
-    if detect is not None:
+    if min_similarity is not None:
         quantile = NormalDist().inv_cdf(power)
         needs += [
             MIN_RECOMMENDED_SAMPLES,
-            _ceil_with_rounding((POWER_INTERCEPT + POWER_SLOPE * quantile) / detect),
+            _ceil_with_rounding((POWER_INTERCEPT + POWER_SLOPE * quantile) / min_similarity),
         ]
-    if chance is not None and dimensions is not None:
-        needs.append(_ceil_with_rounding(1 + math.sqrt(dimensions[0] * dimensions[1]) / chance))
+    if max_chance is not None and dimensions is not None:
+        needs.append(_ceil_with_rounding(1 + math.sqrt(dimensions[0] * dimensions[1]) / max_chance))
     return max(needs)
 
 
@@ -83,26 +86,31 @@ def samples_for_width(n: int, width_now: float, width: float) -> int:
 
 
 def _check_sample_size_options(
-    detect: float | None, chance: float | None, dimensions: Sequence[float] | None, power: float
+    min_similarity: float | None,
+    max_chance: float | None,
+    dimensions: Sequence[float] | None,
+    power: float,
 ) -> None:
-    if detect is None and chance is None:
-        raise ValueError("samples_for: give detect=, chance= with dimensions=, or all three")
-    if (chance is None) != (dimensions is None):
+    if min_similarity is None and max_chance is None:
         raise ValueError(
-            "samples_for: chance= and dimensions= go together: dimensions=(D_X, D_Y) are the "
-            f"participation ratios of both sides; got chance={chance}, dimensions={dimensions}"
+            "sample_size: give min_similarity=, chance= with dimensions=, or all three"
         )
-    for name, value in (("detect", detect), ("chance", chance)):
+    if (max_chance is None) != (dimensions is None):
+        raise ValueError(
+            "sample_size: chance= and dimensions= go together: dimensions=(D_X, D_Y) are the "
+            f"participation ratios of both sides; got chance={max_chance}, dimensions={dimensions}"
+        )
+    for name, value in (("detect", min_similarity), ("chance", max_chance)):
         if value is not None and not (isinstance(value, Real) and 0 < value < 1):
-            raise ValueError(f"samples_for: {name} must be between 0 and 1; got {value!r}")
+            raise ValueError(f"sample_size: {name} must be between 0 and 1; got {value!r}")
     low, high = POWER_RANGE
     if not (isinstance(power, Real) and low <= power <= high):
-        raise ValueError(f"samples_for: power must be from {low} to {high}; got {power!r}")
+        raise ValueError(f"sample_size: power must be from {low} to {high}; got {power!r}")
     both = dimensions if np.ndim(dimensions) == 1 else ()
     are_ratios = len(both) == 2 and all(isinstance(d, Real) and 1 <= d < math.inf for d in both)
     if dimensions is not None and not are_ratios:
         raise ValueError(
-            "samples_for: dimensions must be two participation ratios, each at least 1; got "
+            "sample_size: dimensions must be two participation ratios, each at least 1; got "
             f"{dimensions!r}"
         )
 

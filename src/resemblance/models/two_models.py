@@ -28,7 +28,7 @@ from ..engine.arguments import select_measures
 from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
 from ..engine.work import ComparisonPlan
-from ..inference._evidence import check_level, evidence_from_comparison
+from ..inference._evidence import check_confidence_level, evidence_from_comparison
 from ..inference.exact_pairs import allows_exact_moments
 from ..significance.orders import DESIGN_PERMUTATIONS, design_of
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
@@ -77,9 +77,9 @@ def compare_models(
     pool: str | Sequence[str] | Mapping[str, str] | None = None,
     measures: Iterable[str | Measure] | str | Measure | None = None,
     within: Any = None,
-    blocks: Any = None,
-    draws: int = DESIGN_PERMUTATIONS,
-    level: float = 0.95,
+    whole_blocks: Any = None,
+    n_permutations: int = DESIGN_PERMUTATIONS,
+    confidence_level: float = 0.95,
     batch_size: int = 32,
     device: str | None = None,
     save: str | Path | None = None,
@@ -108,7 +108,8 @@ def compare_models(
         as ``"base mean"`` and ``"base last"``.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
-    within, blocks, draws, level : as in :func:`evidence`. Labels are of all samples, or of those
+    within, whole_blocks, draws, confidence_level : as in :func:`evidence`. Labels are of all
+    samples, or of those
         that are compared, without what ``limit``, ``unique`` and ``rows`` leave out; ``"labels"``
         are the classes that come with the data.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
@@ -136,9 +137,9 @@ def compare_models(
     _check_one_pooling(pool, number)
     samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
     numbers = _compared_row_numbers(rows, samples)
-    check_level("compare_models: level", level)
-    design: Any = {"draws": draws, "seed": seed}
-    for role, labels in (("within", within), ("blocks", blocks)):
+    check_confidence_level("compare_models: confidence_level", confidence_level)
+    design: Any = {"n_permutations": n_permutations, "seed": seed}
+    for role, labels in (("within", within), ("blocks", whole_blocks)):
         design[role] = _compared_sample_labels(role, labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     work: Any = {"executor": executor, "memory": memory, "progress": progress}
@@ -169,7 +170,7 @@ def compare_models(
         )
         options = {"executor": executor, "memory": memory, "save": scores}
         sure = evidence_from_comparison(
-            comparison, subjects, chosen[:1], design, level, options, progress
+            comparison, subjects, chosen[:1], design, confidence_level, options, progress
         )
     _advise_more_samples(comparison)
     origin = None if save is None else sure.origin  # temporary files are gone
@@ -343,7 +344,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
                 arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
     work: Any = {"executor": of["executor"], "memory": of["memory"]}
     forecast = plan(arrays, measures=measures, **work)
-    first, design = measures[0], design_of(n_rows, draws=of["draws"])
+    first, design = measures[0], design_of(n_rows, n_permutations=of["n_permutations"])
     pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
     is_free = of["within"] is None and of["blocks"] is None
     is_exact = is_free and first.product is not None and allows_exact_moments(design, exact=True)

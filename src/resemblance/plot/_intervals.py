@@ -158,7 +158,7 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
     if result.is_0_by_chance:
         is_above = result.above_0() <= ALPHA
     words = {
-        True: f"mean, {result.level * 100:g} % interval",
+        True: f"mean, {result.confidence_level * 100:g} % interval",
         False: f"not above 0 (p > {ALPHA:g})",
     }
     marks, labels = list[Any](), list[str]()

@@ -232,7 +232,7 @@ def design_line(evidence: Evidence) -> str:
 
 def format_level(evidence: Evidence) -> str:
     """Write the level of the intervals: "95 %"."""
-    return f"{100 * evidence.level:g} %"
+    return f"{100 * evidence.confidence_level:g} %"
 
 
 def describe_min_p_values(evidence: Evidence) -> str:
@@ -257,7 +257,7 @@ def describe_null_hypothesis(evidence: Evidence) -> str:
         )
     groups, blocks = (
         "" if labels is None else count_with_noun(len(np.unique(labels)), word)
-        for labels, word in ((design.groups, "group"), (design.blocks, "block"))
+        for labels, word in ((design.groups, "group"), (design.whole_blocks, "block"))
     )
     groups = groups and f" inside {groups}"
     if blocks:
@@ -279,7 +279,7 @@ def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
     kind, values, _ = evidence.parts[info.spec]
     if kind == "left_out":
         return "from the values without each sample"
-    unit = "samples" if evidence.design.blocks is None else "blocks"
+    unit = "samples" if evidence.design.whole_blocks is None else "blocks"
     if kind == "halves":
         return f"from {values.shape[-1]} random halves of the {unit}"
     groups = "runs in time" if evidence.design.shifts else f"groups of {unit}"

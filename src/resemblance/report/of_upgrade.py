@@ -22,7 +22,7 @@ MAX_GROUP_ROWS = 12  # in the table of groups, those with the lowest recall
 def upgrade_result(upgrade: Upgrade, *, title: str = UPGRADE_TITLE) -> Result:
     """Return an upgrade as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = upgrade.settings
-    used = {"seed": str(settings["seed"]), "level": f"{settings['level']:g}"}
+    used = {"seed": str(settings["seed"]), "confidence_level": f"{settings['confidence_level']:g}"}
     return Result(
         "upgrade",
         "",

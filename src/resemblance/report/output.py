@@ -280,7 +280,7 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     }
     return comparison_description(comparison) | {
         "seconds": dict(comparison.seconds),
-        "level": evidence.level,
+        "confidence_level": evidence.confidence_level,
         "design": orders,
         "cautions": describe_caveats(evidence),
         "records": evidence.records(),

@@ -113,7 +113,7 @@ def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[An
     rows = [rows[i] for i in scores.order]
     tests = {"above_0": "p above 0", "below_ceiling": "p below the ceiling"}
     tests = {name: words for name, words in tests.items() if rows[0][name] is not None}
-    columns = ["model", "mean", f"{scores.level * 100:g} % interval", *tests.values()]
+    columns = ["model", "mean", f"{scores.confidence_level * 100:g} % interval", *tests.values()]
     cells = []
     for row in rows:
         span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"
@@ -139,7 +139,7 @@ def _across_document(
     return {
         "measure": scores.measure,
         "subjects": scores.subjects,
-        "level": scores.level,
+        "confidence_level": scores.confidence_level,
         "models": rows,
         "values": scores.values.tolist(),
         "differences": pairs,

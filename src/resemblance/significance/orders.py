@@ -40,7 +40,8 @@ class _ExchangeableUnits(NamedTuple):
 class Design:
     """The orders of n samples that are equally likely if two representations are unrelated.
 
-    ``groups`` and ``blocks`` are numbers, one per sample: an order keeps each sample in its group,
+    ``groups`` and ``whole_blocks`` are numbers, one per sample: an order keeps each sample in its
+    group,
     and moves blocks as wholes. ``shifts`` > 0 is for a series in time: instead of orders, windows
     of n - 2 ``shifts`` samples are moved against each other by up to so many steps (Harris 2020).
     Made by :func:`design_of`.
@@ -48,9 +49,9 @@ class Design:
 
     n: int
     groups: np.ndarray | None = None
-    blocks: np.ndarray | None = None
+    whole_blocks: np.ndarray | None = None
     shifts: int = 0
-    draws: int = DESIGN_PERMUTATIONS
+    n_permutations: int = DESIGN_PERMUTATIONS
     seed: int = 0
 
     @cached_property
@@ -64,25 +65,25 @@ class Design:
 
     @property
     def is_exhaustive(self) -> bool:
-        """Whether all orders are visited, because they are no more than ``draws``."""
-        return not self.shifts and self.count <= self.draws
+        """Whether all orders are visited, because they are no more than ``n_permutations``."""
+        return not self.shifts and self.count <= self.n_permutations
 
     @property
     def is_free(self) -> bool:
         """Whether every order of the samples is as likely."""
-        return self.groups is None and self.blocks is None and not self.shifts
+        return self.groups is None and self.whole_blocks is None and not self.shifts
 
     @property
     def total(self) -> int:
         """How many values of a measure under the null hypothesis there are."""
-        return int(self.count) if self.shifts or self.is_exhaustive else self.draws
+        return int(self.count) if self.shifts or self.is_exhaustive else self.n_permutations
 
     @property
     def attainable(self) -> float:
         """The smallest p-value there can be."""
         if self.shifts:
             return 1 / (self.shifts + 1)
-        return 1 / self.total if self.is_exhaustive else 1 / (1 + self.draws)
+        return 1 / self.total if self.is_exhaustive else 1 / (1 + self.n_permutations)
 
     def order(self, draw: int, of: str = "") -> np.ndarray:
         """Return the rows in the order of a draw; each draw by itself, so any worker can.
@@ -152,7 +153,7 @@ class Design:
         """What identifies the orders, however many are drawn: the first ones are the same."""
         if self.shifts:
             return f"shifts {self.shifts}"
-        kinds = {"within": self.groups, "blocks": self.blocks}.items()
+        kinds = {"within": self.groups, "whole_blocks": self.whole_blocks}.items()
         parts = [f"{kind} {_labels_digest(labels)}" for kind, labels in kinds if labels is not None]
         return " ".join(["all orders" if self.is_exhaustive else f"orders {self.seed}", *parts])
 
@@ -161,18 +162,20 @@ class Design:
         """The design in a few words: "999 orders inside 5 groups"."""
         if self.shifts:
             return f"{self.total} shifts of a window of {self.n - 2 * self.shifts} samples"
-        blocks = "" if self.blocks is None else f" of {len(np.unique(self.blocks))} blocks"
+        whole_blocks = (
+            "" if self.whole_blocks is None else f" of {len(np.unique(self.whole_blocks))} blocks"
+        )
         groups = "" if self.groups is None else f" inside {len(np.unique(self.groups))} groups"
-        return f"{'all ' if self.is_exhaustive else ''}{self.total} orders{blocks}{groups}"
+        return f"{'all ' if self.is_exhaustive else ''}{self.total} orders{whole_blocks}{groups}"
 
     # ------------------------------------------------------------------ units that change places
 
     @cached_property
     def _units(self) -> _ExchangeableUnits:
-        blocks = np.arange(self.n) if self.blocks is None else self.blocks
+        whole_blocks = np.arange(self.n) if self.whole_blocks is None else self.whole_blocks
         groups = np.zeros(self.n, dtype=np.intp) if self.groups is None else self.groups
-        rows = np.argsort(blocks, kind="stable")
-        size = np.unique(blocks, return_counts=True)[1]
+        rows = np.argsort(whole_blocks, kind="stable")
+        size = np.unique(whole_blocks, return_counts=True)[1]
         start = np.cumsum(size) - size
         group = np.unique(groups[rows[start]], return_inverse=True)[1]
         return _ExchangeableUnits(rows, start, size, group)
@@ -198,15 +201,16 @@ def design_of(
     n: int,
     *,
     within: Any = None,
-    blocks: Any = None,
+    whole_blocks: Any = None,
     series: bool | int = False,
-    draws: int = DESIGN_PERMUTATIONS,
+    n_permutations: int = DESIGN_PERMUTATIONS,
     seed: int = 0,
     called: str = "evidence",
 ) -> Design:
     """Return the orders that samples allow.
 
-    ``within``: a label for every sample; orders stay inside groups of equal labels. ``blocks``: a
+    ``within``: a label for every sample; orders stay inside groups of equal labels.
+    ``whole_blocks``: a
     label for every sample; the samples of a block stay together and in their order, and blocks of
     one size (inside a group, if there are groups) change places. ``series``: the samples are in the
     order of time; True shifts by up to n // 4 steps, a number by up to that many. One group, and
@@ -215,21 +219,25 @@ def design_of(
     Raises ``ValueError`` for labels that do not fit, for blocks of different sizes or across
     groups, for designs without a second order, for a series with anything else, and for no draw.
     """
-    check_positive_integers(called, draws=draws)
-    if series is not False and not (within is None and blocks is None):
-        raise ValueError(f"{called}: a series is shifted as a whole; leave out within= and blocks=")
+    check_positive_integers(called, n_permutations=n_permutations)
+    if series is not False and not (within is None and whole_blocks is None):
+        raise ValueError(
+            f"{called}: a series is shifted as a whole; leave out within= and whole_blocks="
+        )
     if series is not False:
-        return Design(n, shifts=_time_shifts(n, series, called), draws=draws, seed=seed)
+        return Design(
+            n, shifts=_time_shifts(n, series, called), n_permutations=n_permutations, seed=seed
+        )
     groups = None if within is None else label_codes(called, within, n, "within")
-    units = None if blocks is None else label_codes(called, blocks, n, "blocks")
+    units = None if whole_blocks is None else label_codes(called, whole_blocks, n, "whole_blocks")
     if groups is not None and not groups.any():
         groups = None
     if units is not None and len(np.unique(units)) == n:
         units = None
-    design = Design(n, groups, units, draws=draws, seed=seed)
+    design = Design(n, groups, units, n_permutations=n_permutations, seed=seed)
     _check_block_sizes(design, called)
     if design.count <= 1:
-        restrictions = {"within=": groups, "blocks=": units}
+        restrictions = {"within=": groups, "whole_blocks=": units}
         why = " and ".join(name for name, labels in restrictions.items() if labels is not None)
         raise ValueError(
             f"{called}: only one order is possible: "

@@ -26,14 +26,14 @@ def mantel(
     expected: np.ndarray,
     *,
     both_orders: bool = False,
-    draws: int = PAIRING_PERMUTATIONS,
+    n_permutations: int = PAIRING_PERMUTATIONS,
     seed: int = 0,
 ) -> float:
     r"""Two-sided p-value of the Spearman correlation of two matrices, by permuting the models
     (Mantel 1967).
 
     .. math:: p = \min(1, 2 \min(p_{\ge}, p_{\le})), \qquad
-        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{draws}}
+        p_{\ge} = \frac{1 + \#\{\pi : \rho_\pi \ge \rho\}}{1 + \text{n\_permutations}}
 
     where :math:`\rho_\pi` correlates ``differences`` with ``expected[π][:, π]``. Pairs share
     models, so they are not independent, and permuting them one by one would find significance that
@@ -52,9 +52,9 @@ def mantel(
     if np.ptp(measured) == 0 or np.ptp(wanted) == 0:
         return np.nan
     observed = rank_correlation(measured, wanted)
-    exact = math.factorial(n) <= draws
+    exact = math.factorial(n) <= n_permutations
     counts = np.zeros(3)  # at least as large, at most as large, all
-    for batch in _permutation_batches(n, draws, seed, exact):
+    for batch in _permutation_batches(n, n_permutations, seed, exact):
         permuted = ranks_of_rows(expected[batch[:, rows], batch[:, columns]])
         drawn = rank_correlation(measured, permuted)
         drawn = drawn[~np.isnan(drawn)]
@@ -68,7 +68,11 @@ def mantel(
 
 
 def pairings(
-    measured: np.ndarray, expected: np.ndarray, *, draws: int = PAIRING_PERMUTATIONS, seed: int = 0
+    measured: np.ndarray,
+    expected: np.ndarray,
+    *,
+    n_permutations: int = PAIRING_PERMUTATIONS,
+    seed: int = 0,
 ) -> float:
     """Two-sided p-value of a Spearman correlation by permuting pairs, as if they were independent.
 
@@ -89,7 +93,7 @@ def pairings(
         lambda x, axis: np.sum(x * b, axis=axis),
         permutation_type="pairings",
         vectorized=True,
-        n_resamples=draws,
+        n_resamples=n_permutations,
         rng=generator(seed, "pairings"),
     )
     return float(result.pvalue)
@@ -134,17 +138,17 @@ def pairs_of(n: int, both_orders: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _permutation_batches(
-    n: int, draws: int, seed: int, exact: bool, batch: int = 2000
+    n: int, n_permutations: int, seed: int, exact: bool, batch: int = 2000
 ) -> Iterator[np.ndarray]:
-    """Yield all permutations of n, or ``draws`` random ones, in batches of rows."""
+    """Yield all permutations of n, or ``n_permutations`` random ones, in batches of rows."""
     if exact:
         orders = itertools.permutations(range(n))
         while chunk := list(itertools.islice(orders, batch)):
             yield np.array(chunk, dtype=int)
         return
     random = generator(seed, "mantel", n)
-    for start in range(0, draws, batch):
-        count = min(batch, draws - start)
+    for start in range(0, n_permutations, batch):
+        count = min(batch, n_permutations - start)
         yield random.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
 
 
@@ -157,7 +161,7 @@ def exchanges(
     crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
     within: tuple[Sequence[Any], Sequence[Any]] | None = None,
     nested: Sequence[Any] | None = None,
-    draws: int = MANTEL_PERMUTATIONS,
+    n_permutations: int = MANTEL_PERMUTATIONS,
     seed: int = 0,
 ) -> np.ndarray:
     """Return permutations of n models that keep what they share together, (draws, n).
@@ -176,26 +180,26 @@ def exchanges(
     one size, for fewer than one draw, and for more than one kind.
     """
     _check_one_restriction("exchanges", crossed, within, nested)
-    check_positive_integers("exchanges", n=n, draws=draws)
+    check_positive_integers("exchanges", n=n, n_permutations=n_permutations)
     random = generator(seed, "exchanges", n)
     pair = within if crossed is None else crossed
     if pair is not None:
         table = _crossed_index_table("exchanges", n, *pair)
-        outer, inner = (_random_permutations(random, draws, size) for size in table.shape)
+        outer, inner = (_random_permutations(random, n_permutations, size) for size in table.shape)
         if within is not None:
-            inner = np.tile(np.arange(table.shape[1]), (draws, 1))
+            inner = np.tile(np.arange(table.shape[1]), (n_permutations, 1))
         moved = table[outer[:, :, None], inner[:, None, :]]
     elif nested is not None:
         table = _block_index_table("exchanges", n, nested)
-        outer = _random_permutations(random, draws, len(table))
-        inner = _random_permutations(random, draws * len(table), table.shape[1]).reshape(
-            draws, *table.shape
+        outer = _random_permutations(random, n_permutations, len(table))
+        inner = _random_permutations(random, n_permutations * len(table), table.shape[1]).reshape(
+            n_permutations, *table.shape
         )
         moved = np.take_along_axis(table[outer], inner, axis=2)
     else:
-        return _random_permutations(random, draws, n)
-    result = np.empty((draws, n), int)
-    result[:, table.ravel()] = moved.reshape(draws, n)
+        return _random_permutations(random, n_permutations, n)
+    result = np.empty((n_permutations, n), int)
+    result[:, table.ravel()] = moved.reshape(n_permutations, n)
     return result
 
 
@@ -236,8 +240,8 @@ def count_orders(sizes: Iterable[int]) -> float:
     return float(math.prod(map(math.factorial, each)))
 
 
-def _random_permutations(random: np.random.Generator, draws: int, n: int) -> np.ndarray:
-    return random.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
+def _random_permutations(random: np.random.Generator, n_permutations: int, n: int) -> np.ndarray:
+    return random.permuted(np.tile(np.arange(n), (n_permutations, 1)), axis=1)
 
 
 def _crossed_index_table(

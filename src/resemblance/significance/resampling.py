@@ -46,7 +46,7 @@ def sample_groups(
 
 
 def random_halves(
-    n: int, *, draws: int = N_HALVES, blocks: np.ndarray | None = None, seed: int = 0
+    n: int, *, n_resamples: int = N_HALVES, blocks: np.ndarray | None = None, seed: int = 0
 ) -> list[np.ndarray]:
     """Return the rows of random halves of the samples, or of the blocks, each drawn by itself.
 
@@ -54,9 +54,9 @@ def random_halves(
     for fewer than two samples or blocks.
     """
     units = _resampling_units("random_halves", n, blocks)
-    check_positive_integers("random_halves", draws=draws)
+    check_positive_integers("random_halves", n_resamples=n_resamples)
     one = np.zeros(len(units), dtype=int)
-    halves = [stratified_half(one, generator(seed, "half", n, draw)) for draw in range(draws)]
+    halves = [stratified_half(one, generator(seed, "half", n, draw)) for draw in range(n_resamples)]
     return [np.sort(np.concatenate([units[u] for u in half])) for half in halves]
 
 
@@ -88,7 +88,7 @@ def standard_error(values: Any, kind: ResamplingKind) -> Any:
     return np.sqrt(squares / (count - 1) if kind == "halves" else squares * (count - 1) / count)
 
 
-def half_width(values: Any, kind: ResamplingKind, level: float) -> Any:
+def half_width(values: Any, kind: ResamplingKind, confidence_level: float) -> Any:
     """Return half the width of an interval: the standard error by a quantile of Student's t, with
     one degree of freedom less than there are parts.
 
@@ -96,17 +96,23 @@ def half_width(values: Any, kind: ResamplingKind, level: float) -> Any:
     """
     from scipy.special import stdtrit
 
-    if not 0 < level < 1:
-        raise ValueError(f"half_width: level must be between 0 and 1; got {level}")
+    if not 0 < confidence_level < 1:
+        raise ValueError(
+            f"half_width: confidence_level must be between 0 and 1; got {confidence_level}"
+        )
     error = standard_error(values, kind)
-    return float(stdtrit(np.shape(values)[-1] - 1, (1 + level) / 2)) * error
+    return float(stdtrit(np.shape(values)[-1] - 1, (1 + confidence_level) / 2)) * error
 
 
 def clipped_interval(
-    value: float, values: Any, kind: ResamplingKind, level: float, ends: tuple[float, float]
+    value: float,
+    values: Any,
+    kind: ResamplingKind,
+    confidence_level: float,
+    ends: tuple[float, float],
 ) -> tuple[float, float]:
     """Return the ends of the interval that the values on parts give, inside the range."""
-    half = float(half_width(values, kind, level))
+    half = float(half_width(values, kind, confidence_level))
     low, high = np.clip((value - half, value + half), *ends)
     return float(low), float(high)
 
@@ -135,10 +141,12 @@ def known_mean(values: Any, axis: int = 0) -> np.ndarray:
     return means
 
 
-def percentile_interval(draws: Any, ends: tuple[float, float] = INTERVAL_95) -> tuple[float, float]:
+def percentile_interval(
+    n_resamples: Any, ends: tuple[float, float] = INTERVAL_95
+) -> tuple[float, float]:
     """Return the quantiles ``ends`` of the draws that are known (not NaN); two NaN where none
     is."""
-    values = np.asarray(draws, float)
+    values = np.asarray(n_resamples, float)
     known = values[~np.isnan(values)]
     if not len(known):
         return np.nan, np.nan
@@ -152,7 +160,7 @@ def bootstrap_counts(
     blocks: Sequence[Any] | None = None,
     nested: Sequence[Any] | None = None,
     crossed: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    draws: int = BOOTSTRAP_SAMPLES,
+    n_resamples: int = BOOTSTRAP_SAMPLES,
     seed: int = 0,
 ) -> np.ndarray:
     """Return how often each of n models is in each bootstrap sample, (draws, n).
@@ -169,15 +177,17 @@ def bootstrap_counts(
     """
     if sum(design is not None for design in (blocks, nested, crossed)) > 1:
         raise ValueError("bootstrap: one of blocks, nested and crossed, not more")
-    check_positive_integers("bootstrap_counts", n=n, draws=draws)
+    check_positive_integers("bootstrap_counts", n=n, n_resamples=n_resamples)
     random = generator(seed, "bootstrap", n)
     if crossed is not None:
-        first, second = (_bootstrap_block_counts(random, n, names, draws) for names in crossed)
+        first, second = (
+            _bootstrap_block_counts(random, n, names, n_resamples) for names in crossed
+        )
         return first * second
     labels = list(range(n)) if blocks is None else list(blocks)
     if nested is None:
-        return _bootstrap_block_counts(random, n, labels, draws)
-    counts = _bootstrap_block_counts(random, n, nested, draws)
+        return _bootstrap_block_counts(random, n, labels, n_resamples)
+    counts = _bootstrap_block_counts(random, n, nested, n_resamples)
     for block in dict.fromkeys(nested):
         members = np.array([i for i, name in enumerate(nested) if name == block])
         chances = np.full(len(members), 1 / len(members))
@@ -186,7 +196,7 @@ def bootstrap_counts(
 
 
 def _bootstrap_block_counts(
-    random: np.random.Generator, n: int, names: Sequence[Any], draws: int
+    random: np.random.Generator, n: int, names: Sequence[Any], n_resamples: int
 ) -> np.ndarray:
     """Return how often the block of every model was drawn, (draws, n)."""
     blocks = list(dict.fromkeys(names))
@@ -195,7 +205,7 @@ def _bootstrap_block_counts(
             f"bootstrap: n={n} models in two or more blocks are needed; got {len(names)} in "
             f"{len(blocks)}"
         )
-    drawn = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), size=draws)
+    drawn = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), size=n_resamples)
     return drawn[:, [blocks.index(name) for name in names]]
 
 

@@ -173,13 +173,14 @@ def places(
     groups: Mapping[str, TaskRanks],
     *,
     strata: Mapping[str, TaskStrata] | None = None,
-    draws: int = 2000,
+    n_resamples: int = 2000,
     seed: int = 0,
 ) -> Places:
     """Return where measures stand over the cells of one group, or of several that count alike, such
     as suites.
 
-    What is resampled are cells: each of ``draws`` samples takes as many cells of every stratum as
+    What is resampled are cells: each of ``n_resamples`` samples takes as many cells of every
+    stratum as
     it has, with replacement, and with each cell the ranks of all measures in it. So two measures
     are compared in the same cells, by the interval of their difference; that their own intervals
     overlap says nothing. The intervals of all differences hold at once with a confidence of 95 %
@@ -210,7 +211,9 @@ def places(
     if not names:
         return Places((), {}, {}, count)
     tables = {
-        group: bootstrap_tasks(group, of, names, strata.get(group), draws=draws, seed=seed)
+        group: bootstrap_tasks(
+            group, of, names, strata.get(group), n_resamples=n_resamples, seed=seed
+        )
         for group, of in named.items()
     }
     means = _mean_ranks_over_groups(tables[g] for g in deciding).round(DECIMALS)

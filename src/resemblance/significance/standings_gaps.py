@@ -55,7 +55,7 @@ def bootstrap_tasks(
     names: Sequence[str],
     strata: TaskStrata | None,
     *,
-    draws: int,
+    n_resamples: int,
     seed: int,
 ) -> BootstrapTasks:
     """Draw as many cells of every stratum as it has, with replacement.
@@ -74,7 +74,7 @@ def bootstrap_tasks(
     ranks = np.array([row for _, row in rows])
     sizes = Counter(name for name, _ in rows)
     times = [
-        generator(seed, "places", group, name).multinomial(n, np.full(n, 1 / n), size=draws)
+        generator(seed, "places", group, name).multinomial(n, np.full(n, 1 / n), size=n_resamples)
         for name, n in sizes.items()
     ]
     starts = np.cumsum([0, *sizes.values()])[:-1]

@@ -49,20 +49,21 @@ def interval(
     X: Any,
     *data: Any,
     draws: int = 200,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     seed: int = 0,
     **parameters: Any,
 ) -> Interval:
     r"""Return a statistic with an interval for its variation over other samples of the kind.
 
-    The statistic is computed on ``draws`` random halves of the samples (of every class or
+    The statistic is computed on ``n_resamples`` random halves of the samples (of every class or
     condition, where there are labels, and of early and late trials each; of samples and of
     controls), and the interval is
 
     .. math:: v \pm t_{\text{draws} - 1} \, s
 
     with the value v of all samples, the standard deviation s of the values on halves, and the
-    quantile of Student's t for the ``level``, within the range of the statistic. ``data`` and
+    quantile of Student's t for the ``confidence_level``, within the range of the statistic.
+    ``data`` and
     ``parameters`` are those of the statistic; what is random in the statistic itself stays the same
     in all draws.
 
@@ -87,9 +88,10 @@ def interval(
     percentiles.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
-    if draws < 2 or not 0 < level < 1:
+    if draws < 2 or not 0 < confidence_level < 1:
         raise ValueError(
-            f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and {level}"
+            f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and "
+            f"{confidence_level}"
         )
     if dict(entry.parameters).get("anchors") is not None:
         raise ValueError(
@@ -100,7 +102,7 @@ def interval(
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)
     values = np.array([_value_on_half(entry, x, prepared, seed, draw) for draw in range(draws)])
-    low, high = clipped_interval(value, values, "halves", level, entry.range)
+    low, high = clipped_interval(value, values, "halves", confidence_level, entry.range)
     limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
     return Interval(value, low, high, values, min(x.shape[0], limit))
 
@@ -180,12 +182,13 @@ def permutation_null(
     seed: int = 0,
     **parameters: Any,
 ) -> Null:
-    """Return a statistic with the values it has in ``draws`` random orders of the samples.
+    """Return a statistic with the values it has in ``n_resamples`` random orders of the samples.
 
     Labels and conditions move with their samples: only the order changes. This is the null for
     statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
     ``trial_split``); others do not depend on the order. ``p_value`` is (1 + the number of values as
-    large) / (1 + ``draws``), and ``z`` how many standard deviations the value lies above their
+    large) / (1 + ``n_resamples``), and ``z`` how many standard deviations the value lies above
+    their
     mean.
 
     Orders that leave a condition without a trial in one part are drawn again: the null is that of

@@ -71,7 +71,7 @@ def drift(
     labels: Any = None,
     threshold: float | str = "calibrated",
     tolerance: float = 0.05,
-    draws: int = 50,
+    n_resamples: int = 50,
     seed: int = 0,
     k: int = 10,
     max_samples: int = 1000,
@@ -121,7 +121,7 @@ def drift(
         more.
     tolerance : size of that noise in radii of the reference, alike in all directions that its
         samples span.
-    draws : number of random halves for intervals, and of halves and noise for thresholds (of
+    n_resamples : number of random halves for intervals, and of halves and noise for thresholds (of
         losses: at most 20).
     k : neighbours of every sample; fewer if n < 4k.
     max_samples : more samples than this are thinned out at random, by ``seed``; the settings say
@@ -132,7 +132,7 @@ def drift(
 
     Each drift is above a calibrated threshold in 5 % of the cases where the change is exactly as
     large as ``tolerance``; the verdict takes any of a dozen drifts, so it says "drift" there in up
-    to about 27 %, and in about 40 % with ``draws=10``. At 0.8 of the tolerance few
+    to about 27 %, and in about 40 % with ``n_resamples=10``. At 0.8 of the tolerance few
     changes are called drift, at 1.2 times the tolerance nearly all (docs/validity.md).
 
     Intervals of drifts are 95 % of the estimates from random halves without replacement: a
@@ -156,7 +156,12 @@ def drift(
     """
     limit = validate_threshold(threshold)
     check_parameters(
-        tolerance=tolerance, purpose=purpose, draws=draws, k=k, max_samples=max_samples, seed=seed
+        tolerance=tolerance,
+        purpose=purpose,
+        n_resamples=n_resamples,
+        k=k,
+        max_samples=max_samples,
+        seed=seed,
     )
     if not check_flag("drift: paired", paired):
         if limit is not None:
@@ -168,7 +173,7 @@ def drift(
             reference, current, labels, purpose, seed, max_samples, progress
         )
     x, y, groups = validate_versions(reference, current, labels)
-    rules = DriftRules(limit, float(tolerance), int(draws), int(seed))
+    rules = DriftRules(limit, float(tolerance), int(n_resamples), int(seed))
     names = {} if groups is None else dict(zip(groups.tolist(), np.asarray(labels).tolist()))
     both = version_rows(x), version_rows(y)
     facts = find_version_facts(*both, seed=rules.seed)
@@ -218,7 +223,7 @@ def _drift_settings(
         "widths": list(widths),
         "threshold": "calibrated" if rules.threshold is None else rules.threshold,
         "tolerance": rules.tolerance,
-        "draws": rules.draws,
+        "n_resamples": rules.n_resamples,
         "k": sample.k,
         "seed": rules.seed,
     }
@@ -325,9 +330,11 @@ def _measure_paired_sample(
     n, width = len(sample.all[0].source), sample.all[0].width
     noise = 0
     if rules.threshold is None:
-        noise = affordable_noise_draws(rules.draws, len(sample.queries), n, width)
+        noise = affordable_noise_draws(rules.n_resamples, len(sample.queries), n, width)
     point = n / (30 * sample.x.size * min(sample.x.shape))  # one search among all rows, in draws
-    total = rules.draws + FINDINGS_COST + point * width * len(sample.queries) * (4 + 2 * noise)
+    total = (
+        rules.n_resamples + FINDINGS_COST + point * width * len(sample.queries) * (4 + 2 * noise)
+    )
     with percent_reporter(progress, total, "drift") as tick:
         rows = drift_table(sample.x, sample.y, sample.widths, rules, tick)
         if not np.ptp(sample.y, axis=0).any():
@@ -440,7 +447,7 @@ def _apply_loss_thresholds(
 
 def _class_loss_threshold(sample: PairedSample, rules: DriftRules) -> float:
     """The 95th percentile of the loss of class structure under noise of the tolerance."""
-    versions = noisy_versions(sample.x, rules, min(rules.draws, LOSS_DRAWS))
+    versions = noisy_versions(sample.x, rules, min(rules.n_resamples, LOSS_DRAWS))
     losses = (class_loss_finding(sample.x, other, sample.classes, rules.seed) for other in versions)
     return max(0.0, float(np.quantile([loss.amount or 0.0 for loss in losses], 0.95)))
 

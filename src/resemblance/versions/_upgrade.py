@@ -189,7 +189,7 @@ def upgrade(
     relevant: Mapping[Hashable, Any] | None = None,
     price: float | None = None,
     loss: float | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     seed: int = 0,
     progress: Progress = True,
 ) -> Upgrade:
@@ -233,7 +233,8 @@ def upgrade(
         on these documents. If it is not shown to find more, the decision is "stay".
     price, loss : what embedding one document costs, and what one lost document of one query costs,
         in the same unit; both or none.
-    level : confidence of the intervals, over queries: Student's t after one more query of recall 0
+    confidence_level : confidence of the intervals, over queries: Student's t after one more query
+    of recall 0
         (lower bound) or of recall 1 (upper bound). The interval of each option is for that option
         alone.
     seed : of the halves, the queries with a pool and the documents of the curve.
@@ -241,7 +242,8 @@ def upgrade(
         total)``.
 
     The decision is the cheapest option whose lower bounds are at least ``accept``, for all queries
-    and for every group of 20 or more (all groups together at ``level``). If an option fails only in
+    and for every group of 20 or more (all groups together at ``confidence_level``). If an option
+    fails only in
     groups with less than half of the queries, these are to be re-embedded and put into the index.
     Re-ranking more than a tenth of the documents is measured, but not chosen. In a pool a right
     document may be missing: how far recall fell from depth 2k to 5k is taken off the lower bound.
@@ -257,10 +259,10 @@ def upgrade(
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
     re-embedding is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.
     """
-    check_upgrade_options(goal, accept, level, k, seed, maps, metric)
+    check_upgrade_options(goal, accept, confidence_level, k, seed, maps, metric)
     check_prices(price, loss)
     shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
-    shared |= {"k": int(k), "level": float(level), "seed": int(seed)}
+    shared |= {"k": int(k), "confidence_level": float(confidence_level), "seed": int(seed)}
     task = build_upgrade_task(old, new, queries, index, **shared)
     if embed is not None and not callable(embed):
         raise ValueError(f"upgrade: embed must be a function of positions; got {embed!r}")
@@ -275,7 +277,11 @@ def upgrade(
         else:
             recalls, truth = pooled_recalls(task, ways, embed, tick), "pool"
     settings: dict[str, Any] = {"goal": goal, "accept": accept, "k": task.k, "metric": metric}
-    settings |= {"level": level, "seed": seed, "documents": len(task.old.source)}
+    settings |= {
+        "confidence_level": confidence_level,
+        "seed": seed,
+        "documents": len(task.old.source),
+    }
     settings |= {"index": len(task.whole.source), "fitted": len(ways.half)}
     settings |= {"queries": len(task.a), "widths": [task.old.width, task.new.width]}
     settings |= {"groups": len(task.names), "truth": truth, "price": price, "loss": loss}

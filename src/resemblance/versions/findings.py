@@ -41,7 +41,7 @@ class Finding:
     low: float | None
     high: float | None
     said: str
-    level: float = FINDING_CONFIDENCE  # of the interval
+    confidence_level: float = FINDING_CONFIDENCE  # of the interval
     threshold: float | None = None
     exceeds: bool = False
     explained: bool = False
@@ -92,14 +92,16 @@ def bootstrap_mean_interval(
     values: np.ndarray,
     seed: int,
     *labels: str,
-    level: float = FINDING_CONFIDENCE,
+    confidence_level: float = FINDING_CONFIDENCE,
     size: int | None = None,
 ) -> tuple[float, float]:
     """Bootstrap interval of the mean of one number per sample, or of ``size`` of them."""
     draws = generator(seed, "interval", *labels).integers(
         len(values), size=(BOOTSTRAP_REPLICATES, size or len(values))
     )
-    return percentile_interval(values[draws].mean(axis=1), ((1 - level) / 2, (1 + level) / 2))
+    return percentile_interval(
+        values[draws].mean(axis=1), ((1 - confidence_level) / 2, (1 + confidence_level) / 2)
+    )
 
 
 def leave_out_half_width(estimates: Sequence[np.ndarray]) -> float:

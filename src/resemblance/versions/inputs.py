@@ -19,7 +19,7 @@ from .verdict import SIDES_BY_PURPOSE
 
 # Versions whose sizes differ by more are in different units, and squares of them overflow.
 MAX_UNIT_RATIO = 1e50
-MIN_PARAMETER_VALUES = {"draws": 10, "k": 1, "max_samples": 20, "seed": 0}
+MIN_PARAMETER_VALUES = {"n_resamples": 10, "k": 1, "max_samples": 20, "seed": 0}
 
 
 def validate_threshold(threshold: Any) -> float | None:

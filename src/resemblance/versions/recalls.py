@@ -181,7 +181,9 @@ def measure_relevance_gain(
     if task.relevant is None:
         return None
     old, new = (relevant_recalls(task.relevant, retrieved) for retrieved in (true, best))
-    low, high = (2 * end - 1 for end in mean_share_interval((new - old + 1) / 2, task.level))
+    low, high = (
+        2 * end - 1 for end in mean_share_interval((new - old + 1) / 2, task.confidence_level)
+    )
     difference = float((new - old).mean())
     return RelevanceGain(float(old.mean()), float(new.mean()), difference, low, high, len(old))
 
@@ -215,18 +217,22 @@ def summarize_recall(
         groups = task.groups if some is None else task.groups[some]
         parts = [(task.names[g], values[groups == g]) for g in np.unique(groups)]
         assessed = sum(len(part) >= MIN_QUERIES for _, part in parts)
-        level = 1 - (1 - task.level) / max(1, assessed)
+        confidence_level = 1 - (1 - task.confidence_level) / max(1, assessed)
         for name, part in parts:
             is_enough = len(part) >= MIN_QUERIES
-            low = max(0.0, mean_share_interval(part, level)[0] - hidden) if is_enough else None
+            low = (
+                max(0.0, mean_share_interval(part, confidence_level)[0] - hidden)
+                if is_enough
+                else None
+            )
             rows.append(GroupRecall(name, float(part.mean()), low, len(part)))
-    low, high = mean_share_interval(values, task.level)
+    low, high = mean_share_interval(values, task.confidence_level)
     return Recall(
         float(values.mean()), max(0.0, low - hidden), high, len(values), tuple(rows), hidden
     )
 
 
-def mean_share_interval(values: np.ndarray, level: float) -> tuple[float, float]:
+def mean_share_interval(values: np.ndarray, confidence_level: float) -> tuple[float, float]:
     """Return the ends of an interval of a mean of shares.
 
     The lower end is that of Student's t after one more query of recall 0, the upper end after one
@@ -237,7 +243,9 @@ def mean_share_interval(values: np.ndarray, level: float) -> tuple[float, float]
     ends = []
     for side, added in ((-1, 0.0), (1, 1.0)):
         more = np.append(values, added)
-        half = stdtrit(len(values), (1 + level) / 2) * more.std(ddof=1) / np.sqrt(len(more))
+        half = (
+            stdtrit(len(values), (1 + confidence_level) / 2) * more.std(ddof=1) / np.sqrt(len(more))
+        )
         ends.append(float(np.clip(more.mean() + side * half, 0.0, 1.0)))
     return ends[0], ends[1]
 
@@ -291,7 +299,7 @@ def _recall_estimates(
     recalls: RecallByOption = {}
     for name, of_sizes in means.items():
         value, last = recall_at_index_size(counts, of_sizes, size), of_sizes[-1]
-        low, high = mean_share_interval(values[name], task.level)
+        low, high = mean_share_interval(values[name], task.confidence_level)
         low, high = (
             max(0.0, value - last + low - MAX_EXTRAPOLATION_EXCESS),
             min(1.0, value - last + high),
@@ -333,5 +341,5 @@ def _recalls_among_documents(
 def recall_at_index_size(sizes: Sequence[int], values: Sequence[float], size: int) -> float:
     """Return the recall expected in an index of some size: its logit is a line in log size."""
     logits = np.clip(values, 1e-3, 1 - 1e-3)
-    slope, level = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
-    return float(1 / (1 + np.exp(-(level + slope * np.log(size)))))
+    slope, confidence_level = np.polyfit(np.log(sizes), np.log(logits / (1 - logits)), 1)
+    return float(1 / (1 + np.exp(-(confidence_level + slope * np.log(size)))))

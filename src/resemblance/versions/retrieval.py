@@ -154,9 +154,9 @@ def choose_queries(used: int, n: int, d: int, seed: int) -> np.ndarray:
     return np.sort(generator(seed, "queries", used).permutation(used)[:count])
 
 
-def affordable_noise_draws(draws: int, queries: int, n: int, d: int) -> int:
+def affordable_noise_draws(n_resamples: int, queries: int, n: int, d: int) -> int:
     """How many versions with noise are affordable, at least one."""
-    return max(1, min(draws, MAX_NOISE_DRAWS, MAX_SEARCH_PRODUCTS // (5 * queries * n * d)))
+    return max(1, min(n_resamples, MAX_NOISE_DRAWS, MAX_SEARCH_PRODUCTS // (5 * queries * n * d)))
 
 
 def column_medians(rows: np.ndarray) -> np.ndarray:
@@ -329,7 +329,7 @@ def measure_neighbor_losses(
     mapped: np.ndarray,
     whole: AffineMap | None,
     frame: np.ndarray | None,
-    draws: int,
+    n_resamples: int,
     seed: int,
     tick: Callable[[float], None],
 ) -> NeighborLosses:
@@ -354,7 +354,7 @@ def measure_neighbor_losses(
     noisy = (
         []
         if frame is None
-        else [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(draws)]
+        else [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(n_resamples)]
     )
     true, old, *rest = np.split(
         among(np.concatenate([a, b, *noisy]), x.blocks(), centre), 2 + len(noisy)

@@ -58,7 +58,7 @@ class Drift:
     paired: bool
     is_share: bool
     reason: str = ""
-    level: float = 0.95  # of the interval
+    confidence_level: float = 0.95  # of the interval
     p: float | None = None  # of a test by permutation, where the samples are not the same
 
     def _repr_html_(self) -> str:
@@ -163,11 +163,11 @@ class DriftRules(NamedTuple):
 
     threshold: float | None
     tolerance: float
-    draws: int
+    n_resamples: int
     seed: int
 
 
-def noisy_versions(x: np.ndarray, rules: DriftRules, draws: int) -> Iterator[np.ndarray]:
+def noisy_versions(x: np.ndarray, rules: DriftRules, n_resamples: int) -> Iterator[np.ndarray]:
     """Yield x with noise of ``tolerance`` times its radius, alike in all directions that its
     samples span.
 
@@ -175,7 +175,7 @@ def noisy_versions(x: np.ndarray, rules: DriftRules, draws: int) -> Iterator[np.
     """
     u, vt, length = _noise_basis(x, rules.tolerance)
     frame = u @ vt
-    for draw in range(draws):
+    for draw in range(n_resamples):
         random = generator(rules.seed, "noise of the tolerance", len(x), draw)
         yield x + length * (random.standard_normal((len(x), len(x))) @ frame)
 
@@ -215,8 +215,10 @@ def drift_table(
         row for row in DRIFT_ROWS if widths[0] == widths[1] or row.name not in COLUMNWISE_DRIFTS
     ]
     around, noise, halves = ({row.name: list[float]() for row in rows} for _ in range(3))
-    others = noisy_versions(x, rules, rules.draws) if rules.threshold is None else repeat(x)
-    for half, other in zip(random_halves(len(x), draws=rules.draws, seed=rules.seed), others):
+    others = noisy_versions(x, rules, rules.n_resamples) if rules.threshold is None else repeat(x)
+    for half, other in zip(
+        random_halves(len(x), n_resamples=rules.n_resamples, seed=rules.seed), others
+    ):
         first, rest = Representation(x[half]), np.delete(x, half, axis=0)
         _append_drift_values(around, (first, Representation(y[half])), rows)
         if rules.threshold is None:
@@ -323,12 +325,12 @@ def _search_drift(
     limit = rules.threshold
     if limit is None:
         highest = bootstrap_mean_interval(
-            noise, rules.seed, "noise", row.name, level=0.9, size=len(lost)
+            noise, rules.seed, "noise", row.name, confidence_level=0.9, size=len(lost)
         )[1]
         limit = max(1e-6, highest)
     return _drift_with_value(
         row,
         float(lost.mean()),
         limit,
-        *bootstrap_mean_interval(lost, rules.seed, row.name, level=0.95),
+        *bootstrap_mean_interval(lost, rules.seed, row.name, confidence_level=0.95),
     )

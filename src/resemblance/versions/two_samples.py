@@ -48,32 +48,32 @@ def to_typical_units(x: np.ndarray) -> np.ndarray:
 
 
 def energy_test(
-    pooled: np.ndarray, n: int, seed: int, draws: int = PRODUCT_PERMUTATIONS
+    pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
     """The energy distance (Székely and Rizzo 2004) of the first n pooled rows and the others."""
-    return _pairwise_similarity_test(-cdist(pooled, pooled), n, seed, draws)
+    return _pairwise_similarity_test(-cdist(pooled, pooled), n, seed, n_permutations)
 
 
 def mmd_test(
-    pooled: np.ndarray, n: int, seed: int, draws: int = PRODUCT_PERMUTATIONS
+    pooled: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
     """The maximum mean discrepancy (Gretton et al. 2012), with a Gaussian kernel as wide as
     the median distance."""
     squares = cdist(pooled, pooled, "sqeuclidean")
     width = float(np.median(squares[np.triu_indices(len(pooled), 1)])) or 1.0
-    squared = _pairwise_similarity_test(np.exp(-squares / width), n, seed, draws)
+    squared = _pairwise_similarity_test(np.exp(-squares / width), n, seed, n_permutations)
     value, permuted = (np.sqrt(np.maximum(v, 0.0)) for v in (squared.value, squared.permuted))
     return TwoSampleResult(float(value), squared.p, permuted)
 
 
 def _pairwise_similarity_test(
-    similarity: np.ndarray, n: int, seed: int, draws: int
+    similarity: np.ndarray, n: int, seed: int, n_permutations: int
 ) -> TwoSampleResult:
     """wᵀ S w with w = 1/n for the first n rows and -1/(N - n) for the others: how much more similar
     rows are inside than between both."""
     m = len(similarity) - n
     weights = np.concatenate([np.full(n, 1 / n), np.full(m, -1 / m)])
-    drawn = weights[_pooled_permutations(n + m, n, draws, seed)].T
+    drawn = weights[_pooled_permutations(n + m, n, n_permutations, seed)].T
     return permutation_test_result((drawn * (similarity @ drawn)).sum(axis=0))
 
 
@@ -102,7 +102,7 @@ def pooled_components(pooled: np.ndarray) -> np.ndarray:
 
 
 def classifier_test(
-    parts: np.ndarray, n: int, seed: int, draws: int = PRODUCT_PERMUTATIONS
+    parts: np.ndarray, n: int, seed: int, n_permutations: int = PRODUCT_PERMUTATIONS
 ) -> TwoSampleResult:
     """How well a linear classifier tells the two apart on rows that it was not fitted to: the share
     of pairs of rows that it puts in the right order, 0.5 for one distribution (a classifier
@@ -111,7 +111,7 @@ def classifier_test(
     The classifier is a ridge regression of the membership on components of unit variance.
     """
     total = len(parts)
-    orders = _pooled_permutations(total, n, draws, seed)
+    orders = _pooled_permutations(total, n, n_permutations, seed)
     members = (orders < n).T.astype(float)
     scores = np.empty_like(members)
     scaled = parts / (parts.std(axis=0) + (parts.std(axis=0) == 0))

@@ -85,7 +85,7 @@ class UpgradeTask(NamedTuple):
     groups: np.ndarray | None
     names: tuple[Hashable, ...]
     k: int
-    level: float
+    confidence_level: float
     seed: int
     metric: SearchMetric
     units: tuple[float, float]
@@ -102,7 +102,7 @@ class UpgradeTask(NamedTuple):
 
 
 def check_upgrade_options(
-    goal: Any, accept: Any, level: Any, k: Any, seed: Any, maps: Any, metric: Any
+    goal: Any, accept: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
     """Raise ``ValueError`` for options that no data could be judged by."""
     if goal not in TRUTH_PHRASES:
@@ -113,7 +113,7 @@ def check_upgrade_options(
         known = ", ".join(map(repr, SEARCH_METRICS))
         raise ValueError(f"upgrade: metric must be one of {known}; got {metric!r}{hint}")
     check_share("upgrade: accept", accept)
-    check_share("upgrade: level", level)
+    check_share("upgrade: confidence_level", confidence_level)
     check_min_count("upgrade: k", k, 1)
     check_min_count("upgrade: seed", seed, 0)
     if isinstance(maps, str):
@@ -143,7 +143,7 @@ def build_upgrade_task(
     relevant: Any,
     metric: SearchMetric,
     k: int,
-    level: float,
+    confidence_level: float,
     seed: int,
 ) -> UpgradeTask:
     """Return documents, index and queries; raise ``ValueError`` if they do not belong together."""
@@ -183,7 +183,7 @@ def build_upgrade_task(
         groups=numbers,
         names=() if numbers is None else _query_group_names(numbers, groups),
         k=k,
-        level=level,
+        confidence_level=confidence_level,
         seed=seed,
         metric=metric,
         units=units,

@@ -67,7 +67,8 @@ class Contrast(NamedTuple):
     """The difference first - second of a mean correlation, with its 95 % bootstrap interval.
 
     ``low`` and ``high`` count one pair of the reference with itself, ``low_copies`` and
-    ``high_copies`` one for each time that the reference was drawn. ``draws``: the bootstrap samples
+    ``high_copies`` one for each time that the reference was drawn. ``n_resamples``: the bootstrap
+    samples
     in which the difference has a value.
     """
 
@@ -78,7 +79,7 @@ class Contrast(NamedTuple):
     high: float | None
     low_copies: float | None
     high_copies: float | None
-    draws: int
+    n_resamples: int
 
 
 class Correlations(NamedTuple):
@@ -88,7 +89,8 @@ class Correlations(NamedTuple):
     (kinds, qualities, measures, cells), NaN without a value; the kinds are the correlation with the
     distances from the best, that over the known ones where some are not, the mean over all
     references (Spearman's alone), that without the pair of the reference with itself, and the
-    p-value for independent pairs. ``draws``: (copies, qualities, measures, cells, draws). ``p``: of
+    p-value for independent pairs. ``n_resamples``: (copies, qualities, measures, cells, draws).
+    ``p``: of
     Spearman's correlation by permutation, (measures, cells). ``pairs``: the known distances ``of``
     all, (measures, cells).
     ``blocks``: how many units bootstrap samples are drawn from. ``smallest``: the smallest p-value
@@ -98,7 +100,7 @@ class Correlations(NamedTuple):
     measures: tuple[str, ...]
     names: tuple[tuple[str, str], ...]
     observed: np.ndarray
-    draws: np.ndarray
+    n_resamples: np.ndarray
     p: np.ndarray
     pairs: np.ndarray
     of: int
@@ -146,7 +148,7 @@ class Correlations(NamedTuple):
         """Return the mean over cells in every bootstrap sample: all cells share the resampled
         models."""
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
-        of_cells = self.draws[COPY_RULES.index(copies), q, m]
+        of_cells = self.n_resamples[COPY_RULES.index(copies), q, m]
         means: np.ndarray = (of_cells if cells is None else of_cells[list(cells)]).mean(axis=0)
         return means
 
@@ -274,15 +276,15 @@ def correlate(
     n = len(of.sets[names[0][0]].columns)
     measures = tuple(differences[names[0][0]])
     blocks = count_bootstrap_units(n, of.drawn)
-    counts = bootstrap_counts(n, **of.drawn, draws=size.draws)
-    orders = exchanges(n, **of.exchanged, draws=size.permutations)
+    counts = bootstrap_counts(n, **of.drawn, n_resamples=size.n_resamples)
+    orders = exchanges(n, **of.exchanged, n_permutations=size.permutations)
     smallest = max(attainable(n, **of.exchanged), 1 / (1 + size.permutations))
-    if blocks < MIN_BLOCKS or size.draws == 1:
+    if blocks < MIN_BLOCKS or size.n_resamples == 1:
         counts = counts[:0]
     observed = np.full(
         (len(P_VALUE_KINDS), len(CORRELATION_NAMES), len(measures), len(names)), np.nan
     )
-    draws = np.empty(
+    n_resamples = np.empty(
         (len(COPY_RULES), len(CORRELATION_NAMES), len(measures), len(names), len(counts))
     )
     p, pairs = np.full((2, len(measures), len(names)), np.nan)
@@ -295,10 +297,10 @@ def correlate(
             observed[:, :, m, c], pairs[m, c] = _observed_correlations(d[spec], f, rows, ranks)
         for i, copies in enumerate(COPY_RULES):
             for q, sampled in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
-                draws[i, q, :, c] = list(sampled.values())
+                n_resamples[i, q, :, c] = list(sampled.values())
         if smallest <= P_VALUE_LEVEL:
             p[:, c] = list(permutation_test(d, f, orders, rows=rows).values())
-    return Correlations(measures, names, observed, draws, p, pairs, n, blocks, smallest)
+    return Correlations(measures, names, observed, n_resamples, p, pairs, n, blocks, smallest)
 
 
 def count_bootstrap_units(n: int, drawn: Mapping[str, Any]) -> int:
@@ -332,12 +334,12 @@ def _observed_correlations(
     return observed, best.pairs
 
 
-def _bootstrap_interval(draws: np.ndarray) -> tuple[float | None, float | None]:
+def _bootstrap_interval(n_resamples: np.ndarray) -> tuple[float | None, float | None]:
     """Return the 95 % interval of the draws with a value; two None without any."""
-    low, high = percentile_interval(draws)
+    low, high = percentile_interval(n_resamples)
     return finite_or_none(low), finite_or_none(high)
 
 
-def count_values(draws: np.ndarray) -> int:
+def count_values(n_resamples: np.ndarray) -> int:
     """Return how many draws have a value."""
-    return int((~np.isnan(draws)).sum())
+    return int((~np.isnan(n_resamples)).sum())

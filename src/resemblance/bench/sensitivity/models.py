@@ -29,7 +29,8 @@ class SensitivitySize(NamedTuple):
     ``seeds``: normal models. ``finetunings``: from the first pretrained model. ``grid``: number of
     pretrained models, and of fine-tunings from each, with the same seeds for all. ``samples``:
     inputs on which representations are compared (probes see all). ``layers``: how many, counted
-    from the last, have components deleted. ``splits``: of the samples for each probe. ``draws``:
+    from the last, have components deleted. ``splits``: of the samples for each probe.
+    ``n_resamples``:
     bootstrap samples. ``permutations``: of the permutation tests. ``slow``: the most samples for a
     slow measure.
     """
@@ -40,14 +41,14 @@ class SensitivitySize(NamedTuple):
     samples: int
     layers: int
     splits: int
-    draws: int = 2000
+    n_resamples: int = 2000
     permutations: int = 1999
     slow: int = 150
 
 
 SIZES: Mapping[str, SensitivitySize] = {
     "small": SensitivitySize(
-        2, 3, (2, 2), 120, layers=1, splits=1, draws=200, permutations=199, slow=100
+        2, 3, (2, 2), 120, layers=1, splits=1, n_resamples=200, permutations=199, slow=100
     ),
     "default": SensitivitySize(5, 20, (4, 5), 200, layers=2, splits=3),
     "paper": SensitivitySize(

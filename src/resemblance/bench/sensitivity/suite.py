@@ -223,7 +223,7 @@ def _computed_size(size: str, pinned: FrozenFeatures | None) -> SensitivitySize:
     if pinned is None:
         return effort
     effort = effort._replace(slow=effort.samples)
-    return effort if pinned.with_intervals else effort._replace(draws=1, permutations=1)
+    return effort if pinned.with_intervals else effort._replace(n_resamples=1, permutations=1)
 
 
 def _check_benchmarks(size: str, only: Any, domains: Any) -> list[Benchmark]:

@@ -203,7 +203,7 @@ def _layer_runner(
     """Return what gives the outputs of all layers, and the logits of some nodes; in training each
     time with other dropped links and units.
 
-    ``draws``: the name of the anchor sets of a P-GNN.
+    ``n_resamples``: the name of the anchor sets of a P-GNN.
     """
     torch, inputs = (
         import_optional("torch"),
