@@ -130,7 +130,7 @@ def checked(device: torch.device, names: str) -> Iterator[tuple[Row, str]]:
     for m, (library, made), precision in product(
         rs.list_measures(), libraries(device, names).items(), CLOSE
     ):
-        measure = m.where(labels=LABELS) if m.name == "accuracy_difference" else m
+        measure = m.with_parameters(labels=LABELS) if m.name == "accuracy_difference" else m
         has_same_columns = m.family == "outputs" or m.needs_equal_columns
         pair = alike if has_same_columns else data
         difference, problem = check(measure, pair, precision, made)

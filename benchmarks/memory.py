@@ -120,7 +120,7 @@ def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
     m, few = rs.get_measure(spec), max(60, rs.get_measure(spec).min_samples)
     x, y = representations(samples, features, 2).values()
     if spec == "accuracy_difference":
-        m = m.where(labels=tuple(i % 10 for i in range(samples)))
+        m = m.with_parameters(labels=tuple(i % 10 for i in range(samples)))
     else:
         m.evaluate(rs.Representation(x[:few]), rs.Representation(y[:few]))  # imports, compilation
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))

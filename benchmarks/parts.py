@@ -101,7 +101,7 @@ def manifold(samples: int = 20_000, features: int = 512, neighbours: int = 15) -
     """Print the cost of MKA: of all pairs of a grid, and of one pair of many samples."""
     rng = np.random.default_rng(0)
     reps = {f"x{i}": rng.standard_normal((2000, 256)) for i in range(15)}
-    mka = rs.mka.where(k=neighbours)
+    mka = rs.mka.with_parameters(k=neighbours)
     spent = cpu_seconds(lambda: rs.compare(reps, measures=[mka], progress=False))
     size = f"grid of 15, n=2000 d=256 k={neighbours}"
     show(f"{size}: {spent:.2f} CPU s, {1000 * spent / 105:.1f} ms each")

@@ -148,7 +148,7 @@ def recalls(rows: Sequence[Row]) -> str:
     """Return the table of lower bounds of recalls: how often they are too high, how low they are,
     and how often an option that finds too little is accepted."""
     known = {row[:5]: row.number for row in rows if row.table in ("recalls", "accepted")}
-    ways = ("rs.upgrade", "Student's t alone")
+    ways = ("rs.upgrade_index", "Student's t alone")
     lines = []
     for case in dict.fromkeys(case for table, case, *_ in known if table == "recalls"):
         too_high = (f"{known['recalls', case, way, '', 'wrong']:.1f}" for way in ways)
@@ -156,7 +156,7 @@ def recalls(rows: Sequence[Row]) -> str:
         accepted = known.get(("accepted", case, ways[0], "", "accepted"))
         lines.append([case, *too_high, *below, NONE if accepted is None else f"{accepted:.1f}"])
     head = ["", *(f"too high: {way}" for way in ways), *(f"distance: {way}" for way in ways)]
-    return document(__file__, grid([*head, "accepted: rs.upgrade"], lines))
+    return document(__file__, grid([*head, "accepted: rs.upgrade_index"], lines))
 
 
 STRATA = ("cells freely", "cells within sets", "sets of models")

@@ -211,9 +211,9 @@ def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbe
         for i in range(subjects)
     }
     half = FEATURES // 2
-    scores = rs.across(area, {"first": seen[:, :half], "second": seen[:, half:]})
+    scores = rs.score_models(area, {"first": seen[:, :half], "second": seen[:, half:]})
     p = {
-        "across": scores.difference("first", "second").p,
+        "across": scores.dissimilarity("first", "second").p,
         "t-test over subjects": float(ttest_rel(*scores.values.T).pvalue),
     }
     return {Key(way, "", "rejected"): float(value <= LEVEL) for way, value in p.items()}

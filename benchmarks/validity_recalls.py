@@ -25,7 +25,7 @@ def failing(bad: float, count: int, rng: np.random.Generator) -> Numbers:
     alone = shares.mean() - t.isf(0.025, count - 1) * shares.std(ddof=1) / np.sqrt(count)
     numbers: Numbers = {}
     for way, low in (
-        ("rs.upgrade", mean_share_interval(shares, 0.95)[0]),
+        ("rs.upgrade_index", mean_share_interval(shares, 0.95)[0]),
         ("Student's t alone", alone),
     ):
         numbers[Key(way, "", "wrong")] = float(low > expected)
@@ -55,17 +55,18 @@ def queries_of_kinds(bad: float, count: int, rng: np.random.Generator) -> list[n
 def expected_recall(bad: float) -> float:
     """Return the largest recall of any way to ask the old index, over 20,000 queries."""
     queries = queries_of_kinds(bad, 20_000, np.random.default_rng(98))
-    result = rs.upgrade(*index_of_kinds()[1:], queries, goal="as_before", progress=False)
+    result = rs.upgrade_index(*index_of_kinds()[1:], queries, goal="as_before", progress=False)
     return max(o.as_before.value for o in result.options if o.as_before is not None)
 
 
 def decisions(bad: float, count: int, rng: np.random.Generator) -> Numbers:
-    """Return whether ``rs.upgrade`` accepts a way whose expected recall is too low by 0.01."""
+    """Return whether ``rs.upgrade_index`` accepts a way whose expected recall is too low by
+    0.01."""
     queries, enough = queries_of_kinds(bad, count, rng), expected_recall(bad) + 0.01
     options = {"goal": "as_before", "accept": enough, "progress": False}
-    result = rs.upgrade(*index_of_kinds()[1:], queries, **options)
+    result = rs.upgrade_index(*index_of_kinds()[1:], queries, **options)
     is_accepted = result.option in ("keep", "orthogonal", "affine")
-    return {Key("rs.upgrade", "", "accepted"): float(is_accepted)}
+    return {Key("rs.upgrade_index", "", "accepted"): float(is_accepted)}
 
 
 def of_recalls(study: Study, results: Sequence[Numbers]) -> list[Row]:

@@ -29,7 +29,7 @@ from resemblance.bench.ranking.score_file import read_scores_if_any
 from resemblance.bench.ranking.scoring import measure_card, measure_code_hash, score_all
 from resemblance.bench.reliability import RELIABILITY
 from resemblance.bench.resi.cases import six_tests
-from resemblance.models.model_folder import read_subjects
+from resemblance.models.model_folder import read_models
 from resemblance.report.numbers import count_with_noun
 from resemblance.report.output import print_tables
 from resemblance.report.terminal import plain_table
@@ -68,7 +68,7 @@ def reliabilities(pack: Pack) -> dict[str, float]:
     name of the cell, computed from the inputs in the pack; nothing of a pack that states it."""
     if pack.manifest.suite != "resi" or RELIABILITY in pack.manifest.facts:
         return {}
-    cases = six_tests(read_subjects(pack.folder / PACK_MODELS_FOLDER)).cases
+    cases = six_tests(read_models(pack.folder / PACK_MODELS_FOLDER)).cases
     return {task_name(c.cell): c.reliability for c in cases if c.reliability is not None}
 
 

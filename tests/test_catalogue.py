@@ -88,8 +88,8 @@ def test_found_by_name_label_and_specification(subtests):
 def test_specifications_round_trip():
     for m in (
         *rs.preset("resi"),
-        rs.cka.where(kernel="rbf", bandwidth=0.5),
-        rs.pwcca.where(weights="symmetric"),
+        rs.cka.with_parameters(kernel="rbf", bandwidth=0.5),
+        rs.pwcca.with_parameters(weights="symmetric"),
     ):
         assert rs.get_measure(m.spec) == m
         assert rs.get_measure(m.spec).parameters == m.parameters
@@ -97,13 +97,16 @@ def test_specifications_round_trip():
 
 
 def test_where_with_the_default_value_is_the_measure_itself():
-    assert rs.cka.where(estimator="biased") == rs.cka
-    assert rs.cka.where(estimator="biased").spec == "cka"
-    debiased = rs.cka.where(estimator="debiased")
-    assert debiased.where(estimator="biased").range == (0, 1)
+    assert rs.cka.with_parameters(estimator="biased") == rs.cka
+    assert rs.cka.with_parameters(estimator="biased").spec == "cka"
+    debiased = rs.cka.with_parameters(estimator="debiased")
+    assert debiased.with_parameters(estimator="biased").range == (0, 1)
     assert debiased.spec == "cka[estimator=debiased]"
-    assert debiased.where(kernel="cosine").all_pairs is None
-    assert debiased.where(kernel="cosine").where(kernel="linear").all_pairs is not None
+    assert debiased.with_parameters(kernel="cosine").all_pairs is None
+    assert (
+        debiased.with_parameters(kernel="cosine").with_parameters(kernel="linear").all_pairs
+        is not None
+    )
 
 
 def plain(x, y):
@@ -147,18 +150,27 @@ def test_mistakes_are_named_with_a_remedy(subtests):
             lambda: rs.get_measure("cka[estimator=biased,estimator=lange]"),
             "a parameter is given twice",
         ),
-        (lambda: rs.procrustes.where(k=3), "no parameter 'k'"),
+        (lambda: rs.procrustes.with_parameters(k=3), "no parameter 'k'"),
         (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
         (lambda: rs.preset("resy"), "known: all, board, default, resi"),
         (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must be from 0 to inf; got -1"),
-        (lambda: rs.gulp.where(ridge=float("nan")), "ridge must be from 0 to inf; got nan"),
-        (lambda: rs.procrustes.where(squared="no"), "squared must be of type bool"),
-        (lambda: rs.jaccard.where(k=2.5), "k must be of type int"),
-        (lambda: rs.jaccard.where(k=True), "k must be of type int"),
-        (lambda: rs.rtd.where(trials=0), "trials must be from 1 to inf"),
-        (lambda: rs.svcca.where(explained_variance=2), "explained_variance must be from 0 to 1"),
-        (lambda: rs.cka.where(kernel="rbf", bandwidth=-1), "bandwidth must be from 1e-06 to 1e+06"),
+        (
+            lambda: rs.gulp.with_parameters(ridge=float("nan")),
+            "ridge must be from 0 to inf; got nan",
+        ),
+        (lambda: rs.procrustes.with_parameters(squared="no"), "squared must be of type bool"),
+        (lambda: rs.jaccard.with_parameters(k=2.5), "k must be of type int"),
+        (lambda: rs.jaccard.with_parameters(k=True), "k must be of type int"),
+        (lambda: rs.rtd.with_parameters(trials=0), "trials must be from 1 to inf"),
+        (
+            lambda: rs.svcca.with_parameters(explained_variance=2),
+            "explained_variance must be from 0 to 1",
+        ),
+        (
+            lambda: rs.cka.with_parameters(kernel="rbf", bandwidth=-1),
+            "bandwidth must be from 1e-06 to 1e+06",
+        ),
         (
             lambda: rs.get_measure("accuracy_difference[labels=<60 values 1a2b>]"),
             "expected parameter=value",
@@ -190,7 +202,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.list_measures(invariant_to=5), "an invariance must be a name, such as"),
         (lambda: rs.list_measures(n_samples=0), "n_samples must be a whole number from 1; got 0"),
         (lambda: rs.list_measures(n_features=2.5), "n_features must be a whole number from 1"),
-        (lambda: rs.cka.where(rotation=1), "cka has no parameter 'rotation'; known: "),
+        (lambda: rs.cka.with_parameters(rotation=1), "cka has no parameter 'rotation'; known: "),
         (lambda: rs.get_measure(plain), DECORATED),
         (lambda: rs.get_measure(3), "not a measure: 3; give a name"),
         (lambda: rs.compare([np.eye(3)], measures=plain), DECORATED),
@@ -258,9 +270,9 @@ def test_measures_that_need_more_samples_or_features_are_left_out(rng):
                 m(*rng.standard_normal((2, m.min_samples - 1, 5)))
         if m.min_features > 1:
             assert m.name not in names(n_features=m.min_features - 1)
-            with pytest.raises(rs.Undefined):
+            with pytest.raises(rs.UndefinedError):
                 m(*rng.standard_normal((2, n, m.min_features - 1)))
-    assert rs.rsa.where(rdm="euclidean").min_features == 1
+    assert rs.rsa.with_parameters(rdm="euclidean").min_features == 1
 
 
 def test_families_in_any_case():
@@ -286,11 +298,11 @@ def test_specifications_with_tuples_and_signs():
 
 
 def test_the_smallest_number_of_samples_depends_on_the_parameters():
-    assert (rs.jaccard.min_samples, rs.jaccard.where(k=3).min_samples, rs.imd.min_samples) == (
-        11,
-        4,
-        6,
-    )
+    assert (
+        rs.jaccard.min_samples,
+        rs.jaccard.with_parameters(k=3).min_samples,
+        rs.imd.min_samples,
+    ) == (11, 4, 6)
 
 
 def test_the_signature_is_the_one_it_is_called_with(rng):
@@ -326,7 +338,9 @@ def test_a_user_writes_a_measure_and_compares_it_beside_the_others(rng):
         abs(reps["a"].mean() - reps["b"].mean())
     )
     result = rs.compare(
-        reps, measures=["cka", mean_difference, mean_difference.where(power=2)], progress=False
+        reps,
+        measures=["cka", mean_difference, mean_difference.with_parameters(power=2)],
+        progress=False,
     )
     assert result["mean_difference"][0, 1] ** 2 == pytest.approx(
         result["mean_difference[power=2]"][0, 1]
@@ -357,7 +371,7 @@ def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
         """Broken: not a number."""
         return float("nan")
 
-    with pytest.raises(rs.Undefined, match="broken"):
+    with pytest.raises(rs.UndefinedError, match="broken"):
         broken(*rng.standard_normal((2, 5, 3)))
 
 
@@ -401,7 +415,7 @@ def test_claims_decide_whether_other_widths_are_compared():
     """What no order of the columns leaves unchanged has no value of other widths."""
     rng = np.random.default_rng(0)
     x, y = rng.random((50, 8)), rng.random((50, 9))
-    for m in (rs.mmd, rs.sliced_wasserstein, rs.mmd.where(bandwidth=2.0), shift):
+    for m in (rs.mmd, rs.sliced_wasserstein, rs.mmd.with_parameters(bandwidth=2.0), shift):
         for pair in ((x, y), (y, x)):
             with pytest.raises(ValueError, match=rf"{m.name}.* \(50, .* 8 and|9 and .*cka"):
                 m(*pair)

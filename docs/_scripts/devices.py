@@ -93,9 +93,9 @@ def for_few(m: rs.Measure) -> rs.Measure:
     """Return the measure with parameters for few samples."""
     few = {"k": NEIGHBOURS, "sample": DRAWN, "trials": 1}
     if m.name == "accuracy_difference":
-        return m.where(labels=tuple(i % CLASSES for i in range(SAMPLES)))
+        return m.with_parameters(labels=tuple(i % CLASSES for i in range(SAMPLES)))
     fits = m.name != "subspace_overlap"  # whose k counts directions
-    return m.where(**{name: few[name] for name in few.keys() & m.defaults.keys() if fits})
+    return m.with_parameters(**{name: few[name] for name in few.keys() & m.defaults.keys() if fits})
 
 
 @contextmanager

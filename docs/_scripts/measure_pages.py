@@ -96,7 +96,7 @@ def example(m: rs.Measure) -> str:
     labels = "labels=tuple(X.argmax(axis=1).tolist())"
     extra = f", {labels}" if m.name == "accuracy_difference" else ""
     X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))
-    chosen = m.where(labels=tuple(X.argmax(axis=1).tolist())) if extra else m
+    chosen = m.with_parameters(labels=tuple(X.argmax(axis=1).tolist())) if extra else m
     value = f"{float(chosen(X, X + 0.5 * noise)):.4g}"
     lines = [
         ">>> import numpy as np",
@@ -200,7 +200,7 @@ def change_table(m: rs.Measure) -> str:
     """Return which claims differ when one parameter has another value than its default."""
     rows = []
     for name, value in settings(m):
-        other = m.where(**{name: value})
+        other = m.with_parameters(**{name: value})
         claims = [claim(c, getattr(other, c)) for c in TITLES if getattr(other, c) != getattr(m, c)]
         if claims:
             rows.append((f"``{name}={value!r}``", "; ".join(claims)))

@@ -158,7 +158,7 @@ def _complete(m: rs.Measure, X: np.ndarray) -> rs.Measure:
     """Give the accuracy difference the labels without which it has no value."""
     blurred = X + size(X) * np.random.default_rng(7).standard_normal(X.shape)
     labels = tuple(blurred.argmax(axis=1).tolist())
-    return m.where(labels=labels) if m.name == "accuracy_difference" else m
+    return m.with_parameters(labels=labels) if m.name == "accuracy_difference" else m
 
 
 def _profile(m: rs.Measure, values: np.ndarray) -> Profile:

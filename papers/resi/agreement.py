@@ -173,7 +173,7 @@ def _sampler(
         return Sampler((models,), 2, lambda chosen: _means(parts, chosen))
     (part,) = [p for p in evaluation.parts() if (p.test, p.family) == (test, family)]
     expected = part.expected(quality)
-    differences = [(info, part.comparison.difference(info.spec)) for info in evaluation.measures]
+    differences = [(info, part.comparison.dissimilarity(info.spec)) for info in evaluation.measures]
     kind = KINDS.get(test, "group")
     rule = RULES_BY_PROTOCOL[evaluation.options.protocol][kind, quality.partition("_")[0]]
     labels = expected.argmin(axis=1) if kind == "group" else np.zeros(len(expected), int)

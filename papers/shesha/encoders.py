@@ -16,7 +16,7 @@ from resemblance.bench.stability.models import missing_package, stability_recipe
 from resemblance.bench.stability.spectral import harmonic_representation
 from resemblance.bench.study_models import model_folder
 from resemblance.bench.training import DOMAINS, recipes
-from resemblance.models.model_folder import read_subject
+from resemblance.models.model_folder import read_model
 from resemblance.models.recipe import Recipe
 from resemblance.stability import transformation_study
 from resemblance.stability._transformations import regime
@@ -93,7 +93,7 @@ def transformed(
     else:
         layers = [
             double_precision_rows(x)
-            for x in read_subject(model_folder(folder, recipe))[0].layers.values()
+            for x in read_model(model_folder(folder, recipe))[0].layers.values()
         ]
         points = np.hstack(layers[-1:] if base == "last layer" else layers)
     study = transformation_study(points[:SAMPLES], seed=seed, k=SPLITS)

@@ -23,7 +23,7 @@ from resemblance.bench.training.vision.digits import split_digits
 from resemblance.data.representation import Representation
 from resemblance.engine.workers import WorkerCall, single_threaded
 from resemblance.engine.workers import run_calls as run_calls
-from resemblance.models.model_folder import read_subject
+from resemblance.models.model_folder import read_model
 from resemblance.models.recipe import Recipe
 from resemblance.sections.sections import Table
 from resemblance.stability import get_statistic
@@ -105,9 +105,9 @@ def layers_of(folder: Path, recipe: Recipe) -> list[tuple[str, Representation, n
     """Return every layer of a trained model under every pooling: its name, its representation, the
     model's outputs."""
     return [
-        (f"{subject.traits['pooling']}/{layer}", representation, np.asarray(subject.outputs))
-        for subject in read_subject(model_folder(folder, recipe))
-        for layer, representation in subject.layers.items()
+        (f"{features.traits['pooling']}/{layer}", representation, np.asarray(features.outputs))
+        for features in read_model(model_folder(folder, recipe))
+        for layer, representation in features.layers.items()
     ]
 
 

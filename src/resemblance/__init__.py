@@ -8,7 +8,7 @@ if _TYPE_CHECKING:
     from . import plot as plot
     from . import report as report
     from . import stability as stability
-    from .bench.ranking.standing import board as board
+    from .bench.ranking.standing import leaderboard as leaderboard
     from .catalogue import get_measure as get_measure
     from .catalogue import get_statistic as get_statistic
     from .catalogue import list_measures as list_measures
@@ -30,53 +30,53 @@ if _TYPE_CHECKING:
     from .data.layouts import from_maps as from_maps
     from .data.layouts import from_tokens as from_tokens
     from .data.layouts import from_trials as from_trials
+    from .data.model_features import ModelFeatures as ModelFeatures
     from .data.representation import Representation as Representation
-    from .data.representation import Undefined as Undefined
+    from .data.representation import UndefinedError as UndefinedError
     from .data.representation import as_representation as as_representation
     from .data.representation import cached as cached
     from .data.representation import cached_pair as cached_pair
-    from .data.subject import Subject as Subject
     from .engine._compare import compare as compare
     from .engine.forecast import Forecast as Forecast
     from .engine.forecast import plan as plan
-    from .inference import Across as Across
     from .inference import Evidence as Evidence
-    from .inference import across as across
-    from .inference import equal_rows as equal_rows
+    from .inference import ModelScores as ModelScores
+    from .inference import duplicate_labels as duplicate_labels
     from .inference import evidence as evidence
     from .inference import load as load
     from .inference import load_evidence as load_evidence
-    from .inference.sample_size import sample_size as sample_size
+    from .inference import score_models as score_models
+    from .inference._sample_size import sample_size as sample_size
     from .intermediates.noise import noise_covariance as noise_covariance
     from .intermediates.recall import neighbour_recall as neighbour_recall
     from .measures import *  # noqa: F403
     from .measures._dissimilarities import dissimilarities as dissimilarities
     from .measures._dissimilarities import from_dissimilarities as from_dissimilarities
     from .measures._dissimilarities import rdm as rdm
-    from .measures.mean_shapes import aligned as aligned
+    from .measures.mean_shapes import align as align
     from .measures.mean_shapes import mean_shape as mean_shape
     from .measures.stochastic_shapes import energy_stochastic_shape as energy_stochastic_shape
     from .measures.stochastic_shapes import gaussian_stochastic_shape as gaussian_stochastic_shape
     from .models.extraction import extract_features as extract_features
     from .models.features import open_features as open_features
-    from .models.hooks import subject_from_model as subject_from_model
-    from .models.model_folder import read_subjects as read_subjects
-    from .models.model_folder import save_subject as save_subject
+    from .models.hooks import extract_module_features as extract_module_features
+    from .models.model_folder import read_models as read_models
+    from .models.model_folder import save_features as save_features
     from .models.stream_layers import stream_from_model as stream_from_model
     from .models.two_models import compare_models as compare_models
     from .models.two_models import plan_models as plan_models
     from .stream import Stream as Stream
     from .versions import Drift as Drift
     from .versions import DriftReport as DriftReport
-    from .versions import Upgrade as Upgrade
+    from .versions import IndexUpgrade as IndexUpgrade
     from .versions import drift as drift
-    from .versions import upgrade as upgrade
+    from .versions import upgrade_index as upgrade_index
 
 __version__ = "0.1.0"
 
 # By module, the names that are imported from it when they are asked for
 _MODULES = {
-    "bench.ranking.standing": ("board",),
+    "bench.ranking.standing": ("leaderboard",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "citations": ("cite",),
     "contracts.claims": ("AllPairs", "Product", "Scores"),
@@ -84,30 +84,30 @@ _MODULES = {
     "comparison.comparison": ("Comparison",),
     "measures._dissimilarities": ("dissimilarities", "from_dissimilarities", "rdm"),
     "intermediates.noise": ("noise_covariance",),
-    "versions": ("Drift", "DriftReport", "Upgrade", "drift", "upgrade"),
+    "versions": ("Drift", "DriftReport", "IndexUpgrade", "drift", "upgrade_index"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
-        "Across", "Evidence", "across", "equal_rows", "evidence", "load", "load_evidence",
+        "Evidence", "ModelScores", "duplicate_labels", "evidence", "load", "load_evidence", "score_models",
     ),
-    "inference.sample_size": ("sample_size",),
+    "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),
-    "measures.mean_shapes": ("aligned", "mean_shape"),
+    "measures.mean_shapes": ("align", "mean_shape"),
     "contracts._measure": ("Measure", "UninformativeWarning", "measure"),
     "models.two_models": ("compare_models", "plan_models"),
     "data.representation": (
-        "Representation", "Undefined", "as_representation", "cached", "cached_pair",
+        "Representation", "UndefinedError", "as_representation", "cached", "cached_pair",
     ),
     "data.conditions": ("from_conditions",),
     "models.extraction": ("extract_features",),
     "models.features": ("open_features",),
-    "models.hooks": ("subject_from_model",),
+    "models.hooks": ("extract_module_features",),
     "data.layouts": ("from_maps", "from_tokens", "from_trials"),
-    "models.model_folder": ("read_subjects", "save_subject"),
+    "models.model_folder": ("read_models", "save_features"),
     "contracts._statistic": ("Statistic", "statistic"),
     "measures.stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
     "stream": ("Stream",),
     "models.stream_layers": ("stream_from_model",),
-    "data.subject": ("Subject",),
+    "data.model_features": ("ModelFeatures",),
     "intermediates.recall": ("neighbour_recall",),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -178,7 +178,7 @@ def _entry_for_spec(spec: object, kind: str, entries: Mapping[str, Entry]) -> En
         hint = "; give several as a list" if len(several) > 1 else hint
         raise ValueError(f"no {kind} {name!r}{hint}")
     entry = lowered[name.lower()]
-    return entry.where(**parse_parameters(parameters)) if parameters else entry
+    return entry.with_parameters(**parse_parameters(parameters)) if parameters else entry
 
 
 def get_measures(specs: Iterable[str | Measure]) -> list[Measure]:
@@ -203,8 +203,8 @@ def preset(name: str) -> tuple[Measure, ...]:
     everything = tuple(m for m in list_measures() if m.family != "outputs")
     presets = {
         "all": everything,
-        "board": (*everything, *(m.where(**p) for m, p in _VARIANT_MEASURES)),
-        "resi": tuple(m.where(**p) for m, p in _RESI_MEASURES),
+        "board": (*everything, *(m.with_parameters(**p) for m, p in _VARIANT_MEASURES)),
+        "resi": tuple(m.with_parameters(**p) for m, p in _RESI_MEASURES),
         "default": tuple(m for m, _ in _RESI_MEASURES),
     }
     if name not in presets:

@@ -20,7 +20,7 @@ from factories.graph_data import write_cora
 import resemblance as rs
 from resemblance import cli
 from resemblance.bench.resi.paper import paper_subset_for, planned_recipes
-from resemblance.bench.study_models import is_trained, model_folder, study_subjects, train_possible
+from resemblance.bench.study_models import is_trained, model_folder, study_models, train_possible
 from resemblance.bench.training.loop import TrainingEnvironment
 from resemblance.cli.executors import open_executors
 from resemblance.engine.execution import compare_many
@@ -95,11 +95,11 @@ def alone(tmp_path_factory):
 
 def works_of(folder, plan):
     """Compare all models' last layers, and the layers of each of two models."""
-    subjects = study_subjects(folder, plan)
-    last = {s.name: s.last for s in subjects}
+    model_features = study_models(folder, plan)
+    last = {s.name: s.last for s in model_features}
     return [
         ComparisonPlan.of(last, MEASURES),
-        *(ComparisonPlan.of(s, MEASURES) for s in subjects[:2]),
+        *(ComparisonPlan.of(s, MEASURES) for s in model_features[:2]),
     ]
 
 

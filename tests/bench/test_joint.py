@@ -16,7 +16,7 @@ from resemblance.bench import load_result as result_of_study
 from resemblance.bench.joint import joint
 from resemblance.bench.manifolds import suite as manifolds
 from resemblance.bench.resi import evaluate
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, Claim
 from resemblance.sections.result import Result, load_result
 from resemblance.sections.sections import Section
@@ -235,14 +235,14 @@ def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
     assert load_result(tmp_path / "joint.json") == found
 
 
-def subjects(domain):
+def model_features(domain):
     random = np.random.default_rng(len(domain))
     base, found = random.normal(size=(24, 5)), []
     for seed in range(5):
         last = base + 0.2 * (1 + seed) * random.normal(size=base.shape)
         traits = {"domain": domain, "seed": seed, "accuracy": 0.9 - 0.05 * seed}
         found.append(
-            Subject(
+            ModelFeatures(
                 f"{domain}{seed}",
                 {"last": rs.Representation(last, f"{domain}{seed}/last")},
                 last[:, :3],
@@ -254,7 +254,7 @@ def subjects(domain):
 
 @pytest.fixture(scope="module")
 def result():
-    models = [*subjects("graphs"), *subjects("vision")]
+    models = [*model_features("graphs"), *model_features("vision")]
     return evaluate(models, measures=MEASURES, claims=CLAIMS)
 
 

@@ -66,8 +66,8 @@ def test_pairs_of_maps_have_the_values_of_the_authors_code(case):
 def test_the_measures_that_flatten_maps_are_those_of_the_authors_code():
     flattened = {m.label for m in rs.preset("resi") if m.rows_of_maps == "samples"}
     assert flattened == FOLDED
-    assert rs.cka.where(estimator="debiased").rows_of_maps == "samples"
-    assert rs.gulp.where(squared=True).rows_of_maps == "positions"
+    assert rs.cka.with_parameters(estimator="debiased").rows_of_maps == "samples"
+    assert rs.gulp.with_parameters(squared=True).rows_of_maps == "positions"
 
 
 # --------------------------------------------------------------------------- a definition in NumPy
@@ -102,11 +102,11 @@ def maps():
 
 
 @pytest.fixture(scope="module")
-def subject(maps):
+def features(maps):
     layers = {name: flat(array) for name, array in maps.items()}
     layers["head"] = rs.Representation(maps["layer4"][:, :4, 0, 0])
     shapes = {name: array.shape[1:] for name, array in maps.items()}
-    return rs.Subject("m", layers, maps=shapes, traits={"setting": "layers"})
+    return rs.ModelFeatures("m", layers, maps=shapes, traits={"setting": "layers"})
 
 
 MEASURES = [rs.get_measure(name) for name in ("cka", "linear_regression", "jaccard")]
@@ -118,9 +118,9 @@ def same(evaluation, other):
             np.testing.assert_array_equal(values, b.comparison.values[spec])
 
 
-def test_layers_of_several_sizes_are_compared_pair_by_pair_as_defined(maps, subject):
+def test_layers_of_several_sizes_are_compared_pair_by_pair_as_defined(maps, features):
     every = maps | {"head": maps["layer4"][:, :4]}  # what is no map is one of a single position
-    facts = assess([subject], measures=MEASURES)
+    facts = assess([features], measures=MEASURES)
     (matrices,) = (part.comparison for part in facts.parts())
     for m in MEASURES:
         for i, x in enumerate(every.values()):
@@ -129,11 +129,11 @@ def test_layers_of_several_sizes_are_compared_pair_by_pair_as_defined(maps, subj
     assert [name.rpartition("/")[2] for name in matrices.rows] == list(every)
     stored = matrices.provenance["rows"]
     assert [stored[name]["n_features"] for name in matrices.rows] == [
-        layer.shape[1] for layer in subject.layers.values()
+        layer.shape[1] for layer in features.layers.values()
     ]
 
 
-def test_rows_beyond_5000_are_every_second_third(subject, maps):
+def test_rows_beyond_5000_are_every_second_third(features, maps):
     assert [position_step(n, (7, 7)) for n in (102, 103, 204, 205, 5000)] == [1, 1, 1, 2, 49]
     assert [position_step(n, (1, 1)) for n in (5000, 9999, 10_000)] == [1, 1, 2]
     g = np.random.default_rng(1)
@@ -176,20 +176,20 @@ def test_a_failure_is_that_of_the_size_of_its_pair(maps):
     assert {(f.x, f.y) for f in comparison.failures} == {("x", "z"), ("z", "x")}
 
 
-def test_a_second_evaluation_computes_nothing_and_leaves_one_file(subject, tmp_path, monkeypatch):
+def test_a_second_evaluation_computes_nothing_and_leaves_one_file(features, tmp_path, monkeypatch):
     save = tmp_path / "comparisons.db"
-    first = assess([subject], measures=MEASURES, save=save)
+    first = assess([features], measures=MEASURES, save=save)
     assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
     monkeypatch.setattr(rs.Measure, "evaluate", None)
-    again = assess([subject], measures=MEASURES, save=save)
+    again = assess([features], measures=MEASURES, save=save)
     same(again, first)
 
 
-def test_rows_in_files_have_the_values_of_rows_in_memory(subject, tmp_path):
-    part = dict(subject.layers)
-    in_memory = compared(part, subject.maps, MEASURES)
+def test_rows_in_files_have_the_values_of_rows_in_memory(features, tmp_path):
+    part = dict(features.layers)
+    in_memory = compared(part, features.maps, MEASURES)
     with scratch_folder(tmp_path / "comparisons.db") as folder:
-        in_files = compared(part, subject.maps, MEASURES, folder)
+        in_files = compared(part, features.maps, MEASURES, folder)
         assert any(folder.iterdir())
     assert not folder.exists()
     for m in MEASURES:
@@ -213,11 +213,11 @@ def test_samples_in_another_order_are_noticed_at_every_size(maps):
 
 
 def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone():
-    subjects = graded_outputs()[:4]
-    n = subjects[0].last.shape[0]
-    everything, some = (assess(subjects, measures=["cka"], samples=k) for k in (None, 60))
-    rows = choose_samples(subjects[0].traits["dataset"], n, 60)
-    arrays = [s.last.source[rows] for s in subjects]
+    model_features = graded_outputs()[:4]
+    n = model_features[0].last.shape[0]
+    everything, some = (assess(model_features, measures=["cka"], samples=k) for k in (None, 60))
+    rows = choose_samples(model_features[0].traits["dataset"], n, 60)
+    arrays = [s.last.source[rows] for s in model_features]
     for part, whole in zip(some.parts(), everything.parts(), strict=True):
         for quality in whole.by_quality:
             np.testing.assert_array_equal(part.expected(quality), whole.expected(quality))
@@ -238,23 +238,23 @@ def test_samples_are_drawn_once_for_a_data_set():
     assert choose_samples("cora", 7, 300).tolist() == list(range(7))
 
 
-def test_fewer_samples_of_maps_in_files_are_those_in_memory(subject, tmp_path):
-    in_memory = assess([subject], measures=MEASURES, samples=20)
+def test_fewer_samples_of_maps_in_files_are_those_in_memory(features, tmp_path):
+    in_memory = assess([features], measures=MEASURES, samples=20)
     save = tmp_path / "comparisons.db"
-    same(assess([subject], measures=MEASURES, samples=20, save=save), in_memory)
+    same(assess([features], measures=MEASURES, samples=20, save=save), in_memory)
     assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
     thin = {
-        name: layer.source[choose_samples("own", 30, 20)] for name, layer in subject.layers.items()
+        name: layer.source[choose_samples("own", 30, 20)] for name, layer in features.layers.items()
     }
     layers = {name: rs.Representation(array) for name, array in thin.items()}
-    directly = rs.Subject("m", layers, maps=subject.maps, traits=subject.traits)
+    directly = rs.ModelFeatures("m", layers, maps=features.maps, traits=features.traits)
     same(assess([directly], measures=MEASURES), in_memory)
     with pytest.raises(AssertionError):
-        same(assess([subject], measures=MEASURES, samples=30), in_memory)
+        same(assess([features], measures=MEASURES, samples=30), in_memory)
 
 
-def test_a_result_on_fewer_samples_says_so(subject):
-    result = evaluate([subject], measures=["cka"], samples=20)
+def test_a_result_on_fewer_samples_says_so(features):
+    result = evaluate([features], measures=["cka"], samples=20)
     assert "at most 20 samples" in " ".join(result.remarks)
     assert result.provenance["samples"] == 20
 

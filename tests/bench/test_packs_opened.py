@@ -17,7 +17,7 @@ from factories.archives import Answer, served, ship, write_content, write_mini
 from resemblance.bench.packs import (
     archive,
     get_pack,
-    known_packs,
+    list_packs,
     open_pack,
     opening,
     unpack,
@@ -183,7 +183,7 @@ def test_only_what_killed_processes_left_long_ago_is_removed(mini, cache, tmp_pa
 
 
 def test_what_ships_is_what_the_library_lists():
-    listed = {pack.archive.name: pack for pack in known_packs()}
+    listed = {pack.archive.name: pack for pack in list_packs()}
     assert {path.name for path in opening.SHIPPED_PACKS_FOLDER.iterdir()} == {"index.json", *listed}
     for pack in listed.values():
         manifest = verify(pack.archive)
@@ -194,7 +194,7 @@ def test_what_ships_is_what_the_library_lists():
 
 def test_a_pack_that_ships_is_opened_by_name(content, shipped, cache):
     pack = ship(content)
-    assert known_packs() == (pack,)
+    assert list_packs() == (pack,)
     opened = open_pack("mini")
     assert opened.folder == cache / f"mini@1-{pack.sha256[:12]}"
     assert opened.manifest.sha256 == pack.manifest
@@ -230,7 +230,7 @@ def test_a_pack_of_ones_own_does_not_take_the_place_of_a_known_one(content, ship
 def test_a_damaged_list_of_packs_is_named(shipped, text):
     (shipped / "index.json").write_text(text)
     with pytest.raises(ValueError, match=r"index\.json is not the list of known packs"):
-        known_packs()
+        list_packs()
 
 
 def test_a_list_without_checksums_is_refused(content, shipped):
@@ -239,7 +239,7 @@ def test_a_list_without_checksums_is_refused(content, shipped):
     document["packs"][0]["sha256"] = ""
     (shipped / "index.json").write_text(json.dumps(document))
     with pytest.raises(ValueError, match="mini@1 has no checksum"):
-        known_packs()
+        list_packs()
 
 
 # ----------------------------------------------------------------------------------------- fetching

@@ -23,8 +23,8 @@ from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.bench.scoring import FailedComparisons
 from resemblance.bench.study_models import ModelFamily
 from resemblance.comparison.comparison import measure_info
-from resemblance.data.representation import Undefined
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
+from resemblance.data.representation import UndefinedError
 from resemblance.report import write_page
 from resemblance.report.output import print_tables
 from resemblance.report.terminal import result_tables
@@ -45,7 +45,7 @@ def mine(x, y):
 def seldom(x, y):
     """No value but for pairs with the first model."""
     if "seed0" not in x.name + y.name:
-        raise Undefined(f"no value for {HOSTILE} & others")
+        raise UndefinedError(f"no value for {HOSTILE} & others")
     return abs(float(x.array.sum()) - float(y.array.sum()))
 
 
@@ -56,7 +56,7 @@ MEASURES = [rs.get_measure("cka"), rs.get_measure("procrustes"), mine]
 def models(
     domain, architecture, pooling, settings, *, dead=None, name="{setting}-{strength:g}/seed{seed}"
 ):
-    """Small subjects: ``settings`` is a list of (setting, strength, how many)."""
+    """Small models: ``settings`` is a list of (setting, strength, how many)."""
     g = np.random.default_rng(len(domain + architecture + pooling))
     base, found = g.normal(size=(20, 4)), []
     for setting, strength, count in settings:
@@ -79,7 +79,9 @@ def models(
             traits["accuracies"] = {"test": traits["accuracy"]}
             title = f"{domain}/toy/{architecture}/" + name.format(**traits)
             layers = {k: rs.Representation(v, f"{title}/{k}") for k, v in layers.items()}
-            found.append(Subject(title, layers, last[:, :3] + 0.1 * g.normal(size=(20, 3)), traits))
+            found.append(
+                ModelFeatures(title, layers, last[:, :3] + 0.1 * g.normal(size=(20, 3)), traits)
+            )
     return found
 
 
@@ -87,10 +89,10 @@ def models(
 def facts():
     """Two domains, two poolings, a failure, absent tests, a measure of the user."""
     settings = [("normal", 0.0, 4), ("labels", 0.5, 3), ("labels", 1.0, 3)]
-    subjects = models("graphs", "sage", "node", settings, dead=("normal", 1))
+    model_features = models("graphs", "sage", "node", settings, dead=("normal", 1))
     for pooling in ("cls", "mean"):
-        subjects += models("language", "bert", pooling, [("normal", 0.0, 4)])
-    return assess(subjects, measures=MEASURES)
+        model_features += models("language", "bert", pooling, [("normal", 0.0, 4)])
+    return assess(model_features, measures=MEASURES)
 
 
 @pytest.fixture(scope="module")
@@ -624,14 +626,14 @@ def test_numbers_of_the_result_are_on_the_page(result, page):
 
 
 def test_names_are_text_and_never_markup(tmp_path):
-    subjects = models(
+    model_features = models(
         HOSTILE,
         HOSTILE,
         HOSTILE,
         [("normal", 0.0, 3), ("labels", 1.0, 2)],
         name=HOSTILE + "{setting}-seed{seed}",
     )
-    found = result_of(assess(subjects, measures=["cka", seldom]))
+    found = result_of(assess(model_features, measures=["cka", seldom]))
     text = written(found, tmp_path, title=HOSTILE)
     assert HOSTILE not in text
     assert text.count("<script") == text.count("</script")
@@ -705,7 +707,7 @@ def test_a_subject_is_printed_as_what_it_is():
         found
     )
     deep = {f"<layer{i}>": np.random.default_rng(i).normal(size=(500, 64)) for i in range(200)}
-    large = Subject(
+    large = ModelFeatures(
         "deep", {k: rs.Representation(v, k) for k, v in deep.items()}, traits={"note": "x" * 9999}
     )
     assert len(repr(large)) < 1000

@@ -24,7 +24,7 @@ from resemblance.bench.stability import weights
 from resemblance.bench.stability.suite import run as run_stability
 from resemblance.bench.study import is_running
 from resemblance.cli.entries import read_resi_result
-from resemblance.models.model_folder import read_subjects
+from resemblance.models.model_folder import read_models
 from resemblance.sections.result import Result
 
 MEASURES = ("cka", "jaccard")
@@ -92,18 +92,18 @@ def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
 
 def test_a_pack_of_models_gives_the_scores_of_the_models(vision, vision_study):
     result = run_pack(vision, measures=["cka"])
-    expected = resi.evaluate(read_subjects(vision_study / "subjects"), measures=["cka"]).scores()
+    expected = resi.evaluate(read_models(vision_study / "subjects"), measures=["cka"]).scores()
     assert_same(result.scores(), expected)
     facts = vision.manifest.facts
-    assert {s.name for s in read_subjects(vision.folder / PACK_MODELS_FOLDER)} == set(
+    assert {s.name for s in read_models(vision.folder / PACK_MODELS_FOLDER)} == set(
         facts["recipes"]
     )
     assert [tuple(c[:2]) for c in pack_tasks(vision)] == list(result.ranks())
 
 
 def test_models_that_make_no_test_of_layers_have_their_last_layer_only(vision):
-    for subject in read_subjects(vision.folder / PACK_MODELS_FOLDER):
-        assert (len(subject.layers) > 1) == (subject.traits["setting"] == "normal")
+    for features in read_models(vision.folder / PACK_MODELS_FOLDER):
+        assert (len(features.layers) > 1) == (features.traits["setting"] == "normal")
 
 
 def test_weights_are_not_needed(disturbed, monkeypatch):
@@ -127,17 +127,17 @@ def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
     vision_study, tmp_path
 ):
     small = packed(vision_study, tmp_path, samples=40, half=True)
-    whole = {s.name: s for s in read_subjects(vision_study / "subjects")}
+    whole = {s.name: s for s in read_models(vision_study / "subjects")}
     rows = Reduction(40).rows("digits", len(next(iter(whole.values())).labels))
     assert len(set(rows.tolist())) == 40
-    for subject in read_subjects(small.folder / PACK_MODELS_FOLDER):
-        full = whole[subject.name]
-        assert np.array_equal(subject.labels, full.labels[rows])
-        assert np.array_equal(subject.outputs, full.outputs[rows].astype(np.float16))
+    for features in read_models(small.folder / PACK_MODELS_FOLDER):
+        full = whole[features.name]
+        assert np.array_equal(features.labels, full.labels[rows])
+        assert np.array_equal(features.outputs, full.outputs[rows].astype(np.float16))
         assert np.array_equal(
-            subject.last.source, np.asarray(full.last.source)[rows].astype(np.float16)
+            features.last.source, np.asarray(full.last.source)[rows].astype(np.float16)
         )
-        assert subject.traits["accuracy"] == full.traits["accuracy"]
+        assert features.traits["accuracy"] == full.traits["accuracy"]
     assert small.manifest.facts["reduction"] == {"samples": 40, "half": True}
     assert run_pack(small, measures=["cka"]).scores()
 

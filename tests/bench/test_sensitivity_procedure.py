@@ -62,7 +62,7 @@ def test_distances_equal_the_authors_code(inputs, subtests):
                 theirs["procrustes_sq"], rel=1e-8
             )
             if "mean_cca_corr" in theirs:  # they refuse n <= d
-                width = rs.mean_cca.where(divisor="width")
+                width = rs.mean_cca.with_parameters(divisor="width")
                 assert width(x, y) == pytest.approx(theirs["mean_cca_corr"], rel=1e-8)
                 assert width(x, y, aggregation="mean_squared") == pytest.approx(
                     theirs["mean_sq_cca_corr"], rel=1e-8

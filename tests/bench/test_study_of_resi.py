@@ -25,7 +25,7 @@ from resemblance.bench.resi.rules import RANKED_QUALITIES
 from resemblance.bench.study_models import is_trained, model_folder
 from resemblance.bench.synthetic import noise_walk, tight_groups
 from resemblance.cli.inputs import load_user_measure
-from resemblance.models.model_folder import read_subjects, write_subject
+from resemblance.models.model_folder import read_models, write_model
 from resemblance.models.recipe import ModelOutputs
 
 MEASURES = ["cka", "gulp"]
@@ -41,10 +41,10 @@ def size_difference(x, y):
 '''
 
 
-def bring(folder, subjects):
-    """Write subjects as someone would who brings models of their own: arrays and traits, no
+def bring(folder, model_features):
+    """Write models as someone would who brings models of their own: arrays and traits, no
     more."""
-    for position, s in enumerate(subjects):
+    for position, s in enumerate(model_features):
         own = folder / f"model{position}"
         own.mkdir(parents=True)
         for name, layer in s.layers.items():
@@ -346,9 +346,9 @@ def test_layers_without_a_list_come_in_natural_order(tmp_path):
     np.save(own / "outputs.npy", np.eye(5))
     np.save(own / "labels.npy", np.array([0, 1, 2, 3, 0]))
     (own / "traits.json").write_text("{}")
-    (subject,) = read_subjects(tmp_path)
-    assert list(subject.layers) == ["block1", "block2", "block10"]
-    assert dict(subject.traits) == {"accuracy": 0.8}  # what nobody said is not stated
+    (features,) = read_models(tmp_path)
+    assert list(features.layers) == ["block1", "block2", "block10"]
+    assert dict(features.traits) == {"accuracy": 0.8}  # what nobody said is not stated
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -358,8 +358,8 @@ def test_what_is_written_is_read(tmp_path):
     }
     extraction = ModelOutputs(layers, np.eye(3), np.arange(3), {"test": 1.0}, {"b": (1, 2, 2)})
     traits = {"seed": 4, "architecture": "bert"}
-    write_subject(tmp_path / "m", extraction, traits, {"w": np.ones(2)})
-    cls, mean = read_subjects(tmp_path, verify=True)
+    write_model(tmp_path / "m", extraction, traits, {"w": np.ones(2)})
+    cls, mean = read_models(tmp_path, verify=True)
     assert (cls.traits["pooling"], list(cls.layers)) == ("cls", ["a", "b"])
     assert (mean.traits["pooling"], list(mean.layers)) == ("mean", ["a"])
     assert (cls.maps, mean.maps) == ({"b": (1, 2, 2)}, {})
@@ -368,7 +368,7 @@ def test_what_is_written_is_read(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
     wrong = extraction._replace(maps={"b": (4, 2, 2)})
     with pytest.raises(ValueError, match="'b' has 4 features; 4 x 2 x 2 in maps is 16"):
-        write_subject(tmp_path / "other", wrong, traits, {"w": np.ones(2)})
+        write_model(tmp_path / "other", wrong, traits, {"w": np.ones(2)})
 
 
 @pytest.mark.parametrize(
@@ -424,12 +424,12 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, traits, message):
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
     (tmp_path / "traits.json").write_text(traits)
     with pytest.raises(ValueError, match=message):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
 
 
 def test_a_folder_without_models(tmp_path):
     with pytest.raises(ValueError, match="holds no model"):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -445,7 +445,7 @@ def test_outputs_that_do_not_fit_are_refused(tmp_path, name, array, message):
     np.save(tmp_path / f"{name}.npy", array)
     (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
     with pytest.raises(ValueError, match=message):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_labels_are_numbers_of_columns_of_the_outputs(tmp_path, labels, message)
     np.save(tmp_path / "labels.npy", labels)
     (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
     with pytest.raises(ValueError, match=message):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
 
 
 def test_a_million_layers_are_checked_in_one_pass(tmp_path):
@@ -479,14 +479,14 @@ def test_a_million_layers_are_checked_in_one_pass(tmp_path):
     with pytest.raises(
         ValueError, match=r"l0\.npy is missing"
     ):  # hours, when every name is counted by itself
-        read_subjects(tmp_path)
+        read_models(tmp_path)
 
 
 def test_deep_json_beside_an_array_is_no_checksum(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((3, 2)))
     (tmp_path / "a.json").write_text("[" * 100_000)
     (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
-    assert len(read_subjects(tmp_path, verify=True)) == 1
+    assert len(read_models(tmp_path, verify=True)) == 1
 
 
 def test_json_files_of_others_are_left_alone(tmp_path):
@@ -494,7 +494,7 @@ def test_json_files_of_others_are_left_alone(tmp_path):
     for text in ("[1]", "{"):
         (tmp_path / "a.json").write_text(text)
         (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
-        assert len(read_subjects(tmp_path, verify=True)) == 1
+        assert len(read_models(tmp_path, verify=True)) == 1
 
 
 def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, capsys):

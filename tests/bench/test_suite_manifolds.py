@@ -39,7 +39,7 @@ from resemblance.bench.pinned import FrozenFeatures
 from resemblance.bench.study import add_claims
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
-from resemblance.data.representation import Undefined
+from resemblance.data.representation import UndefinedError
 from resemblance.report.page import write_page
 from resemblance.sections import Result, load_result
 from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
@@ -70,7 +70,7 @@ def centres(x, y):
 def seldom(x, y):
     """A value for rings only."""
     if len(x.array) != 500:
-        raise Undefined(f"no value for {HOSTILE} & others")
+        raise UndefinedError(f"no value for {HOSTILE} & others")
     return abs(float(np.abs(x.array).sum() - np.abs(y.array).sum()))
 
 

@@ -1,4 +1,4 @@
-"""The six tests on subjects with known answers, scores with reasons, ranks, and results that
+"""The six tests on models with known answers, scores with reasons, ranks, and results that
 survive being saved."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from resemblance.bench.resi.models import TRAINING_PLANS, resi_recipes
 from resemblance.bench.resi.page import failed_in_evaluation
 from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.bench.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.figures import Choice
 from resemblance.sections.result import load_result
 from resemblance.significance import duels, places, rank_within, stars, summarize
@@ -53,7 +53,7 @@ def answering(shares, samples=400):
         answers = np.where(g.random(samples) < share, labels, wrong)
         last = rs.Representation(g.normal(size=(samples, 5)), f"seed{seed}/last")
         traits = {"seed": seed, "accuracy": float((answers == labels).mean())}
-        yield Subject(f"seed{seed}", {"last": last}, 3.0 * np.eye(4)[answers], traits, labels)
+        yield ModelFeatures(f"seed{seed}", {"last": last}, 3.0 * np.eye(4)[answers], traits, labels)
 
 
 def test_measures_are_not_ranked_by_differences_that_are_noise():
@@ -151,14 +151,14 @@ def test_twins_are_refused():
 # ----------------------------------------------------------------------------------------- failures
 
 
-def with_constant(subjects):
-    """The last layer of the first subject is constant, which most measures cannot compare."""
-    first = subjects[0]
+def with_constant(model_features):
+    """The last layer of the first model is constant, which most measures cannot compare."""
+    first = model_features[0]
     layers = {
         **first.layers,
         list(first.layers)[-1]: rs.Representation(np.ones(first.last.shape), first.name),
     }
-    return (replace(first, layers=layers), *subjects[1:])
+    return (replace(first, layers=layers), *model_features[1:])
 
 
 def test_failed_comparisons_are_counted_and_ranked_last():
@@ -441,13 +441,13 @@ def test_a_group_of_one_model_is_left_out_and_says_so():
 
 
 def test_strengths_that_look_alike_are_different_groups():
-    subjects = [
+    model_features = [
         replace(
             s, name=f"{s.name}{i}", traits={**s.traits, "strength": 0.251 if i % 10 < 5 else 0.254}
         )
         for i, s in enumerate(tight_groups(setting="shortcut", groups=2))
     ]
-    assert {g.name for g in six_tests(subjects).groups} == {"25.1%", "25.4%"}
+    assert {g.name for g in six_tests(model_features).groups} == {"25.1%", "25.4%"}
 
 
 def test_a_subject_without_traits_can_be_evaluated():
@@ -456,17 +456,17 @@ def test_a_subject_without_traits_can_be_evaluated():
 
 
 def test_outputs_with_different_classes_are_no_test():
-    subjects = list(graded_outputs(models=4))
-    subjects[0] = replace(subjects[0], outputs=subjects[0].outputs[:, :2])
-    absent = {a.test: a.reason for a in six_tests(subjects).absent}
+    model_features = list(graded_outputs(models=4))
+    model_features[0] = replace(model_features[0], outputs=model_features[0].outputs[:, :2])
+    absent = {a.test: a.reason for a in six_tests(model_features).absent}
     assert "different numbers of classes" in absent["output"]
 
 
 def test_outputs_that_cannot_be_compared_are_no_test():
-    subjects = list(graded_outputs(models=4))
-    huge = np.full_like(subjects[0].outputs, 1.7e308, dtype=float)
-    subjects[0] = replace(subjects[0], outputs=huge)
-    absent = {a.test: a.reason for a in six_tests(subjects).absent}
+    model_features = list(graded_outputs(models=4))
+    huge = np.full_like(model_features[0].outputs, 1.7e308, dtype=float)
+    model_features[0] = replace(model_features[0], outputs=huge)
+    absent = {a.test: a.reason for a in six_tests(model_features).absent}
     assert "outputs of the models cannot be compared" in absent["output"]
 
 
@@ -477,13 +477,13 @@ def test_a_cell_without_any_value_is_not_ranked():
 
 
 def test_the_protocol_of_the_code_has_its_own_way_with_failures():
-    subjects = with_constant(tight_groups(setting="labels"))
-    result = assess(subjects, measures=["cka", "magnitude_difference"], protocol="resi-code")
+    model_features = with_constant(tight_groups(setting="labels"))
+    result = assess(model_features, measures=["cka", "magnitude_difference"], protocol="resi-code")
     assert (result.options.failures, result.options.permute) == ("unranked", "pairs")
     ranked = {s.cell for s in result.scores if s.cell[1] == "auprc"}
     assert ranked <= set(result.ranks())
     with pytest.raises(ValueError, match="ranks no failures last"):
-        assess(subjects, measures=["cka"], protocol="resi-code", failures="last")
+        assess(model_features, measures=["cka"], protocol="resi-code", failures="last")
 
 
 def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
@@ -511,10 +511,10 @@ def test_robustness_decides_about_augmentation_when_clean_accuracies_do_not():
 
 def test_a_result_ranks_as_the_facts_do(tmp_path):
     """Among all measures or some, by every protocol and with every kind of failure."""
-    subjects = (*with_constant(tight_groups(setting="labels")), *noise_walk(models=3))
+    model_features = (*with_constant(tight_groups(setting="labels")), *noise_walk(models=3))
     measures = ["cka", "jaccard", "magnitude_difference", "uniformity_difference"]
     for options in ({}, {"failures": "unranked"}, {"protocol": "resi-code"}):
-        facts = assess(subjects, measures=measures, **options)
+        facts = assess(model_features, measures=measures, **options)
         result_of(facts).save(tmp_path / "result.json")
         result = load_result(tmp_path / "result.json")
         for specs in (None, measures[:2], measures[1:]):
@@ -540,12 +540,12 @@ def test_a_model_is_counted_once_whatever_its_layers_are_called():
 
 def test_names_with_slashes_do_not_mix_cells():
     names = [("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c")]
-    subjects = [
+    model_features = [
         replace(s, traits={**s.traits, "dataset": dataset, "architecture": architecture})
         for s in noise_walk()
         for dataset, architecture in names
     ]
-    assert len(evaluate(subjects, measures=["cka", "jaccard"]).ranks()) == len(names)
+    assert len(evaluate(model_features, measures=["cka", "jaccard"]).ranks()) == len(names)
 
 
 def test_every_number_of_the_scores_is_in_the_data_tables():

@@ -23,14 +23,14 @@ from resemblance.bench.sensitivity.cases import FamilySets, round_differences
 from resemblance.bench.sensitivity.findings import P_VALUE_KINDS, Correlations, Findings
 from resemblance.bench.sensitivity.models import (
     functionalities,
+    models_by_family,
     parse_bits,
     sensitivity_recipes,
-    subjects_by_model_family,
 )
 from resemblance.bench.sensitivity.suite import BENCHMARKS, MEASURES, SIZES, run
 from resemblance.bench.study import Purpose, is_running, purpose, save_purpose
 from resemblance.bench.study_models import ModelFamily
-from resemblance.models.model_folder import read_subjects
+from resemblance.models.model_folder import read_models
 from resemblance.models.recipe import add_default_traits
 from resemblance.sections import headlines
 from resemblance.sections.result import Result, load_result
@@ -282,13 +282,13 @@ def test_one_pretrained_model_is_too_few_for_the_fourth(tmp_path):
 
 
 def test_severities_are_averaged(models):
-    subjects = map(add_default_traits, read_subjects(models))
-    tuned = [s for s in subjects if s.traits["setting"] == "finetuned"]
+    model_features = map(add_default_traits, read_models(models))
+    tuned = [s for s in model_features if s.traits["setting"] == "finetuned"]
     found = functionalities(tuned)
     assert list(found) == ["fog", "rain"]
     first = tuned[0].traits["accuracies"]
     assert found["fog"][0] == pytest.approx((first["fog/1"] + first["fog/3"]) / 2)
-    assert len(subjects_by_model_family(tuned)) == 1
+    assert len(models_by_family(tuned)) == 1
 
 
 def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):

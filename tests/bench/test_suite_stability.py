@@ -24,7 +24,7 @@ from resemblance.bench.stability.weights import (
 )
 from resemblance.cli import run as command
 from resemblance.comparison.comparison import measure_info
-from resemblance.data.representation import Undefined
+from resemblance.data.representation import UndefinedError
 from resemblance.sections import headlines
 from resemblance.sections.claims import REPRODUCED, Claim
 from resemblance.sections.result import load_result
@@ -59,7 +59,7 @@ def test_deletion_grades_measures_and_says_what_it_cannot(small):
 def moved(x, y):
     """How far the first number moved; it has no value for 13."""
     if 13.0 in (x.array[0, 0], y.array[0, 0]):
-        raise Undefined("too hard")
+        raise UndefinedError("too hard")
     return abs(float(x.array[0, 0] - y.array[0, 0]))
 
 
@@ -323,7 +323,7 @@ def test_the_first_loss_is_corrected_for_the_number_of_tests():
 
 
 def test_all_measures_are_in_tables_and_curves_and_those_of_the_paper_first():
-    mine = rs.cka.where(kernel="rbf")
+    mine = rs.cka.with_parameters(kernel="rbf")
 
     def with_mine(values):
         return {**values, mine.spec: values[alarms.RDM_SPEARMAN]}

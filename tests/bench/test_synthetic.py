@@ -40,16 +40,20 @@ STATISTICS = ["magnitude_difference", "concentricity_difference", "uniformity_di
 TRAITS = {"domain", "dataset", "architecture", "pooling", "setting", "strength", "seed", "accuracy"}
 
 
-def traits_of(subjects):
-    return [s.traits for s in subjects]
+def traits_of(model_features):
+    return [s.traits for s in model_features]
 
 
 @cache
 def differences(make, measure, seed=0):
     """Matrix of measured differences of the last layers, or of all layers if there is one
-    subject."""
-    subjects = make(seed=seed)
-    layers = [s.last for s in subjects] if len(subjects) > 1 else list(subjects[0].layers.values())
+    model."""
+    model_features = make(seed=seed)
+    layers = (
+        [s.last for s in model_features]
+        if len(model_features) > 1
+        else list(model_features[0].layers.values())
+    )
     return rs.compare(layers, measures=[rs.get_measure(measure)]).difference(measure)
 
 
@@ -61,8 +65,8 @@ def groups(make):
     return [t["strength"] for t in traits_of(make())]
 
 
-def values(subject):
-    return [np.asarray(r.source) for r in subject.layers.values()]
+def values(features):
+    return [np.asarray(r.source) for r in features.layers.values()]
 
 
 # ------------------------------------------------------------------------------------ known answers
@@ -99,12 +103,12 @@ def test_measures_are_at_chance_on_noise(measure):
 
 @pytest.mark.parametrize("measure", RELATIONS)
 def test_outputs_differ_as_representations_do(measure):
-    subjects = graded_outputs()
-    logits = [s.outputs for s in subjects]
+    model_features = graded_outputs()
+    logits = [s.outputs for s in model_features]
     for behaviour, least in ((rs.jensen_shannon, 0.98), (rs.disagreement, 0.95)):
         expected = np.array([[float(behaviour(a, b)) for b in logits] for a in logits])
         assert score(graded_outputs, measure, spearman, by_prediction(expected)) > least
-    accuracies = np.array([t["accuracy"] for t in traits_of(subjects)])
+    accuracies = np.array([t["accuracy"] for t in traits_of(model_features)])
     expected = np.abs(accuracies[:, None] - accuracies[None, :])
     assert score(graded_outputs, measure, spearman, by_prediction(expected)) > 0.9
 
@@ -119,34 +123,36 @@ def test_a_layer_keeps_its_variance_and_its_share_of_the_one_before():
 
 
 def test_members_lie_around_their_prototype():
-    subjects = [values(s)[0] for s in tight_groups(groups=2, members=3, samples=200, noise=0.1)]
-    spreads = [np.std(subjects[i] - subjects[i + 1]) for i in (0, 3)]
+    model_features = [
+        values(s)[0] for s in tight_groups(groups=2, members=3, samples=200, noise=0.1)
+    ]
+    spreads = [np.std(model_features[i] - model_features[i + 1]) for i in (0, 3)]
     assert spreads == pytest.approx([0.2 * 0.1 * np.sqrt(2), 0.3 * 0.1 * np.sqrt(2)], rel=0.1)
     same = tight_groups(noise=0, members=2)
     np.testing.assert_array_equal(values(same[0]), values(same[1]))
 
 
 def test_accuracy_and_hidden_number():
-    subjects = graded_outputs(models=6)
-    hidden = [t["hidden"] for t in traits_of(subjects)]
+    model_features = graded_outputs(models=6)
+    hidden = [t["hidden"] for t in traits_of(model_features)]
     assert (hidden[0], hidden[-1]) == (0, 1)
     assert len(set(np.diff(hidden).round(6))) == 5
-    truth = subjects[0].outputs.argmax(1)
-    assert [t["accuracy"] for t in traits_of(subjects)] == [
-        (s.outputs.argmax(1) == truth).mean() for s in subjects
+    truth = model_features[0].outputs.argmax(1)
+    assert [t["accuracy"] for t in traits_of(model_features)] == [
+        (s.outputs.argmax(1) == truth).mean() for s in model_features
     ]
-    assert subjects[0].traits["accuracy"] == 1
+    assert model_features[0].traits["accuracy"] == 1
 
 
-# -------------------------------------------------------------------------------- what subjects are
+# -------------------------------------------------------------------------------- what models are
 
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_traits_are_complete_and_names_unique(make):
-    subjects = make()
-    assert isinstance(subjects, tuple)
-    assert len({s.name for s in subjects}) == len(subjects)
-    for s in subjects:
+    model_features = make()
+    assert isinstance(model_features, tuple)
+    assert len({s.name for s in model_features}) == len(model_features)
+    for s in model_features:
         assert set(s.traits) >= TRAITS
         assert (s.traits["domain"], s.traits["dataset"]) == ("synthetic", make.__name__)
         assert s.traits["setting"] in TRAINING_SETTINGS

@@ -21,14 +21,14 @@ from resemblance.bench.study_models import (
     is_trained,
     load_weights,
     model_folder,
-    study_subjects,
+    study_models,
     train_one,
     train_plan,
 )
 from resemblance.bench.training import fit
+from resemblance.data.model_features import ModelFeatures
 from resemblance.data.representation import fingerprint
-from resemblance.data.subject import Subject
-from resemblance.models.model_folder import read_subjects, write_subject
+from resemblance.models.model_folder import read_models, write_model
 from resemblance.models.recipe import ModelOutputs, Recipe
 
 # SHA-256 of the names and fingerprints of all recipes: a change would train every study anew
@@ -97,11 +97,11 @@ def test_labels_seeds_and_accuracies_survive_on_disk(tmp_path):
         {"mean": {"a": np.eye(3)}, "cls": {"a": np.eye(3)}}, np.eye(3), np.arange(3), accuracies
     )
     recipe = finetuned()
-    write_subject(tmp_path / "m", extraction, recipe.traits, {"w": np.ones(2)})
-    for subject in read_subjects(tmp_path, verify=True):
-        assert subject.labels.tolist() == [0, 1, 2]
-        assert subject.traits["accuracies"] == accuracies
-        assert (subject.traits["pretrain"], subject.traits["seed"], subject.name) == (
+    write_model(tmp_path / "m", extraction, recipe.traits, {"w": np.ones(2)})
+    for features in read_models(tmp_path, verify=True):
+        assert features.labels.tolist() == [0, 1, 2]
+        assert features.traits["accuracies"] == accuracies
+        assert (features.traits["pretrain"], features.traits["seed"], features.name) == (
             0,
             3,
             recipe.name,
@@ -113,7 +113,7 @@ def written(tmp_path):
     """The file of a layer of a model that was written here."""
     layer = np.random.default_rng(0).standard_normal((5, 3)).astype("float32")
     extraction = ModelOutputs({"mean": {"a": layer}}, np.eye(5), np.arange(5), {"test": 1.0})
-    write_subject(tmp_path / "m", extraction, finetuned().traits, {"w": np.ones(2)})
+    write_model(tmp_path / "m", extraction, finetuned().traits, {"w": np.ones(2)})
     return tmp_path / "m" / "mean.a.npy"
 
 
@@ -134,27 +134,27 @@ def test_the_fingerprint_of_a_layer_is_recorded(written):
 
 def test_a_changed_file_is_never_trusted(written):
     before, expected = written.stat().st_mtime_ns, fingerprint(Representation(written))
-    assert read_subjects(written.parent, verify="changed")
+    assert read_models(written.parent, verify="changed")
     flip(written, ns=(0, before + 1))
     assert fingerprint(Representation(written)) != expected
     for verify in (True, "changed"):
         with pytest.raises(ValueError, match=r"mean\.a\.npy is damaged"):
-            read_subjects(written.parent, verify=verify)
+            read_models(written.parent, verify=verify)
 
 
 def test_a_file_of_the_recorded_size_and_time_is_not_read(written):
     before, expected = written.stat().st_mtime_ns, fingerprint(Representation(written))
     flip(written, ns=(0, before))
     assert fingerprint(Representation(written)) == expected
-    assert read_subjects(written.parent, verify="changed")
+    assert read_models(written.parent, verify="changed")
     with pytest.raises(ValueError, match=r"mean\.a\.npy is damaged"):
-        read_subjects(written.parent, verify=True)
+        read_models(written.parent, verify=True)
 
 
 def test_a_copy_without_its_times_is_read_and_has_the_same_fingerprint(written):
     expected = fingerprint(Representation(written))
     os.utime(written, ns=(0, 0))
-    assert read_subjects(written.parent, verify="changed")
+    assert read_models(written.parent, verify="changed")
     assert fingerprint(Representation(written)) == expected
 
 
@@ -168,16 +168,16 @@ def test_records_of_another_kind_have_no_fingerprint(written, files):
 def test_labels_are_not_needed_but_must_fit(tmp_path):
     np.save(tmp_path / "a.npy", np.eye(3))
     (tmp_path / "traits.json").write_text('{"layers": ["a"]}')
-    (subject,) = read_subjects(tmp_path)
-    assert subject.labels is None
+    (features,) = read_models(tmp_path)
+    assert features.labels is None
     np.save(tmp_path / "labels.npy", np.arange(4))
     with pytest.raises(ValueError, match="must have the same samples"):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
     np.save(tmp_path / "labels.npy", np.eye(3))
     with pytest.raises(ValueError, match=r"must be .n_samples,. classes"):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
     with pytest.raises(ValueError, match="labels': 2"):
-        Subject("s", {"a": Representation(np.eye(3))}, labels=np.arange(2))
+        ModelFeatures("s", {"a": Representation(np.eye(3))}, labels=np.arange(2))
 
 
 @pytest.mark.parametrize("pretrain", ['"one"', "true", "1.5"])
@@ -185,7 +185,7 @@ def test_the_seed_of_a_parent_is_a_number(tmp_path, pretrain):
     np.save(tmp_path / "a.npy", np.eye(3))
     (tmp_path / "traits.json").write_text(f'{{"layers": ["a"], "pretrain": {pretrain}}}')
     with pytest.raises(ValueError, match="pretrain must be a whole number"):
-        read_subjects(tmp_path)
+        read_models(tmp_path)
 
 
 # ----------------------------------------------------------------------------------------- training
@@ -269,15 +269,16 @@ def test_a_stored_start_is_the_trained_one(finished):
 
 
 def test_subjects_have_both_seeds_labels_and_all_accuracies(finished):
-    subjects = study_subjects(finished, CHILDREN)
-    seeds = [(s.traits["pretrain"], s.traits["seed"]) for s in subjects]
+    model_features = study_models(finished, CHILDREN)
+    seeds = [(s.traits["pretrain"], s.traits["seed"]) for s in model_features]
     assert seeds == [(r.pretrain, r.seed) for r in CHILDREN]
-    for subject in subjects:
-        assert subject.traits["accuracies"]["blur/5"] >= 0
+    for features in model_features:
+        assert features.traits["accuracies"]["blur/5"] >= 0
         assert (
-            subject.traits["accuracy"] == (subject.outputs.argmax(axis=1) == subject.labels).mean()
+            features.traits["accuracy"]
+            == (features.outputs.argmax(axis=1) == features.labels).mean()
         )
-        assert len(subject.layers) >= 3
+        assert len(features.layers) >= 3
 
 
 def test_another_pretraining_trains_the_children_again(study):

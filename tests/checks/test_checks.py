@@ -87,7 +87,7 @@ def anchored(x, y):
 def refusing(x, y):
     """Claims that scale changes nothing, and refuses all but one."""
     if not all(0.5 < float(abs(r.array).max()) < 8 for r in (x, y)):
-        raise rs.Undefined("refusing: too large, or too small")
+        raise rs.UndefinedError("refusing: too large, or too small")
     return cka(x, y)
 
 
@@ -166,7 +166,7 @@ def weighted(x, y):
     a, b = (preshape(r) * r.xp.arange(1.0, r.shape[0] + 1)[:, None] for r in (x, y))
     sums = [x.xp.sum((p.T @ q) ** 2) for p, q in ((a, b), (a, a), (b, b))]
     if not float(sums[1] * sums[2]) > 0:
-        raise rs.Undefined("weighted: constant")
+        raise rs.UndefinedError("weighted: constant")
     return x.xp.minimum(sums[0] / x.xp.sqrt(sums[1] * sums[2]), x.xp.ones_like(sums[0]))
 
 

@@ -93,7 +93,7 @@ def unguarded(x, labels):
     """Takes what rounding leaves of a mean for a spread."""
     points = x.array - x.array.mean(axis=0)
     if not points.any():
-        raise rs.Undefined("unguarded: constant")
+        raise rs.UndefinedError("unguarded: constant")
     points = points / np.abs(points).max()
     total = (points**2).sum()
     groups = [points[labels == c] for c in np.unique(labels)]

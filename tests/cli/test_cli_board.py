@@ -1,4 +1,4 @@
-"""The command ``board show`` and ``rs.board``: what they print, write and refuse."""
+"""The command ``board show`` and ``rs.leaderboard``: what they print, write and refuse."""
 
 from __future__ import annotations
 
@@ -162,11 +162,12 @@ def test_scores_on_an_earlier_pack_do_not_mix_with_new_ones(results):
     assert set(board.ranks.labels) == set(SPECS[:3])
 
 
-# ----------------------------------------------------------------------------------------- rs.board
+# -----------------------------------------------------------------------------------------
+# rs.leaderboard
 
 
 def test_a_frame_of_the_ranking(results):
-    frame = rs.board(results, series=SERIES)
+    frame = rs.leaderboard(results, series=SERIES)
     assert list(frame["spec"]) == order()
     assert list(frame["place"]) == sorted(frame["place"])
     assert (frame["low"] <= frame["mean_rank"]).all()
@@ -189,7 +190,7 @@ def test_a_frame_of_the_ranking(results):
 
 def test_measures_without_a_place_are_last(results):
     some = [s for s in scores_of() if (s.suite, s.measure.spec) != ("resi", "jaccard")]
-    frame = rs.board(write_scores(results.with_name("some.jsonl"), some), series=SERIES)
+    frame = rs.leaderboard(write_scores(results.with_name("some.jsonl"), some), series=SERIES)
     assert frame["spec"].iloc[-1] == "jaccard"
     assert frame["place"].isna().tolist() == [False] * 4 + [True]
 
@@ -213,6 +214,6 @@ def test_cells_that_expect_noise_are_shown_and_not_ranked(call):
 
 
 def test_the_room_and_the_function_have_different_names():
-    assert callable(rs.board)
-    assert re.search(r"published ranking", rs.board.__doc__ or "")
+    assert callable(rs.leaderboard)
+    assert re.search(r"published ranking", rs.leaderboard.__doc__ or "")
     assert rs.bench.ranking.read_board is read_board

@@ -124,7 +124,7 @@ def test_one_suite_with_few_cells_gives_no_place(call, tiny):
 
 
 def test_a_measure_without_values_has_no_place(call, tiny, folder):
-    raising = OWN.replace("first, second =", "raise rs.Undefined('no')\n    first, second =")
+    raising = OWN.replace("first, second =", "raise rs.UndefinedError('no')\n    first, second =")
     (folder / "mine.py").write_text(raising)
     code, out, _ = call(*words(tiny, "--format", "json"))
     (standing,) = json.loads(out)["standings"]

@@ -447,7 +447,7 @@ def test_linear_alignments_of_many_pairs_are_the_single_ones_to_the_last_bit(man
     ):
         with subtests.test(library=library, dtype=dtype, estimator=estimator):
             inputs = [rs.Representation(made(data), dtype=dtype) for data in arrays]
-            cka = rs.cka.where(estimator=estimator)
+            cka = rs.cka.with_parameters(estimator=estimator)
             values = cka.all_pairs(list(inputs), list(inputs)).values
             single = [[float(cka.evaluate(x, y)) for y in inputs] for x in inputs]
             assert np.array_equal(np.clip(values, *cka.range), single)

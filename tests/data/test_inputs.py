@@ -63,7 +63,7 @@ def test_the_same_samples_in_another_order_are_an_error(enter, frame):
             ValueError, match=r"in another order; .*rs\.join_samples.*\.loc\["
         ) as error:
             enter(x, y)
-        assert not isinstance(error.value, rs.Undefined)
+        assert not isinstance(error.value, rs.UndefinedError)
     enter(frame, shuffled.loc[frame.index])
     enter(*rs.join_samples(frame, shuffled))
 
@@ -145,7 +145,7 @@ def test_values_of_tables_are_those_of_their_arrays():
 def test_missing_numbers_of_tables_are_found_in_their_place():
     frame = pd.DataFrame(X).convert_dtypes()
     frame.iloc[3, 2] = pd.NA
-    with pytest.raises(rs.Undefined, match="row 3, column 2"):
+    with pytest.raises(rs.UndefinedError, match="row 3, column 2"):
         rs.cka(frame, Y)
 
 
@@ -236,7 +236,7 @@ def test_names_survive_a_worker():
 
 
 def model(name, *layers):
-    return rs.Subject(
+    return rs.ModelFeatures(
         name, {layer: rs.Representation(X + i, layer) for i, layer in enumerate(layers)}
     )
 
@@ -325,7 +325,7 @@ KINDS = {
     "text of numbers": (X.astype(str), r"written as text, pass X.astype\(float\)"),
     "mapping": ({"conv": X, "head": Y}, r"is a mapping with 'conv', 'head'; pass one"),
     "model": (model("net", "conv"), r"is a model with layers 'conv'; pass one, X.layers"),
-    "module": (torch.nn.Linear(2, 2), "rs.subject_from_model"),
+    "module": (torch.nn.Linear(2, 2), "rs.extract_module_features"),
     "dataset": (Dataset(), r"columns 'text', 'embedding'; pass one, np.asarray\(X\['text'\]\)"),
     "generator": ((row for row in X), r"is a generator.*pass list\(X\)"),
     "pairs": ([("a", X), ("b", Y)], r"list of names and arrays.*dict\(X\)"),
@@ -395,18 +395,29 @@ def streamed(**options) -> rs.Stream:
 
 
 SLIPS = {
-    "blocks in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, whole_blocks=MIXED), "blocks="),
-    "folds in another order": (lambda: rs.across(SUBJECTS, {"m": TABLE}, folds=MIXED), "folds="),
+    "blocks in another order": (
+        lambda: rs.score_models(SUBJECTS, {"m": TABLE}, whole_blocks=MIXED),
+        "blocks=",
+    ),
+    "folds in another order": (
+        lambda: rs.score_models(SUBJECTS, {"m": TABLE}, folds=MIXED),
+        "folds=",
+    ),
     "conditions in another order": (lambda: rs.dissimilarities(TABLE, MIXED), "conditions="),
     "runs in another order": (
-        lambda: rs.dissimilarities(TABLE, CLASSES, runs=MIXED), "runs= has the samples"
+        lambda: rs.dissimilarities(TABLE, CLASSES, runs=MIXED),
+        "runs= has the samples",
     ),
     "labels of a measure": (
-        lambda: rs.accuracy_difference(TABLE, TABLE, labels=MIXED), "labels= has the samples"
+        lambda: rs.accuracy_difference(TABLE, TABLE, labels=MIXED),
+        "labels= has the samples",
     ),
     "conditions of noise": (lambda: rs.noise_covariance(TABLE, MIXED), "conditions="),
     "workers as a number": (lambda: rs.compare([WIDE], measures="cka", executor=4), "ProcessPool"),
-    "workers of across": (lambda: rs.across(SUBJECTS, {"m": TABLE}, executor=4), "ProcessPool"),
+    "workers of across": (
+        lambda: rs.score_models(SUBJECTS, {"m": TABLE}, executor=4),
+        "ProcessPool",
+    ),
     "two of one name": (lambda: rs.compare([("a", WIDE), ("a", WIDE)]), "two .* called 'a'"),
     "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
     "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),
@@ -416,19 +427,22 @@ SLIPS = {
     "groups as lists": (lambda: comparison().groups("cka", [[0], [1]] * 2), "one word or number"),
     "no nested": (lambda: comparison().groups("cka", [0, 1] * 2, nested=[]), "nested has 0"),
     "nested without a name": (
-        lambda: comparison().groups("cka", [0, 0, 1, 1], nested=[1, np.nan, 2, 2]), "'m1' has no"
+        lambda: comparison().groups("cka", [0, 0, 1, 1], nested=[1, np.nan, 2, 2]),
+        "'m1' has no",
     ),
     "width of a mean": (lambda: rs.mean_shape([WIDE, WIDE], width=2.5), "width must be a whole"),
     "a flag in words": (lambda: streamed(directions="no"), "directions must be True or False"),
     "pairs as words": (lambda: streamed(pairs=["ab"]), "two names each"),
     "layers in a list": (lambda: streamed().representations(["a", "b"]), "one by one"),
     "samples as a float": (
-        lambda: rs.list_measures(n_samples=1e3), "n_samples must be a whole number from 1"
+        lambda: rs.list_measures(n_samples=1e3),
+        "n_samples must be a whole number from 1",
     ),
     "metric in words": (lambda: rs.list_measures(metric="no"), "metric must be True or False"),
     "detect in words": (lambda: rs.sample_size(min_similarity="0.1"), "detect must be between"),
     "infinite dimensions": (
-        lambda: rs.sample_size(max_chance=0.1, dimensions=(np.inf, 5)), "two participation ratios"
+        lambda: rs.sample_size(max_chance=0.1, dimensions=(np.inf, 5)),
+        "two participation ratios",
     ),
     "arrays for a measure": (lambda: rs.get_measure(WIDE), "not a measure: an array"),
     "ids without an order": (lambda: rs.Representation(WIDE, ids=set(TITLES)), "must be a list"),
@@ -439,18 +453,29 @@ SLIPS = {
     "a label among features": (lambda: rs.Representation(TABLE.assign(label=CLASSES)), "a label"),
     "rows numbered from 1": (lambda: rs.Representation(TABLE.assign(k=range(1, 41))), "numbers"),
     "samples last": (
-        lambda: rs.Representation(xr.DataArray(WIDE.T, dims=("unit", "trial"))), "samples last"
+        lambda: rs.Representation(xr.DataArray(WIDE.T, dims=("unit", "trial"))),
+        "samples last",
     ),
     "a lazy frame": (lambda: rs.Representation(pl.DataFrame(WIDE).lazy()), r"collect\(\)"),
-    "a layer as a module": (lambda: rs.subject_from_model(NET, BATCHES, NET), "names of model"),
-    "a function for a model": (lambda: rs.subject_from_model(len, BATCHES), "must be a torch.nn"),
-    "a model without weights": (
-        lambda: rs.subject_from_model(torch.nn.Linear(6, 3, device="meta"), BATCHES), "no weights"
+    "a layer as a module": (
+        lambda: rs.extract_module_features(NET, BATCHES, NET),
+        "names of model",
     ),
-    "layers without names": (lambda: rs.Subject("net", [rs.Representation(WIDE)]), "a mapping"),
+    "a function for a model": (
+        lambda: rs.extract_module_features(len, BATCHES),
+        "must be a torch.nn",
+    ),
+    "a model without weights": (
+        lambda: rs.extract_module_features(torch.nn.Linear(6, 3, device="meta"), BATCHES),
+        "no weights",
+    ),
+    "layers without names": (
+        lambda: rs.ModelFeatures("net", [rs.Representation(WIDE)]),
+        "a mapping",
+    ),
     "nothing to join": (lambda: rs.join_samples(), "nothing to join"),
     "a page of a list": (lambda: rs.report.write_page([1], "p.html"), "must be a result"),
-}  # fmt: skip
+}
 
 
 def test_slips_are_named_with_their_remedy(subtests):
@@ -473,7 +498,7 @@ def test_what_can_be_understood_is_understood():
         assert result.groups("cka", labels).f == expected
     nested = pd.Series([1, 2, 1, 2], index=[*parts])
     assert result.groups("cka", by_name, nested=nested[::-1]).nested == (1, 2, 1, 2)
-    assert rs.across(SUBJECTS, iter({"m": TABLE}.items()), progress=False).models == ("m",)
+    assert rs.score_models(SUBJECTS, iter({"m": TABLE}.items()), progress=False).models == ("m",)
     words = pd.DataFrame(np.arange(120).reshape(40, 3) % 4, columns=["class", "dog", "target"])
     assert rs.Representation(words).shape == (40, 3)
 
@@ -895,7 +920,7 @@ GAPS = {
 
 @pytest.mark.parametrize(("data", "match", "remedy", "shape"), GAPS.values(), ids=GAPS)
 def test_gaps_have_the_remedy_that_loses_least(data, match, remedy, shape):
-    with pytest.raises(rs.Undefined, match=match) as error:
+    with pytest.raises(rs.UndefinedError, match=match) as error:
         rs.cka(data, Y)
     assert remedy in str(error.value)
     if remedy:
@@ -905,9 +930,11 @@ def test_gaps_have_the_remedy_that_loses_least(data, match, remedy, shape):
 
 
 def test_gaps_of_several_kinds_are_named_in_turn():
-    with pytest.raises(rs.Undefined, match=r"column 3 has .*; row 2 has .*; 1 more: leave those"):
+    with pytest.raises(
+        rs.UndefinedError, match=r"column 3 has .*; row 2 has .*; 1 more: leave those"
+    ):
         rs.cka(BOTH, Y)
-    with pytest.raises(rs.Undefined, match="too large for float32; leave dtype='float32' out"):
+    with pytest.raises(rs.UndefinedError, match="too large for float32; leave dtype='float32' out"):
         rs.cka(rs.Representation(X * 1e50, dtype="float32"), rs.Representation(Y, dtype="float32"))
 
 
@@ -945,11 +972,11 @@ def test_upgrade_puts_the_columns_of_both_models_in_one_order():
     queries = pd.DataFrame(rng.standard_normal((40, 12)), columns=WORDS.columns)
     moved = queries[MOVED.columns]
     for new, pair in ((MOVED, (queries, moved)), (WORDS, (moved, queries))):
-        result = rs.upgrade(WORDS, new, pair, progress=False)
+        result = rs.upgrade_index(WORDS, new, pair, progress=False)
         assert result.decision == "keep"
         assert "were put in the order" in repr(result).splitlines()[1]
     with pytest.raises(ValueError, match="columns of other names"):
-        rs.upgrade(WORDS, MOVED, (queries.rename(columns={"a": "z"}), moved), progress=False)
+        rs.upgrade_index(WORDS, MOVED, (queries.rename(columns={"a": "z"}), moved), progress=False)
 
 
 @pytest.mark.parametrize("has_names", [True, False])
@@ -964,8 +991,8 @@ def test_documents_that_a_function_embeds_are_in_the_order_of_the_new_columns(ha
         return new.iloc[rows].reset_index(drop=True) if has_names else new.to_numpy()[rows]
 
     options = {"k": 3, "progress": False, "maps": ["orthogonal"]}
-    moved = rs.upgrade(old[:200], new[:200], pair, index=old, embed=embed, **options)
-    plain = rs.upgrade(
+    moved = rs.upgrade_index(old[:200], new[:200], pair, index=old, embed=embed, **options)
+    plain = rs.upgrade_index(
         old[:200].to_numpy(),
         new[WORDS.columns][:200].to_numpy(),
         (queries.to_numpy(), queries.to_numpy()),
@@ -1019,7 +1046,7 @@ def test_other_names_are_other_coordinates_of_models_and_no_coordinates_of_one()
     assert rs.cka(WORDS, other) == pytest.approx(1)
     names = ("mmd", "sliced_wasserstein")
     for name in names:
-        with pytest.raises(rs.Undefined, match="columns of other names"):
+        with pytest.raises(rs.UndefinedError, match="columns of other names"):
             rs.get_measure(name)(WORDS, other)
     result = rs.compare({"a": WORDS, "b": other}, measures=[*names, "cka"], progress=False)
     reasons = {f.measure: f.reason for f in result.failures if f.x == "a"}

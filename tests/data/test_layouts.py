@@ -304,7 +304,7 @@ def test_a_measure_points_to_the_layout(X, remedy):
 def test_values_that_are_not_finite_are_named_by_the_measure():
     X = TOKENS.copy()
     X[1, 2, 3], X[1, 1, 3] = np.inf, -np.inf
-    with pytest.raises(rs.Undefined, match=r"'deep' has 1 NaN or infinite .* row 1, column 3"):
+    with pytest.raises(rs.UndefinedError, match=r"'deep' has 1 NaN or infinite .* row 1, column 3"):
         rs.cka(rs.from_tokens(X, pool="mean", name="deep"), TOKENS[:, 0])
 
 
@@ -352,7 +352,7 @@ def test_resi_values_on_tokens_and_maps(subtests):
                     x, y = (as_resi_does(case, side, measure.label in FOLDED) for side in sides)
                     value = expected["_".join(sides)]["value"]
                     if value == "nan":
-                        with pytest.raises(rs.Undefined):
+                        with pytest.raises(rs.UndefinedError):
                             measure(x, y)
                     else:
                         assert measure(x, y) == pytest.approx(value, **tolerance)

@@ -235,7 +235,7 @@ def test_other_loans(x, tmp_path):
     constant = Representation(np.ones((30, 5)), "c")
     loan, _, _ = share_by_files(constant, MEASURES, tmp_path)
     for _ in "ab":  # a measure that fails leaves the intermediates of the others
-        with pytest.raises(rs.Undefined, match="'c' is constant"):
+        with pytest.raises(rs.UndefinedError, match="'c' is constant"):
             rs.cka.evaluate(load_shared(loan), load_shared(loan))
     on_file = write_array(x, tmp_path / "x")
     assert share_by_files(on_file, MEASURES, tmp_path)[0].representation is on_file

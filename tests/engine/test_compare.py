@@ -478,7 +478,7 @@ def wild(x, y, *, value: float = 1.0) -> float:
     ],
 )
 def test_the_declared_range_of_a_measure_is_checked(reps, value, reason):
-    measure = wild.where(value=value)
+    measure = wild.with_parameters(value=value)
     with pytest.raises(ValueError, match=reason):
         measure(reps["net/0"], reps["net/1"])
     result = rs.compare(reps, measures=[measure, "cka"], progress=False)
@@ -488,7 +488,7 @@ def test_the_declared_range_of_a_measure_is_checked(reps, value, reason):
 
 
 def test_rounding_is_not_outside_the_range(reps):
-    assert wild.where(value=1 + 1e-9)(reps["net/0"], reps["net/1"]) > 1
+    assert wild.with_parameters(value=1 + 1e-9)(reps["net/0"], reps["net/1"]) > 1
 
 
 @declared("Void")
@@ -552,7 +552,7 @@ def test_mistakes_are_found_before_anything_is_computed(reps, call, message):
 
 def test_labels_that_do_not_fit_are_found_before_anything_is_computed(reps, tmp_path):
     calls = []
-    for measure in ("accuracy_difference", rs.accuracy_difference.where(labels=(0, 1))):
+    for measure in ("accuracy_difference", rs.accuracy_difference.with_parameters(labels=(0, 1))):
         with pytest.raises(ValueError, match=r"accuracy_difference needs labels=.* for 40"):
             rs.compare(
                 reps,
@@ -1115,7 +1115,7 @@ def test_difference_is_larger_for_more_different(plain):
 def test_lookup_by_name_label_or_measure(plain):
     assert plain["CKA"] is plain["cka"] is plain[rs.cka]
     with pytest.raises(KeyError, match="no measure"):
-        plain[rs.cka.where(estimator="debiased")]
+        plain[rs.cka.with_parameters(estimator="debiased")]
     with pytest.raises(KeyError, match="did you mean 'cka'"):
         plain["ckaa"]
 
@@ -1226,7 +1226,7 @@ def test_a_measure_that_needs_more_than_the_probe_has(reps):
 def test_intermediates_are_planned_with_the_sizes_of_parameters():
     from resemblance.engine.intermediate_sizes import intermediates_used
 
-    assert sum(intermediates_used(rs.jaccard.where(k=30), 100_000, 8).values()) < 1e9
+    assert sum(intermediates_used(rs.jaccard.with_parameters(k=30), 100_000, 8).values()) < 1e9
     assert sum(intermediates_used(rs.rtd, 10_000, 64).values()) < 1e8
     assert sum(intermediates_used(rs.rsa, 4000, 64).values()) == pytest.approx(6.4e7, rel=0.2)
     assert sum(intermediates_used(rs.rsa, 10_000, 64).values()) < 2e7  # no matrix of all pairs

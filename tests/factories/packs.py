@@ -12,7 +12,7 @@ from resemblance.bench.packs import Pack, open_pack, write_pack
 from resemblance.bench.pinned import pack_content, tasks_with_scores
 from resemblance.bench.ranking import score, write_scores
 from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.codec import encode_value
 
 MEASURES = ("cka", "procrustes", "jaccard[k=5]", "rsa")
@@ -62,23 +62,23 @@ def manifolds_pack(folder: Path, version: int = 1) -> Pack:
 def resi_pack(folder: Path) -> Pack:
     """A pack of synthetic models for four tests of ReSi."""
     content = folder / "models"
-    subjects = [
+    model_features = [
         *tight_groups(samples=N, features=6, setting="labels"),
         *noise_walk(models=2, samples=N, features=6),
         *graded_outputs(models=6, samples=N),
     ]
-    for i, subject in enumerate(subjects):
-        _write(subject, content / "models" / f"model{i:02}")
+    for i, features in enumerate(model_features):
+        _write(features, content / "models" / f"model{i:02}")
     return _written(content, folder, "resi", {}, 1)
 
 
-def _write(subject: Subject, folder: Path) -> None:
+def _write(features: ModelFeatures, folder: Path) -> None:
     folder.mkdir(parents=True)
-    for name, layer in subject.layers.items():
+    for name, layer in features.layers.items():
         np.save(folder / f"nd.{name}.npy", np.asarray(layer.source))
-    if subject.outputs is not None:
-        np.save(folder / "outputs.npy", subject.outputs)
-    traits = {**subject.traits, "layers": {"nd": list(subject.layers)}}
+    if features.outputs is not None:
+        np.save(folder / "outputs.npy", features.outputs)
+    traits = {**features.traits, "layers": {"nd": list(features.layers)}}
     (folder / "traits.json").write_text(json.dumps(traits))
 
 

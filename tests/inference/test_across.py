@@ -45,11 +45,11 @@ def test_means_and_ceilings_are_the_peers(subtests: Any) -> None:
     subjects, models = experiment()
     for measure, (low, high) in CEILINGS.items():
         with subtests.test(measure):
-            result = rs.across(subjects, models, measure=measure)
+            result = rs.score_models(subjects, models, measure=measure)
             assert result.mean == pytest.approx(MEANS[measure], abs=1e-12)
             assert result.ceiling is not None
             assert result.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
-    alone = np.sqrt(np.diagonal(rs.across(subjects, models, measure=COSINE).covariances[0]))
+    alone = np.sqrt(np.diagonal(rs.score_models(subjects, models, measure=COSINE).covariances[0]))
     assert alone[:3] == pytest.approx(OF_SUBJECTS, abs=1e-12)
 
 
@@ -78,15 +78,15 @@ def test_ceilings_of_ranks_are_scores_with_the_pooled_ranks(compare: str, decima
     others = [np.delete(ranks, i, axis=0).mean(axis=0) for i in range(count)]
     low = np.mean([score(v, o) for v, o in zip(vectors, others)])
     high = np.mean([score(v, ranks.mean(axis=0)) for v in vectors])
-    result = rs.across(subjects, {"one": subjects["s0"]}, measure=measure, progress=False)
+    result = rs.score_models(subjects, {"one": subjects["s0"]}, measure=measure, progress=False)
     assert result.ceiling is not None
     assert result.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
     assert result.ceiling[1] > 0
     assert result.below_ceiling().shape == (1,)
     pooled = rs.from_dissimilarities(ranks.mean(axis=0))  # reaches the upper end
-    reached = rs.across(subjects, {"pooled": pooled}, measure=measure, progress=False)
+    reached = rs.score_models(subjects, {"pooled": pooled}, measure=measure, progress=False)
     assert reached.mean[0] == pytest.approx(high, abs=1e-9)
-    blocked = rs.across(
+    blocked = rs.score_models(
         subjects,
         {"one": pooled},
         measure=measure,
@@ -99,7 +99,7 @@ def test_ceilings_of_ranks_are_scores_with_the_pooled_ranks(compare: str, decima
 
 def test_errors_follow_from_evidence() -> None:
     subjects, models = experiment()
-    result = rs.across(subjects, models)
+    result = rs.score_models(subjects, models)
     evidence = rs.evidence(subjects, models, measures=result.measure, progress=False)
     without = np.moveaxis(np.asarray(evidence.parts[result.measure][1]), -1, 0)
     n, count = len(without), len(subjects)
@@ -122,13 +122,13 @@ def test_no_model_exceeds_the_upper_ceiling() -> None:
         [x / rs.rdm(x, "sqeuclidean").sum() ** 0.5 for x in subjects.values()], axis=1
     )
     for measure in (COSINE, "cka"):
-        result = rs.across(subjects, models, measure=measure)
+        result = rs.score_models(subjects, models, measure=measure)
         assert result.ceiling is not None
         assert result.mean.max() <= result.ceiling[2] + 1e-12
 
 
 def test_tests_of_models(subtests: Any) -> None:
-    result = rs.across(*experiment(), measure=PEARSON)
+    result = rs.score_models(*experiment(), measure=PEARSON)
     gap = result.difference("true", "other")
     assert gap.low > 0
     assert gap.p < 0.05
@@ -191,7 +191,7 @@ def test_fitted_models_are_those_of_the_definition(subtests: Any) -> None:
         with subtests.test(compare):
             measure = f"rsa[rdm=sqeuclidean,compare={compare}]"
             layers = {"all": list(models.values()), "true": models["true"]}
-            result = rs.across(subjects, layers, measure=measure, folds=folds)
+            result = rs.score_models(subjects, layers, measure=measure, folds=folds)
             expected = scores_by_definition(*squared, folds, compare)
             assert result.models == ("all", "true")
             assert result.values[:, 0] == pytest.approx(expected, abs=1e-9)
@@ -236,30 +236,30 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
 
     subjects, models = experiment(count=3)
     models["all"] = list(models.values())
-    result = rs.across(subjects, models, seed=3)
+    result = rs.score_models(subjects, models, seed=3)
     assert len(np.unique(result.folds)) == 3
     backwards = {name: subjects[name] for name in reversed(subjects)}
-    other = rs.across(backwards, dict(reversed(models.items())), seed=3)
+    other = rs.score_models(backwards, dict(reversed(models.items())), seed=3)
     assert other.mean[::-1] == pytest.approx(result.mean, abs=1e-12)
     assert other.error[::-1] == pytest.approx(result.error, abs=1e-12)
-    assert not np.array_equal(rs.across(subjects, models, seed=4).folds, result.folds)
+    assert not np.array_equal(rs.score_models(subjects, models, seed=4).folds, result.folds)
     del models["all"]
-    plain = rs.across(subjects, models)
+    plain = rs.score_models(subjects, models)
     alone = {name: [x] for name, x in models.items()}
-    assert rs.across(subjects, alone, folds=1).error == pytest.approx(plain.error, abs=1e-12)
+    assert rs.score_models(subjects, alone, folds=1).error == pytest.approx(plain.error, abs=1e-12)
     whitened = {"rdm": "sqeuclidean", "compare": "whitened_pearson"}
-    unequal = rs.rsa.where(**whitened, variances=tuple(np.linspace(0.5, 2, 20)))
-    one, other = (rs.across(subjects, models, measure=unequal, folds=f) for f in (None, 1))
+    unequal = rs.rsa.with_parameters(**whitened, variances=tuple(np.linspace(0.5, 2, 20)))
+    one, other = (rs.score_models(subjects, models, measure=unequal, folds=f) for f in (None, 1))
     assert other.error == pytest.approx(one.error, abs=1e-12)
     assert other.ceiling == pytest.approx(one.ceiling, abs=1e-12)
     steps = list[tuple[int, int]]()
-    rs.across(subjects, models, progress=lambda *step: steps.append(step))
+    rs.score_models(subjects, models, progress=lambda *step: steps.append(step))
     assert steps[-1] == (6, 6)
     for pool in (ThreadPoolExecutor(2), ProcessPoolExecutor(2)):
         with subtests.test(type(pool).__name__), pool:
             for options in ({}, {"folds": 3}):
                 one, many = (
-                    rs.across(subjects, models, executor=e, **options) for e in (None, pool)
+                    rs.score_models(subjects, models, executor=e, **options) for e in (None, pool)
                 )
                 assert many.error == pytest.approx(one.error, abs=1e-14)
                 assert many.ceiling == pytest.approx(one.ceiling, abs=1e-14)
@@ -268,14 +268,14 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
 def test_folds_keep_blocks_together() -> None:
     subjects, models = experiment(n=40, count=3)
     blocks = np.repeat(range(10), 4)
-    result = rs.across(subjects, models | {"all": list(models.values())}, whole_blocks=blocks)
+    result = rs.score_models(subjects, models | {"all": list(models.values())}, whole_blocks=blocks)
     assert [len(np.unique(result.folds[blocks == b])) for b in range(10)] == [1] * 10
     assert (len(np.unique(result.folds)), result.freedom) == (2, 2)
 
 
 def test_results_are_written_by_the_suffix(tmp_path: Any, subtests: Any) -> None:
     subjects, models = experiment(count=3)
-    result = rs.across(subjects, models | {"all": [models["half"], models["other"]]})
+    result = rs.score_models(subjects, models | {"all": [models["half"], models["other"]]})
     words = {"csv": "above_0", "tex": "tabular", "md": "| all", "txt": "ceiling", "json": "folds"}
     for suffix, word in words.items():
         with subtests.test(suffix):
@@ -287,19 +287,19 @@ def test_results_are_written_by_the_suffix(tmp_path: Any, subtests: Any) -> None
 
 
 def test_figures_show_means_and_the_ceiling() -> None:
-    result = rs.across(*experiment(), measure=PEARSON)
+    result = rs.score_models(*experiment(), measure=PEARSON)
     ax = rs.plot.draw(result)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(NAMES)  # the highest first
     legend = [t.get_text() for t in ax.get_legend().get_texts()]
     assert legend == ["a subject", "mean, 95 % interval", "not above 0 (p > 0.05)", "noise ceiling"]
     subjects = ax.lines[0].get_xydata()
     assert sorted(subjects[:, 0]) == sorted(result.values.ravel())
-    with pytest.raises(ValueError, match=r"got Across; .* drawn \(.plot\)"):
+    with pytest.raises(ValueError, match=r"got ModelScores; .* drawn \(.plot\)"):
         rs.report.write_page(result, "page.html")  # type: ignore[arg-type]
     assert len(ax.patches) == 1
-    plain = rs.plot.across(rs.across(*experiment(n=12, count=3), measure="procrustes"))
+    plain = rs.plot.across(rs.score_models(*experiment(n=12, count=3), measure="procrustes"))
     assert not plain.patches
-    with pytest.raises(ValueError, match="Across"):
+    with pytest.raises(ValueError, match="ModelScores"):
         rs.plot.across({})  # type: ignore[arg-type]
 
 
@@ -308,7 +308,7 @@ def test_equal_models_are_seldom_called_different() -> None:
     ours, habit = [], []
     for seed in range(60):
         subjects, models = experiment([3, seed], n=24, equal=True)
-        result = rs.across(subjects, models, measure=COSINE)
+        result = rs.score_models(subjects, models, measure=COSINE)
         ours.append(result.difference("half", "other").p < 0.05)
         gaps = result.values[:, 1] - result.values[:, 2]
         habit.append(abs(gaps.mean()) / (gaps.std(ddof=1) / 8**0.5) > 2.365)
@@ -320,22 +320,22 @@ def test_equal_fitted_models_are_seldom_called_different() -> None:
     for seed in range(30):
         subjects, models = experiment([3, seed], n=24, equal=True)
         halves = {name: [models[name][:, :3], models[name][:, 3:]] for name in ("half", "other")}
-        p.append(rs.across(subjects, halves, measure=COSINE).difference("half", "other").p)
+        p.append(rs.score_models(subjects, halves, measure=COSINE).difference("half", "other").p)
     assert np.mean(np.array(p) < 0.05) <= 0.07
 
 
 def test_intervals_end_at_the_range_of_the_measure() -> None:
-    result = rs.across(*experiment(count=2))
+    result = rs.score_models(*experiment(count=2))
     assert result.high.max() == 1.0
     assert (result.low <= result.mean).all()
     assert "(degrees of freedom: 1)" in result.notes[0]
     assert result.notes[0] in str(result)
-    assert rs.across(*experiment()).notes == ()
+    assert rs.score_models(*experiment()).notes == ()
 
 
 def test_measures_without_a_cosine_have_no_ceiling() -> None:
     pairs = np.repeat(range(6), 2)
-    result = rs.across(*experiment(n=12, count=3), measure="procrustes", whole_blocks=pairs)
+    result = rs.score_models(*experiment(n=12, count=3), measure="procrustes", whole_blocks=pairs)
     assert (result.ceiling, result.freedom) == (None, 2)
     assert "no noise ceiling" in str(result)
     assert (result.error > 0).all()
@@ -344,11 +344,11 @@ def test_measures_without_a_cosine_have_no_ceiling() -> None:
 
 
 def test_distances_are_shown_the_most_similar_first() -> None:
-    result = rs.across(*experiment(count=3), measure="procrustes")
+    result = rs.score_models(*experiment(count=3), measure="procrustes")
     assert result.order.tolist() == np.argsort(result.mean).tolist()
     assert result.models[result.order[0]] == "true"
     assert str(result).index("true") < str(result).index("other")
-    by_cosine = rs.across(*experiment(count=3), measure=COSINE)
+    by_cosine = rs.score_models(*experiment(count=3), measure=COSINE)
     for scores in (result, by_cosine):
         assert {row["above_0"] for row in scores.records()} == {None}
         with pytest.raises(ValueError, match="difference"):
@@ -369,11 +369,11 @@ def test_the_claim_of_chance_says_whether_models_score_above_0(estimator: str) -
 
     subjects = {f"s{i}": features(seen) for i in range(4)}
     models = {"true": features(seen), "other": features(unseen)}
-    result = rs.across(subjects, models, measure=f"cka[estimator={estimator}]")
+    result = rs.score_models(subjects, models, measure=f"cka[estimator={estimator}]")
     assert result.is_0_by_chance
     p = dict(zip(result.models, result.above_0(None)))
     assert p["true"] < 0.01 < p["other"]
-    assert not rs.across(subjects, models, measure="cka").is_0_by_chance
+    assert not rs.score_models(subjects, models, measure="cka").is_0_by_chance
 
 
 def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
@@ -383,12 +383,12 @@ def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
     same = {"a": x, "scaled": 3 * x, "shifted": x + 1, "turned": turned}
     for measure in (COSINE, PEARSON, "rsa[rdm=sqeuclidean,compare=whitened_cosine]"):
         with subtests.test(measure):
-            p = rs.across(subjects, same, measure=measure).pairs(None)
+            p = rs.score_models(subjects, same, measure=measure).pairs(None)
             assert (p[np.triu_indices(4, 1)] > 0.99).all()
 
 
 def test_p_values_are_adjusted_by_hand() -> None:
-    result = rs.across(*experiment(count=4), measure=PEARSON)
+    result = rs.score_models(*experiment(count=4), measure=PEARSON)
     p = result.above_0(None)
     order = np.argsort(p)
     by_holm = np.maximum.accumulate(p[order] * [3, 2, 1]).clip(max=1)
@@ -403,8 +403,8 @@ def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
     subjects["s3"] = np.where(np.arange(20)[:, None] == 4, np.nan, subjects["s3"])
     for folds in (None, 2):
         with subtests.test(f"folds {folds}"):
-            whole = rs.across(others, models, folds=folds)
-            result = rs.across(subjects, models, folds=folds)
+            whole = rs.score_models(others, models, folds=folds)
+            result = rs.score_models(subjects, models, folds=folds)
             assert list(result.failures) == ["s3"]
             assert "NaN" in result.failures["s3"]
             assert "s3 is left out: " in repr(result)
@@ -459,7 +459,7 @@ def lacking(subjects: Any, models: Any, how: str) -> tuple[Any, Any]:
 def test_subjects_that_lack_stimuli_keep_the_others(how: str, compare: str) -> None:
     subjects, models = experiment()
     measure = f"rsa[rdm=sqeuclidean,compare={compare}]"
-    result = rs.across(*lacking(subjects, models, how), measure=measure)
+    result = rs.score_models(*lacking(subjects, models, how), measure=measure)
     values = by_hand(subjects, models, compare)
     assert result.subjects == tuple(subjects)
     assert not result.failures
@@ -483,7 +483,7 @@ def test_one_pair_that_was_not_measured_costs_no_subject() -> None:
     whole = {name: rs.from_dissimilarities(matrix) for name, matrix in given.items()}
     given["s3"][1, 2] = given["s3"][2, 1] = np.nan
     one = {name: rs.from_dissimilarities(matrix) for name, matrix in given.items()}
-    a, b = (rs.across(side, models, measure=PEARSON) for side in (whole, one))
+    a, b = (rs.score_models(side, models, measure=PEARSON) for side in (whole, one))
     assert "s3 20 of 20 stimuli, 189 of 190 pairs" in repr(b)
     assert b.mean == pytest.approx(a.mean, abs=0.01)
     assert b.error == pytest.approx(a.error, rel=0.05)
@@ -521,7 +521,7 @@ def with_a_gap(x: Any) -> np.ndarray:
 def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any) -> None:
     subjects, models = lacking(*experiment(), "fewer ids")
     with pytest.raises(ValueError, match="'s2' lacks sample 'image 4'") as error:
-        rs.across(subjects, models)
+        rs.score_models(subjects, models)
     remedies = {
         "rs.join_samples": ((dict(zip(subjects, rs.join_samples(*subjects.values())))), None),
         "measure='rsa": (subjects, COSINE),
@@ -532,12 +532,12 @@ def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any
             rest = rs.join_samples(next(iter(side.values())), *models.values())[1:]
             columns = models if measure else dict(zip(models, rest))
             options = {"measure": measure} if measure else {}
-            assert rs.across(side, columns, **options).subjects == tuple(subjects)
+            assert rs.score_models(side, columns, **options).subjects == tuple(subjects)
     with subtests.test("folds"):
         half = models["half"]
         parts = rs.from_dissimilarities(with_a_gap(half), ids=half.ids)
-        with pytest.raises(rs.Undefined, match=r"rs\.join_samples"):
-            rs.across(subjects, {"part": parts}, measure=PEARSON, folds=2)
+        with pytest.raises(rs.UndefinedError, match=r"rs\.join_samples"):
+            rs.score_models(subjects, {"part": parts}, measure=PEARSON, folds=2)
 
 
 @pytest.mark.parametrize("measure", [PEARSON, COSINE])
@@ -545,15 +545,17 @@ def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any
 def test_fits_take_the_pairs_that_subjects_have(measure: str, folds: int) -> None:
     subjects, models = experiment()
     whole = models | {"fitted": list(models.values())}
-    all_pairs = rs.across(subjects, whole, measure=measure, folds=folds)
+    all_pairs = rs.score_models(subjects, whole, measure=measure, folds=folds)
     less, named = lacking(subjects, models, "fewer ids")
-    few = rs.across(less, named | {"fitted": list(named.values())}, measure=measure, folds=folds)
+    few = rs.score_models(
+        less, named | {"fitted": list(named.values())}, measure=measure, folds=folds
+    )
     assert few.subjects == all_pairs.subjects
     assert few.mean == pytest.approx(all_pairs.mean, abs=0.05)
     assert few.ceiling is not None
     assert few.ceiling[::2] == pytest.approx(all_pairs.ceiling[::2], abs=0.05)
     if folds == 1:  # a model of one part needs no fit
-        plain = rs.across(less, named, measure=measure)
+        plain = rs.score_models(less, named, measure=measure)
         assert few.values[:, : len(named)] == pytest.approx(plain.values, abs=1e-9)
         assert few.ceiling == pytest.approx(plain.ceiling, abs=1e-9)
 
@@ -610,7 +612,7 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
     }
     for name, (message, rows, columns, options) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=message):
-            rs.across(rows, columns, **options)
+            rs.score_models(rows, columns, **options)
 
 
 def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys, subtests):
@@ -631,10 +633,10 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         for name, array in arrays.items():
             np.save(tmp_path / folder / f"{name}.npy", array)
     np.savetxt("blocks.csv", np.arange(12) % 6, fmt="%d")
-    expected = rs.across(subjects, models)
-    by_block = rs.across(subjects, models, whole_blocks=np.arange(12) % 6)
+    expected = rs.score_models(subjects, models)
+    by_block = rs.score_models(subjects, models, whole_blocks=np.arange(12) % 6)
     parts = [models["half"], models["whole"]]
-    with_fit = rs.across(subjects, {"half + whole": parts} | models, folds=2, seed=1)
+    with_fit = rs.score_models(subjects, {"half + whole": parts} | models, folds=2, seed=1)
 
     def run(text):
         status = cli.run(["across", *text.split()])
@@ -693,8 +695,8 @@ def test_rows_that_may_be_in_another_order_are_refused(subtests: Any) -> None:
     }
     for name, (rows, columns, words) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=words):
-            rs.across(rows, columns)
-    same = rs.across(numbered, models, measure=COSINE).mean
-    assert same == pytest.approx(rs.across(subjects, models, measure=COSINE).mean)
+            rs.score_models(rows, columns)
+    same = rs.score_models(numbered, models, measure=COSINE).mean
+    assert same == pytest.approx(rs.score_models(subjects, models, measure=COSINE).mean)
     with pytest.raises(ValueError, match=r"join_samples\(\*x"):
         rs.join_samples(named)

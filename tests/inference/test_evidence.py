@@ -373,18 +373,18 @@ def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
     rng = np.random.default_rng(0)
     X, Y, Z = (rng.standard_normal((n, 30)) for n in (20, 20, 100))
     items = np.arange(100) % 20
-    np.testing.assert_array_equal(rs.equal_rows(X[items]), items)
-    np.testing.assert_array_equal(rs.equal_rows([[0.0], [1.0], [-0.0]]), [0, 1, 0])
+    np.testing.assert_array_equal(rs.duplicate_labels(X[items]), items)
+    np.testing.assert_array_equal(rs.duplicate_labels([[0.0], [1.0], [-0.0]]), [0, 1, 0])
     options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
     copies = rs.evidence({"X": X[items]}, {"Y": Y[items]}, **options, save=tmp_path / "e.db")
     repeats = rs.evidence({"X": X[items]}, {"Z": Z}, **options)
-    blocks = rs.equal_rows(X[items])
+    blocks = rs.duplicate_labels(X[items])
     whole = rs.evidence({"X": X[items]}, {"Y": Y[items]}, whole_blocks=blocks, **options)
     assert "80 of 100 samples" in copies.cautions[0]
     assert "20 of X" in repeats.cautions[0]
     for e in (copies, rs.load_evidence(tmp_path / "e.db"), repeats):
         for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], content_to_json(e)):
-            assert "equal_rows" in text
+            assert "duplicate_labels" in text
     assert whole.cautions == ()
     assert copies.p("cka")[0, 0] < 0.01 < 0.05 < whole.p("cka")[0, 0]
     assert computed(measures=["cka"]).cautions == ()

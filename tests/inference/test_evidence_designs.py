@@ -148,7 +148,7 @@ def test_labels_of_samples_go_with_parts_and_windows():
     labels = rng.integers(0, 4, N)
     logits = {k: 2 * np.eye(4)[labels] + rng.standard_normal((N, 4)) for k in "AB"}
     arrays = {k: np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for k, v in logits.items()}
-    measure = rs.get_measure("accuracy_difference").where(labels=tuple(labels.tolist()))
+    measure = rs.get_measure("accuracy_difference").with_parameters(labels=tuple(labels.tolist()))
     for design in ({"blocks": np.repeat(np.arange(8), 3)}, {"series": 4}):
         some = found(arrays, measures=[measure], **design)
         assert not some.failures
@@ -193,7 +193,7 @@ OWN = """
         '''It has no value in some orders.'''
         value = float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1])
         if -0.1 < value < 0.05:
-            raise rs.Undefined("too near to zero")
+            raise rs.UndefinedError("too near to zero")
         return value
 """
 

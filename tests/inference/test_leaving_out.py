@@ -11,7 +11,7 @@ from inference_tables import WITHOUT_LEFT_OUT as REASONS
 
 import resemblance as rs
 from resemblance.contracts._measure import Measure
-from resemblance.data.representation import Representation, Undefined
+from resemblance.data.representation import Representation, UndefinedError
 from resemblance.inference.intervals import interval_kind
 from resemblance.inference.jackknife import leave_group_out_values, leave_one_out_values
 from resemblance.significance.orders import Design
@@ -73,7 +73,7 @@ def outputs(kind: str, spec: str) -> tuple[Measure, np.ndarray, np.ndarray]:
     if "probabilities" in spec:
         x, y = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (x, y))
     if m.name == "accuracy_difference":
-        m = m.where(labels=tuple(int(label) for label in np.arange(N) % x.shape[1]))
+        m = m.with_parameters(labels=tuple(int(label) for label in np.arange(N) % x.shape[1]))
     return m, x, y
 
 
@@ -83,7 +83,7 @@ def anew(m: Measure, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     for i in range(len(x)):
         rest = m
         if "labels" in dict(m.parameters):
-            rest = m.where(labels=tuple(np.delete(_labels(m), i).tolist()))
+            rest = m.with_parameters(labels=tuple(np.delete(_labels(m), i).tolist()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rs.UninformativeWarning)
             values.append(float(rest(np.delete(x, i, axis=0), np.delete(y, i, axis=0))))
@@ -126,7 +126,7 @@ def variants(m: Measure) -> list[Measure]:
     """A measure with its defaults, and with every other choice of one parameter."""
     switches = {name: (False, True) for name, v in m.defaults.items() if isinstance(v, bool)}
     choices = {**m.choices, **switches}
-    changed = [m.where(**{name: v}) for name, values in choices.items() for v in values]
+    changed = [m.with_parameters(**{name: v}) for name, values in choices.items() for v in values]
     return [*changed, m]
 
 
@@ -134,7 +134,7 @@ def without_k(spec: str) -> str:
     """The specification of a measure without a number of neighbours."""
     m = rs.get_measure(spec)
     rest = {name: v for name, v in m.parameters if name != "k"}
-    return str(rs.get_measure(m.name).where(**rest))
+    return str(rs.get_measure(m.name).with_parameters(**rest))
 
 
 def test_every_claim_is_tested(subtests):
@@ -172,10 +172,10 @@ def test_a_sample_that_dwarfs_the_others(subtests):
 def check_with_brute_force(m: Measure, x: np.ndarray, y: np.ndarray) -> None:
     try:
         expected = anew(m, x, y)
-    except Undefined:
-        with pytest.raises(Undefined):
+    except UndefinedError:
+        with pytest.raises(UndefinedError):
             claimed(m, x, y)
-        with pytest.raises(Undefined):
+        with pytest.raises(UndefinedError):
             leave_one_out_values(m, Representation(x), Representation(y))
         return
     values = leave_one_out_values(m, Representation(x), Representation(y))
@@ -190,7 +190,7 @@ def test_one_sample_too_few(subtests):
         with subtests.test(str(spec)):
             m, x, y = outputs("tall", spec)
             few = int(m.min_samples)
-            with pytest.raises(Undefined):
+            with pytest.raises(UndefinedError):
                 claimed(m, x[:few], y[:few])
 
 
@@ -209,7 +209,7 @@ def test_nearly_equal_shapes_are_compared_anew():
     y = x @ np.linalg.qr(np.random.default_rng(3).standard_normal((8, 8)))[0]
     y[2] += 1e-6
     m = rs.get_measure("procrustes")
-    with pytest.raises(Undefined, match="nearly equal"):
+    with pytest.raises(UndefinedError, match="nearly equal"):
         claimed(m, x, y)
     values = leave_one_out_values(m, Representation(x), Representation(y))
     np.testing.assert_allclose(values, anew(m, x, y), rtol=1e-9)
@@ -272,14 +272,14 @@ def test_a_representation_with_itself():
 
 def test_a_group_of_all_samples_leaves_nothing():
     x, y = map(Representation, samples("tall"))
-    with pytest.raises(Undefined, match="no sample is left"):
+    with pytest.raises(UndefinedError, match="no sample is left"):
         leave_group_out_values(rs.get_measure("cka"), x, y, [np.arange(N)])
 
 
 def test_no_value_without_a_group_is_no_silent_nan():
     x, y = samples("tall")
     x[4:] = x[4]
-    with pytest.raises(Undefined, match="constant"):
+    with pytest.raises(UndefinedError, match="constant"):
         leave_group_out_values(
             rs.get_measure("cka"), Representation(x), Representation(y), [np.arange(4)]
         )

@@ -15,7 +15,7 @@ from scipy.stats import pearson3
 
 import resemblance as rs
 from resemblance.contracts._measure import Measure
-from resemblance.data.representation import Representation, Undefined
+from resemblance.data.representation import Representation, UndefinedError
 from resemblance.inference import graph_sums
 from resemblance.inference import moments as exact_moments
 from resemblance.inference.graph_sums import FactoredMatrix, SparsePlusConstant
@@ -146,7 +146,7 @@ def test_a_matrix_has_one_profile_in_all_forms(rng, subtests):
 
 
 def test_a_far_sample_costs_no_digits(rng, monkeypatch):
-    m, points = rs.cka.where(estimator="debiased"), rng.standard_normal((150, 6))
+    m, points = rs.cka.with_parameters(estimator="debiased"), rng.standard_normal((150, 6))
     for far in (1, 1e3, 1e3):  # each time farther
         points[0] *= far
         few = moment_profile(rs.Representation(points), m, "left")
@@ -320,7 +320,9 @@ def test_a_constant_representation_has_no_null(rng):
 def test_entries_that_cannot_be_squared_are_refused(rng):
     m = rs.get_measure("rsm_norm_difference")
     for factor in (1e-200, 1e200):
-        with pytest.raises(Undefined, match="rsm_norm_difference: the entries of representation"):
+        with pytest.raises(
+            UndefinedError, match="rsm_norm_difference: the entries of representation"
+        ):
             moment_profile(Representation(factor * rng.standard_normal((7, 3)), "tiny"), m, "left")
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import resemblance as rs
-from resemblance import Representation, Undefined
+from resemblance import Representation, UndefinedError
 from resemblance.base.rng import generator
 from resemblance.catalogue import get_measures
 from resemblance.checks.trial import limit_neighbors
@@ -105,7 +105,7 @@ NEEDS_NO_PAIRING = {
 
 def catalogue() -> list[Measure]:
     listed = [limit_neighbors(m) for m in rs.list_measures() if m.name != "accuracy_difference"]
-    listed.append(rs.accuracy_difference.where(labels=tuple(range(3)) * (N // 3) + (0,)))
+    listed.append(rs.accuracy_difference.with_parameters(labels=tuple(range(3)) * (N // 3) + (0,)))
     few = [m for m in get_measures(["resi"]) if m not in listed]
     return list(dict.fromkeys([*listed, *few, *get_measures(VARIANTS)]))
 
@@ -135,7 +135,7 @@ TIED = ("binary", "duplicates", "relu")
 def value_of(m: Measure, x: Representation, y: Representation) -> float:
     try:
         return float(m.evaluate(x, y))
-    except Undefined:
+    except UndefinedError:
         return math.nan
 
 
@@ -171,7 +171,7 @@ def test_reordered_intermediates_give_the_same_value(subtests):
             assert (moves.of_intermediate is None) == (name in RECOMPUTED)
             assert moves.is_fixed == (name in NEEDS_NO_PAIRING)
             pairs = [pair_of(kind) for kind in (*CONTINUOUS, *TIED)]
-            if m == rs.jensen_shannon.where(outputs="probabilities"):
+            if m == rs.jensen_shannon.with_parameters(outputs="probabilities"):
                 pairs = [[np.exp(r) / np.exp(r).sum(1, keepdims=True) for r in p] for p in pairs]
             for pair in pairs:
                 assert_carried(m, *map(Representation, pair))
@@ -187,7 +187,7 @@ def test_the_guard_lets_reordered_intermediates_pass(subtests):
 
 
 def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
-    approximate = rs.mutual_knn.where(index="hnsw")
+    approximate = rs.mutual_knn.with_parameters(index="hnsw")
     for kind in CONTINUOUS:
         assert_carried(approximate, *map(Representation, pair_of(kind)))
     x, y = map(Representation, pair_of("relu"))  # a third of its rows are equal
@@ -319,7 +319,7 @@ def test_bad_data_are_named_as_before():
     array = pair_of("tall")[1].copy()
     array[3, 2] = np.nan
     y = Representation(array)
-    with pytest.raises(Undefined, match="NaN"):
+    with pytest.raises(UndefinedError, match="NaN"):
         check_all_finite(permute_representation(y, orders(N)[0], find_axis_rules(rs.cka)))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.inference.sample_size import samples_for_width
+from resemblance.inference._sample_size import samples_for_width
 
 
 def test_the_number_of_samples_follows_the_formulas():

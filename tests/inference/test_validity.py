@@ -179,7 +179,7 @@ def test_lower_bounds_of_recalls_are_rarely_above_the_expected_recall() -> None:
     wrong = {row[1:3]: row for row in rows if row[0] == "recalls" and row.what == "wrong"}
     assert len(wrong) == 20
     for (_, way), row in wrong.items():
-        if way == "rs.upgrade":
+        if way == "rs.upgrade_index":
             assert row.number <= 100 * bounds(row.sets, 0.025)[1] / row.sets
         else:
             assert row.number > 4

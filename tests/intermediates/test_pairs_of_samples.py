@@ -120,7 +120,7 @@ def test_nearly_equal_distances_are_equal_only_up_to_rounding(kind, rng, subtest
             for points in (np.eye(d)[:n] / 3, turned, turned + 0.1):
                 x = rs.Representation(points, dtype=dtype)
                 with subtests.test("they are equal", n=n, d=d, dtype=dtype):
-                    with pytest.raises(rs.Undefined, match="are equal"):
+                    with pytest.raises(rs.UndefinedError, match="are equal"):
                         rdm_vector(x, kind=kind, compare="pearson")
-                    with pytest.raises(rs.Undefined, match="are equal"):
+                    with pytest.raises(rs.UndefinedError, match="are equal"):
                         dissimilarity_summary(x, kind=kind)

@@ -129,7 +129,7 @@ def test_those_of_a_part_are_taken_from_the_neighbours_of_all_samples(subtests):
                     assert_same(first, nearest(rs.Representation(data), k=k, metric=metric))
     whole = rs.Representation(gaussian())
     assert nearest_in_subset(whole, half, 10, "cosine", "exact") is not None
-    with pytest.raises(rs.Undefined, match="k must be"):
+    with pytest.raises(rs.UndefinedError, match="k must be"):
         nearest(subsample_representation(whole, half[:5]), k=10, metric="cosine")
 
 

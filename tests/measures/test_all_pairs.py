@@ -15,7 +15,7 @@ import resemblance as rs
 from resemblance.base import arrays
 from resemblance.contracts._measure import Measure
 from resemblance.contracts.claims import AllPairs, Scores
-from resemblance.data.representation import Representation, Undefined, pair_cache
+from resemblance.data.representation import Representation, UndefinedError, pair_cache
 from resemblance.intermediates import grams, rank_bins, rectangles
 from resemblance.intermediates.rectangles import all_row_column_pairs
 from resemblance.measures import distances, kernel_alignment
@@ -34,7 +34,7 @@ def variants() -> list[Measure]:
     for m in rs.list_measures():
         choices = m.choices | ({"squared": (False, True)} if "squared" in m.defaults else {})
         for values in itertools.product(*choices.values()):
-            variant = m.where(**dict(zip(choices, values)))
+            variant = m.with_parameters(**dict(zip(choices, values)))
             if variant.all_pairs and variant.all_pairs.above is not None:
                 blocked.append(variant)
     return blocked
@@ -105,7 +105,7 @@ def outcome(function, *args) -> tuple[object, str]:
     """What a function returns, and the reason where it is undefined."""
     try:
         return function(*args), ""
-    except Undefined as error:
+    except UndefinedError as error:
         return None, str(error)
 
 
@@ -119,7 +119,9 @@ def test_the_measures_with_matrices_of_all_pairs_are_here():
     assert {"distance_correlation", "rsm_norm_difference", "rsa", "cka"} <= names
     assert len(BLOCKED) == 2 + 2 + 16 + 12
     assert all(m.all_pairs.above == 4096 for m in BLOCKED)
-    assert not rs.cka.where(kernel="cosine").is_in_blocks(Representation(np.ones((5000, 1))))
+    assert not rs.cka.with_parameters(kernel="cosine").is_in_blocks(
+        Representation(np.ones((5000, 1)))
+    )
 
 
 def test_values_are_those_of_the_plain_function(small_blocks, monkeypatch, subtests):
@@ -236,8 +238,11 @@ def test_caveats_and_chance_of_many_samples_need_no_matrix(monkeypatch):
     monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 4096)
     x, y = (Representation(a) for a in latent(200, 60, 70))
     measures = [rs.get_measure(s) for s in ("distance_correlation", "rsa[compare=cosine]")]
-    measures += [rs.cka.where(kernel="rbf"), rs.cka.where(kernel="laplace", estimator="lange")]
-    measures.append(rs.distance_correlation.where(squared=True))
+    measures += [
+        rs.cka.with_parameters(kernel="rbf"),
+        rs.cka.with_parameters(kernel="laplace", estimator="lange"),
+    ]
+    measures.append(rs.distance_correlation.with_parameters(squared=True))
     expected = [(m.caveat(x, y), m.chance and m.chance(x, y)) for m in measures]
     assert any(caveat for caveat, _ in expected)
     monkeypatch.setattr(rectangles, "MAX_STORED_SAMPLES", 100)
@@ -313,7 +318,7 @@ def test_few_bins_have_a_bound_that_holds(shape, monkeypatch):
             x = rng.integers(3, size=(30, 4)) + 0.0
         y = x + 0.3 * rng.standard_normal(x.shape)
         for kind in ("euclidean", "cosine"):
-            m = rs.rsa.where(rdm=kind)
+            m = rs.rsa.with_parameters(rdm=kind)
             sides = Representation(x), Representation(y)
             scores = m.all_pairs(*([side] for side in sides))
             bound = m.diagnostics(*sides)["rank_error"]
@@ -325,7 +330,7 @@ def test_few_bins_have_a_bound_that_holds(shape, monkeypatch):
 def test_ranks_of_ties_are_exact():
     x, y = pair("ties")
     for kind in ("euclidean", "cosine"):
-        m = rs.rsa.where(rdm=kind)
+        m = rs.rsa.with_parameters(rdm=kind)
         scores = m.all_pairs([x], [y])
         assert scores.values[0, 0] == pytest.approx(plain(m, x, y), abs=1e-12)
         assert m.diagnostics(x, y)["rank_error"] == 0
@@ -382,7 +387,7 @@ def test_mmd_is_that_of_the_matrix(kind, monkeypatch):
 
 def test_mmd_needs_a_median():
     x = np.zeros((20, 2))
-    with pytest.raises(Undefined, match="the kernel has no width"):
+    with pytest.raises(UndefinedError, match="the kernel has no width"):
         rs.mmd(x, x + np.eye(20, 2))
 
 
@@ -395,7 +400,7 @@ SIZES: list[tuple[int, int]] = []
 def means_apart(xs, ys) -> Scores:
     SIZES.append((len(xs), len(ys)))
     if any(np.ptp(r.array) == 0 for r in (*xs, *ys)):
-        raise Undefined("it is constant")
+        raise UndefinedError("it is constant")
     means = [np.array([float(np.mean(r.array)) for r in side]) for side in (xs, ys)]
     apart = np.abs(means[0][:, None] - means[1])
     return Scores(apart, {"twice": 2 * apart})

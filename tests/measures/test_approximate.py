@@ -67,8 +67,8 @@ def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
             y = x + 0.5 * clusters(seed=1)
             m = rs.get_measure(spec)
             assert m(x, y, index="hnsw") == m(x, y)
-            assert m.where(index="exact") == m
-            assert (m.extra, m.where(index="hnsw").extra) == (None, "neighbours")
+            assert m.with_parameters(index="exact") == m
+            assert (m.extra, m.with_parameters(index="hnsw").extra) == (None, "neighbours")
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
@@ -105,7 +105,9 @@ def test_as_many_neighbours_as_there_are_others():
 def test_too_few_found_has_a_remedy(monkeypatch):
     monkeypatch.setattr(approximate, "HNSW_LINKS", 2)
     x = np.repeat(clusters(20), 100, axis=0)  # twenty points, each a hundred times
-    with pytest.raises(rs.Undefined, match=r'of 300 neighbours of a sample; take index="exact"'):
+    with pytest.raises(
+        rs.UndefinedError, match=r'of 300 neighbours of a sample; take index="exact"'
+    ):
         rs.mka(x, x[::-1].copy(), k=300, index="hnsw")
 
 
@@ -118,7 +120,7 @@ def test_too_few_found_has_a_remedy(monkeypatch):
 )
 def test_the_errors_are_those_of_the_exact_search(x, message):
     for index in ("exact", "hnsw"):
-        with pytest.raises(rs.Undefined, match=message):
+        with pytest.raises(rs.UndefinedError, match=message):
             neighbours(rs.Representation(x), k=10, metric="euclidean", index=index)
 
 
@@ -396,14 +398,14 @@ def taken(x, y) -> float:
 def test_diagnostics_depend_on_the_parameters():
     x, y = clusters(50), isotropic(50)
     result = rs.compare(
-        {"x": x}, {"y": y}, measures=[trimmed, trimmed.where(share=0.5)], progress=False
+        {"x": x}, {"y": y}, measures=[trimmed, trimmed.with_parameters(share=0.5)], progress=False
     )
     assert result.diagnostics == (
         Diagnostic("trimmed", "x", "y", "left_out", 5.0),
         Diagnostic("trimmed[share=0.5]", "x", "y", "left_out", 25.0),
     )
     assert "left out 25" in repr(result)
-    assert trimmed.where(share=0.0).diagnostics(*map(rs.Representation, (x, y))) == {}
+    assert trimmed.with_parameters(share=0.0).diagnostics(*map(rs.Representation, (x, y))) == {}
     with pytest.raises(ValueError, match="a diagnostic cannot be called 'value'"):
         rs.compare([x, y], measures=[taken], progress=False)
 

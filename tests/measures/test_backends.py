@@ -48,7 +48,7 @@ def test_values_are_those_of_numpy_in_the_library_of_the_data(subtests):
 def test_tensors_of_every_kind_are_computed_in_float64(subtests):
     for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int16, torch.bool):
         x, y = (torch.asarray(np.maximum(3 * data, 0)).to(dtype) for data in SQUARE)
-        for measure in (rs.cka, rs.jaccard, rs.rsa.where(rdm="euclidean")):
+        for measure in (rs.cka, rs.jaccard, rs.rsa.with_parameters(rdm="euclidean")):
             with subtests.test(f"{measure} of {dtype}"):
                 value = measure(x, y)
                 assert value.dtype == torch.float64
@@ -192,7 +192,7 @@ def test_values_on_a_device_out_of_reach(subtests):
 
 def test_what_stays_on_the_device(brought, subtests):
     """Checking for NaN, too, brings back two numbers and no array."""
-    for measure in [rs.cka, rs.distance_correlation, rs.rsa.where(compare="pearson")]:
+    for measure in [rs.cka, rs.distance_correlation, rs.rsa.with_parameters(compare="pearson")]:
         with subtests.test(str(measure)):
             measure(on_device(X), on_device(SQUARE[1]))
             assert brought == []
@@ -201,7 +201,7 @@ def test_what_stays_on_the_device(brought, subtests):
 def test_what_is_not_finite_on_a_device_is_named(brought):
     data = X.copy()
     data[3, 2] = np.nan
-    with pytest.raises(rs.Undefined, match=r"1 NaN or infinite value.*row 3, column 2"):
+    with pytest.raises(rs.UndefinedError, match=r"1 NaN or infinite value.*row 3, column 2"):
         rs.cka(on_device(data), on_device(X))
     assert brought == [X.shape]
 
@@ -284,7 +284,7 @@ def test_a_gradient_is_recorded_exactly_when_that_is_claimed(subtests):
 def test_where_there_is_no_gradient_there_is_a_value():
     white = np.linalg.qr(X - X.mean(axis=0))[0]
     x, y = torch.tensor(white, requires_grad=True), torch.tensor(Y)
-    with pytest.raises(rs.Undefined, match="singular values, where there is no gradient"):
+    with pytest.raises(rs.UndefinedError, match="singular values, where there is no gradient"):
         rs.pwcca(x, y)
     assert torch.isfinite(rs.pwcca(x.detach(), y))
     with torch.no_grad():
@@ -292,7 +292,12 @@ def test_where_there_is_no_gradient_there_is_a_value():
 
 
 def test_dead_units_do_not_change_the_gradient_of_the_others(subtests):
-    for measure in [rs.cka, rs.procrustes_size_shape, rs.mean_cca, rs.gulp.where(squared=True)]:
+    for measure in [
+        rs.cka,
+        rs.procrustes_size_shape,
+        rs.mean_cca,
+        rs.gulp.with_parameters(squared=True),
+    ]:
         with subtests.test(str(measure)):
             x, y = (torch.tensor(data, requires_grad=True) for data in SQUARE)
             dead = torch.nn.functional.pad(x.detach(), (0, 2)).requires_grad_()
@@ -301,7 +306,7 @@ def test_dead_units_do_not_change_the_gradient_of_the_others(subtests):
 
 
 def test_gradients_vanish_where_two_representations_agree(subtests):
-    for measure in [rs.cka, rs.procrustes.where(squared=True)]:
+    for measure in [rs.cka, rs.procrustes.with_parameters(squared=True)]:
         with subtests.test(str(measure)):
             x = torch.tensor(X, requires_grad=True)
             gradient = torch.autograd.grad(measure(x, torch.tensor(X)), x)[0]

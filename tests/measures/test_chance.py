@@ -80,7 +80,7 @@ def test_chance_is_the_mean_over_all_orders(subtests):
                 x, y = pair(kind)
                 measure = with_classes(spec, (x, y))
                 if kind == "tied" and measure.name in ORDERED:
-                    with pytest.raises(rs.Undefined, match="no closed form of chance where"):
+                    with pytest.raises(rs.UndefinedError, match="no closed form of chance where"):
                         measure.chance(x, y)
                     continue
                 assert measure.chance(x, y) == pytest.approx(
@@ -130,9 +130,9 @@ def test_the_mean_longest_increasing_subsequence_is_that_of_all_orders():
 
 def test_lists_of_most_samples_have_no_chance_that_is_cheap():
     x, y = (Representation(a) for a in np.random.default_rng(2).standard_normal((2, 60, 5)))
-    with pytest.raises(rs.Undefined, match="not computed where k=50 of 60"):
-        rs.lcs_knn.where(k=50).chance(x, y)
-    assert 0 < rs.lcs_knn.where(k=20).chance(x, y) < 20 / 59
+    with pytest.raises(rs.UndefinedError, match="not computed where k=50 of 60"):
+        rs.lcs_knn.with_parameters(k=50).chance(x, y)
+    assert 0 < rs.lcs_knn.with_parameters(k=20).chance(x, y) < 20 / 59
 
 
 # ------------------------------------------------------------------------------------ above chance
@@ -151,7 +151,7 @@ def test_corrected_values_are_those_above_chance(subtests):
                 measure = rs.get_measure(spec)
                 value, chance = measure.evaluate(x, y), measure.chance(x, y)
                 above = (value - chance) / (1 - chance)
-                assert measure.where(**corrected).evaluate(x, y) == pytest.approx(
+                assert measure.with_parameters(**corrected).evaluate(x, y) == pytest.approx(
                     above, rel=1e-12, abs=1e-12
                 )
 
@@ -159,15 +159,17 @@ def test_corrected_values_are_those_above_chance(subtests):
 def test_corrected_imbalance_is_one_minus_what_is_above_chance():
     """Of the way from chance to the smallest value that there is for n samples, not to 0."""
     x, y = pair("tall")
-    measure = rs.information_imbalance.where(k=2)
+    measure = rs.information_imbalance.with_parameters(k=2)
     smallest = (2 + 1) / N
     above = (measure.evaluate(x, y) - 1) / (smallest - 1)
-    assert measure.where(corrected=True).evaluate(x, y) == pytest.approx(1 - above, rel=1e-12)
-    assert measure.where(corrected=True).evaluate(x, x) == 0
+    assert measure.with_parameters(corrected=True).evaluate(x, y) == pytest.approx(
+        1 - above, rel=1e-12
+    )
+    assert measure.with_parameters(corrected=True).evaluate(x, x) == 0
 
 
 def test_nothing_is_above_chance_where_that_is_the_best_value():
-    with pytest.raises(rs.Undefined, match="nothing is left above chance"):
+    with pytest.raises(rs.UndefinedError, match="nothing is left above chance"):
         rescale_from_chance(1.0, 1.0)
     assert rescale_from_chance(0.2, 1.0, best=0.0) == pytest.approx(0.8)
 

@@ -46,10 +46,10 @@ def variants(m: Measure) -> Iterator[Measure]:
     small = {name: SMALL[name] for name in ("probes", "repeats") if name in m.defaults}
     for name, values in values_of(m):
         others = (v for v in values if v not in (m.defaults[name], "probabilities"))  # other data
-        yield from (m.where(**small, **{name: v}) for v in others)
+        yield from (m.with_parameters(**small, **{name: v}) for v in others)
     for name, default in {**m.defaults, **dict(m.parameters)}.items():
         if type(default) in (int, float) and default > 0 and name not in {*NUMBERS, *small}:
-            yield m.where(
+            yield m.with_parameters(
                 **{name: 2 if default == 1 and type(default) is int else type(default)(default / 2)}
             )
 
@@ -145,9 +145,11 @@ def combinations() -> list[Measure]:
     found = []
     for m in rs.list_measures():
         values = dict(values_of(m))
-        small = m.where(**{name: number for name, number in SMALL.items() if name in m.defaults})
+        small = m.with_parameters(
+            **{name: number for name, number in SMALL.items() if name in m.defaults}
+        )
         found += [
-            small.where(**dict(zip(values, chosen)))
+            small.with_parameters(**dict(zip(values, chosen)))
             for chosen in itertools.product(*values.values())
         ]
     known = {m.spec for m in MEMBERS}

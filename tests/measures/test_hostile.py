@@ -32,7 +32,7 @@ N = 40
 CASES = hostile_pairs()
 X, Y = CASES["generic"]
 SATURATED = CASES["both saturated in half precision"][0]
-SPECTRAL = rs.rsm_norm_difference.where(norm="spectral")
+SPECTRAL = rs.rsm_norm_difference.with_parameters(norm="spectral")
 CATALOGUE = [limit_neighbors(m) for m in rs.list_measures()]
 MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
 
@@ -40,7 +40,7 @@ MEASURES = CATALOGUE + [m for m in rs.preset("resi") if m not in CATALOGUE]
 def value(measure: Measure, x: Any, y: Any) -> float:
     """Call a measure, with labels when it asks for them."""
     if measure.name == "accuracy_difference":
-        measure = measure.where(labels=[i % 3 for i in range(x.shape[0])])
+        measure = measure.with_parameters(labels=[i % 3 for i in range(x.shape[0])])
     return measure(x, y)
 
 
@@ -110,7 +110,7 @@ def test_a_rotation_that_rounding_decides_on_is_none(subtests):
             sizes = np.geomspace(1 / largest, largest, N)[:, None]
             for pair in ((X * sizes, Y * sizes), (Y * sizes, X * sizes)):
                 with pytest.raises(
-                    rs.Undefined, match="aligned_cosine: rounding decides on the best rotation"
+                    rs.UndefinedError, match="aligned_cosine: rounding decides on the best rotation"
                 ):
                     rs.aligned_cosine(*pair)
             moderate = np.geomspace(1e-3, 1e3, N)[:, None]
@@ -209,7 +209,7 @@ def test_every_kind_of_array_is_its_values_in_float64(tmp_path, subtests):
     for kind, convert in KINDS.items():
         pair = [convert(data) for data in (X, Y)]
         plain = [np.array(data, dtype=np.float64, order="C") for data in pair]
-        for measure in (rs.cka, rs.jaccard.where(k=10), rs.mean_cca):
+        for measure in (rs.cka, rs.jaccard.with_parameters(k=10), rs.mean_cca):
             with subtests.test(f"{measure}, {kind}"):
                 expected = pytest.approx(measure(*plain), rel=1e-9, abs=1e-9)
                 assert measure(*pair) == expected
@@ -273,7 +273,7 @@ def test_what_is_no_representation_is_refused(subtests):
             with pytest.raises(ValueError, match=message) as error:
                 measure(data, Y)
             # the caller's mistake, not a property of the data
-            assert not isinstance(error.value, rs.Undefined)
+            assert not isinstance(error.value, rs.UndefinedError)
 
 
 def test_different_numbers_of_samples_hint_at_a_transpose():
@@ -314,7 +314,7 @@ def test_one_bad_value_is_named_with_its_place():
     place = (np.arange(N)[:, None] == 17) & (np.arange(6) == 4)
     message = r"'deep' has 1 NaN or infinite value\(s\), .* row 17, column 4; leave"
     for measure, bad in zip(MEASURES, cycle((np.nan, np.inf, -np.inf))):
-        with pytest.raises(rs.Undefined, match=message):
+        with pytest.raises(rs.UndefinedError, match=message):
             measure(X, rs.Representation(np.where(place, bad, Y), "deep"))
 
 
@@ -334,14 +334,14 @@ def test_values_near_the_largest_of_single_precision_are_refused(subtests):
     for measure in MEASURES:
         for pair in ((large, y), (y, large)):
             label = f"{measure} of {pair[0].name}"
-            with subtests.test(label), pytest.raises(rs.Undefined, match=message):
+            with subtests.test(label), pytest.raises(rs.UndefinedError, match=message):
                 value(measure, *pair)
 
 
 def test_what_overflows_is_undefined_without_a_warning():
     x = np.random.default_rng(0).standard_normal((20, 3))
     narrow = [rs.Representation(data, dtype="float32") for data in (1e200 * x, x)]
-    with pytest.raises(rs.Undefined, match="too large for float32"):
+    with pytest.raises(rs.UndefinedError, match="too large for float32"):
         rs.cka(*narrow)
     for score in ("distance", "rdm"):
         value = rs.stability.input_noise_stability(
@@ -405,9 +405,9 @@ def test_a_false_claim_of_a_range_is_not_hidden():
     assert m(X, Y, by=1e-15) == 1
     assert m(X, Y, by=-1e-15) == 1 - 1e-15
     assert m(X, Y, by=1e-9) == 1 + 1e-9
-    with pytest.raises(rs.Undefined, match=r"excess\[by=nan\] returned NaN \(not a number\)"):
+    with pytest.raises(rs.UndefinedError, match=r"excess\[by=nan\] returned NaN \(not a number\)"):
         m(X, Y, by=np.nan)
-    with pytest.raises(rs.Undefined, match=r"excess\[by=inf\]: the value overflows"):
+    with pytest.raises(rs.UndefinedError, match=r"excess\[by=inf\]: the value overflows"):
         m(X, Y, by=np.inf)
 
 
@@ -426,7 +426,7 @@ def moved(x: np.ndarray, offset: float, columns: str) -> np.ndarray:
 def value_or_reason(measure: Any, *inputs: Any) -> float | str:
     try:
         return float(value(measure, *inputs))
-    except rs.Undefined as error:
+    except rs.UndefinedError as error:
         return str(error)
 
 
@@ -508,7 +508,7 @@ def test_a_giant_row_takes_no_digits_of_the_others(size: float) -> None:
 def test_groups_too_far_apart_have_no_neighbours() -> None:
     side = 1e9 * np.where(np.arange(60) % 2, 1, -1)[:, None]
     for metric in ("cosine", "euclidean"):
-        with pytest.raises(rs.Undefined, match="one group at a time"):
+        with pytest.raises(rs.UndefinedError, match="one group at a time"):
             rs.mutual_knn(FAR_X + side, FAR_Y + side, metric=metric)
     one, other = ((x + side)[1::2] for x in (FAR_X, FAR_Y))
     one, other = (x - x.mean(axis=0) for x in (one, other))
@@ -518,13 +518,13 @@ def test_groups_too_far_apart_have_no_neighbours() -> None:
 def test_the_remedy_for_lost_digits() -> None:
     far = [moved(x, 1e7, "all").astype(np.float32) for x in (FAR_X, FAR_Y)]
     for measure in (rs.cka, rs.mutual_knn, rs.sliced_wasserstein, rs.aligned_cosine):
-        with pytest.raises(rs.Undefined, match="before the data are stored in float32"):
+        with pytest.raises(rs.UndefinedError, match="before the data are stored in float32"):
             measure(*far)
         centred = [moved(x, 1e7, "all") for x in (FAR_X, FAR_Y)]
         centred = [(x - x.mean(axis=0)).astype(np.float32) for x in centred]
         assert math.isfinite(measure(*centred))
     single = [rs.Representation(moved(x, 1e7, "all"), dtype="float32") for x in (FAR_X, FAR_Y)]
-    with pytest.raises(rs.Undefined, match="or take dtype='float64'"):
+    with pytest.raises(rs.UndefinedError, match="or take dtype='float64'"):
         rs.cka(*single)
     double = [rs.Representation(moved(x, 1e7, "all"), dtype="float64") for x in (FAR_X, FAR_Y)]
     assert rs.cka(*double) == pytest.approx(rs.cka(FAR_X, FAR_Y), rel=1e-6)
@@ -556,7 +556,7 @@ def test_rows_that_vary_by_rounding_are_constant_rows() -> None:
         "label_conditioned_split": {"labels": np.arange(60) // 5},
     }
     for name, inputs in needed.items():
-        statistic = rs.get_statistic(name).where(rdm="correlation")
+        statistic = rs.get_statistic(name).with_parameters(rdm="correlation")
         one, other = (statistic(x, **inputs) for x in (saturated, ones))
         assert one == other
 
@@ -565,5 +565,5 @@ def test_rounding_that_decides_on_a_rotation_is_noticed() -> None:
     z = np.random.default_rng(0).standard_normal((40, 6))
     giant = np.random.default_rng(1).standard_normal((40, 6))
     giant[0] *= 1e14
-    with pytest.raises(rs.Undefined, match="rounding decides on the best rotation"):
+    with pytest.raises(rs.UndefinedError, match="rounding decides on the best rotation"):
         rs.aligned_cosine(np.exp(30 * z), giant)

@@ -132,27 +132,37 @@ def test_shape_by_its_definition(pair, subtests):
         with subtests.test(str(alpha)):
             x, y = (half_white(z, alpha) for z in pair)
             expected = np.arccos(np.linalg.svd(x.T @ y, compute_uv=False).sum())
-            assert rs.shape(*pair, alpha=alpha) == pytest.approx(expected, rel=1e-9)
+            assert rs.shape_distance(*pair, alpha=alpha) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_shape_interpolates_between_procrustes_and_cca(pair):
-    assert rs.shape(*pair, alpha=1) == pytest.approx(rs.angular_shape(*pair), rel=1e-10, abs=1e-14)
+    assert rs.shape_distance(*pair, alpha=1) == pytest.approx(
+        rs.angular_shape(*pair), rel=1e-10, abs=1e-14
+    )
     ranks = [np.linalg.matrix_rank(centred(z)) for z in pair]
     correlations = rs.mean_cca(*pair) * min(ranks)
-    cosine = math.cos(rs.shape(*pair, alpha=0))
+    cosine = math.cos(rs.shape_distance(*pair, alpha=0))
     assert cosine == pytest.approx(correlations / math.sqrt(ranks[0] * ranks[1]), rel=1e-10)
-    assert rs.shape(*pair, alpha=1e-9) == pytest.approx(rs.shape(*pair, alpha=0), abs=1e-6)
-    assert rs.shape(*pair, alpha=1 - 1e-9) == pytest.approx(rs.shape(*pair, alpha=1), abs=1e-6)
+    assert rs.shape_distance(*pair, alpha=1e-9) == pytest.approx(
+        rs.shape_distance(*pair, alpha=0), abs=1e-6
+    )
+    assert rs.shape_distance(*pair, alpha=1 - 1e-9) == pytest.approx(
+        rs.shape_distance(*pair, alpha=1), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("alpha", [0, 0.5, 1])
 def test_small_angles_keep_their_digits(alpha, rng):
     x, noise = rng.standard_normal((2, 40, 5))
-    angles = [rs.shape(x, x + step * noise, alpha=alpha) / step for step in (1e-3, 1e-6, 1e-9)]
+    angles = [
+        rs.shape_distance(x, x + step * noise, alpha=alpha) / step for step in (1e-3, 1e-6, 1e-9)
+    ]
     assert angles[0] == pytest.approx(angles[1], rel=1e-2)
     assert angles[2] == pytest.approx(angles[1], rel=1e-5)
-    assert rs.shape(x, x @ np.linalg.qr(rng.standard_normal((5, 5)))[0], alpha=alpha) < 1e-12
+    assert (
+        rs.shape_distance(x, x @ np.linalg.qr(rng.standard_normal((5, 5)))[0], alpha=alpha) < 1e-12
+    )
 
 
 # ------------------------------------------------------------------------------------ soft matching

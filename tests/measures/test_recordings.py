@@ -94,7 +94,7 @@ def test_any_symmetric_matrix_comes_back_and_its_rows_move(subtests: Any) -> Non
                 rs.from_dissimilarities(vector, ids=list("abcdefghijkl")),
             )
             if name == "zero":
-                with pytest.raises(rs.Undefined):
+                with pytest.raises(rs.UndefinedError):
                     rs.rsa(x, x)
                 continue
             assert np.allclose(rs.rdm(x), matrix, rtol=0, atol=1e-13 * np.abs(vector).max())
@@ -121,7 +121,7 @@ def test_dissimilarities_are_compared_with_features_and_with_each_other(recordin
     x, given = recording.true, rs.from_dissimilarities(rs.rdm(recording.true, "sqeuclidean"))
     y = np.random.default_rng(1).standard_normal((N, 5))
     for compare in ("spearman", "pearson", "kendall", "whitened_cosine"):
-        measure = rs.rsa.where(rdm="sqeuclidean", compare=compare)
+        measure = rs.rsa.with_parameters(rdm="sqeuclidean", compare=compare)
         assert measure(given, y) == pytest.approx(measure(x, y), abs=1e-12)
     spec = "rsa[rdm=sqeuclidean]"
     of_features, of_given = (
@@ -134,9 +134,9 @@ def test_dissimilarities_are_compared_with_features_and_with_each_other(recordin
     assert {"value", "low", "high"} <= numbers
     for name in numbers:
         assert of_given[name] == pytest.approx(of_features[name], abs=1e-6)
-    with pytest.raises(rs.Undefined, match="use rsa"):
+    with pytest.raises(rs.UndefinedError, match="use rsa"):
         rs.cka(given, y)
-    with pytest.raises(rs.Undefined, match="use rsa"):
+    with pytest.raises(rs.UndefinedError, match="use rsa"):
         rs.stability.feature_split(given)
 
 
@@ -242,7 +242,7 @@ def test_missing_dissimilarities_leave_some_without_a_value(subtests: Any) -> No
         "points": (lambda: rs.cka(x, y), "use rsa"),
     }
     for name, (call, message) in cases.items():
-        with subtests.test(name), pytest.raises(rs.Undefined, match=message):
+        with subtests.test(name), pytest.raises(rs.UndefinedError, match=message):
             call()
     with subtests.test("the remedy"):
         assert np.isfinite(rs.rsa(x, y, compare="pearson"))
@@ -444,7 +444,7 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         rs.noise_covariance(trials, LABELS[1:])
     with pytest.raises(ValueError, match="degrees of freedom"):
         rs.noise_covariance(trials, LABELS, dof="all")  # type: ignore[arg-type]
-    with pytest.raises(rs.Undefined, match="infinite"):
+    with pytest.raises(rs.UndefinedError, match="infinite"):
         rs.dissimilarities(np.where(trials > 2, np.inf, trials), LABELS)
     with pytest.raises(ValueError, match="features"):
         rs.dissimilarities(recording.crossnobis)
@@ -477,7 +477,7 @@ def test_means_are_over_the_trials_that_have_a_number(recording: Any, subtests: 
     trials[LABELS == 2, 0] = np.nan
     with subtests.test("a feature without a number"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(rs.Undefined, match="condition 2 has no number of feature 0"):
+        with pytest.raises(rs.UndefinedError, match="condition 2 has no number of feature 0"):
             rs.dissimilarities(trials, LABELS)
     with subtests.test("a condition without a trial"):
         trials = np.where(LABELS[:, None] == 2, np.nan, recording.trials)
@@ -487,13 +487,13 @@ def test_means_are_over_the_trials_that_have_a_number(recording: Any, subtests: 
         assert np.isnan(value[2, rest]).all()
         whole = rs.rdm(rs.dissimilarities(recording.trials, LABELS))
         assert np.allclose(value[np.ix_(rest, rest)], whole[np.ix_(rest, rest)], atol=1e-12)
-    with subtests.test("infinite"), pytest.raises(rs.Undefined, match="infinite"):
+    with subtests.test("infinite"), pytest.raises(rs.UndefinedError, match="infinite"):
         rs.condition_means(np.where(trials > 1, np.inf, trials), LABELS)
     with subtests.test("a condition without any number"):
         trials = np.where(LABELS[:, None] == 4, np.nan, recording.trials)
         means = rs.condition_means(trials, LABELS).array
         assert np.array_equal(np.isnan(means).all(axis=1), np.arange(N) == 4)
-    with subtests.test("given dissimilarities"), pytest.raises(rs.Undefined, match="lacks"):
+    with subtests.test("given dissimilarities"), pytest.raises(rs.UndefinedError, match="lacks"):
         rs.condition_means(rs.from_dissimilarities(with_holes(1)), np.arange(12) // 2)
 
 
@@ -519,7 +519,7 @@ def test_whitened_comparisons_are_those_of_the_definition(recording: Any, subtes
     for variances in (None, recording.variances):
         for compare in ("whitened_cosine", "whitened_pearson"):
             with subtests.test(f"{compare} {variances is None}"):
-                measure = rs.rsa.where(compare=compare, variances=variances)
+                measure = rs.rsa.with_parameters(compare=compare, variances=variances)
                 exact = by_definition(a, b, variances or np.ones(N), compare.endswith("pearson"))
                 value = measure(recording.crossnobis, recording.model)
                 assert value == pytest.approx(exact, abs=1e-12)
@@ -533,12 +533,14 @@ def test_whitened_comparisons_without_each_sample(subtests: Any) -> None:
     for variances in (None, tuple(np.linspace(0.5, 2, 9))):
         for compare in ("whitened_cosine", "whitened_pearson"):
             with subtests.test(f"{compare} {variances is None}"):
-                measure = rs.rsa.where(rdm="sqeuclidean", compare=compare, variances=variances)
+                measure = rs.rsa.with_parameters(
+                    rdm="sqeuclidean", compare=compare, variances=variances
+                )
                 without = measure.left_out(*map(rs.as_representation, (x, y)))
                 for i in range(9):
                     rest = np.delete(np.arange(9), i)
                     few = variances and tuple(np.delete(variances, i))
-                    value = measure.where(variances=few)(x[rest], y[rest])
+                    value = measure.with_parameters(variances=few)(x[rest], y[rest])
                     assert without[i] == pytest.approx(value, abs=1e-12)
 
 
@@ -577,5 +579,5 @@ def test_responses_far_from_the_origin_keep_their_digits(
         rs.rdm(rs.dissimilarities(x, LABELS, **options)) for x in (far, far - offset)
     )
     assert np.allclose(value, expected, rtol=1e-9, atol=1e-9)
-    with pytest.raises(rs.Undefined, match="centre first"):
+    with pytest.raises(rs.UndefinedError, match="centre first"):
         rs.dissimilarities(recording.trials + 1e17, LABELS, **options)

@@ -70,9 +70,11 @@ def test_the_same_features_are_more_similar_than_the_population_is_to_itself():
 
 def test_what_has_no_other_features_is_refused():
     x = np.random.default_rng(2).standard_normal((20, 1)) + np.eye(20, 4)
-    with pytest.raises(rs.Undefined, match="needs at least 2 features; representation 'Y' has 1"):
+    with pytest.raises(
+        rs.UndefinedError, match="needs at least 2 features; representation 'Y' has 1"
+    ):
         rs.cka(x, x[:, :1], estimator="features")
-    with pytest.raises(rs.Undefined, match="20 samples of 4 features are too few"):
+    with pytest.raises(rs.UndefinedError, match="20 samples of 4 features are too few"):
         rs.cka(np.eye(20)[:, :4], x, estimator="features")
     with pytest.raises(ValueError, match="takes kernel='linear', not kernel='rbf'"):
         rs.cka(x, x, estimator="features", kernel="rbf")

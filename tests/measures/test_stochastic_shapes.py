@@ -202,7 +202,7 @@ def test_a_common_offset_keeps_the_value_or_has_none(measure: Any) -> None:
     for offset in (1e5, 1e6):
         assert measure(named(X + offset), named(Y + offset)) == pytest.approx(limit, rel=1e-3)
     for offset in (1e8, 1e10):
-        with pytest.raises(rs.Undefined, match="subtract the mean of all rows"):
+        with pytest.raises(rs.UndefinedError, match="subtract the mean of all rows"):
             measure(named(X + offset), named(Y + offset))
     far = [named(z + 1e8) for z in (X, Y)]
     centred = [rs.Representation(r.array - r.array.mean(axis=0), ids=r.ids) for r in far]

@@ -60,7 +60,7 @@ def test_a_value_is_fixed_exactly_where_that_is_said(subtests):
                     for x, y in pairs(n, kind):
                         try:
                             values.append(measure.evaluate(x, y))
-                        except rs.Undefined:
+                        except rs.UndefinedError:
                             continue
                         said.add(measure.caveat(x, y).startswith("fixed"))
                     if values:
@@ -74,8 +74,8 @@ def test_what_is_fixed_for_one_reading_of_the_correlations_is_not_for_another():
     """All directions of x count: what y cannot reach lowers the value by how much of x it is."""
     x, y = noise(8, WIDTH, 0), noise(8, 3, 1)
     assert rs.pwcca.caveat(x, y).startswith("fixed")
-    assert not rs.pwcca.where(directions="all").caveat(x, y)
-    assert rs.pwcca.where(directions="all").caveat(y, x).startswith("fixed")
+    assert not rs.pwcca.with_parameters(directions="all").caveat(x, y)
+    assert rs.pwcca.with_parameters(directions="all").caveat(y, x).startswith("fixed")
 
 
 def way(measure: rs.Measure, x: rs.Representation, y: rs.Representation, equal: float) -> float:
@@ -277,7 +277,7 @@ def test_arrays_that_look_transposed(subtests):
 def test_outputs_without_a_column_for_each_class(subtests):
     classes = np.arange(30) % 3
     first, second = np.eye(3)[classes], np.eye(3)[(classes + 1) % 3]
-    of_labels = rs.accuracy_difference.where(labels=classes)
+    of_labels = rs.accuracy_difference.with_parameters(labels=classes)
     for measure in (rs.disagreement, rs.jensen_shannon, of_labels):
         with subtests.test(str(measure.name)):
             with pytest.warns(rs.UninformativeWarning, match=r"'X' has one column.*np.eye"):
@@ -351,7 +351,7 @@ def warnings_of_call(x: np.ndarray, y: np.ndarray) -> list[str]:
 
 def cautions_of_upgrade(x: np.ndarray, y: np.ndarray) -> list[str]:
     queries = np.random.default_rng(9).standard_normal((20, x.shape[1]))
-    return list(rs.upgrade(x, y, (queries, queries), k=2, progress=False).cautions)
+    return list(rs.upgrade_index(x, y, (queries, queries), k=2, progress=False).cautions)
 
 
 QUIET = {"progress": False}
@@ -359,7 +359,7 @@ COMMANDS = {
     "a call": warnings_of_call,
     "compare": lambda x, y: rs.compare([x, y], measures="cka", **QUIET).cautions,
     "evidence": lambda x, y: rs.evidence(x, y, measures="cka", n_permutations=9, **QUIET).cautions,
-    "across": lambda x, y: rs.across({"a": x, "b": y}, {"m": x + y}, **QUIET).notes,
+    "across": lambda x, y: rs.score_models({"a": x, "b": y}, {"m": x + y}, **QUIET).notes,
     "drift": lambda x, y: rs.drift(x, y, n_resamples=10, **QUIET).cautions,
     "upgrade": cautions_of_upgrade,
 }
@@ -386,20 +386,20 @@ def test_subjects_are_the_same_whatever_their_unit_and_precision(change):
     base = rng.standard_normal((20, 6))
     subjects = {f"s{i}": base + rng.standard_normal(base.shape) for i in range(3)}
     copied = change(subjects["s0"])
-    notes = rs.across(subjects | {"s3": copied}, {"m": base}, progress=False).notes
+    notes = rs.score_models(subjects | {"s3": copied}, {"m": base}, progress=False).notes
     assert any("subjects have the same data: 's0', 's3'" in words for words in notes)
-    notes = rs.across(subjects, {"m": copied}, progress=False).notes
+    notes = rs.score_models(subjects, {"m": copied}, progress=False).notes
     assert any("models have the data of subjects: 'm' is 's0'" in words for words in notes)
-    assert not any("data" in words for words in rs.across(subjects, {"m": base}).notes)
+    assert not any("data" in words for words in rs.score_models(subjects, {"m": base}).notes)
 
 
 def test_subjects_and_models_of_the_same_data_are_named():
     rng = np.random.default_rng(0)
     a, b, c = (rng.standard_normal((12, 5)) for _ in range(3))
-    notes = rs.across({"a": a, "b": b, "again": a}, {"m": b, "n": c}, progress=False).notes
+    notes = rs.score_models({"a": a, "b": b, "again": a}, {"m": b, "n": c}, progress=False).notes
     assert any("same data: 'a', 'again'" in note for note in notes)
     assert any("models have the data of subjects: 'm' is 'b'" in note for note in notes)
-    assert not any("data" in n for n in rs.across({"a": a, "b": b}, {"n": c}, **QUIET).notes)
+    assert not any("data" in n for n in rs.score_models({"a": a, "b": b}, {"n": c}, **QUIET).notes)
 
 
 def test_remedies_of_cautions_give_the_value_of_the_features():
@@ -413,7 +413,7 @@ def test_remedies_of_cautions_give_the_value_of_the_features():
     given = [rs.from_dissimilarities(rs.rdm(z)) for z in (x, y)]
     assert rs.rsa(*given) == pytest.approx(rs.rsa(x, y))
     items = np.arange(30) % 10
-    means = [rs.condition_means(z[items], rs.equal_rows(z[items])) for z in (x, y)]
+    means = [rs.condition_means(z[items], rs.duplicate_labels(z[items])) for z in (x, y)]
     assert rs.mutual_knn(*means, k=3) == pytest.approx(rs.mutual_knn(x[:10], y[:10], k=3))
 
 
@@ -427,16 +427,16 @@ def test_probabilities_are_no_logits_and_logits_no_probabilities():
         ("probabilities", p.round(2)),
         ("percentages", 100 * p),
     ):
-        with pytest.raises(rs.Undefined, match=f"are {named}"):
+        with pytest.raises(rs.UndefinedError, match=f"are {named}"):
             rs.jensen_shannon(outputs, q)
     for outputs in (p, p.astype("f2"), np.eye(5)[np.arange(30) % 5]):
-        with pytest.raises(rs.Undefined, match='outputs="probabilities"'):
+        with pytest.raises(rs.UndefinedError, match='outputs="probabilities"'):
             rs.jensen_shannon(outputs, q)
         with pytest.raises(ValueError, match='outputs="probabilities"'):
             rs.stability.leep(outputs, labels)
         assert 0 < rs.jensen_shannon(outputs, q, outputs="probabilities") < 1
         assert np.isfinite(rs.stability.leep(outputs, labels, outputs="probabilities"))
-    with pytest.raises(rs.Undefined, match='outputs="logits"'):
+    with pytest.raises(rs.UndefinedError, match='outputs="logits"'):
         rs.jensen_shannon(logits, logits + 1, outputs="probabilities")
     reasons = rs.compare([p, q], measures="jensen_shannon", progress=False).failures
     assert 'outputs="probabilities"' in reasons[0].reason

@@ -93,11 +93,11 @@ def check_hidden_states(model, batch, names, is_normalised):
     """Each block returns the hidden state of its depth; a final norm only changes the last."""
     with torch.no_grad():
         hidden = model(**batch, output_hidden_states=True).hidden_states
-    subject = rs.subject_from_model(model, [batch], "blocks", pool="flatten", outputs=False)
-    assert list(subject.layers) == list(names)
+    features = rs.extract_module_features(model, [batch], "blocks", pool="flatten", outputs=False)
+    assert list(features.layers) == list(names)
     assert len(hidden) == len(names)
     for i, (name, state) in enumerate(zip(names, hidden)):
-        returned = np.asarray(subject.layers[name].source)
+        returned = np.asarray(features.layers[name].source)
         assert returned.shape == (len(state), state[0].numel())
         if i < len(names) - 1 or not is_normalised:
             np.testing.assert_allclose(returned, state.flatten(1), rtol=1e-4, atol=1e-5)
@@ -129,11 +129,11 @@ def test_a_shared_block_is_called_once_for_each_layer():
     shared = "encoder.albert_layer_groups.0"
     assert block_names(model) == ("encoder.embedding_hidden_mapping_in", shared)
     words = {"input_ids": torch.arange(10).reshape(2, 5)}
-    subject = rs.subject_from_model(model, [words], "blocks", pool="flatten", outputs=False)
-    assert list(subject.layers)[1:] == [f"{shared}#1", f"{shared}#2"]
+    features = rs.extract_module_features(model, [words], "blocks", pool="flatten", outputs=False)
+    assert list(features.layers)[1:] == [f"{shared}#1", f"{shared}#2"]
     with torch.no_grad():
         hidden = model(**words, output_hidden_states=True).hidden_states
-    for layer, state in zip(subject.layers.values(), hidden):
+    for layer, state in zip(features.layers.values(), hidden):
         np.testing.assert_allclose(layer.source, state.flatten(1), rtol=1e-4, atol=1e-5)
 
 
@@ -204,9 +204,9 @@ class Dense(nn.Module):
 def test_stages_of_residual_blocks():
     model = Network()
     assert block_names(model) == ("layer1.0", "layer1.1", "layer2.0")
-    subject = rs.subject_from_model(model, [torch.ones(2, 3, 6, 6)], "blocks")
-    assert list(subject.layers) == ["layer1.0", "layer1.1", "layer2.0"]
-    assert subject.outputs.shape == (2, 2)
+    features = rs.extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks")
+    assert list(features.layers) == ["layer1.0", "layer1.1", "layer2.0"]
+    assert features.outputs.shape == (2, 2)
 
 
 def test_a_list_called_blocks_is_opened():
@@ -215,8 +215,8 @@ def test_a_list_called_blocks_is_opened():
     model.patch_embed, model.norm = nn.Conv2d(3, 4, 3), nn.LayerNorm(4)
     model.blocks = nn.Sequential(Residual(), Residual())
     model.forward = lambda x: model.blocks(model.patch_embed(x))
-    subject = rs.subject_from_model(model, [torch.ones(2, 3, 6, 6)], "blocks", outputs=False)
-    assert list(subject.layers) == ["blocks.0", "blocks.1"]
+    features = rs.extract_module_features(model, [torch.ones(2, 3, 6, 6)], "blocks", outputs=False)
+    assert list(features.layers) == ["blocks.0", "blocks.1"]
 
 
 def test_convolutions_of_graphs():

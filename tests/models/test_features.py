@@ -59,20 +59,20 @@ def contents(folder):
 
 def test_features_are_those_of_hooks(tmp_path):
     model = Counting()
-    subject = extract(model, tmp_path / "store", layers="blocks.*", name="net")
+    features = extract(model, tmp_path / "store", layers="blocks.*", name="net")
     loader = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
-    direct = rs.subject_from_model(model, loader, [f"blocks.{i}" for i in range(3)])
-    assert list(subject.layers) == list(direct.layers)
+    direct = rs.extract_module_features(model, loader, [f"blocks.{i}" for i in range(3)])
+    assert list(features.layers) == list(direct.layers)
     for layer, r in direct.layers.items():
-        assert (np.asarray(subject.layers[layer].source) == r.source).all()
-        assert isinstance(subject.layers[layer].source, np.memmap)
-    assert (subject.outputs == direct.outputs).all()
+        assert (np.asarray(features.layers[layer].source) == r.source).all()
+        assert isinstance(features.layers[layer].source, np.memmap)
+    assert (features.outputs == direct.outputs).all()
     again = rs.open_features(tmp_path / "store")
     assert again.name == "net"
     assert again.traits["model"]["class"].endswith("Counting")
     assert again.traits["data"]["n_samples"] == 23
     assert set(again.traits) == {"architecture", "pooling", "model", "data"}  # no seed, no setting
-    assert rs.compare([subject, again], measures="cka")["cka"].shape == (6, 6)
+    assert rs.compare([features, again], measures="cka")["cka"].shape == (6, 6)
 
 
 @pytest.mark.parametrize("stop", [0, 1, 3, 4])
@@ -86,10 +86,10 @@ def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(tmp_path, stop, as_
         with pytest.raises(ValueError, match="interrupted"):
             rs.open_features(tmp_path / "store")
     model = Counting()
-    subject = extract(model, tmp_path / "store", data)
+    features = extract(model, tmp_path / "store", data)
     assert model.calls == 5 - stop
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
-    assert subject.last.ids == whole.last.ids
+    assert features.last.ids == whole.last.ids
     assert not list((tmp_path / "store").glob(".pass-*"))
 
 
@@ -100,9 +100,9 @@ def test_nothing_is_run_twice(tmp_path):
     assert model.calls == 5
     extract(model, tmp_path, layers="blocks.0", name="net")
     assert model.calls == 5
-    subject = extract(model, tmp_path, layers="blocks.*", name="net")
+    features = extract(model, tmp_path, layers="blocks.*", name="net")
     assert model.calls == 10
-    assert list(subject.layers) == ["blocks.0", "blocks.1", "blocks.2"]
+    assert list(features.layers) == ["blocks.0", "blocks.1", "blocks.2"]
     assert before.items() <= contents(tmp_path).items()
 
 
@@ -362,7 +362,7 @@ def test_every_command_reads_a_folder_of_features(tmp_path, capsys):
     folders = [str(tmp_path / "a"), "--against", str(tmp_path / "b")]
     assert run(["evidence", *folders, "-m", "cka", "--format", "csv"]) == 0
     assert capsys.readouterr().out.count("\n") == 1 + 9
-    assert len(rs.read_subjects(tmp_path)) == 2
+    assert len(rs.read_models(tmp_path)) == 2
 
 
 MODELS = """
@@ -441,9 +441,9 @@ def test_a_model_of_ones_own_is_saved_and_read(tmp_path):
     layers = {f"l{i}": rs.Representation(g.standard_normal((12, 3)), ids=ids) for i in range(2)}
     labels = np.arange(12) % 2
     traits = {"seed": 3, "dataset": "mine"}
-    mine = rs.Subject("net one", layers, g.standard_normal((12, 2)), traits, labels)
-    folder = rs.save_subject(mine, tmp_path / "models" / "one")
-    (same,) = rs.read_subjects(tmp_path / "models")
+    mine = rs.ModelFeatures("net one", layers, g.standard_normal((12, 2)), traits, labels)
+    folder = rs.save_features(mine, tmp_path / "models" / "one")
+    (same,) = rs.read_models(tmp_path / "models")
     assert (same.name, list(same.layers)) == ("net one", ["l0", "l1"])
     assert (same.traits["seed"], same.traits["dataset"]) == (3, "mine")
     assert same.last.ids == tuple(ids)
@@ -452,7 +452,7 @@ def test_a_model_of_ones_own_is_saved_and_read(tmp_path):
     assert (same.outputs == mine.outputs).all()
     assert (same.labels == labels).all()
     with pytest.raises(ValueError, match="exists"):
-        rs.save_subject(mine, folder)
+        rs.save_features(mine, folder)
 
 
 def test_every_model_that_is_saved_reads_back_as_it_is(tmp_path, subtests):
@@ -469,52 +469,54 @@ def test_every_model_that_is_saved_reads_back_as_it_is(tmp_path, subtests):
         {"pretrain": 3, "dataset": "own data"},
     ]  # fmt: skip
     others = [
-        rs.Subject("", {"a": layer}),
-        rs.Subject("m\n", {"a": layer}, logits, {}, labels, {"a": (3, 2, 1)}),
-        rs.Subject("m", {"a": layer, "b": rs.Representation(values)}),
-        rs.Subject("m", {"a": rs.Representation(values, ids=[0.5] * 12)}),
-        rs.Subject("m", {"a": layer}, labels=np.array(["cat"] * 12)),
-        rs.Subject("m", {"a": layer}, labels=labels - 1),
-        rs.Subject("m", {"a": layer}, logits, labels=labels + 1),
-        rs.Subject("m", {"a": layer}, logits * np.nan),
-        rs.Subject("m", {"a": layer}, logits[:, 0]),
-        rs.Subject("m", {"a": layer}, np.array([None] * 12)[:, None]),
-        rs.Subject(
+        rs.ModelFeatures("", {"a": layer}),
+        rs.ModelFeatures("m\n", {"a": layer}, logits, {}, labels, {"a": (3, 2, 1)}),
+        rs.ModelFeatures("m", {"a": layer, "b": rs.Representation(values)}),
+        rs.ModelFeatures("m", {"a": rs.Representation(values, ids=[0.5] * 12)}),
+        rs.ModelFeatures("m", {"a": layer}, labels=np.array(["cat"] * 12)),
+        rs.ModelFeatures("m", {"a": layer}, labels=labels - 1),
+        rs.ModelFeatures("m", {"a": layer}, logits, labels=labels + 1),
+        rs.ModelFeatures("m", {"a": layer}, logits * np.nan),
+        rs.ModelFeatures("m", {"a": layer}, logits[:, 0]),
+        rs.ModelFeatures("m", {"a": layer}, np.array([None] * 12)[:, None]),
+        rs.ModelFeatures(
             "m", {"a": rs.Representation(torch.from_numpy(values), ids=list("abcdefghijkl"))}
         ),
     ]
-    subjects = [rs.Subject("m", {"first": layer, name: layer}, logits) for name in names]
-    subjects += [
-        rs.Subject("m", {name: layer}, logits, {"pooling": pooling})
+    model_features = [
+        rs.ModelFeatures("m", {"first": layer, name: layer}, logits) for name in names
+    ]
+    model_features += [
+        rs.ModelFeatures("m", {name: layer}, logits, {"pooling": pooling})
         for pooling in poolings for name in ("outputs", "z" * 150)
     ]  # fmt: skip
-    subjects += [rs.Subject("m", {"a": layer}, traits=of) for of in traits]
+    model_features += [rs.ModelFeatures("m", {"a": layer}, traits=of) for of in traits]
     saved = 0
-    for k, subject in enumerate([*subjects, *others]):
-        with subtests.test(f"{subject.name} {list(subject.layers)} {subject.traits}"):
+    for k, features in enumerate([*model_features, *others]):
+        with subtests.test(f"{features.name} {list(features.layers)} {features.traits}"):
             place = tmp_path / str(k)
             place.mkdir()
             try:
-                rs.save_subject(subject, place / "m")
+                rs.save_features(features, place / "m")
             except ValueError:
                 assert not list(place.iterdir())
                 continue
-            (same,) = rs.read_subjects(place)
-            check_same(subject, same)
+            (same,) = rs.read_models(place)
+            check_same(features, same)
             saved += 1
     assert saved == 25
 
 
-def check_same(subject, same):
-    """Two subjects are the same, but for the traits that reading adds."""
-    assert (same.name, list(same.layers)) == (subject.name, list(subject.layers))
-    assert dict(same.maps) == dict(subject.maps)
-    assert {name: same.traits[name] for name in subject.traits} == dict(subject.traits)
-    for layer, r in subject.layers.items():
+def check_same(features, same):
+    """Two models are the same, but for the traits that reading adds."""
+    assert (same.name, list(same.layers)) == (features.name, list(features.layers))
+    assert dict(same.maps) == dict(features.maps)
+    assert {name: same.traits[name] for name in features.traits} == dict(features.traits)
+    for layer, r in features.layers.items():
         assert same.layers[layer].ids == r.ids
         assert (np.asarray(same.layers[layer].source) == np.asarray(r.source)).all()
     for answer in ("outputs", "labels"):
-        a, b = getattr(subject, answer), getattr(same, answer)
+        a, b = getattr(features, answer), getattr(same, answer)
         assert (a is None) == (b is None)
         assert a is None or (a == b).all()
 

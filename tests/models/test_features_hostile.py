@@ -496,7 +496,7 @@ def test_a_model_whose_extraction_was_cut_short_is_not_left_out(tmp_path, capsys
     extract(Net(), tmp_path / "a")
     not_moved(monkeypatch, tmp_path / "b")
     with pytest.raises(ValueError, match=r"b has no complete layers yet"):
-        rs.read_subjects(tmp_path)
+        rs.read_models(tmp_path)
     assert run(["compare", str(tmp_path), "-m", "cka"]) == 2
     assert "no complete layers yet" in capsys.readouterr().err
 

@@ -26,9 +26,9 @@ import resemblance as rs
 from resemblance.models.batches import find_model_inputs, make_model_batch
 from resemblance.models.hooks import (
     evaluation_mode,
+    extract_module_features,
     name_layer_calls,
     rows_of_batch,
-    subject_from_model,
 )
 from resemblance.models.modules import watched_modules
 
@@ -76,8 +76,8 @@ def config():
     return BertConfig(vocab_size=20, max_position_embeddings=8, num_labels=3, **sizes)
 
 
-def numbers(subject, layer):
-    return np.asarray(subject.layers[layer].source)
+def numbers(features, layer):
+    return np.asarray(features.layers[layer].source)
 
 
 class Shared(nn.Module):
@@ -114,38 +114,38 @@ class Sometimes(nn.Module):
 
 
 def test_all_layers_in_the_order_of_execution(images):
-    subject = subject_from_model(images, IMAGES.split(3), name="small", traits={"seed": 4})
-    assert list(subject.layers) == ["conv", "norm", "act", "pool", "flat", "drop", "head"]
-    assert (subject.name, dict(subject.traits)) == ("small", {"seed": 4})
+    features = extract_module_features(images, IMAGES.split(3), name="small", traits={"seed": 4})
+    assert list(features.layers) == ["conv", "norm", "act", "pool", "flat", "drop", "head"]
+    assert (features.name, dict(features.traits)) == ("small", {"seed": 4})
     assert all(
-        isinstance(r, rs.Representation) and r.name == layer for layer, r in subject.layers.items()
+        isinstance(r, rs.Representation) and r.name == layer for layer, r in features.layers.items()
     )
     with torch.no_grad():
         maps = images.eval().conv(IMAGES)
         normed = images.norm(maps)
         logits = images(IMAGES)
-    np.testing.assert_allclose(numbers(subject, "conv"), maps.mean((2, 3)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(numbers(features, "conv"), maps.mean((2, 3)), rtol=1e-5, atol=1e-6)
     # The ReLU after it works in place: what the layer itself returned has negative numbers
-    np.testing.assert_allclose(numbers(subject, "norm"), normed.mean((2, 3)), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(numbers(subject, "head"), logits, rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(subject.outputs, numbers(subject, "head"))
+    np.testing.assert_allclose(numbers(features, "norm"), normed.mean((2, 3)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(numbers(features, "head"), logits, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(features.outputs, numbers(features, "head"))
 
 
 def test_features_are_copied_before_the_next_layer_works_in_place():
     model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True))
     x = IMAGES[:, 0, 0, :4]
-    found = numbers(subject_from_model(model, [x]), "0")
+    found = numbers(extract_module_features(model, [x]), "0")
     np.testing.assert_allclose(found, model[0](x).detach(), rtol=1e-6)
     assert found.min() < 0
 
 
 def test_patterns_and_names_come_in_the_order_of_execution(images):
-    assert list(subject_from_model(images, [IMAGES], ["head", "c*", "flat"]).layers) == [
+    assert list(extract_module_features(images, [IMAGES], ["head", "c*", "flat"]).layers) == [
         "conv",
         "flat",
         "head",
     ]
-    assert list(subject_from_model(images, [IMAGES], "head").layers) == ["head"]
+    assert list(extract_module_features(images, [IMAGES], "head").layers) == ["head"]
 
 
 def test_a_star_stays_between_dots_and_two_do_not(config):
@@ -166,12 +166,12 @@ def test_a_star_stays_between_dots_and_two_do_not(config):
 
 def test_the_blocks_of_a_model(config):
     model = BertModel(config)
-    subject = subject_from_model(model, BATCHES, "blocks")
+    features = extract_module_features(model, BATCHES, "blocks")
     names = ["embeddings", "encoder.layer.0", "encoder.layer.1"]
-    assert list(subject.layers) == names
-    both = subject_from_model(model, BATCHES, ["pooler", "blocks"])
+    assert list(features.layers) == names
+    both = extract_module_features(model, BATCHES, ["pooler", "blocks"])
     assert list(both.layers) == [*names, "pooler"]
-    np.testing.assert_array_equal(numbers(both, names[1]), numbers(subject, names[1]))
+    np.testing.assert_array_equal(numbers(both, names[1]), numbers(features, names[1]))
 
 
 def test_several_poolings_of_one_run(config):
@@ -186,33 +186,38 @@ def test_several_poolings_of_one_run(config):
     assert (logits, pooled) == (None, {"tokens"})
     assert list(rows) == list(pools)
     for name, pool in pools.items():
-        once = subject_from_model(model, BATCHES[:1], list(modules), pool=pool)
+        once = extract_module_features(model, BATCHES[:1], list(modules), pool=pool)
         for layer, array in name_layer_calls(rows[name]).items():
             np.testing.assert_array_equal(array, numbers(once, layer))
 
 
 def test_a_model_without_parts():
-    subject = subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)])
-    assert list(subject.layers) == ["model"]
-    assert subject.name == "Linear"
+    features = extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)])
+    assert list(features.layers) == ["model"]
+    assert features.name == "Linear"
 
 
 def test_a_layer_called_twice_and_a_tuple():
     model, x = Shared(), torch.eye(3)
-    subject = subject_from_model(model, [x, 2 * x], ["alias", "again", "lstm"])
-    assert list(subject.layers) == ["alias", "again#1", "again#2", "lstm"]
+    features = extract_module_features(model, [x, 2 * x], ["alias", "again", "lstm"])
+    assert list(features.layers) == ["alias", "again#1", "again#2", "lstm"]
     once = model.again(model.first(torch.cat([x, 2 * x])))
-    np.testing.assert_allclose(numbers(subject, "again#1"), once.detach(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(numbers(features, "again#1"), once.detach(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
-        numbers(subject, "again#2"), model.again(once).detach(), rtol=1e-5, atol=1e-6
+        numbers(features, "again#2"), model.again(once).detach(), rtol=1e-5, atol=1e-6
     )
-    assert subject.layers["lstm"].shape == (6, 2)
-    np.testing.assert_array_equal(subject.outputs, numbers(subject, "again#2"))
-    assert list(subject_from_model(model, [x]).layers) == ["first", "again#1", "again#2", "lstm"]
+    assert features.layers["lstm"].shape == (6, 2)
+    np.testing.assert_array_equal(features.outputs, numbers(features, "again#2"))
+    assert list(extract_module_features(model, [x]).layers) == [
+        "first",
+        "again#1",
+        "again#2",
+        "lstm",
+    ]
 
 
 def test_batches_may_be_anything_that_begins_with_the_input(images):
-    expected = subject_from_model(images, [IMAGES]).outputs
+    expected = extract_module_features(images, [IMAGES]).outputs
     labels = torch.arange(7)
     loaders = [
         DataLoader(TensorDataset(IMAGES, labels), batch_size=3),
@@ -221,7 +226,7 @@ def test_batches_may_be_anything_that_begins_with_the_input(images):
     ]
     for loader in (*loaders, [{"input": IMAGES, "label": labels}]):
         np.testing.assert_allclose(
-            subject_from_model(images, loader).outputs, expected, rtol=1e-5, atol=1e-6
+            extract_module_features(images, loader).outputs, expected, rtol=1e-5, atol=1e-6
         )
 
 
@@ -234,20 +239,20 @@ def test_batches_may_be_anything_that_begins_with_the_input(images):
 def test_maps(images, pool, expected):
     with torch.no_grad():
         maps = images.eval().conv(IMAGES)
-    found = numbers(subject_from_model(images, IMAGES.split(2), "conv", pool=pool), "conv")
+    found = numbers(extract_module_features(images, IMAGES.split(2), "conv", pool=pool), "conv")
     np.testing.assert_allclose(found, expected(maps), rtol=1e-5, atol=1e-6)
 
 
 def test_a_pooling_per_layer(images):
-    subject = subject_from_model(
+    features = extract_module_features(
         images, [IMAGES], ["conv", "pool", "head"], pool={"conv": "flatten"}
     )
-    assert [r.shape[1] for r in subject.layers.values()] == [4 * 6 * 6, 4, 3]
+    assert [r.shape[1] for r in features.layers.values()] == [4 * 6 * 6, 4, 3]
     for pool in ("cls", "first", "last"):  # maps have no such token
         with pytest.raises(ValueError, match=rf"'conv'.*\(7, 4, 6, 6\).*{pool}.*'mean', 'max'"):
-            subject_from_model(images, [IMAGES], ["conv", "head"], pool=pool)
-    assert subject_from_model(images, [IMAGES], "head", pool="cls").last.shape == (7, 3)
-    twice = subject_from_model(Shared(), [torch.ones(2, 3)], "again", pool={"again#2": "max"})
+            extract_module_features(images, [IMAGES], ["conv", "head"], pool=pool)
+    assert extract_module_features(images, [IMAGES], "head", pool="cls").last.shape == (7, 3)
+    twice = extract_module_features(Shared(), [torch.ones(2, 3)], "again", pool={"again#2": "max"})
     assert list(twice.layers) == ["again#1", "again#2"]
 
 
@@ -256,11 +261,11 @@ def test_other_shapes_need_flatten():
     with pytest.raises(
         ValueError, match=r"layer '0': shape \(3, 2, 2, 2, 2\) is neither tokens nor maps"
     ):
-        subject_from_model(model, [torch.ones(3, 16)], "0", outputs=False)
-    assert subject_from_model(
+        extract_module_features(model, [torch.ones(3, 16)], "0", outputs=False)
+    assert extract_module_features(
         model, [torch.ones(3, 16)], "0", pool="flatten", outputs=False
     ).last.shape == (3, 16)
-    single = subject_from_model(nn.Flatten(0), [torch.ones(3, 1)], outputs=False)
+    single = extract_module_features(nn.Flatten(0), [torch.ones(3, 1)], outputs=False)
     assert single.last.shape == (3, 1)
 
 
@@ -277,50 +282,56 @@ def test_tokens_of_a_language_model(config, pool):
         "max": lambda r: r.amax(0),
     }
     expected = torch.stack([reduce[pool](r) for r in rows])
-    subject = subject_from_model(model, BATCHES, "encoder.layer.1.output", pool=pool, outputs=False)
+    features = extract_module_features(
+        model, BATCHES, "encoder.layer.1.output", pool=pool, outputs=False
+    )
     np.testing.assert_allclose(
-        numbers(subject, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5
+        numbers(features, "encoder.layer.1.output"), expected, rtol=1e-4, atol=1e-5
     )
 
 
 def test_tokens_without_a_mask_and_flattened(config):
     model = BertModel(config)
-    subject = subject_from_model(
+    features = extract_module_features(
         model, [WORDS[:3], WORDS[3:]], "encoder", pool="flatten", outputs=False
     )
     with torch.no_grad():
         hidden = model.eval()(WORDS).last_hidden_state
-    np.testing.assert_allclose(numbers(subject, "encoder"), hidden.flatten(1), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        numbers(features, "encoder"), hidden.flatten(1), rtol=1e-4, atol=1e-5
+    )
     with pytest.raises(ValueError, match=r"layer 'encoder': from_tokens: pool=\"flatten\""):
-        subject_from_model(model, BATCHES, "encoder", pool="flatten", outputs=False)
+        extract_module_features(model, BATCHES, "encoder", pool="flatten", outputs=False)
     with pytest.raises(ValueError, match="encoder gives 64 to 96 values per row"):
-        subject_from_model(model, [WORDS, WORDS[:, :4]], "encoder", pool="flatten", outputs=False)
+        extract_module_features(
+            model, [WORDS, WORDS[:, :4]], "encoder", pool="flatten", outputs=False
+        )
 
 
 def test_a_classifier_of_transformers(config):
     model = BertForSequenceClassification(config)
-    subject = subject_from_model(model, BATCHES)
-    assert subject.outputs.shape == (5, 3)
-    np.testing.assert_array_equal(subject.outputs, numbers(subject, "classifier"))
-    assert "bert.embeddings.word_embeddings" in subject.layers
-    assert "bert.encoder.layer.1.output.dense" in subject.layers
-    assert all(r.shape[0] == 5 for r in subject.layers.values())
-    whole = subject_from_model(model, [{"input_ids": WORDS, "attention_mask": MASK}])
-    np.testing.assert_allclose(whole.outputs, subject.outputs, rtol=1e-4, atol=1e-5)
+    features = extract_module_features(model, BATCHES)
+    assert features.outputs.shape == (5, 3)
+    np.testing.assert_array_equal(features.outputs, numbers(features, "classifier"))
+    assert "bert.embeddings.word_embeddings" in features.layers
+    assert "bert.encoder.layer.1.output.dense" in features.layers
+    assert all(r.shape[0] == 5 for r in features.layers.values())
+    whole = extract_module_features(model, [{"input_ids": WORDS, "attention_mask": MASK}])
+    np.testing.assert_allclose(whole.outputs, features.outputs, rtol=1e-4, atol=1e-5)
     # One embedding per position, and none per sample: with two samples per batch it is not a layer
-    assert "bert.embeddings.position_embeddings" not in subject.layers
+    assert "bert.embeddings.position_embeddings" not in features.layers
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_precisions(dtype):
     model, x = nn.Sequential(nn.Linear(3, 2)).to(dtype), torch.ones(4, 3, dtype=dtype)
-    subject = subject_from_model(model, [x])
+    features = extract_module_features(model, [x])
     assert (
-        subject.outputs.dtype
-        == numbers(subject, "0").dtype
+        features.outputs.dtype
+        == numbers(features, "0").dtype
         == (np.float64 if dtype == torch.float64 else np.float32)
     )
-    np.testing.assert_array_equal(subject.outputs, model(x).detach().to(torch.float64))
+    np.testing.assert_array_equal(features.outputs, model(x).detach().to(torch.float64))
 
 
 # -------------------------------------------------------------------------- the model is left alone
@@ -330,7 +341,7 @@ def test_modes_hooks_and_random_state_are_put_back(images):
     images.norm.eval()
     modes = [module.training for module in images.modules()]
     state = torch.random.get_rng_state()
-    subject_from_model(images, DataLoader(TensorDataset(IMAGES), batch_size=4))
+    extract_module_features(images, DataLoader(TensorDataset(IMAGES), batch_size=4))
     assert [module.training for module in images.modules()] == modes
     assert not any(module._forward_hooks for module in images.modules())
     assert torch.equal(torch.random.get_rng_state(), state)
@@ -340,14 +351,14 @@ def test_modes_hooks_and_random_state_are_put_back(images):
 def test_they_are_put_back_after_an_error():
     model = Sometimes(fails=True)
     with pytest.raises(ValueError, match=r"the forward pass of Sometimes fails .*broken"):
-        subject_from_model(model, [torch.ones(2, 3)])
+        extract_module_features(model, [torch.ones(2, 3)])
     assert all(module.training for module in model.modules())
     assert not any(module._forward_hooks for module in model.modules())
     assert torch.is_grad_enabled()
 
 
 def test_the_same_numbers_every_time(images):
-    first, second = (subject_from_model(images, IMAGES.split(3)) for _ in range(2))
+    first, second = (extract_module_features(images, IMAGES.split(3)) for _ in range(2))
     for layer in first.layers:
         np.testing.assert_array_equal(numbers(first, layer), numbers(second, layer))
 
@@ -394,7 +405,7 @@ SHIFTED = {
 def test_layers_that_depend_on_chance_or_on_other_samples_are_named(subtests):
     for name, (model, batch, what) in SHIFTED.items():
         with subtests.test(name), pytest.warns(UserWarning, match=f"' depends on {what}: "):
-            subject_from_model(model, [batch])
+            extract_module_features(model, [batch])
 
 
 def test_nothing_is_said_of_rounding(images, config, subtests):
@@ -419,9 +430,9 @@ def test_nothing_is_said_of_rounding(images, config, subtests):
     }
     for name, (model, batches) in cases.items():
         with subtests.test(name):
-            subject_from_model(model, batches)
+            extract_module_features(model, batches)
     given = STEPS[:, 0].clone()
-    subject_from_model(Scaling(), [given])
+    extract_module_features(Scaling(), [given])
     assert torch.equal(given, STEPS[:, 0] - 0.5)  # the model ran once on the rows of the user
 
 
@@ -461,8 +472,8 @@ class ChannelsLast(nn.Module):
 
 def test_maps_with_channels_last_are_named():
     with pytest.warns(UserWarning, match=r"'norm' returns maps with channels last.*flatten"):
-        subject_from_model(ChannelsLast(), [IMAGES], "norm")
-    flat = subject_from_model(ChannelsLast(), [IMAGES], "norm", pool="flatten")
+        extract_module_features(ChannelsLast(), [IMAGES], "norm")
+    flat = extract_module_features(ChannelsLast(), [IMAGES], "norm", pool="flatten")
     assert flat.last.shape == (7, 5 * 49)
 
 
@@ -472,8 +483,8 @@ def test_that_it_is_noticed_changes_no_batch():
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         alone = torch.cat([model(batch) for batch in batches])
     with pytest.warns(UserWarning, match="chance"):
-        subject = subject_from_model(model, batches, "after")
-    np.testing.assert_array_equal(numbers(subject, "after"), alone)
+        features = extract_module_features(model, batches, "after")
+    np.testing.assert_array_equal(numbers(features, "after"), alone)
 
 
 # ---------------------------------------------------------------------------------------- bad input
@@ -482,43 +493,43 @@ def test_that_it_is_noticed_changes_no_batch():
 def test_layers_near_one_that_does_not_exist_come_first(config):
     for word, layer in (("encoder.layers.*", "encoder.layer.*"), ("1", "encoder.layer.1")):
         with pytest.raises(ValueError, match=re.escape(f"did you mean '{layer}'?")):
-            subject_from_model(BertModel(config), BATCHES, word)
+            extract_module_features(BertModel(config), BATCHES, word)
 
 
 def test_layers_that_do_not_exist(images):
     with pytest.raises(
         ValueError, match="no layer 'haed', did you mean 'head'\\? it has head, conv"
     ):
-        subject_from_model(images, [IMAGES], ["conv", "haed"])
+        extract_module_features(images, [IMAGES], ["conv", "haed"])
     with pytest.raises(ValueError, match=r"no layer 'z\*'; it has conv"):
-        subject_from_model(images, [IMAGES], "z*")
+        extract_module_features(images, [IMAGES], "z*")
     with pytest.raises(ValueError, match="layers is empty"):
-        subject_from_model(images, [IMAGES], [])
+        extract_module_features(images, [IMAGES], [])
 
 
 def test_layers_that_give_no_rows():
     x = torch.ones(2, 3)
     with pytest.raises(ValueError, match="layer 'unused' was never called"):
-        subject_from_model(Shared(), [x], ["first", "unused"])
+        extract_module_features(Shared(), [x], ["first", "unused"])
     whole = nn.Sequential(nn.Flatten(0), nn.Unflatten(0, (2, 3)))
     with pytest.raises(ValueError, match=r"layer '0' returns \(6,\), not one row for each of 2"):
-        subject_from_model(whole, [x], "0")
+        extract_module_features(whole, [x], "0")
     with pytest.warns(
         UserWarning, match=r"left out, as '0' \(6,\) do not have one row for each of 2"
     ):
-        assert list(subject_from_model(whole, [x]).layers) == ["1"]
+        assert list(extract_module_features(whole, [x]).layers) == ["1"]
     with pytest.raises(ValueError, match=r"layer '0' returns Tensor .* of torch.int64, not a fl"):
-        subject_from_model(nn.Sequential(nn.Flatten()), [x.long()], "0", outputs=False)
+        extract_module_features(nn.Sequential(nn.Flatten()), [x.long()], "0", outputs=False)
     with pytest.raises(ValueError, match="no module of the model returns one floating tensor"):
-        subject_from_model(nn.Sequential(nn.Flatten()), [x.long()], outputs=False)
+        extract_module_features(nn.Sequential(nn.Flatten()), [x.long()], outputs=False)
 
 
 def test_a_layer_that_some_batches_do_not_reach():
     batches = [torch.ones(2, 3), torch.ones(3, 3)]
     with pytest.raises(ValueError, match="layer 'pairs' is called less often for some batches"):
-        subject_from_model(Sometimes(), batches, ["always", "pairs"])
+        extract_module_features(Sometimes(), batches, ["always", "pairs"])
     with pytest.warns(UserWarning, match="left out, as some batches call them less .*: 'pairs'"):
-        assert list(subject_from_model(Sometimes(), batches).layers) == ["always"]
+        assert list(extract_module_features(Sometimes(), batches).layers) == ["always"]
 
 
 def test_loaders(images):
@@ -526,39 +537,41 @@ def test_loaders(images):
     batches = BatchSampler(RandomSampler(data), 2, drop_last=False)
     for loader in (DataLoader(data, shuffle=True), DataLoader(data, batch_sampler=batches)):
         with pytest.raises(ValueError, match="make it with shuffle=False"):
-            subject_from_model(images, loader)
+            extract_module_features(images, loader)
     with pytest.raises(ValueError, match="the loader gave no batch"):
-        subject_from_model(images, iter([]))
+        extract_module_features(images, iter([]))
     with pytest.raises(ValueError, match=r"pass \[batch\]"):
-        subject_from_model(images, IMAGES)
+        extract_module_features(images, IMAGES)
     with pytest.raises(ValueError, match="batches must be tensors"):
-        subject_from_model(images, ["word"])
+        extract_module_features(images, ["word"])
 
 
 def test_pools(images):
     with pytest.raises(
         ValueError, match="pool must be one of mean, max, flatten, cls, first, last; got 'median'"
     ):
-        subject_from_model(images, [IMAGES], pool="median")
+        extract_module_features(images, [IMAGES], pool="median")
     with pytest.raises(ValueError, match="pool must be one of"):
-        subject_from_model(images, [IMAGES], pool={"conv": "token"})
+        extract_module_features(images, [IMAGES], pool={"conv": "token"})
     with pytest.raises(
         ValueError, match="pool names 'cnov', which is not among the layers conv, head"
     ):
-        subject_from_model(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
+        extract_module_features(images, [IMAGES], ["conv", "head"], pool={"cnov": "max"})
 
 
 def test_logits_are_kept_if_there_are_any(config):
-    assert subject_from_model(BertModel(config), BATCHES, "encoder").outputs is None
+    assert extract_module_features(BertModel(config), BATCHES, "encoder").outputs is None
     causal = GPT2LMHeadModel(
         GPT2Config(vocab_size=20, n_positions=8, n_embd=16, n_layer=1, n_head=2)
     )
-    assert subject_from_model(causal, [WORDS], "transformer.h.0").outputs is None
-    assert subject_from_model(nn.Conv2d(3, 4, 3), [IMAGES]).outputs is None
-    assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
-    assert subject_from_model(nn.Linear(3, 2), [torch.ones(4, 3)]).outputs.shape == (4, 2)
+    assert extract_module_features(causal, [WORDS], "transformer.h.0").outputs is None
+    assert extract_module_features(nn.Conv2d(3, 4, 3), [IMAGES]).outputs is None
+    assert (
+        extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)], outputs=False).outputs is None
+    )
+    assert extract_module_features(nn.Linear(3, 2), [torch.ones(4, 3)]).outputs.shape == (4, 2)
     with pytest.raises(ValueError, match=r"for some batches only; pass outputs=False"):
-        subject_from_model(Moody(), [torch.ones(2, 3), torch.ones(3, 3)])
+        extract_module_features(Moody(), [torch.ones(2, 3), torch.ones(3, 3)])
 
 
 class Moody(nn.Module):
@@ -575,10 +588,12 @@ class Moody(nn.Module):
 
 def test_progress_is_reported_after_every_batch(images):
     told = []
-    subject_from_model(images, IMAGES.split(3), progress=lambda *state: told.append(state))
+    extract_module_features(images, IMAGES.split(3), progress=lambda *state: told.append(state))
     assert told == [(1, 3), (2, 3), (3, 3)]
     told.clear()
-    subject_from_model(images, iter(IMAGES.split(3)), progress=lambda *state: told.append(state))
+    extract_module_features(
+        images, iter(IMAGES.split(3)), progress=lambda *state: told.append(state)
+    )
     assert told == [(1, 0), (2, 0), (3, 0)]
 
 
@@ -629,9 +644,9 @@ def test_a_graph_in_any_form():
     }
     for name, loader in loaders.items():
         for own in (model, OfGraphs(model)) if name in ("graphs", "a loader") else (model,):
-            subject = subject_from_model(own, loader)
-            np.testing.assert_allclose(subject.outputs, expected, rtol=1e-5, atol=1e-6)
-            assert [layer.removeprefix("model.") for layer in subject.layers] == [
+            features = extract_module_features(own, loader)
+            np.testing.assert_allclose(features.outputs, expected, rtol=1e-5, atol=1e-6)
+            assert [layer.removeprefix("model.") for layer in features.layers] == [
                 "convs.0",
                 "convs.1",
                 "head",
@@ -640,14 +655,18 @@ def test_a_graph_in_any_form():
 
 def test_convolutions_and_not_their_parts_are_layers():
     data = graph()
-    assert list(subject_from_model(GCNConv(4, 3), [data]).layers) == ["model"]
+    assert list(extract_module_features(GCNConv(4, 3), [data]).layers) == ["model"]
     # It can be named, though.
-    assert list(subject_from_model(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]
+    assert list(extract_module_features(Graphs(), [data], "convs.0.lin").layers) == ["convs.0.lin"]
     own = GraphSequential(
         "x, edge_index", [(GCNConv(4, 3), "x, edge_index -> x"), nn.ReLU(), nn.Linear(3, 2)]
     )
     for loader in ([data], [(data.x, data.edge_index)]):
-        assert list(subject_from_model(own, loader).layers) == ["module_0", "module_1", "module_2"]
+        assert list(extract_module_features(own, loader).layers) == [
+            "module_0",
+            "module_1",
+            "module_2",
+        ]
 
 
 def test_several_graphs_with_a_label_each():
@@ -656,31 +675,31 @@ def test_several_graphs_with_a_label_each():
     with pytest.warns(
         UserWarning, match=r"'convs.0' \(18, 6\), 'convs.1' \(18, 5\) do not have one"
     ):
-        subject = subject_from_model(model, loader, samples="y")
-    assert subject.outputs.shape == (5, 2)
-    assert list(subject.layers) == ["head"]
+        features = extract_module_features(model, loader, samples="y")
+    assert features.outputs.shape == (5, 2)
+    assert list(features.layers) == ["head"]
     with pytest.raises(
         ValueError, match=r"'head' returns \(2, 2\), not one row for each of 18; .*samples=\"y\""
     ):
-        subject_from_model(model, loader, "head")
+        extract_module_features(model, loader, "head")
     with pytest.raises(
         ValueError, match="samples names 'label', which no batch has; it has batch, edge_index"
     ):
-        subject_from_model(model, loader, samples="label")
+        extract_module_features(model, loader, samples="label")
 
 
 @pytest.mark.parametrize("form", [torch.as_tensor, np.asarray, list])
 def test_some_nodes_only(form):
     model, data = Graphs().eval(), graph()
     mask = np.arange(9) % 3 == 0
-    whole = subject_from_model(model, [data])
+    whole = extract_module_features(model, [data])
     for rows in (mask, np.flatnonzero(mask)):
-        subject = subject_from_model(model, [data], rows=form(rows))
-        assert {r.shape[0] for r in subject.layers.values()} == {3}
-        np.testing.assert_array_equal(subject.outputs, whole.outputs[mask])
-        np.testing.assert_array_equal(numbers(subject, "convs.1"), numbers(whole, "convs.1")[mask])
+        features = extract_module_features(model, [data], rows=form(rows))
+        assert {r.shape[0] for r in features.layers.values()} == {3}
+        np.testing.assert_array_equal(features.outputs, whole.outputs[mask])
+        np.testing.assert_array_equal(numbers(features, "convs.1"), numbers(whole, "convs.1")[mask])
     for bad in (mask[:5], [0, 9], [-1], [0.5], [[0]], []):
         with pytest.raises(
             ValueError, match="rows must be 9 booleans or numbers of rows from 0 to 8"
         ):
-            subject_from_model(model, [data], rows=bad)
+            extract_module_features(model, [data], rows=bad)

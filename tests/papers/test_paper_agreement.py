@@ -22,11 +22,11 @@ MEASURES = [
 ]  # fmt: skip
 
 
-def as_cora(architecture, subjects):
+def as_cora(architecture, model_features):
     """Subjects that say they are models of the paper."""
     names = {"domain": "graphs", "dataset": "cora", "pooling": "node"}
     names["architecture"] = architecture
-    return [replace(s, traits={**s.traits, **names}) for s in subjects]
+    return [replace(s, traits={**s.traits, **names}) for s in model_features]
 
 
 @pytest.fixture(scope="module", params=["paper", "resi-code"])

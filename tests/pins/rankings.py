@@ -20,9 +20,9 @@ MEASURES = (
 
 def board(scratch: Path) -> list[dict[str, Any]]:
     """A record per measure of the board that ships, without the processor time."""
-    frame = rs.board().drop(columns="cpu_seconds")
+    frame = rs.leaderboard().drop(columns="cpu_seconds")
     records: list[dict[str, Any]] = (
-        frame.astype(object).where(frame.notna(), None).to_dict("records")
+        frame.astype(object).with_parameters(frame.notna(), None).to_dict("records")
     )
     return records
 

@@ -57,9 +57,9 @@ def specifications() -> list[str]:
         values: dict[str, Any] = {n: (False, True) for n in m.defaults if kinds[n] is bool}
         values |= {n: choices for n, choices in m.choices.items() if n != "index"}
         values |= {n: NUMBERS[n] for n in m.defaults if n in NUMBERS}
-        small = m.where(**{n: number for n, number in SMALL.items() if n in m.defaults})
+        small = m.with_parameters(**{n: number for n, number in SMALL.items() if n in m.defaults})
         chosen = itertools.product(*values.values())
-        specs += [m.spec, *(small.where(**dict(zip(values, c))).spec for c in chosen)]
+        specs += [m.spec, *(small.with_parameters(**dict(zip(values, c))).spec for c in chosen)]
     return list(dict.fromkeys([*specs, *HNSW]))
 
 
@@ -67,7 +67,7 @@ def value(function: Callable[[], float]) -> float | str:
     """A value, or why there is none: the data leave none, or the parameters do not fit them."""
     try:
         return float(function())
-    except rs.Undefined:
+    except rs.UndefinedError:
         return "undefined"
     except ValueError:
         return "refused"
@@ -89,7 +89,7 @@ def measures(scratch: Path) -> dict[str, Any]:
     data = outputs()
     for spec in OUTPUTS:
         m = rs.get_measure(spec)
-        m = m.where(labels=tuple(data["labels"])) if "labels" in m.defaults else m
+        m = m.with_parameters(labels=tuple(data["labels"])) if "labels" in m.defaults else m
         table.setdefault("outputs", {})[spec] = both_ways(m, data["x"], data["y"])
     return table
 
@@ -101,7 +101,11 @@ def hostile(scratch: Path) -> dict[str, Any]:
     for case, pair in hostile_pairs().items():
         for m in dict.fromkeys(measures):
             try:
-                m = m.where(labels=generic_labels(len(pair[0]))) if "labels" in m.defaults else m
+                m = (
+                    m.with_parameters(labels=generic_labels(len(pair[0])))
+                    if "labels" in m.defaults
+                    else m
+                )
                 m.evaluate(*map(rs.Representation, pair, "XY"))
             except ValueError as error:
                 reason = re.sub(rf"^{m.name}(\[.*?\])?", "it", str(error))

@@ -14,7 +14,7 @@ from factories.evidence import arrays, compared, made_evidence
 import resemblance as rs
 from resemblance.base.rendering import thumbnail
 from resemblance.base.text import html_table
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
 from resemblance.plot._style import COLORBLIND_PALETTE
 from resemblance.report.comparing.stats import format_chance_range
 from resemblance.sections.result import Result
@@ -139,10 +139,10 @@ def test_a_report_of_drift_shows_its_drifts_on_one_axis():
 
 def test_subjects_show_their_layers_and_measures_their_claims():
     layers = {f"<l{i}>": rs.Representation(np.eye(4)[:, : i % 4 + 1]) for i in range(70)}
-    page = Subject("net", layers)._repr_html_()
+    page = ModelFeatures("net", layers)._repr_html_()
     assert "70 layers, the first 60" in page
     assert page.count("&lt;l") == 60
-    shown = rs.cka.where(estimator="debiased")._repr_html_()
+    shown = rs.cka.with_parameters(estimator="debiased")._repr_html_()
     for fact in ("kornblith2019similarity", "similarity matrix", "debiased"):
         assert f">{fact}</td>" in shown
     assert "raju2026geometric" in rs.list_statistics()[0]._repr_html_()

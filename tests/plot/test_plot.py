@@ -625,5 +625,5 @@ def test_errors_of_results_name_what_can_be_drawn(layered, evidence):
             function(Result("resi", "mini", ()))
     with pytest.raises(ValueError, match="no kind of figure 'heat' of a Comparison; did you mean"):
         layered.plot("cka", kind="heat")
-    with pytest.raises(ValueError, match="DriftReport, Across; got list"):
+    with pytest.raises(ValueError, match="DriftReport, ModelScores; got list"):
         plot.draw([1])

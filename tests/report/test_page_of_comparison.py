@@ -257,7 +257,7 @@ def test_lightness_of_the_scale_falls_throughout():
 @pytest.mark.parametrize("measure", ["cka", "procrustes"])
 def test_dark_is_similar_whatever_the_direction(comparison, measure):
     drawn = brightness(shades(comparison, measure))
-    difference = comparison.difference(measure)
+    difference = comparison.dissimilarity(measure)
     assert spearmanr(difference.ravel(), drawn.ravel()).statistic > 0.99
     assert np.diag(drawn).max() < drawn[~np.eye(5, dtype=bool)].min()
 

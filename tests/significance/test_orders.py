@@ -44,8 +44,12 @@ def test_every_order_is_a_permutation_that_keeps_groups_and_blocks(design):
             assert np.array_equal(design.groups[order], design.groups)
         if design.whole_blocks is not None:
             for block in range(6):
-                rows = order[design.whole_blocks == block]  # the rows that come in the place of a block
-                assert np.array_equal(rows, np.flatnonzero(design.whole_blocks == design.whole_blocks[rows[0]]))
+                rows = order[
+                    design.whole_blocks == block
+                ]  # the rows that come in the place of a block
+                assert np.array_equal(
+                    rows, np.flatnonzero(design.whole_blocks == design.whole_blocks[rows[0]])
+                )
 
 
 def test_blocks_of_groups_can_have_a_size_of_their_own():

@@ -310,7 +310,7 @@ def test_classes_that_are_points(rng):
     assert st.silhouette(x, y) == pytest.approx(1)
     assert st.h_score(x, y) == pytest.approx(2)
     for name in ("class_separation", "fisher_discriminant", "gbc", "logme"):
-        with pytest.raises(rs.Undefined):
+        with pytest.raises(rs.UndefinedError):
             st.get_statistic(name)(x, y)
 
 
@@ -321,7 +321,7 @@ def test_classes_that_are_alike(rng):
     assert st.fisher_discriminant(x, y) == pytest.approx(0, abs=1e-20)
     assert st.h_score(x, y) == pytest.approx(0, abs=1e-20)
     assert st.gbc(x, y) == pytest.approx(-2)
-    with pytest.raises(rs.Undefined, match="coincide"):
+    with pytest.raises(rs.UndefinedError, match="coincide"):
         st.lda_stability(x, y)
 
 
@@ -373,7 +373,7 @@ def test_a_common_shift_is_coherent(rng):
                 x, control, controls=controls, form=form
             ) == pytest.approx(1)
     assert st.perturbation_magnitude(x, control) == pytest.approx(np.linalg.norm(shift))
-    with pytest.raises(rs.Undefined, match="do not move"):
+    with pytest.raises(rs.UndefinedError, match="do not move"):
         st.perturbation_coherence(np.tile(control.mean(axis=0), (8, 1)), control)
 
 
@@ -569,9 +569,9 @@ def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rn
     by_name = st.permutation_null("temporal_drift", x, conditions=y, n_permutations=5)
     assert by_name.value == st.permutation_null("temporal_drift", x, y, n_permutations=5).value
     bins, axes = rng.standard_normal((60, 4, 3)), "trials bins units"
-    assert st.over_windows(
+    assert st.sliding_windows(
         "trial_split", bins, conditions=y, width=2, axes=axes
-    ) == st.over_windows("trial_split", bins, y, width=2, axes=axes)
+    ) == st.sliding_windows("trial_split", bins, y, width=2, axes=axes)
     for call in (st.variance_ratio, lambda *a, **k: st.interval("variance_ratio", *a, **k)):
         with pytest.raises(ValueError, match="labels is given twice"):
             call(x, y, labels=y)
@@ -602,7 +602,7 @@ def test_another_seed_is_another_draw(subtests):
         with subtests.test(str(s)):
             x, data = example(s)
             noise = np.random.default_rng(1).permuted(x, axis=0)
-            assert s.where(seed=1)(noise, *data) != s(noise, *data)
+            assert s.with_parameters(seed=1)(noise, *data) != s(noise, *data)
 
 
 def test_a_value_is_a_float_whatever_the_array(subtests):
@@ -630,7 +630,9 @@ def test_silhouettes_are_those_of_scikit_learn(rng):
 def test_a_spectrum_of_rounding_is_no_spectrum():
     x, _ = hostile_pairs()["X of two values of half precision"]
     for s in (st.anisotropy, st.participation_ratio, st.effective_rank):
-        with pytest.raises(rs.Undefined, match="varies by no more than the rounding of float16"):
+        with pytest.raises(
+            rs.UndefinedError, match="varies by no more than the rounding of float16"
+        ):
             s(x)
 
 
@@ -643,10 +645,10 @@ def test_nan_too_few_samples_and_too_few_features(subtests):
             with pytest.raises(ValueError, match="row 3, column 2"):
                 s(bad, *data)
             one = [a[:1] if isinstance(a, np.ndarray) and len(a) == len(x) else a for a in data]
-            with pytest.raises(rs.Undefined, match="samples"):
+            with pytest.raises(rs.UndefinedError, match="samples"):
                 s(x[:1], *one)
             if s.min_features > 1:
-                with pytest.raises(rs.Undefined, match="features"):
+                with pytest.raises(rs.UndefinedError, match="features"):
                     s(
                         x[:, : s.min_features - 1],
                         *(a[:, :1] if getattr(a, "ndim", 1) == 2 else a for a in data),
@@ -687,9 +689,9 @@ def test_missing_and_mixed_labels_are_refused_by_name(subtests):
                 np.array([None, *labels[1:]], dtype=object),
                 np.where(labels == 0, np.datetime64("NaT"), days),
                 np.ma.masked_equal(labels, 1),
-                pd.Series(labels, dtype="Int64").where(labels > 0),
-                pd.Series(words, dtype="category").where(labels > 0),
-                pd.Series(words, dtype="string").where(labels > 0),
+                pd.Series(labels, dtype="Int64").with_parameters(labels > 0),
+                pd.Series(words, dtype="category").with_parameters(labels > 0),
+                pd.Series(words, dtype="string").with_parameters(labels > 0),
             ]
             role = s.needs[0]
             for values in missing:
@@ -776,7 +778,7 @@ def test_measures_and_statistics_take_the_same_rows_for_probabilities(rng):
             lambda x: st.leep(x, labels, outputs="probabilities"),
         ):
             if is_refused:
-                with pytest.raises(rs.Undefined, match=r"\(40, 4\) are not probabilities"):
+                with pytest.raises(rs.UndefinedError, match=r"\(40, 4\) are not probabilities"):
                     call(wrong)
             else:
                 assert np.isfinite(call(wrong))
@@ -920,5 +922,5 @@ def test_the_value_of_an_own_statistic_must_be_finite(rng):
     def bad(x: rs.Representation) -> float:
         return float("nan")
 
-    with pytest.raises(rs.Undefined, match="not a number"):
+    with pytest.raises(rs.UndefinedError, match="not a number"):
         bad(rng.standard_normal((4, 2)))

@@ -299,7 +299,7 @@ def test_statistics_check_the_conditions(recording):
 
 def test_windows_along_the_trial(recording):
     X, conditions, _ = recording
-    found = st.over_windows(
+    found = st.sliding_windows(
         "trial_split", X, conditions, width=50, axes=AXES, step=25, rdm="correlation"
     )
     assert [(w.start, w.stop) for w in found] == [(0, 50), (25, 75), (50, 100)]
@@ -309,10 +309,10 @@ def test_windows_along_the_trial(recording):
             st.trial_split(trials, conditions, rdm="correlation"), rel=1e-10
         )
     assert found[2].value > 0.9 > found[0].value
-    assert len(st.over_windows("centroid_drift", X, width=50, axes=AXES)) == 2
-    tensors = st.over_windows("trial_split", torch.as_tensor(X), conditions, width=50, axes=AXES)
+    assert len(st.sliding_windows("centroid_drift", X, width=50, axes=AXES)) == 2
+    tensors = st.sliding_windows("trial_split", torch.as_tensor(X), conditions, width=50, axes=AXES)
     assert tensors[0].value == pytest.approx(
-        st.over_windows("trial_split", X, conditions, width=50, axes=AXES)[0].value
+        st.sliding_windows("trial_split", X, conditions, width=50, axes=AXES)[0].value
     )
 
 
@@ -327,15 +327,17 @@ def test_windows_are_those_of_from_trials(recording, tmp_path):
         for start in (0, 40, 80)
     ]
     assert [
-        w.value for w in st.over_windows("trial_split", single, conditions, width=40, axes=AXES)
+        w.value for w in st.sliding_windows("trial_split", single, conditions, width=40, axes=AXES)
     ] == expected
     turned = single.transpose(2, 0, 1)
-    found = st.over_windows("trial_split", turned, conditions, width=40, axes="units trials bins")
+    found = st.sliding_windows(
+        "trial_split", turned, conditions, width=40, axes="units trials bins"
+    )
     assert [w.value for w in found] == pytest.approx(expected, rel=1e-12)
     np.save(tmp_path / "session.npy", single)
     assert [
         w.value
-        for w in st.over_windows(
+        for w in st.sliding_windows(
             "trial_split", tmp_path / "session.npy", conditions, width=40, axes=AXES
         )
     ] == expected
@@ -344,7 +346,7 @@ def test_windows_are_those_of_from_trials(recording, tmp_path):
 def test_counts_are_averaged_and_silent_windows_say_why():
     counts = np.zeros((12, 4, 5), dtype="uint8")
     counts[:, 2:] = np.random.default_rng(0).poisson(5, (12, 2, 5))
-    silent, active = st.over_windows(
+    silent, active = st.sliding_windows(
         "trial_split", counts, np.tile([0, 1, 2], 4), width=2, axes=AXES
     )
     assert (silent.start, silent.stop, silent.value) == (0, 2, None)
@@ -358,7 +360,7 @@ def test_counts_are_averaged_and_silent_windows_say_why():
         (
             RESPONSES[0],
             {"width": 2},
-            r"over_windows needs X \(trials, bins, units\); got shape \(12, 4\)",
+            r"sliding_windows needs X \(trials, bins, units\); got shape \(12, 4\)",
         ),
         (RESPONSES, {"width": 5}, "width must be from 1 to 4"),
         (RESPONSES, {"width": 2, "step": 0}, "step 1 or more"),
@@ -366,7 +368,7 @@ def test_counts_are_averaged_and_silent_windows_say_why():
         (
             RESPONSES,
             {"width": 2, "axes": "trials units"},
-            r"over_windows needs X|over_windows: axes must be",
+            r"sliding_windows needs X|sliding_windows: axes must be",
         ),
         (RESPONSES, {"width": 2, "rdms": "cosine"}, "no parameter 'rdms'"),
         (RESPONSES, {"width": 2}, "at least 3 conditions"),
@@ -375,7 +377,7 @@ def test_counts_are_averaged_and_silent_windows_say_why():
 )
 def test_errors_of_windows(X, given, message):
     with pytest.raises(ValueError, match=message):
-        st.over_windows(
+        st.sliding_windows(
             "trial_split",
             np.tile(X, (3, *[1] * (X.ndim - 1))),
             np.zeros(9),

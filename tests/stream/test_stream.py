@@ -111,7 +111,7 @@ def test_the_value_is_that_of_all_samples_at_once(m, condition):
         assert 1e-16 * condition**2 < recorded < 1e-4
         assert_same(m, layers, gram, tolerance=max(1e-10, recorded))
     else:
-        with pytest.raises(rs.Undefined, match="method='qr'"):
+        with pytest.raises(rs.UndefinedError, match="method='qr'"):
             m(*gram.representations().values())
 
 
@@ -129,7 +129,7 @@ def test_means_of_a_thousand_deviations_cost_no_digits(m, method):
 @pytest.mark.parametrize("m", [m for m in ALL if m not in STREAMING], ids=str)
 def test_measures_that_need_the_samples_say_so(m):
     stream = streamed({k: x[:, :12] for k, x in related(n=150).items()}, directions=True)
-    with pytest.raises(rs.Undefined, match=r"needs the samples.*sample_rotation"):
+    with pytest.raises(rs.UndefinedError, match=r"needs the samples.*sample_rotation"):
         m(*stream.representations().values())
 
 
@@ -137,9 +137,9 @@ def test_the_rule_for_measures_that_stream_is_the_claim():
     listed = rs.list_measures(invariant_to="sample_rotation")
     assert len(listed) > 20
     assert {m.name for m in STREAMING if not m.streams_with} >= {m.name for m in listed}
-    assert rs.cka.where(estimator="debiased").streams_with == "squares"
+    assert rs.cka.with_parameters(estimator="debiased").streams_with == "squares"
     assert rs.aligned_cosine.streams_with == "directions"
-    assert rs.cka.where(kernel="rbf").streams_with is None
+    assert rs.cka.with_parameters(kernel="rbf").streams_with is None
 
 
 @pytest.mark.parametrize("method", ["gram", "qr"])
@@ -164,7 +164,12 @@ def test_the_order_of_samples_and_of_merging_changes_only_rounding(method):
         for rows in np.array_split(order, 2)  # each more than is added at a time
     ]
     halves[0].merge(halves[1])
-    for m in (rs.cka, rs.cka.where(estimator="debiased"), rs.procrustes, rs.magnitude_difference):
+    for m in (
+        rs.cka,
+        rs.cka.with_parameters(estimator="debiased"),
+        rs.procrustes,
+        rs.magnitude_difference,
+    ):
         assert_same(m, layers, ordered)
         assert_same(m, layers, halves[0])
         assert_same(m, layers, merged(layers, parts=5, method=method))
@@ -200,7 +205,7 @@ def test_components_that_rounding_takes_for_each_other_have_no_value(spec):
     basis = np.linalg.qr(basis - basis.mean(axis=0))[0] * [1, *5 * [1e-3]]
     x = basis @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
     layers = {"a": x, "b": rng.standard_normal((800, 4))}
-    with pytest.raises(rs.Undefined, match=r"which are larger; .*method='qr'"):
+    with pytest.raises(rs.UndefinedError, match=r"which are larger; .*method='qr'"):
         m(*streamed(layers).representations().values())
     assert_same(m, layers, streamed(layers, method="qr"))
 
@@ -222,7 +227,7 @@ def test_the_digits_that_whitening_leaves_are_counted_once_a_pair(monkeypatch):
 def test_what_shrinkage_leaves_of_rounding_is_recorded():
     stream = streamed(related(condition=1e7))
     for shrinkage, low, high in ((0.1, 1e-13, 1e-10), (1e-6, 1e-9, 1e-6)):
-        m = rs.riemannian.where(shrinkage=shrinkage)
+        m = rs.riemannian.with_parameters(shrinkage=shrinkage)
         assert_same(m, related(condition=1e7), stream, tolerance=high)
         assert low < m.diagnostics(*stream.representations().values())["conditioning"] < high
 
@@ -246,7 +251,7 @@ def test_dependent_columns_in_double_precision_need_the_triangular_factor():
     layers = {"a": np.c_[x, x[:, :1] + x[:, 1:2]], "b": rng.standard_normal((500, 3))}
     assert_same(rs.mean_cca, layers, streamed(layers, method="qr"))
     assert_same(rs.cka, layers, streamed(layers))
-    with pytest.raises(rs.Undefined, match="method='qr'"):
+    with pytest.raises(rs.UndefinedError, match="method='qr'"):
         rs.mean_cca(*streamed(layers).representations().values())
     layers["a"][:, 6] = 0.1  # a column that does not vary is known not to
     assert_same(rs.mean_cca, layers, streamed(layers))
@@ -256,7 +261,7 @@ def test_ranks_of_leading_components_are_not_refused():
     gram = streamed(related(condition=1e9)).representations().values()
     for spec in ("svcca", "subspace_overlap", "pwcka", "gulp[ridge=0.1]", "shape[alpha=1]"):
         assert rs.get_measure(spec)(*gram) >= 0
-    with pytest.raises(rs.Undefined, match="whitening representation 'b'"):
+    with pytest.raises(rs.UndefinedError, match="whitening representation 'b'"):
         rs.svcca(*gram, explained_variance=1.0)
 
 
@@ -325,7 +330,7 @@ def test_a_constant_layer_is_undefined_and_has_no_size():
     layers = {"a": np.full((30, 3), 0.1), "b": related(n=30)["b"]}
     for method in ("gram", "qr"):
         stream = streamed(layers, size=4, method=method)
-        with pytest.raises(rs.Undefined, match="representation 'a' is constant"):
+        with pytest.raises(rs.UndefinedError, match="representation 'a' is constant"):
             rs.cka(*stream.representations().values())
         assert_same(rs.procrustes_size_shape, layers, stream)
 
@@ -339,7 +344,7 @@ def test_a_stream_has_no_value_of_lost_digits(method):
         far["a"][:, columns] += 3e7 if columns.stop else 1e7
         stored = far | {"a": far["a"].astype(np.float32)}
         (failure,) = rs.compare([stored["a"]], [stored["b"]], measures="cka").failures
-        with pytest.raises(rs.Undefined, match="the rounding of float32: centre first"):
+        with pytest.raises(rs.UndefinedError, match="the rounding of float32: centre first"):
             rs.cka(*streamed(stored, size=64, method=method).representations().values())
         assert "the rounding of float32: centre first" in failure.reason
         value = rs.cka(*streamed(far, size=64, method=method).representations().values())
@@ -494,7 +499,7 @@ def test_streams_and_samples_do_not_mix():
         rs.cka(a, layers["b"])
     with pytest.raises(ValueError, match="not of one stream"):
         rs.cka(a, streamed({k: 2 * x for k, x in layers.items()}).representations()["b"])
-    with pytest.raises(rs.Undefined, match="directions=True"):
+    with pytest.raises(rs.UndefinedError, match="directions=True"):
         rs.aligned_cosine(*streamed(layers).representations().values())
 
 
@@ -533,8 +538,8 @@ def test_layers_of_running_models_are_those_of_a_subject(pool):
     layers = ["0", "1", "3"]
     models = {"one": one, "other": other}
     stream = rs.stream_from_model(models, images, layers, pool=pool, method="qr", progress=False)
-    subjects = [
-        rs.subject_from_model(m, images, layers, name=k, pool=pool, progress=False)
+    model_features = [
+        rs.extract_module_features(m, images, layers, name=k, pool=pool, progress=False)
         for k, m in models.items()
     ]
     assert one.training
@@ -542,7 +547,7 @@ def test_layers_of_running_models_are_those_of_a_subject(pool):
     assert stream.layers == ("one/0", "one/1", "one/3", "other/0", "other/1", "other/3")
     specs = ["cka[estimator=debiased]", "procrustes", "svcca"]
     values = stream.compare(specs, progress=False)
-    direct = rs.compare(subjects, measures=specs, progress=False)
+    direct = rs.compare(model_features, measures=specs, progress=False)
     for spec in specs:
         assert values[spec] == pytest.approx(direct[spec], rel=1e-5, abs=1e-6)
 
@@ -592,7 +597,7 @@ def test_a_saved_stream_goes_on_to_the_last_bit(tmp_path, method, n):
     whole = streamed(layers, method=method, directions=True)
     for x, y in zip(loaded.representations().values(), whole.representations().values()):
         assert np.array_equal(x.array, y.array)
-        m = rs.cka.where(kernel="cosine", estimator="debiased")
+        m = rs.cka.with_parameters(kernel="cosine", estimator="debiased")
     assert m(*loaded.representations().values()) == m(*whole.representations().values())
 
 
@@ -843,5 +848,5 @@ def test_batches_without_digits_have_no_value(offset):
             assert result[name][0, 1] == pytest.approx(rs.get_measure(name)(*pair), abs=1e-9)
         else:
             assert np.isnan(result[name][0, 1])
-            with pytest.raises(rs.Undefined):
+            with pytest.raises(rs.UndefinedError):
                 rs.get_measure(name)(*pair)

@@ -462,9 +462,9 @@ def test_versions_without_digits_are_refused(offset, pair):
     for call in (
         lambda: quick(*far),
         lambda: rs.drift(*far, paired=False, progress=False),
-        lambda: rs.upgrade(*far, queries, progress=False),
+        lambda: rs.upgrade_index(*far, queries, progress=False),
     ):
-        with pytest.raises(rs.Undefined, match="centre first"):
+        with pytest.raises(rs.UndefinedError, match="centre first"):
             call()
     assert quick(*(z + offset for z in (x, y))).drifts  # in double precision there are digits
 
@@ -965,7 +965,7 @@ def test_a_map_is_advised_only_where_one_is_named(pair):
     padded = np.pad(x, ((0, 0), (0, 2))) * np.linspace(1, 1 + 1e-9, len(x.T) + 2)
     said = {p: quick(x, padded, purpose=p).verdict.rpartition(": ")[2] for p in ("index", "head")}
     assert said == {
-        "index": "map new queries, as rs.upgrade does, or embed everything again.",
+        "index": "map new queries, as rs.upgrade_index does, or embed everything again.",
         "head": "train the head again.",
     }
 
@@ -1132,7 +1132,7 @@ def test_a_value_that_is_not_drawn_is_still_checked(tmp_path):
     bad[17_002, 5] = np.inf
     np.save(tmp_path / "bad.npy", bad)
     for pair in ((x, tmp_path / "bad.npy"), (tmp_path / "bad.npy", x)):
-        with pytest.raises(rs.Undefined, match="row 17001, column 4"):
+        with pytest.raises(rs.UndefinedError, match="row 17001, column 4"):
             quick(*pair, max_samples=50)
 
 
@@ -1298,7 +1298,7 @@ def test_facts_come_first_and_take_the_place_of_maps_that_do_not_hold():
         assert report.to_dict()["row_facts"][0]["kind"] == first.kind
         page = drift_result(report)
         assert page.sections[0].tables[0].rows[0][0] == first.kind
-        assert "rs.upgrade" not in page.lead
+        assert "rs.upgrade_index" not in page.lead
 
 
 def test_what_a_fact_advises_works():

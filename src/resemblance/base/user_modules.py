@@ -40,7 +40,7 @@ def restore_function(
         if file is None:
             raise
         definition = getattr(load_user_file(file, module), name)
-    return definition.where(**dict(parameters))
+    return definition.with_parameters(**dict(parameters))
 
 
 def function_version(function: Callable[..., Any]) -> int:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..contracts._measure import Measure
+from ..data.model_features import MapShape
 from ..data.representation import Representation
-from ..data.subject import MapShape
 from .grounding import Rule, apply
 
 

@@ -30,8 +30,8 @@ from ..comparison.provenance import comparison_provenance, fingerprints_by_name
 from ..comparison.scores import ScoreBatch, ScoreMatrix
 from ..contracts._measure import Measure
 from ..data.layouts import map_positions
+from ..data.model_features import MapShape
 from ..data.representation import Representation, fingerprint
-from ..data.subject import MapShape
 from .case import Part
 
 MAX_COMPARED_POSITIONS = 5000  # rows above which every (rows // MOST)-th is compared

@@ -35,7 +35,7 @@ from .study import StageProgress, purpose
 from .study_models import model_folder
 
 LayersByPooling = Mapping[str, list[str]]  # by pooling, in the order of the network
-PACK_MODELS_FOLDER = "models"  # the folder of a pack with the models, as `read_subjects` reads them
+PACK_MODELS_FOLDER = "models"  # the folder of a pack with the models, as `read_models` reads them
 MIN_PACK_SAMPLES = 20
 
 

@@ -131,7 +131,7 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
     rule, values, has_value = case.rule.of(info.larger_is_more_similar), list[float](), list[bool]()
     p_value = None
     for part, comparison in zip(case.parts, comparisons, strict=True):
-        differences = comparison.difference(info.spec)
+        differences = comparison.dissimilarity(info.spec)
         if rule.rounded:
             draws = np.split(differences, np.cumsum(part.draws[:-1], dtype=int), axis=1)
             differences = np.hstack(list(map(rule.rounded, draws)))

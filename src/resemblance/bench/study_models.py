@@ -15,9 +15,9 @@ import numpy as np
 
 from ..base.extras import require_package
 from ..base.json_files import read_document
-from ..data.subject import Subject
+from ..data.model_features import ModelFeatures
 from ..engine.workers import WorkerCall, run_calls
-from ..models.model_folder import TRAITS_FILE, is_complete, read_subject, write_subject
+from ..models.model_folder import TRAITS_FILE, is_complete, read_model, write_model
 from ..models.recipe import ModelOutputs, Recipe
 from . import training
 from .study import StageProgress, append_to_log
@@ -159,7 +159,7 @@ def train_one(
     state = training.fit(recipe, resources, start)
     extraction = training.extract(recipe, state, resources)
     _check_finite_outputs(recipe, extraction)
-    write_subject(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
+    write_model(folder, extraction, {**recipe.traits, "recipe": recipe.fingerprint}, state)
     if resources is not None:
         Checkpoint(recipe, resources).remove()
     accuracy = extraction.accuracies["test"]
@@ -188,7 +188,7 @@ def is_trained(folder: Path, recipe: Recipe) -> bool:
     """
     model = model_folder(folder, recipe)
     try:
-        return _holds_recipe(model, recipe) and bool(read_subject(model, verify="changed"))
+        return _holds_recipe(model, recipe) and bool(read_model(model, verify="changed"))
     except (ValueError, OSError):
         return False
 
@@ -215,9 +215,9 @@ def _holds_recipe(model: Path, recipe: Recipe) -> bool:
         return False
 
 
-def study_subjects(folder: Path, plan: Iterable[Recipe]) -> tuple[Subject, ...]:
-    """Return the subjects of the trained models of a plan."""
-    return tuple(s for recipe in plan for s in read_subject(model_folder(folder, recipe)))
+def study_models(folder: Path, plan: Iterable[Recipe]) -> tuple[ModelFeatures, ...]:
+    """Return the models of the trained models of a plan."""
+    return tuple(s for recipe in plan for s in read_model(model_folder(folder, recipe)))
 
 
 # ------------------------------------------------------------------------------- families of models

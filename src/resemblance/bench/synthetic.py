@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..base.rng import generator
+from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
-from ..data.subject import Subject
-from ..models.recipe import subject_name
+from ..models.recipe import model_name
 
 GROUPED_SETTINGS = (
     "labels",
@@ -37,8 +37,8 @@ def tight_groups(
     noise: float = 0.01,
     setting: str = "labels",
     seed: int = 0,
-) -> tuple[Subject, ...]:
-    """Return ``groups * members`` subjects, nearly equal within a group and unlike across groups.
+) -> tuple[ModelFeatures, ...]:
+    """Return ``groups * members`` models, nearly equal within a group and unlike across groups.
 
     A group has one prototype, independent normal numbers (``samples``, ``features``); its members
     are the prototype with independent noise, ``noise`` times as large. Any sensible measure finds
@@ -57,7 +57,7 @@ def tight_groups(
     )
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise must be a number from 0; got {noise!r}")
-    subjects = []
+    model_features = []
     for g in range(groups):
         spread, shift = 0.2 * 1.5**g, (1 + g) / np.sqrt(features)
         prototype = (
@@ -66,10 +66,10 @@ def tight_groups(
         for m in range(members):
             change = _standard_normal(samples, features, seed, "tight_groups", "member", g, m)
             traits = _synthetic_traits("tight_groups", setting, g / (groups - 1), m)
-            subjects.append(
-                _synthetic_subject(traits, {"last": spread * (prototype + noise * change)})
+            model_features.append(
+                _synthetic_model(traits, {"last": spread * (prototype + noise * change)})
             )
-    return tuple(subjects)
+    return tuple(model_features)
 
 
 def independent_noise(
@@ -80,8 +80,8 @@ def independent_noise(
     features: int = 8,
     setting: str = "labels",
     seed: int = 0,
-) -> tuple[Subject, ...]:
-    """Return ``groups * members`` subjects of independent numbers, whose groups mean nothing.
+) -> tuple[ModelFeatures, ...]:
+    """Return ``groups * members`` models of independent numbers, whose groups mean nothing.
 
     All measures are at chance: conformity is about 1/2, and AUPRC about the share of pairs within a
     group. Settings, strengths, accuracies and errors are those of :func:`tight_groups`.
@@ -89,12 +89,12 @@ def independent_noise(
     check_minimum_sizes(
         groups=(groups, 2), members=(members, 2), samples=(samples, 2), features=(features, 1)
     )
-    subjects = []
+    model_features = []
     for g, m in product(range(groups), range(members)):
         traits = _synthetic_traits("independent_noise", setting, g / (groups - 1), m)
         rows = _standard_normal(samples, features, seed, "independent_noise", g, m)
-        subjects.append(_synthetic_subject(traits, {"last": rows}))
-    return tuple(subjects)
+        model_features.append(_synthetic_model(traits, {"last": rows}))
+    return tuple(model_features)
 
 
 def noise_walk(
@@ -105,8 +105,8 @@ def noise_walk(
     features: int = 10,
     keep: float = 0.8,
     seed: int = 0,
-) -> tuple[Subject, ...]:
-    r"""Return subjects, one by default, in which each layer is the previous one with new noise.
+) -> tuple[ModelFeatures, ...]:
+    r"""Return models, one by default, in which each layer is the previous one with new noise.
 
     .. math:: X_{l+1} = \kappa X_l + \sqrt{1 - \kappa^2}\, E_l, \qquad
         X_0, E_l \sim \mathcal{N}(0, 1)
@@ -124,7 +124,7 @@ def noise_walk(
     )
     if not 0 < keep < 1:
         raise ValueError(f"keep must lie between 0 and 1; got {keep!r}")
-    subjects = []
+    model_features = []
     for m in range(models):
         draws = [
             _standard_normal(samples, features, seed, "noise_walk", m, k) for k in range(layers)
@@ -133,16 +133,16 @@ def noise_walk(
         for noise in draws[1:]:
             rows.append(keep * rows[-1] + np.sqrt(1 - keep**2) * noise)
         named = {f"layer{k}": values for k, values in enumerate(rows)}
-        subjects.append(
-            _synthetic_subject(_synthetic_traits("noise_walk", "layers", 0.0, m), named)
+        model_features.append(
+            _synthetic_model(_synthetic_traits("noise_walk", "layers", 0.0, m), named)
         )
-    return tuple(subjects)
+    return tuple(model_features)
 
 
 def graded_outputs(
     *, models: int = 10, samples: int = 100, features: int = 10, classes: int = 4, seed: int = 0
-) -> tuple[Subject, ...]:
-    r"""Return subjects whose representations and outputs differ by the same hidden number.
+) -> tuple[ModelFeatures, ...]:
+    r"""Return models whose representations and outputs differ by the same hidden number.
 
     .. math:: X_t = \cos(\pi t / 2)\, A + \sin(\pi t / 2)\, B, \qquad Y_t = X_t W
 
@@ -166,14 +166,14 @@ def graded_outputs(
     steps = generator(seed, "graded_outputs", "steps").uniform(0.5, 1.5, models - 1)
     hidden = np.concatenate([[0.0], steps.cumsum() / steps.sum()])
     truth = (start @ readout).argmax(axis=1)
-    subjects = []
+    model_features = []
     for m, t in enumerate(hidden):
         rows = np.cos(np.pi / 2 * t) * start + np.sin(np.pi / 2 * t) * end
         logits = rows @ readout
         traits = _synthetic_traits("graded_outputs", "normal", 0.0, m)
         traits |= {"accuracy": float((logits.argmax(axis=1) == truth).mean()), "hidden": float(t)}
-        subjects.append(_synthetic_subject(traits, {"last": rows}, logits))
-    return tuple(subjects)
+        model_features.append(_synthetic_model(traits, {"last": rows}, logits))
+    return tuple(model_features)
 
 
 def _standard_normal(rows: int, columns: int, seed: int, *labels: str | int) -> np.ndarray:
@@ -199,9 +199,9 @@ def _synthetic_traits(dataset: str, setting: str, strength: float, seed: int) ->
     }
 
 
-def _synthetic_subject(
+def _synthetic_model(
     traits: Mapping[str, Any], layers: Mapping[str, np.ndarray], outputs: np.ndarray | None = None
-) -> Subject:
-    name = subject_name(traits)
+) -> ModelFeatures:
+    name = model_name(traits)
     named = {layer: Representation(x, f"{name}/{layer}") for layer, x in layers.items()}
-    return Subject(name, named, outputs, traits)
+    return ModelFeatures(name, named, outputs, traits)

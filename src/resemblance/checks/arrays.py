@@ -14,7 +14,7 @@ import numpy as np
 from ..base.arrays import scalar
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from .data import degenerate_pairs
 from .trial import (
     CheckContext,
@@ -112,7 +112,7 @@ def gradient(trial: CheckContext) -> CheckResult:
                 )  # of conversions, which are the finding
                 slope = _directional_derivative(trial, pair, side)
         except Exception as error:
-            if isinstance(error, Undefined) and shape > 0:
+            if isinstance(error, UndefinedError) and shape > 0:
                 continue  # fewer samples than features may be a special case
             return "claimed", False, format_user_error(error, trial.entry)
         if slope is None:

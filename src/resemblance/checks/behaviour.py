@@ -75,7 +75,7 @@ def depends_on_sample_positions(trial: CheckContext) -> bool:
     if "seed" not in m.defaults:
         return False
     seed = int({**m.defaults, **dict(m.parameters)}["seed"])
-    another = trial._replace(entry=m.where(seed=seed + 1))
+    another = trial._replace(entry=m.with_parameters(seed=seed + 1))
     return another.value(*trial.inputs()) != trial.value(*trial.inputs())
 
 
@@ -154,7 +154,7 @@ def lost_digits(trial: CheckContext) -> CheckResult:
             f"{near.value:.4g} with an offset of {NEAR_OFFSET:g} in {where}, {far.value:.4g} with"
         )
         if "translation" in trial.entry.invariant_to or _is_most_similar(trial, far.value):
-            return "", False, f"{detail} {FAR_OFFSET:g}; centre inside, or raise rs.Undefined"
+            return "", False, f"{detail} {FAR_OFFSET:g}; centre inside, or raise rs.UndefinedError"
         return "", None, f"{detail} {FAR_OFFSET:g}: the value follows the offset"
     return "", True, ""
 
@@ -239,7 +239,7 @@ def takes_every_parameter_choice(trial: CheckContext) -> CheckResult:
     """Check that the measure takes every choice of every parameter, and itself its defaults."""
     total = 0
     for parameters in _parameter_choices(trial):
-        variant, total = trial.entry.where(**parameters), total + 1
+        variant, total = trial.entry.with_parameters(**parameters), total + 1
         fault = call_outcome(variant, *trial.inputs()).fault
         if fault and not fault.startswith(IMPORT_ERRORS):
             return "", False, f"{variant}: {fault}"

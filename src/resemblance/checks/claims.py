@@ -13,7 +13,7 @@ import numpy as np
 from ..base.rng import generator
 from ..contracts._measure import Measure
 from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from .data import (
     Triple,
     generic_pair,
@@ -113,7 +113,7 @@ def self_comparison_reaches_end(trial: CheckContext) -> CheckResult:
     for kind, x in varied_representations(trial.samples):
         try:
             value = trial.value(trial.suited(x), trial.suited(x))
-        except Undefined:
+        except UndefinedError:
             continue
         tries += 1
         if not abs(value - end) <= max(1e-7, trial.rounding):  # infinite ends are none

@@ -81,4 +81,4 @@ def _with_permuted_labels(trial: CheckContext, order: np.ndarray) -> CheckContex
     labels = dict(trial.entry.parameters).get("labels")
     if not labels:
         return trial
-    return trial._replace(entry=trial.entry.where(labels=[labels[i] for i in order]))
+    return trial._replace(entry=trial.entry.with_parameters(labels=[labels[i] for i in order]))

@@ -142,7 +142,7 @@ def measure_check_context(
     labels = dict(measure.parameters).get("labels", ())
     samples = len(labels) or max(samples, measure.min_samples + 1)
     if not labels and "labels" in measure.defaults:
-        measure = measure.where(labels=generic_labels(samples))
+        measure = measure.with_parameters(labels=generic_labels(samples))
     trial = CheckContext(measure, samples, rounding)
     takes_probabilities = ("outputs", "probabilities") in measure.parameters
     if measure.family == "outputs" and call_outcome(measure, *trial.inputs()).refusal:
@@ -169,7 +169,7 @@ def statistic_check_context(
 def limit_neighbors(measure: Measure) -> Measure:
     """Return a measure with no more neighbours than small data have."""
     has_k = "k" in measure.defaults and measure.min_samples > MAX_CHECK_SAMPLES
-    return measure.where(k=CHECK_NEIGHBORS) if has_k else measure
+    return measure.with_parameters(k=CHECK_NEIGHBORS) if has_k else measure
 
 
 def with_matching_labels(entry: Any, samples: int) -> Any:
@@ -177,7 +177,7 @@ def with_matching_labels(entry: Any, samples: int) -> Any:
     labels = dict(entry.parameters).get("labels")
     if labels is None or len(labels) == samples:
         return entry
-    return entry.where(labels=generic_labels(samples))
+    return entry.with_parameters(labels=generic_labels(samples))
 
 
 def permute_context_samples(
@@ -186,7 +186,7 @@ def permute_context_samples(
     """Return the trial and its inputs with the samples in another order, labels included."""
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
-        entry = entry.where(labels=[labels[i] for i in order])
+        entry = entry.with_parameters(labels=[labels[i] for i in order])
     inputs = (
         value if name in ("control", "encoder") else value[order]
         for name, value in zip(input_names(entry), trial.inputs())

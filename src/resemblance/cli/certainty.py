@@ -163,7 +163,7 @@ def across_command(
     other stimuli; then all models are scored on the stimuli of each fold. p-values are adjusted by
     Holm's method for the number of models.
     """
-    from ..inference._across import across
+    from ..inference._score_models import score_models
     from ..report.outputs import across_output
 
     models, fitted = models or [], fitted or []
@@ -199,7 +199,7 @@ def across_command(
         reworded_errors(_across_error_with_options),
     ):
         options |= {"seed": seed, "executor": executor, "progress": progress}
-        scores = across(subjects, layers, measure=chosen[0], **options)
+        scores = score_models(subjects, layers, measure=chosen[0], **options)
     return across_output(scores, run_provenance(context))
 
 

@@ -18,7 +18,7 @@ from .options import HelpTexts, command_group, output_command
 if TYPE_CHECKING:
     from ..data.representation import Representation
     from ..report.output import Output
-    from ..versions import DriftReport, Upgrade
+    from ..versions import DriftReport, IndexUpgrade
 
 DRIFT_EXAMPLES = (
     "drift old.npy new.npy",
@@ -110,7 +110,7 @@ class LayerVersions(NamedTuple):
 def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
     """Return the arrays of two files, or the layers that two folders have in common."""
     from ..models.files import read_files
-    from ..versions._upgrade import format_first_names
+    from ..versions._upgrade_index import format_first_names
 
     before, after = (read_files([path]) for path in (reference, current))
     if len(before) == len(after) == 1:
@@ -216,7 +216,7 @@ def upgrade_command(
     for a mistake in the call.
     """
     from ..report.of_upgrade import upgrade_output
-    from ..versions import upgrade
+    from ..versions import upgrade_index
     from ..versions.index_options import TRUTH_PHRASES, Goal
     from ..versions.index_search import SEARCH_METRICS, SearchMetric
 
@@ -234,7 +234,7 @@ def upgrade_command(
     arrays = {name: read_version(path) for name, path in files.items()}
     ids = [arrays[name].ids or () for name in ("old_queries", "old")]
     with reworded_errors(_upgrade_error_with_options):
-        result = upgrade(
+        result = upgrade_index(
             arrays["old"],
             arrays["new"],
             (arrays["old_queries"], arrays["new_queries"]),
@@ -251,7 +251,7 @@ def upgrade_command(
     return upgrade_output(result, run_provenance(context))
 
 
-def _save_chosen_map(result: Upgrade, path: Path) -> None:
+def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:
     """Save the map of the option that is chosen; raise ``ValueError`` if there is none."""
     import numpy as np
 

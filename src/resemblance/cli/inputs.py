@@ -97,7 +97,7 @@ def _load_user_or_spec(spec: str, kinds: tuple[type, ...] = ()) -> Any:
     if match is None:
         return spec
     entry = load_user_measure(Path(match[1]), match[2], kinds)
-    return entry.where(**parse_parameters(match[3])) if match[3] else entry
+    return entry.with_parameters(**parse_parameters(match[3])) if match[3] else entry
 
 
 def load_user_measure(path: Path, name: str, kinds: tuple[type, ...] = ()) -> Any:

@@ -25,12 +25,12 @@ PACK_BUILDER_MODULE = "resemblance.bench.pinned"  # imported only where a pack i
 @output_command(PACK_OUTPUT_FORMATS)
 def list_command(cache: Path | None = None) -> Output:
     """List the packs that this version knows and those in the cache."""
-    from ..bench.packs import known_packs
+    from ..bench.packs import list_packs
     from ..bench.packs.opening import cached_packs
     from ..report.output import Output
     from ..report.terminal import plain_table
 
-    known = {pack.identity: pack for pack in known_packs()}
+    known = {pack.identity: pack for pack in list_packs()}
     records = [_known_pack_record(pack, cache) for pack in known.values()]
     for folder in cached_packs(cache):
         identity, _, digits = folder.name.rpartition("-")
@@ -136,9 +136,9 @@ def get_command(
     quiet: bool = False,
 ) -> None:
     """Fetch a pack into the cache; it is unpacked only if its checksum is right."""
-    from ..bench.packs import get_pack, known_packs
+    from ..bench.packs import get_pack, list_packs
 
-    if not source and pack in {known.identity for known in known_packs()}:
+    if not source and pack in {known.identity for known in list_packs()}:
         print(f"{pack}: it ships with the library; nothing to get")
         return
     if not source:

@@ -160,7 +160,7 @@ def best_matches(comparison: Comparison, measure: str | Measure) -> tuple[DepthC
     A layer without any value keeps its place: its value is NaN, its partner the first layer. Two
     models without any value are left out.
     """
-    values, differences = _measure_matrix(comparison, measure), comparison.difference(measure)
+    values, differences = _measure_matrix(comparison, measure), comparison.dissimilarity(measure)
     curves = []
     for (model, i), (other, j) in _layered_model_pairs(comparison):
         between = differences[np.ix_(i, j)]

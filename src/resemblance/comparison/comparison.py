@@ -23,7 +23,7 @@ from ..data.representation import representation_title
 from .populations import (
     GROUP_TEST_PERMUTATIONS,
     Clusters,
-    Groups,
+    Permanova,
     cluster_by_medoids,
     group_labels,
     permanova,
@@ -253,7 +253,7 @@ class Comparison:
                     diagnostics.append(words[m.spec, x, y])
         return tuple(diagnostics)
 
-    def difference(self, measure: str | Measure) -> np.ndarray:
+    def dissimilarity(self, measure: str | Measure) -> np.ndarray:
         """Return the matrix in which larger always means more different.
 
         A similarity becomes the largest possible similarity minus itself; one without an upper
@@ -272,14 +272,14 @@ class Comparison:
         largest mean silhouette. Representations without a value for some pair are left out.
 
         Raises ``ValueError`` for a rectangle, for k outside 2 to n - 1 and for fewer than three
-        representations, ``Undefined`` where nothing differs.
+        representations, ``UndefinedError`` where nothing differs.
 
         Reference: Kaufman and Rousseeuw 1990 (PAM); Rousseeuw 1987. The best swaps end in a local
         minimum, which was the best of all medoids wherever we tried all.
         """
         return cluster_by_medoids(*complete_differences(self, measure, 3), k)
 
-    def groups(
+    def permanova(
         self,
         measure: str | Measure,
         labels: Sequence[Hashable] | Mapping[str, Hashable],
@@ -287,7 +287,7 @@ class Comparison:
         nested: Sequence[Hashable] | Mapping[str, Hashable] | None = None,
         n_permutations: int = GROUP_TEST_PERMUTATIONS,
         seed: int = 0,
-    ) -> Groups:
+    ) -> Permanova:
         r"""Test whether networks of a group are closer to each other than to those of other groups.
 
         .. math:: F = \frac{(T - W) / (g - 1)}{W / (n - g)}, \qquad
@@ -307,7 +307,7 @@ class Comparison:
 
         Raises ``ValueError`` for a rectangle, for labels of another length, for fewer than two
         groups, groups of one network only, and blocks of several sizes that change places;
-        ``Undefined`` where nothing differs.
+        ``UndefinedError`` where nothing differs.
 
         Reference: Anderson 2001. Groups that are spread differently are noticed, too.
         """

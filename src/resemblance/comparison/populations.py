@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.rng import generator
 from ..data.inputs import sample_order
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from ..significance.labels import is_missing_label
 from ..significance.multiple_testing import holm_adjust
 from ..significance.permutation import count_at_least, p_value_of
@@ -37,7 +37,7 @@ class Clusters:
     middle of each cluster. ``silhouette`` (n,), -1 to 1: how much nearer each is to its own cluster
     than to the next one; 0 alone in a cluster. ``by_k``: the mean silhouette of each number of
     clusters that was tried. One cluster is never found: whether there is more than one is what
-    :meth:`resemblance.Comparison.groups` tests.
+    :meth:`resemblance.Comparison.permanova` tests.
     """
 
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ def cluster_by_medoids(names: tuple[str, ...], differences: np.ndarray, k: int |
     if k is not None and not 2 <= k <= n - 1:
         raise ValueError(f"clusters: k of {n} representations is 2 to {n - 1}; got {k}")
     if not differences.any():
-        raise Undefined(f"clusters: no two of the {n} representations differ")
+        raise UndefinedError(f"clusters: no two of the {n} representations differ")
     tried = {}
     for size in [k] if k is not None else range(2, min(MAX_TRIED_CLUSTERS, n - 1) + 1):
         medoids = find_medoids(differences, size)
@@ -116,7 +116,7 @@ def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class Permanova:
     """Whether networks of a group are closer to each other than to those of other groups.
 
     ``f``: Anderson's pseudo-F, infinite where no group has a difference inside; ``share``: how much
@@ -206,7 +206,7 @@ def permanova(
     nested: Sequence[Hashable] | None = None,
     n_permutations: int = GROUP_TEST_PERMUTATIONS,
     seed: int = 0,
-) -> Groups:
+) -> Permanova:
     """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
     for name, label in (*zip(names, labels), *zip(names, nested or ())):
         if is_missing_label(label):
@@ -239,7 +239,7 @@ def permanova(
     ratio = (total - inner) / (len(kinds) - 1) * (len(labels) - len(kinds))
     if total == 0:  # no two differ, nor do the groups
         inner = total = 1.0
-    return Groups(
+    return Permanova(
         names=names,
         labels=tuple(labels),
         f=float(ratio / inner) if inner > 0 else math.inf,

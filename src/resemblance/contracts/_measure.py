@@ -29,7 +29,7 @@ from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint,
 from ..data.joining import align_columns_to
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     check_all_finite,
     check_same_samples,
     pair_cache,
@@ -75,7 +75,8 @@ class Measure(DeclaredFunction):
 
     Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same
     order. It returns a ``float`` for NumPy input and a 0-d tensor of the same library otherwise. It
-    raises ``ValueError`` for input that cannot be compared and :class:`~resemblance.Undefined` (a
+    raises ``ValueError`` for input that cannot be compared and :class:`~resemblance.UndefinedError`
+    (a
     ``ValueError``) when the data leave it without a value; it never returns NaN. It warns with
     :class:`~resemblance.UninformativeWarning` where the value says little.
     """
@@ -113,7 +114,7 @@ class Measure(DeclaredFunction):
             raise TypeError(
                 f"{self.name} takes two representations; parameters are given by name: {call}"
             )
-        measure = self.where(**parameters) if parameters else self
+        measure = self.with_parameters(**parameters) if parameters else self
         x = as_argument(X, "X")
         check_label_order(self.name, representation_title(x), x.order, **parameters)
         y = x if Y is X else measure.in_order_of(x, as_argument(Y, "Y"))
@@ -163,7 +164,7 @@ class Measure(DeclaredFunction):
             return "fixed by the number of samples: any two samples have the same shape"
         try:
             few = self.uninformative and self.uninformative(*map(without_gradient, (x, y)))
-        except Undefined:
+        except UndefinedError:
             return ""
         if few and d == e >= TRANSPOSED_WIDTH_RATIO * n:
             few += TRANSPOSED_HINT
@@ -198,7 +199,8 @@ class Measure(DeclaredFunction):
         }
 
     def check_pair(self, x: Representation, y: Representation) -> None:
-        """Raise ``ValueError`` for a pair that cannot be compared, :class:`~resemblance.Undefined`
+        """Raise ``ValueError`` for a pair that cannot be compared,
+        :class:`~resemblance.UndefinedError`
         for too few samples, for values that are not finite, and for columns of other names where
         the measure compares column with column."""
         kinds = [array_library(r.source) for r in (x, y)]
@@ -220,9 +222,9 @@ class Measure(DeclaredFunction):
                 f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')"
             )
         if n < self.min_samples:
-            raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
+            raise UndefinedError(f"{self} needs at least {self.min_samples} samples; got {n}")
         if self.needs_equal_columns and x.shape[1] != y.shape[1]:
-            raise Undefined(
+            raise UndefinedError(
                 f"{self}: X {x.shape} and Y {y.shape} have {x.shape[1]} and {y.shape[1]} columns, "
                 f"and {self} compares column by column; compare layers of one width, or take a "
                 "measure that no rotation changes, such as procrustes or cka"
@@ -248,7 +250,7 @@ class Measure(DeclaredFunction):
         try:
             return align_columns_to(str(self), x, y, is_one_model=is_one_model)
         except ValueError as error:
-            raise Undefined(str(error)) from None
+            raise UndefinedError(str(error)) from None
 
 
 @require_arguments

@@ -16,7 +16,12 @@ from ..base.arrays import full_precision
 from ..base.text import did_you_mean
 from ..data.inputs import check_sample_order, sample_order
 from ..data.joining import align_columns_to
-from ..data.representation import Representation, Undefined, check_all_finite, check_same_samples
+from ..data.representation import (
+    Representation,
+    UndefinedError,
+    check_all_finite,
+    check_same_samples,
+)
 from ..intermediates.digits import check_digits
 from ..significance.labels import label_codes
 from .claims import (
@@ -42,7 +47,8 @@ class Statistic(DeclaredFunction):
 
     Call it with an (n_samples, n_features) array and what ``needs`` names, in that order or by
     name. It returns a ``float``, computed in double precision by NumPy whatever library the array
-    is of. It raises ``ValueError`` for input that does not fit and :class:`~resemblance.Undefined`
+    is of. It raises ``ValueError`` for input that does not fit and
+    :class:`~resemblance.UndefinedError`
     (a ``ValueError``) when the data leave it without a value; it never returns NaN.
     """
 
@@ -79,7 +85,7 @@ class Statistic(DeclaredFunction):
         addition to X."""
         inputs = {name: named[name] for name in self.needs if name in named}
         parameters = {name: value for name, value in named.items() if name not in inputs}
-        return self.where(**parameters) if parameters else self, inputs
+        return self.with_parameters(**parameters) if parameters else self, inputs
 
     def prepare(self, x: Representation, *data: Any, **named: Any) -> tuple[Any, ...]:
         """Check what the statistic needs in addition to the representation; return it in order.
@@ -106,9 +112,9 @@ class Statistic(DeclaredFunction):
         """Raise ``ValueError`` for a representation that is too small, or is not finite."""
         n, d = x.shape
         if n < self.min_samples:
-            raise Undefined(f"{self} needs at least {self.min_samples} samples; got {n}")
+            raise UndefinedError(f"{self} needs at least {self.min_samples} samples; got {n}")
         if d < self.min_features:
-            raise Undefined(f"{self} needs at least {self.min_features} features; got {d}")
+            raise UndefinedError(f"{self} needs at least {self.min_features} features; got {d}")
         require_features(str(self), x)
         check_all_finite(x)
         check_digits(x)

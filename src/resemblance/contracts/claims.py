@@ -20,7 +20,7 @@ import numpy as np
 from ..base.arrays import scalar
 from ..base.text import did_you_mean, html_fact_table
 from ..base.user_modules import function_version, restore_function
-from ..data.representation import Representation, Undefined, as_representation
+from ..data.representation import Representation, UndefinedError, as_representation
 from ..intermediates.matrices import PairMatrix, expected_inner
 from ..intermediates.rectangles import (
     MAX_STORED_SAMPLES,
@@ -80,9 +80,11 @@ class DeclaredFunction(ABC):
     def _declare(cls, function: Callable[..., Any], claims: Mapping[str, Any]) -> Self:
         """Return a function with the claims that hold under its default parameters."""
         claims = {"version": function_version(function), **claims}
-        return cls(function=function, name=function.__name__, declared=claims, **claims).where()
+        return cls(
+            function=function, name=function.__name__, declared=claims, **claims
+        ).with_parameters()
 
-    def where(self, **parameters: Any) -> Self:
+    def with_parameters(self, **parameters: Any) -> Self:
         """Return the same with parameters fixed; it is named after them,
         ``cka[estimator=debiased]``.
 
@@ -330,7 +332,8 @@ def as_argument(data: Any, name: str) -> Representation:
 def clip_to_range(value: Any, declared: Any, precision: str) -> Any:
     """Return a value without the rounding errors that brought it out of the claimed range.
 
-    Raises :class:`~resemblance.Undefined` for NaN, for infinity, and for what no rounding explains:
+    Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for what no rounding
+    explains:
     the claim is wrong. Raises ``ValueError`` for what is no number.
     """
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
@@ -339,12 +342,12 @@ def clip_to_range(value: Any, declared: Any, precision: str) -> Any:
         raise ValueError(f"{declared} must return one number; it returned {what}")
     number = scalar(value)
     if math.isnan(number):
-        raise Undefined(f"{declared} returned NaN (not a number) for these data")
+        raise UndefinedError(f"{declared} returned NaN (not a number) for these data")
     if math.isinf(number):
-        raise Undefined(f"{declared}: the value overflows for these data; rescale them")
+        raise UndefinedError(f"{declared}: the value overflows for these data; rescale them")
     low, high = declared.range
     if is_outside_range(number, declared.range, RANGE_TOLERANCE[precision]):
-        raise Undefined(
+        raise UndefinedError(
             f"{declared}: the value {number:.6g} is outside the declared range, {low:g} to {high:g}"
         )
     excess = number - min(max(number, low), high)

@@ -11,7 +11,7 @@ from ..base.arrays import Array, to_numpy
 from ..data.representation import (
     Representation,
     StreamSummary,
-    Undefined,
+    UndefinedError,
     cached_pair,
     representation_title,
 )
@@ -53,21 +53,23 @@ USE_RSA = "use rsa"
 
 
 def require_samples(called: str, *representations: Representation) -> None:
-    """Raise :class:`~resemblance.Undefined` for points that stand for the samples of a stream."""
+    """Raise :class:`~resemblance.UndefinedError` for points that stand for the samples of a
+    stream."""
     for x in representations:
         if x.origin:
-            raise Undefined(
+            raise UndefinedError(
                 f"{called} needs the samples, and {representation_title(x)} is of a stream"
             )
 
 
 def require_features(called: str, *representations: Representation) -> None:
-    """Raise :class:`~resemblance.Undefined` for points that stand for something else: the samples
+    """Raise :class:`~resemblance.UndefinedError` for points that stand for something else: the
+    samples
     of a stream, or dissimilarities."""
     require_samples(called, *representations)
     for x in representations:
         if x.signed:
-            raise Undefined(
+            raise UndefinedError(
                 f"{called} needs features, and {representation_title(x)} holds dissimilarities: "
                 f"{USE_RSA}"
             )
@@ -76,7 +78,8 @@ def require_features(called: str, *representations: Representation) -> None:
 def check_stream_precision(measure: Any, x: Representation, y: Representation) -> None:
     """Raise where a measure has no value of a stream, or too few digits.
 
-    ``Undefined`` for a measure that needs the samples or what was not accumulated, and for one that
+    ``UndefinedError`` for a measure that needs the samples or what was not accumulated, and for one
+    that
     whitens more than its digits allow; ``ValueError`` for representations of two streams.
     """
     if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
@@ -87,12 +90,12 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
         )
     needs = stream_requirements(measure)
     if needs is None:
-        raise Undefined(
+        raise UndefinedError(
             f"{measure} needs the samples, which a stream does not keep; take one of "
             f"rs.list_measures(invariant_to={SAMPLE_ROTATION_CLAIM!r}), {COMPARE_SAMPLES_REMEDY}"
         )
     if needs and needs not in x.origin.accumulated:
-        raise Undefined(
+        raise UndefinedError(
             f"{measure} needs the {needs} of the rows; make the stream with directions=True"
         )
     measure.diagnostics(x, y)  # raises where whitening leaves too few digits
@@ -108,7 +111,7 @@ def whitening_error(
     """Relative error of whitening in streams, of Gram matrices plus a multiple ``ridge`` of the
     identity, where their trace is 1; nothing for samples at hand.
 
-    Raises ``Undefined`` above 1e-4.
+    Raises ``UndefinedError`` above 1e-4.
     """
     return _record_precision_loss(
         x, y, lambda r: _whitening_loss(r, decomposition(r).singular, ridge)
@@ -153,7 +156,7 @@ def _record_precision_loss(x: Representation, y: Representation, loss: Any) -> d
         return {}
     error, worst = max((loss(r), representation_title(r)) for r in (x, y))
     if error > MAX_WHITENING_ERROR:
-        raise Undefined(
+        raise UndefinedError(
             f"whitening {worst} would leave an error of {min(error, 1.0):.0e}, for rounding hides "
             "the smallest of its directions, or which are larger; "
             f"{_precision_remedy(x.origin.power)}"

@@ -216,7 +216,7 @@ def _numpy_array(x: Representation) -> np.ndarray:
 # ------------------------------------------------------------------------------- repeats and copies
 
 
-def equal_rows(X: object) -> np.ndarray:
+def duplicate_labels(X: object) -> np.ndarray:
     """Return for each sample the number of its row among the different rows, for ``blocks=``.
 
     ``X``: an array or representation, (n, d). Integers (n,), from 0 in the order in which the rows
@@ -265,7 +265,7 @@ def _copy_caveats(
         for r in representations
         if _may_have_equal_rows(_numpy_array(r)) and not _is_integer_code(r)
     ]
-    rows = [equal_rows(r) for r in repeating]
+    rows = [duplicate_labels(r) for r in repeating]
     if rows and len(rows) == len(representations):
         on_all = np.unique(np.stack(rows), axis=1, return_inverse=True)[1].reshape(n)
         count = len(np.unique(on_all))
@@ -309,7 +309,7 @@ def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
     """Say what to do about equal rows; blocks of one size only can change places."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
-    other = "pass their numbers as blocks (rs.equal_rows)" if is_block else "leave out copies"
+    other = "pass their numbers as blocks (rs.duplicate_labels)" if is_block else "leave out copies"
     return f"if these are repeats, not classes, average them (rs.condition_means) or {other}"
 
 

@@ -489,7 +489,8 @@ def _input_problem(data: Any) -> str:
         )
     if hasattr(data, "named_modules"):
         return (
-            "is a model; pass its activations for your inputs: rs.subject_from_model(model, loader)"
+            "is a model; pass its activations for your inputs: "
+            "rs.extract_module_features(model, loader)"
         )
     if isinstance(getattr(data, "layers", None), Mapping):
         return (

@@ -18,7 +18,7 @@ from .gaps import count_trials_with_gaps, describe_gaps
 from .inputs import check_sample_order, sample_order
 from .representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     replace_rows,
     representation_title,
@@ -66,13 +66,14 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
     own they would make unrelated representations look alike.
 
     Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
-    labels whose index has the trials in another order; ``Undefined`` for infinite values. Where
+    labels whose index has the trials in another order; ``UndefinedError`` for infinite values.
+    Where
     trials have NaN, a mean is over the trials of the condition that have a number, and a warning
     says so. Where none of them has a number of a feature, the mean is NaN, without a warning.
     """
     x = as_representation(trials)
     if x.signed and not x.signed.signs.all():
-        raise Undefined(
+        raise UndefinedError(
             f"condition_means: {representation_title(x)} lacks dissimilarities, and means need "
             "all: leave the "
             "conditions out that lack some, and write rs.from_dissimilarities of the others"
@@ -101,7 +102,7 @@ def _nan_condition_means(x: Representation, rows: Sequence[np.ndarray]) -> Array
     none has. Warns where some trials of a condition have a number and others have none."""
     values = as_float64(to_numpy(detach(x.array)))
     if np.isinf(values).any():
-        raise Undefined(
+        raise UndefinedError(
             f"condition_means: {representation_title(x)} {describe_gaps(~np.isfinite(values))}"
         )
     gaps = np.isnan(values)

@@ -83,7 +83,7 @@ class PseudoEuclidean(NamedTuple):
     kind: str
 
 
-class Undefined(ValueError):
+class UndefinedError(ValueError):
     """A measure has no value for these data, such as a constant representation or one with a NaN.
 
     Raised by a single call; recorded, with its reason, by :func:`resemblance.compare`.
@@ -461,7 +461,7 @@ def fingerprint(x: Representation) -> str:
 
 @cached
 def check_all_finite(x: Representation) -> bool:
-    """Return True, or raise :class:`Undefined` naming the first entry that is NaN or infinite.
+    """Return True, or raise :class:`UndefinedError` naming the first entry that is NaN or infinite.
 
     Values so large that a sum over rows or columns could overflow are refused, too. Two numbers
     come from the device, unless there is something to name.
@@ -477,7 +477,7 @@ def check_all_finite(x: Representation) -> bool:
     if not math.isfinite(largest):
         _raise_for_gaps(x)
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} has values near the largest of {x.precision} "
             f"({largest:.3g}); rescale it"
         )
@@ -487,11 +487,11 @@ def check_all_finite(x: Representation) -> bool:
 def _raise_for_gaps(x: Representation) -> None:
     are_gaps = ~x.xp.isfinite(x.array)
     if x.xp.all(x.xp.isfinite(detach(x.source)) | ~are_gaps):
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} has values too large for {x.precision}; leave "
             f"dtype={x.dtype!r} out, or rescale it"
         )
-    raise Undefined(f"{representation_title(x)} {describe_gaps(to_numpy(are_gaps))}")
+    raise UndefinedError(f"{representation_title(x)} {describe_gaps(to_numpy(are_gaps))}")
 
 
 def representation_title(x: Representation | str) -> str:

@@ -14,8 +14,8 @@ from ..contracts._measure import Measure, require_measure_extra
 from ..data.inputs import holds_named_arrays, is_single_input, sample_count_hint, transposition_hint
 from ..data.joining import align_columns
 from ..data.lists import batch_shapes_hint
+from ..data.model_features import ModelFeatures
 from ..data.representation import Representation, as_representation, check_same_samples
-from ..data.subject import Subject
 
 RowsAndColumns = tuple[
     list[Representation], list[Representation] | None
@@ -23,7 +23,7 @@ RowsAndColumns = tuple[
 
 
 OWN_SAMPLES_REMEDY = (
-    "; measure='rsa[rdm=sqeuclidean,compare=cosine]' compares each subject on the samples that it "
+    "; measure='rsa[rdm=sqeuclidean,compare=cosine]' compares each model on the samples that it "
     "has, where models have ids"
 )
 
@@ -41,7 +41,7 @@ def named_representations(
     numbers of samples, sample ids or array libraries differ, and for names of columns of which some
     are equal and some not.
     """
-    models: dict[str, list[Subject]] = {}
+    models: dict[str, list[ModelFeatures]] = {}
     first = [_as_named_representation(*entry) for entry in _named_entries(rows, "x", models)]
     second = None
     if columns is not None:
@@ -84,7 +84,7 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
 # ------------------------------------------------------------------------------------------ entries
 
 
-def _unique_model_name(model: Subject, models: dict[str, list[Subject]]) -> str:
+def _unique_model_name(model: ModelFeatures, models: dict[str, list[ModelFeatures]]) -> str:
     """Return the name of a model, numbered if another one has it; ``models``: those before."""
     namesakes = models.setdefault(model.name, [])
     position = next((i for i, other in enumerate(namesakes) if other is model), len(namesakes))
@@ -94,10 +94,10 @@ def _unique_model_name(model: Subject, models: dict[str, list[Subject]]) -> str:
 
 
 def _named_entries(
-    argument: Any, prefix: str, models: dict[str, list[Subject]]
+    argument: Any, prefix: str, models: dict[str, list[ModelFeatures]]
 ) -> Iterator[tuple[str, Any]]:
     """Yield each entry of an argument with its name, or with one made of the prefix."""
-    if isinstance(argument, Subject):
+    if isinstance(argument, ModelFeatures):
         yield from _expand_layers(_unique_model_name(argument, models), argument)
         return
     argument = list(argument) if isinstance(argument, Iterator | ItemsView) else argument
@@ -110,7 +110,7 @@ def _named_entries(
     for position, data in enumerate(argument):
         if isinstance(data, Measure) or _is_measure_name(data):
             raise ValueError("measures go by keyword: compare(representations, measures=[...])")
-        is_model = isinstance(data, Subject)
+        is_model = isinstance(data, ModelFeatures)
         name = (
             _unique_model_name(data, models)
             if is_model
@@ -126,7 +126,7 @@ def _is_measure_name(data: Any) -> bool:
 
 def _expand_layers(name: str, data: Any) -> Iterator[tuple[str, Any]]:
     """Yield the layers of a model or of a mapping to arrays by name; anything else unchanged."""
-    layers = data.layers if isinstance(data, Subject) else data
+    layers = data.layers if isinstance(data, ModelFeatures) else data
     if not isinstance(layers, Mapping):
         yield name, data
         return

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..comparison.scores import NO_MEMORY_REASON
 from ..contracts._measure import Measure
-from ..data.representation import Representation, Undefined, fingerprint, representation_title
+from ..data.representation import Representation, UndefinedError, fingerprint, representation_title
 
 SCIPY_NONFINITE_MESSAGES = (
     "array must not contain infs or NaNs",
@@ -23,7 +23,7 @@ def failure_reason(
 
     The reason refers to data by fingerprint, because they may have another name elsewhere.
     """
-    if isinstance(error, Undefined):
+    if isinstance(error, UndefinedError):
         reason = str(error)
         for r in (x, y):
             reason = reason.replace(representation_title(r), f"{{{fingerprint(r)}}}")

@@ -21,7 +21,7 @@ from ..contracts._measure import Measure, batchable_measures
 from ..contracts.claims import CHANCE_KEY, Scores, clip_to_range
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     fingerprint,
     pair_cache,
     without_gradient,
@@ -128,7 +128,7 @@ def _pair_chance_level(measure: Measure, x: Representation, y: Representation) -
         return {}
     try:
         return {CHANCE_KEY: float(measure.chance(without_gradient(x), without_gradient(y)))}
-    except Undefined:
+    except UndefinedError:
         return {}
 
 

@@ -22,7 +22,7 @@ from ..comparison.scores import NO_MEMORY_REASON, PairScore, ScoreBatch, ScoreMa
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..data.cautions import reordered_column_caveats
-from ..data.representation import Representation, Undefined, fingerprint, needs_copy
+from ..data.representation import Representation, UndefinedError, fingerprint, needs_copy
 from .arguments import named_representations, select_measures
 from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
 from .memory import format_bytes
@@ -154,7 +154,7 @@ class ComparisonPlan:
         :func:`select_measures` returned."""
         for m in chosen:
             if m.family == "outputs":  # it is cheap, and labels among its parameters may not fit
-                with suppress(Undefined):
+                with suppress(UndefinedError):
                     m.evaluate(rows[0], rows[0])
         provenance = {**comparison_provenance(rows, columns or rows), **about}
         moved = reordered_column_caveats([*rows, *(columns or [])])

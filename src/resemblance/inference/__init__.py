@@ -8,9 +8,9 @@ inner product of two matrices need no orders at all (:mod:`~.moments`); values w
 samples give intervals, differences, influence and sample sizes.
 """
 
-from ..data.cautions import equal_rows
-from ._across import Across, across
+from ..data.cautions import duplicate_labels
 from ._evidence import evidence
+from ._score_models import ModelScores, score_models
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .bias import BiasedDifferenceWarning
 from .intervals import PartCells
@@ -19,7 +19,7 @@ from .nulls import NullCells
 from .result import Evidence
 
 __all__ = [
-    "Across",
+    "ModelScores",
     "Best",
     "BiasedDifferenceWarning",
     "Contributions",
@@ -30,8 +30,8 @@ __all__ = [
     "NullCells",
     "PairEvidence",
     "PartCells",
-    "across",
-    "equal_rows",
+    "score_models",
+    "duplicate_labels",
     "evidence",
     "load",
     "load_evidence",

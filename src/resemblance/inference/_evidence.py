@@ -107,7 +107,8 @@ def evidence(
     topology and neighbours (of at most n / 4 others), on 40 random halves. A biased measure has an
     interval around its biased value. P-values are one-sided, in the direction of similarity, and
     the smallest that the design can give is ``evidence.attainable``. ``evidence.cautions`` says
-    where samples are copies of others (:func:`equal_rows` returns blocks of them), or dominate both
+    where samples are copies of others (:func:`duplicate_labels` returns blocks of them), or
+    dominate both
     sides of a pair.
 
     Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that

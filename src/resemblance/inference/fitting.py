@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..contracts._measure import Measure
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.distances import (
     MIN_SHARED_PAIRS,
     sample_weights_in_mean,
@@ -109,7 +109,7 @@ class RsaModelFit:
             start += size
         bounds = noise_ceiling_from_vectors(tested[:count], self.compare)
         if bounds is None:
-            raise Undefined(
+            raise UndefinedError(
                 "across: a subject shares fewer than three pairs of stimuli with others in a fold; "
                 "take fewer folds, or leave the subject out"
             )
@@ -143,14 +143,14 @@ class RsaModelFit:
 
     def _check_pairs(self, has: np.ndarray, subject: int) -> None:
         if np.count_nonzero(has) < MIN_SHARED_PAIRS:
-            raise Undefined(
+            raise UndefinedError(
                 f"across: {self.names[subject]!r} has fewer than three pairs of stimuli, or others "
                 "have, in a fold; take fewer folds, or leave the subject out"
             )
 
     def _check(self, vectors: np.ndarray, place: int, named: int | None = None) -> None:
         if not vectors[place].any():
-            raise Undefined(
+            raise UndefinedError(
                 f"across: all dissimilarities of {self.names[place if named is None else named]!r} "
                 "are equal in a fold; take "
                 "fewer folds, or labels of folds that each have stimuli of several kinds"

@@ -13,7 +13,7 @@ from ..base.arrays import scalar
 from ..contracts._measure import Measure
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     check_all_finite,
     fingerprint,
     pair_cache,
@@ -44,7 +44,8 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
     """Return the values of a measure without each sample, shape (n,), in float64.
 
     By the claim ``left_out`` of the measure, at about the cost of one value; without it, or where
-    it raises :class:`Undefined`, by n calls. Raises ``Undefined`` when there is no value without
+    it raises :class:`UndefinedError`, by n calls. Raises ``UndefinedError`` when there is no value
+    without
     some sample, and ``ValueError`` for more samples than the claim has a closed form for.
     """
     x, y = _detach_pair(x, y)
@@ -58,7 +59,7 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
         try:
             with pair_cache(x, y):
                 return np.asarray(measure.left_out(x, y), dtype=np.float64)
-        except Undefined:
+        except UndefinedError:
             pass  # the other samples may have a value that differences of sums do not resolve
     return leave_group_out_values(measure, x, y, np.arange(n)[:, None])
 
@@ -69,7 +70,7 @@ def leave_group_out_values(
     """Return the values of a measure without each group of rows, one call each, shape (groups,).
 
     A parameter that lists one entry for each sample, such as ``labels``, loses those of the group,
-    too. Raises ``Undefined`` when there is no value without some group.
+    too. Raises ``UndefinedError`` when there is no value without some group.
     """
     x, y = _detach_pair(x, y)
     n = x.shape[0]
@@ -77,7 +78,7 @@ def leave_group_out_values(
     for group in groups:
         rows = np.setdiff1d(np.arange(n), group)
         if len(rows) == 0:
-            raise Undefined(f"{measure}: no sample is left without a group of all {n}")
+            raise UndefinedError(f"{measure}: no sample is left without a group of all {n}")
         first = subsample_representation(x, rows)
         second = first if y is x else subsample_representation(y, rows)
         values.append(scalar(subsample_measure(measure, rows, n).evaluate(first, second)))
@@ -101,7 +102,7 @@ def subsample_representation(
         if function is NEAREST_FUNCTION:
             return nearest_in_subset(x, rows, **dict(parameters))
         if function is FINITE_FUNCTION:
-            with suppress(Undefined):  # what is not finite may be in other rows
+            with suppress(UndefinedError):  # what is not finite may be in other rows
                 return check_all_finite(x)
         return token or None if function is FINGERPRINT_FUNCTION else None
 
@@ -114,7 +115,7 @@ def subsample_measure(measure: Measure, rows: np.ndarray, n: int) -> Measure:
     for each sample."""
     tables = {name: v for name, v in measure.parameters if isinstance(v, tuple) and len(v) == n}
     listed = {name: tuple(np.array(v, dtype=object)[rows].tolist()) for name, v in tables.items()}
-    return measure.where(**listed) if listed else measure
+    return measure.with_parameters(**listed) if listed else measure
 
 
 def _detach_pair(x: Representation, y: Representation) -> tuple[Representation, Representation]:

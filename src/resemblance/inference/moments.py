@@ -12,7 +12,7 @@ from ..contracts.claims import Product
 from ..contracts.streamed import require_samples
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     cached,
     representation_title,
@@ -103,7 +103,8 @@ def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> Mom
     matrix with itself, a third of it if it is symmetric; O(n^2 r) if it has r factors, and less if
     it is sparse.
 
-    Raises ``ValueError`` for a measure without the claim ``product``, and ``Undefined`` where the
+    Raises ``ValueError`` for a measure without the claim ``product``, and ``UndefinedError`` where
+    the
     squares of the entries are too large or too small for a float.
     """
     both = require_inner_product(measure, "profile").right is None
@@ -120,7 +121,7 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
     profiled = profile_from_matrix(matrix, product.symmetric)
     is_lost = profiled.square == 0 and isinstance(matrix, np.ndarray) and matrix.any()
     if is_lost or not math.isfinite(profiled.square):
-        raise Undefined(
+        raise UndefinedError(
             f"{measure}: the entries of {representation_title(x)} are too large or too small to "
             "be squared; rescale them"
         )

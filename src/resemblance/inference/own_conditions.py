@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts._measure import Measure
-from ..data.representation import Representation, Undefined, as_representation, replace_rows
+from ..data.representation import Representation, UndefinedError, as_representation, replace_rows
 from ..intermediates.missing_pairs import has_missing_pairs, missing_pairs
 from ..measures._dissimilarities import from_dissimilarities, rdm
 from .ceilings import pairwise_comparison_name
@@ -84,10 +84,11 @@ def _nonmissing_rows(source: np.ndarray) -> np.ndarray:
 
 
 def check_model_has_all_pairs(x: Representation) -> None:
-    """Raise ``Undefined`` for a model, or a part of a model, that lacks pairs, where models are
+    """Raise ``UndefinedError`` for a model, or a part of a model, that lacks pairs, where models
+    are
     fitted."""
     if has_missing_pairs(x):
-        raise Undefined(
+        raise UndefinedError(
             f"{x.name!r} lacks dissimilarities, and fitted models and folds take all of models; "
             "give the model all pairs, or keep the stimuli that all have, rs.join_samples"
         )

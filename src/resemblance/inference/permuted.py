@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base.progress import format_duration
 from ..contracts._measure import Measure
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from ..engine.estimate import LONG_COMPARISON_SECONDS
 from ..engine.work import PairBlock
 from ..engine.workers import count_workers, single_threaded
@@ -138,7 +138,7 @@ def format_estimated_time(
                 m.evaluate(
                     x, permute_representation(y, Permutation(design.order(draw, m.spec)), moves)
                 )
-            except (Undefined, ValueError):
+            except (UndefinedError, ValueError):
                 return ""
             seconds = time.perf_counter() - start
     workers = count_workers(executor) if (executor := bench.options.get("executor")) else 1

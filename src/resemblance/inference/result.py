@@ -30,6 +30,7 @@ from ..significance.multiple_testing import (
 )
 from ..significance.orders import Design
 from ..significance.resampling import half_width, standard_error
+from ._sample_size import sample_size, samples_for_width
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .bias import warn_biased_cka
 from .evidence_file import EvidenceFields, serialize_evidence
@@ -42,7 +43,6 @@ from .jackknife import (
 )
 from .moments import class_pair_contributions
 from .nulls import MIN_TRUSTED_EXACT_P, PAIRING_INDEPENDENT, PAIRING_INDEPENDENT_REASON, NullCells
-from .sample_size import sample_size, samples_for_width
 
 Adjustment = Literal["Holm", "step-down maxT", "step-down maxT and Holm"]
 # Their spread without similarity is the root of 2 by n whatever the data, so the rule for what can

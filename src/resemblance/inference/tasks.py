@@ -13,7 +13,7 @@ from ..base.arrays import scalar
 from ..comparison.comparison import MeasureInfo
 from ..comparison.scores import NO_MEMORY_REASON, ScoreBatch
 from ..contracts._measure import Measure, no_diagnostics
-from ..data.representation import Representation, Undefined, pair_cache
+from ..data.representation import Representation, UndefinedError, pair_cache
 from ..engine.reasons import failure_reason, is_out_of_memory
 from ..engine.scoring import score_block
 from ..engine.work import PairBlock
@@ -221,7 +221,7 @@ class MomentJob:
                 try:
                     p = moment_profile(x, m, self.side)
                     numbers = np.concatenate([p[1:], p.sums])
-                except Undefined as error:
+                except UndefinedError as error:
                     note = str(error)
                 yield [
                     vector_batch(m, (token, token), f"{PROFILE_KIND} {self.side}", numbers, note)
@@ -259,7 +259,7 @@ class JackknifeJob:
                 try:
                     with pair_cache(x, y):
                         numbers = np.asarray(m.left_out(x, y, **named)) if m.left_out else numbers
-                except Undefined as error:
+                except UndefinedError as error:
                     note = str(error)
                 yield [
                     vector_batch(

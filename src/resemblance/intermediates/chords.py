@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..base.arrays import Array, epsilon, euclidean_norm, namespace, scalar, to_numpy
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 
 TIE_EPSILONS = 16  # times the machine epsilon: values that differ by less tie
 # rounding of cosines close to 1, relative to how far these are from 1
@@ -41,7 +41,7 @@ def direction_variance(mean_direction: Array, share: float) -> float:
 def unit_row_chords(rows: Array, problem: str) -> Chords | None:
     """Return the chords of unit rows that are narrow; None where all have one direction.
 
-    Raises ``Undefined``, with ``problem``, where rounding decides which are near.
+    Raises ``UndefinedError``, with ``problem``, where rounding decides which are near.
     """
     xp, eps = namespace(rows), epsilon(rows)
     is_row = xp.astype(euclidean_norm(rows, axis=1) > 0, rows.dtype)
@@ -53,5 +53,5 @@ def unit_row_chords(rows: Array, problem: str) -> Chords | None:
     if spread <= EQUAL_ROW_EPSILONS * eps:
         return None
     if TIE_EPSILONS * eps > MAX_DISTANCE_ROUNDING * spread:
-        raise Undefined(problem)
+        raise UndefinedError(problem)
     return Chords(points, is_row)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..base.arrays import Array, detach, epsilon, euclidean_norm, has_float64, has_no_values, scalar
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 
 DOUBLE_EPSILON = float(np.finfo(float).eps)
 MAX_NUMBERS_PER_COPY = 2**18  # numbers that are copied at a time
@@ -36,7 +36,7 @@ def uncentered_norm(x: Representation) -> Array:
 
 
 def check_digits(x: Representation) -> None:
-    """Raise ``Undefined`` where the differences between the samples lie below rounding.
+    """Raise ``UndefinedError`` where the differences between the samples lie below rounding.
 
     Constant columns, rows that are equal and units that are saturated have lost nothing. Points
     that stand for the samples of a stream have the same mean and the same norms as these.
@@ -46,7 +46,7 @@ def check_digits(x: Representation) -> None:
     if (
         MAX_ROUNDING_SHARE < rounding_share(x) < float("inf")
     ):  # infinite for values that are not finite
-        raise Undefined(below_rounding_message(x))
+        raise UndefinedError(below_rounding_message(x))
 
 
 def to_double_precision(x: Representation) -> Representation:

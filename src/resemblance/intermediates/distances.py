@@ -28,7 +28,7 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from ..significance import average_ranks
 from ..significance.ranks import MIN_COMPILED_LENGTH
 from .exact_differences import exact_squared_distances, unit_size_distances
@@ -259,7 +259,8 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
     ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
     "cosine" (unit norm), "rho_a" (centred ranks, of unit norm if there were no ties), "kendall" and
-    "kendall_a" (average ranks). Raises ``Undefined`` when all dissimilarities are equal, and for
+    "kendall_a" (average ranks). Raises ``UndefinedError`` when all dissimilarities are equal, and
+    for
     given ones of which some are missing.
     """
     require_no_missing_pairs(x)
@@ -268,12 +269,12 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
 
 def rdm_vectors(x: Representation, y: Representation, kind: str, compare: str) -> list[Array]:
     """The vectors of :func:`rdm_vector` of two representations; where one of them lacks pairs, of
-    the pairs that both have. Raises ``Undefined`` for fewer than three pairs."""
+    the pairs that both have. Raises ``UndefinedError`` for fewer than three pairs."""
     if not (has_missing_pairs(x) or has_missing_pairs(y)):
         return [rdm_vector(r, kind=kind, compare=compare) for r in (x, y)]
     shared = shared_pairs(x, y)
     if (count := int(shared.sum())) < MIN_SHARED_PAIRS:
-        raise Undefined(
+        raise UndefinedError(
             f"rsa: {representation_title(x)} and {representation_title(y)} both have {count} of "
             f"{len(shared)} dissimilarities, "
             f"and a comparison takes at least {MIN_SHARED_PAIRS}; measure more pairs in common"
@@ -328,7 +329,8 @@ def average_ranks_in_range(
 def require_distinct_values(
     x: Representation, kind: str, low: float, high: float, eps: float
 ) -> None:
-    """Raise ``Undefined`` when the least and the largest dissimilarity differ by rounding only.
+    """Raise ``UndefinedError`` when the least and the largest dissimilarity differ by rounding
+    only.
 
     Unit rows are rounded relative to 1, so cosines and correlations relative to the distance
     between such rows. Distances are rounded relative to the largest of them. Given dissimilarities
@@ -339,7 +341,7 @@ def require_distinct_values(
         of = max(high, -low) * (max(1.0, x.shape[0] / 8) if x.signed else 1.0)
     kind = x.signed.kind if x.signed else kind
     if high - low <= 16 * eps * of:
-        raise Undefined(
+        raise UndefinedError(
             f"all {kind} dissimilarities between samples of {representation_title(x)} are equal: "
             "nothing to correlate"
         )
@@ -394,7 +396,8 @@ def whitened_gram(
     for the diagonal matrix S of ``variances``, of norm 1; for ``"whitened_pearson"`` without what
     equal dissimilarities explain. The inner product of two is that of the vectors of
     dissimilarities with the inverse of :math:`(C S C^\top) \circ (C S C^\top)`, where C has the
-    contrasts of all pairs. Raises ``Undefined`` when all dissimilarities are equal, and for given
+    contrasts of all pairs. Raises ``UndefinedError`` when all dissimilarities are equal, and for
+    given
     ones of which some are missing.
     """
     require_no_missing_pairs(x)
@@ -452,7 +455,7 @@ class DissimilaritySummary(NamedTuple):
 
 @cached
 def dissimilarity_summary(x: Representation, kind: str) -> DissimilaritySummary:
-    """Spread of the dissimilarities of a kind; ``Undefined`` when all of them are equal."""
+    """Spread of the dissimilarities of a kind; ``UndefinedError`` when all of them are equal."""
     entries, deviations = dissimilarity_entries(x, kind), RunningMoments()
     for at in upper_blocks(x.shape[0]):
         block = entries(at)

@@ -26,7 +26,7 @@ from ..base.arrays import (
 )
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     cached,
     cached_pair,
     is_large_array,
@@ -135,7 +135,7 @@ def centered_directions(x: Representation) -> Array:
     shifted = rows - detach(rows[:1, :])  # a mean of many equal numbers is not exactly that number
     centered = shifted - x.xp.mean(shifted, axis=0, keepdims=True)
     if scalar(euclidean_norm(centered)) <= 16 * epsilon(rows) * x.n_samples**0.5:
-        raise Undefined(
+        raise UndefinedError(
             f"all samples of {representation_title(x)} have the same direction: their cosines do "
             "not differ"
         )
@@ -274,7 +274,7 @@ def squared_gram_norm(x: Representation, kernel: GramKernel) -> Array:
 def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Array:
     """Root of the HSIC of a representation with itself, up to a factor of n.
 
-    Raises ``Undefined`` where nothing but rounding is left of the estimate.
+    Raises ``UndefinedError`` where nothing but rounding is left of the estimate.
     """
     product = squared_gram_norm(x, kernel)
     squared = estimate_hsic(product, (x, x), kernel, estimator)
@@ -283,7 +283,9 @@ def hsic_norm(x: Representation, kernel: GramKernel, estimator: Estimator) -> Ar
     if scalar(squared) <= 1e-12 * scalar(product):
         n, d = x.n_samples, x.shape[1]
         few = f"{n} samples" + (f" of {d} features" if estimator == "features" else "")
-        raise Undefined(f"cka: the {estimator} self-similarity is not positive ({few} are too few)")
+        raise UndefinedError(
+            f"cka: the {estimator} self-similarity is not positive ({few} are too few)"
+        )
     return squared**0.5
 
 
@@ -292,7 +294,7 @@ def _feature_population_hsic(x: Representation, squared: Array) -> Array:
     times what is left without the debiased HSIC of each feature with itself."""
     n, d = x.shape
     if d < 2:
-        raise Undefined(
+        raise UndefinedError(
             f"cka: estimator='features' needs at least 2 features; {representation_title(x)} has "
             f"{d}"
         )
@@ -366,7 +368,7 @@ def kernel_entries(x: Representation, kernel: GramKernel, median: Array) -> Bloc
     """Entries of the kernel matrix of :func:`~.grams.distance_gram`, not centred."""
     sigma = kernel.bandwidth * median
     if scalar(sigma) == 0:
-        raise Undefined(
+        raise UndefinedError(
             f"the median distance between samples of {representation_title(x)} is zero, so the "
             "kernel has no width"
         )

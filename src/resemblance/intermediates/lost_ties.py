@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import Array, detach, epsilon, namespace, to_numpy
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from .chords import EQUAL_ROW_EPSILONS, TIE_EPSILONS
 from .digits import resolution
 from .exact_differences import power_of_two_below_norm
@@ -19,7 +19,7 @@ LOST_DISTANCE_ROUNDING = 0.05
 
 
 def require_separated_neighbors(x: Representation, similarity: Similarity, near: Nearest) -> None:
-    """Raise ``Undefined`` where rounding decides on the neighbours of most samples.
+    """Raise ``UndefinedError`` where rounding decides on the neighbours of most samples.
 
     The neighbours of a sample are left to rounding when two of them tie which are not equal, and
     both are so near to the sample that their distances to it have lost their digits.
@@ -41,7 +41,7 @@ def require_separated_neighbors(x: Representation, similarity: Similarity, near:
     is_lost = np.maximum(to_first, to_second) < lost_below
     is_lost &= np.minimum(np.minimum(to_first, to_second), apart) > equal_below
     if np.count_nonzero(is_lost) > MAX_UNDECIDED_SHARE * n:
-        raise Undefined(
+        raise UndefinedError(
             f"rounding decides which samples of {representation_title(x)} are nearest: the "
             "samples lie in groups "
             "that are too far apart for the distances inside a group; compare the samples of one "

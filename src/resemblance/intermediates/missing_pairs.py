@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, to_numpy
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 
 MISSING_PAIRS_REMEDY = (
     "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a takes the pairs that "
@@ -47,10 +47,10 @@ def has_missing_pairs(x: Representation) -> bool:
 
 
 def require_no_missing_pairs(x: Representation) -> None:
-    """Raise ``Undefined`` where some pair of rows has no dissimilarity."""
+    """Raise ``UndefinedError`` where some pair of rows has no dissimilarity."""
     missing = missing_pairs(x)
     if missing.size:
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} lacks {int(missing.sum())} of {missing.size} "
             f"dissimilarities; {MISSING_PAIRS_REMEDY}"
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import detach, epsilon, euclidean_norm, row_blocks, to_numpy
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import unit, unit_rows
 from .similarities import (
@@ -225,7 +225,7 @@ def local_rbf_kernel(
     distances = distances**2 if squared else distances
     sigma = np.median(distances)
     if sigma == 0:
-        raise Undefined(
+        raise UndefinedError(
             f"the median distance to {search.k} nearest neighbours in {representation_title(x)} "
             "is zero: the kernel has no width"
         )
@@ -319,7 +319,7 @@ def _centered_kernel_size(
 ) -> CenteredKernelSize:
     squared = product(kernel, kernel)
     if squared / float(kernel.data @ kernel.data) < 1e-12:  # nothing but rounding is left
-        raise Undefined(
+        raise UndefinedError(
             f"{name}: the self-similarity of a kernel is not positive (too few samples for so "
             "large a k)"
         )

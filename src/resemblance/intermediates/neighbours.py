@@ -14,7 +14,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     cached,
     replace_rows,
     representation_title,
@@ -57,7 +57,7 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
     """
     n = x.shape[0]
     if not 1 <= k < n:
-        raise Undefined(
+        raise UndefinedError(
             f"neighbours of {representation_title(x)}: k must be from 1 to {n - 1} for its {n} "
             f"samples; got k={k}"
         )
@@ -152,7 +152,7 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
         problem = (
             f'the approximate search found {few} of {k} neighbours of a sample; take index="exact"'
         )
-        raise Undefined(
+        raise UndefinedError(
             f"neighbours of {representation_title(x)}: {problem} (many duplicates cut its graph "
             "into parts)"
         )

@@ -18,7 +18,7 @@ from ..data.gaps import (
 from ..data.inputs import check_label_order
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     check_all_finite,
     representation_title,
@@ -52,7 +52,8 @@ def noise_covariance(
     of features has need not have an inverse.
 
     Raises ``ValueError`` for labels of another length, for ``dof`` below 1 (as many conditions as
-    trials) and for another ``shrink``; ``Undefined`` for infinite values, for NaN in all trials,
+    trials) and for another ``shrink``; ``UndefinedError`` for infinite values, for NaN in all
+    trials,
     and where the trials differ by less than rounding.
 
     Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
@@ -68,7 +69,9 @@ def noise_covariance(
         )
     if (is_whole := ~np.isnan(points).any(axis=1)).sum() < n:
         if not is_whole.any():
-            raise Undefined(f"{representation_title(x)} {describe_trial_gaps(np.isnan(points))}")
+            raise UndefinedError(
+                f"{representation_title(x)} {describe_trial_gaps(np.isnan(points))}"
+            )
         points = points[is_whole]
         numbers = np.unique(numbers[is_whole], return_inverse=True)[1]
         n = len(points)
@@ -195,7 +198,7 @@ def trial_features(
     """Return the features of trials in double precision, NaN where a trial has no number; warn of
     NaN, with the consequence.
 
-    Raises ``ValueError`` for given dissimilarities, and ``Undefined`` for infinite values, and
+    Raises ``ValueError`` for given dissimilarities, and ``UndefinedError`` for infinite values, and
     where the trials differ by less than rounding.
     """
     if x.signed or x.origin:
@@ -207,7 +210,7 @@ def trial_features(
         return as_float64(to_numpy(x.array))
     points = as_float64(to_numpy(x.array))
     if np.isinf(points).any():
-        raise Undefined(f"{representation_title(x)} {describe_gaps(~np.isfinite(points))}")
+        raise UndefinedError(f"{representation_title(x)} {describe_gaps(~np.isfinite(points))}")
     warnings.warn(
         count_trials_with_gaps(called, representation_title(x), gaps, consequence), stacklevel=3
     )

@@ -23,7 +23,7 @@ from ..base.arrays import (
 from ..data.representation import (
     ROWS_PER_COPIED_BLOCK,
     Representation,
-    Undefined,
+    UndefinedError,
     cached,
     cached_pair,
     is_large_array,
@@ -134,7 +134,7 @@ def size_and_scaled_mean(x: Representation) -> tuple[Array, Array]:
 
 @cached
 def unit(x: Representation, centered: bool = True) -> Array:
-    """The points with unit Frobenius norm, centred by default; ``Undefined`` when that
+    """The points with unit Frobenius norm, centred by default; ``UndefinedError`` when that
     norm is 0."""
     length = _positive_norm(x, centered)
     return centered_scaled(x).points if centered else x.array / length
@@ -144,7 +144,7 @@ def _positive_norm(x: Representation, centered: bool) -> Array:
     length = size(x) if centered else uncentered_norm(x)
     if scalar(length) == 0:
         what = "is constant (all its rows are equal)" if centered else "is all zero"
-        raise Undefined(f"{representation_title(x)} {what}: it has no shape to compare")
+        raise UndefinedError(f"{representation_title(x)} {what}: it has no shape to compare")
     return length
 
 

@@ -10,7 +10,7 @@ from ..base.arrays import row_blocks
 from ..base.rng import generator
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     cached,
     check_all_finite,
@@ -41,7 +41,7 @@ def neighbour_recall(
     X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
     ``index``: how the measures that have this parameter search. :func:`compare` records it with
     their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
-    ``Undefined`` for data without neighbours.
+    ``UndefinedError`` for data without neighbours.
     """
     for name, value, known in (
         ("metric", metric, get_args(Affinity)),
@@ -56,7 +56,7 @@ def neighbour_recall(
         raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
     if x.origin or x.signed:
-        raise Undefined(
+        raise UndefinedError(
             f"neighbour_recall needs the samples, and {representation_title(x)} is of a stream"
         )
     check_all_finite(x)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, scalar, to_numpy
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from .points import feature_products, mean, size, unit
 from .spectra import basis_coordinates, decomposition, numerical_rank
 
@@ -42,7 +42,7 @@ def inverse_root_covariance(x: Representation) -> np.ndarray:
     )
     # The code takes roots of rounding noise: NaN or not, by chance.
     if numerical_rank(x) < x.shape[1] or values.min() < 0:
-        raise Undefined(
+        raise UndefinedError(
             f"pwcca[directions=resi]: the covariance of {representation_title(x)} is singular "
             "(dead units?)"
         )
@@ -67,7 +67,7 @@ def resi_pwcca(x: Representation, y: Representation) -> float:
     """
     n, d, e = x.n_samples, x.shape[1], y.shape[1]
     if n <= d or d > e:
-        raise Undefined(
+        raise UndefinedError(
             f"pwcca[directions=resi] needs d < n and d <= e; got X {x.shape} and Y {y.shape}"
         )
     scale = (largest_covariance(x) * largest_covariance(y)) ** 0.5 * (n - 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.arrays import as_float64
 from ..base.rng import generator
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from .cross_barcode import SortedEdges, enclosing_radius
 from .distances import distance_matrix
 from .points import centered
@@ -84,7 +84,7 @@ def _normalized_subset_distances(x: Representation, draw: SubsetDraw) -> np.ndar
     distances = distance_matrix(points / largest) if largest > 0 else np.zeros((len(rows),) * 2)
     quantile = np.quantile(distances, 0.9)
     if quantile == 0:
-        raise Undefined(
+        raise UndefinedError(
             f"nine tenths of the distances in {representation_title(x)} are zero, so they have no "
             "scale"
         )

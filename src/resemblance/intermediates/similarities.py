@@ -20,7 +20,7 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from .chords import (
     MAX_COSINE_DISTANCE_ROUNDING,
     TIE_EPSILONS,
@@ -83,7 +83,8 @@ class Similarity(NamedTuple):
 
 
 def neighbor_similarity(x: Representation, metric: Affinity) -> Similarity:
-    """Return what the nearest neighbours are largest in; ``Undefined`` when no sample is nearer
+    """Return what the nearest neighbours are largest in; ``UndefinedError`` when no sample is
+    nearer
     than another."""
     require_distinct_samples(x)
     if metric == "inner":
@@ -235,9 +236,9 @@ def cosines_of_pairs(x: Representation, first: np.ndarray, second: np.ndarray) -
 
 
 def require_distinct_samples(x: Representation) -> None:
-    """Raise ``Undefined`` when no sample is nearer than another."""
+    """Raise ``UndefinedError`` when no sample is nearer than another."""
     if scalar(size(x)) == 0:
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} is constant (all its rows are equal): no sample has "
             "nearest neighbours"
         )

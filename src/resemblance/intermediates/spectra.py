@@ -22,7 +22,7 @@ from ..base.arrays import (
     svd,
     to_numpy,
 )
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from .digits import below_rounding_message, input_precision, resolution, uncentered_norm
 from .points import is_rotated, preshape, reduced_unit_rows, size, size_and_scaled_mean, unit
 
@@ -47,7 +47,8 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     A singular value counts when it exceeds max(n, d) * eps * (the largest one), NumPy's
     ``matrix_rank`` rule, and the rounding noise of the precision the data came in: dead directions
     of float32 data stay dead in float64. Where none does, as in a saturated layer in half
-    precision, ``Undefined`` is raised. The covariance is never formed, so a condition number of
+    precision, ``UndefinedError`` is raised. The covariance is never formed, so a condition number
+    of
     kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
@@ -58,7 +59,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     _require_spread_around_mean(x, tolerance, centered)
     rank = int(to_numpy(s > tolerance).sum())
     if rank == 0:
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} varies by no more than the rounding of "
             f"{input_precision(x)}: it has no directions"
         )
@@ -72,12 +73,13 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
 
 
 def _require_spread_around_mean(x: Representation, tolerance: float, centered: bool) -> None:
-    """Raise ``Undefined`` where the mean row of points that are not centred hides how the samples
+    """Raise ``UndefinedError`` where the mean row of points that are not centred hides how the
+    samples
     differ: then only the direction of the mean row is left."""
     if centered or x.origin or x.signed or not (spread := scalar(size(x))):
         return
     if spread / scalar(uncentered_norm(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
-        raise Undefined(below_rounding_message(x))
+        raise UndefinedError(below_rounding_message(x))
 
 
 def _rounding_noise(x: Representation, centered: bool) -> float:
@@ -93,7 +95,8 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
 
 
 def require_derivative(singular: Array, what: str) -> None:
-    """Raise :class:`Undefined` where singular vectors have no derivative: singular values are equal
+    """Raise :class:`UndefinedError` where singular vectors have no derivative: singular values are
+    equal
     or zero.
 
     What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its
@@ -101,7 +104,7 @@ def require_derivative(singular: Array, what: str) -> None:
     """
     gaps = -np.diff(to_numpy(singular), append=0)
     if gaps.min() <= 64 * epsilon(singular) * scalar(singular[0]):
-        raise Undefined(
+        raise UndefinedError(
             f"{what} has equal or zero singular values, where there is no gradient; detach it or "
             "add noise"
         )
@@ -166,7 +169,7 @@ def smallest_singular(x: Representation) -> float:
     """The smallest singular value of the decomposition; 0 where there is none."""
     try:
         return scalar(decomposition(x).singular[-1])
-    except Undefined:
+    except UndefinedError:
         return 0.0
 
 

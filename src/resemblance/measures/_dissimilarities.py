@@ -14,7 +14,7 @@ from ..data.inputs import check_label_order
 from ..data.representation import (
     PseudoEuclidean,
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     check_all_finite,
     representation_title,
@@ -55,7 +55,8 @@ def from_dissimilarities(
     Its values are points P (n, r) whose differences count with signs s, which gives back any
     symmetric D with a zero diagonal, negative entries included. Its rows can be chosen, reordered
     and saved like those of any other. ``rsa`` compares it with features or other dissimilarities;
-    its ``rdm=`` says what is computed of the features. Measures of features raise ``Undefined``.
+    its ``rdm=`` says what is computed of the features. Measures of features raise
+    ``UndefinedError``.
 
     ``values``: (n, n), or (n (n - 1) / 2,) row by row above the diagonal, as SciPy and rsatoolbox
     have them; an array, a tensor, a DataFrame, whose index gives the ``ids``, or the path of a
@@ -64,7 +65,8 @@ def from_dissimilarities(
 
     Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 (in single
     precision 2e-6) or has a diagonal, for a length that is no n (n - 1) / 2, and for more than 4096
-    conditions, since it takes O(n^3) time; ``Undefined`` for a dissimilarity that is infinite and
+    conditions, since it takes O(n^3) time; ``UndefinedError`` for a dissimilarity that is infinite
+    and
     for a matrix without any.
 
     Reference: Goldfarb 1984.
@@ -116,7 +118,7 @@ def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarr
     which counts for nothing."""
     if np.isinf(matrix).any():
         i, j = np.argwhere(np.isinf(matrix))[0]
-        raise Undefined(
+        raise UndefinedError(
             f"from_dissimilarities: {representation_title(x)} has an infinite dissimilarity "
             f"between conditions {i} and {j}; where a pair was not measured write NaN, "
             "np.where(np.isinf(D), np.nan, D)"
@@ -125,7 +127,7 @@ def _fill_missing_pairs(x: Representation, matrix: np.ndarray) -> tuple[np.ndarr
     if not gaps.any():
         return gaps, matrix
     if len(matrix) > 1 and gaps[pairs].all():
-        raise Undefined(
+        raise UndefinedError(
             f"from_dissimilarities: {representation_title(x)} has no dissimilarity of any pair"
         )
     if (gaps != gaps.T).any():
@@ -175,7 +177,8 @@ def dissimilarities(
     Raises ``ValueError`` for labels of another length, for two conditions that are not together
     in two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not
     (d, d) or not positive definite or with another kind than the Euclidean ones, for negative
-    counts, for correlations over one feature, and for more than 4096 conditions; ``Undefined`` for
+    counts, for correlations over one feature, and for more than 4096 conditions; ``UndefinedError``
+    for
     infinite values, for a condition without a number of some feature (in a run, with ``runs``), and
     where the trials differ by less than rounding.
 
@@ -193,7 +196,7 @@ def dissimilarities(
         check_noise(noise, points, numbers)
     lacking = np.isnan(points).all(axis=1)
     if lacking.all():
-        raise Undefined(f"dissimilarities: {representation_title(x)} has no number at all")
+        raise UndefinedError(f"dissimilarities: {representation_title(x)} has no number at all")
     points, unit = _rescale_into_range(points, kind, noise)
     if kind in ("sqeuclidean", "euclidean"):
         points = _subtract_feature_means(points)
@@ -237,7 +240,8 @@ def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
     (zero, or for ``"correlation"`` constant) has cosine and correlation dissimilarity 1 to all
     others, equal ones included.
 
-    Raises ``ValueError`` for another kind and for correlations over one feature, and ``Undefined``
+    Raises ``ValueError`` for another kind and for correlations over one feature, and
+    ``UndefinedError``
     for values that are not finite and for distances in a constant representation.
     """
     x = as_representation(X)
@@ -342,14 +346,15 @@ def _subtract_feature_means(points: np.ndarray) -> np.ndarray:
 def _complete_mean_rows(
     points: np.ndarray, numbers: np.ndarray, where: str, ids: Any
 ) -> np.ndarray:
-    """Return the mean of the rows of each number; ``Undefined`` for one without a number of some
+    """Return the mean of the rows of each number; ``UndefinedError`` for one without a number of
+    some
     feature."""
     means = mean_rows_by_number(points, numbers)
     gaps = np.isnan(means)
     if not gaps.any():
         return means
     condition, feature = (int(k) for k in np.argwhere(gaps)[0])
-    raise Undefined(
+    raise UndefinedError(
         f"dissimilarities: condition {ids[condition] if ids else condition} has no number of "
         f"feature {feature} {where}; a dissimilarity is over all features, so leave the feature "
         "out, or write NaN in all features of the trial, which is then missing"

@@ -30,7 +30,7 @@ from ..contracts.claims import (
     SHAPE_INVARIANCES,
 )
 from ..contracts.streamed import whitening_error
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from ..intermediates.pairs import (
     nuclear_norm,
     rotated_chord,
@@ -87,7 +87,8 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows
     that are all zero on either side have no direction and are left out of the mean. Raises
-    ``Undefined`` when no row is left. Raises ``Undefined`` when it is left to rounding how the best
+    ``UndefinedError`` when no row is left. Raises ``UndefinedError`` when it is left to rounding
+    how the best
     rotation turns the rows, which is so when rows are of very different sizes, and, if a gradient
     is asked for, also when it may turn something else anywhere (dead units on both sides) or
     singular values of the product of both are equal.
@@ -102,7 +103,7 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     """
     count = round(scalar(frobenius_inner(directed(x), directed(y))))
     if count == 0:
-        raise Undefined(
+        raise UndefinedError(
             "aligned_cosine: no sample has a direction (a non-zero row) in both representations"
         )
     return clip_above_one(
@@ -113,7 +114,7 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
 def _best_rotation(x: Representation, y: Representation) -> Array:
     """The best rotation of the rows as they are, on the directions that it is determined on.
 
-    Raises :class:`Undefined` when another rotation, as good but for rounding, would turn the
+    Raises :class:`UndefinedError` when another rotation, as good but for rounding, would turn the
     directions of the rows.
     """
     cross, rows = cross_products(x, y, centered=False), row_direction_products(x, y)
@@ -129,7 +130,7 @@ def _best_rotation(x: Representation, y: Representation) -> Array:
         free = rows - u @ (x.xp.matrix_transpose(u) @ rows)
         free = detach(free - (free @ x.xp.matrix_transpose(vt)) @ vt)
         if scalar(euclidean_norm(free)) > epsilon(free) ** 0.4 * x.n_samples:
-            raise Undefined(UNCERTAIN_ROTATION)
+            raise UndefinedError(UNCERTAIN_ROTATION)
     return u @ vt
 
 
@@ -142,7 +143,8 @@ UNCERTAIN_ROTATION = (
 def _require_certain_rotation(
     x: Representation, u: Array, s: Array, vt: Array, rows: Array
 ) -> None:
-    r"""Raise :class:`Undefined` where rounding of the product turns the rows by more than a little.
+    r"""Raise :class:`UndefinedError` where rounding of the product turns the rows by more than a
+    little.
 
     Rounding by :math:`\delta` turns the rotation in the plane of directions i and j by up to
     :math:`\delta / (s_i + s_j)`, and the sum of cosines by that times :math:`|m_{ij} - m_{ji}|`,
@@ -156,7 +158,7 @@ def _require_certain_rotation(
     m = xp.matrix_transpose(u) @ rows @ xp.matrix_transpose(vt)
     turns = clip_above_one(error / (s[:, None] + s[None, :]))
     if scalar(frobenius_inner(xp.abs(m - xp.matrix_transpose(m)), turns)) / 2 > limit:
-        raise Undefined(UNCERTAIN_ROTATION)
+        raise UndefinedError(UNCERTAIN_ROTATION)
 
 
 @measure(
@@ -173,7 +175,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e). It is the Riemannian distance of Kendall's shape space, 0 for shapes
     that are rotations of each other and pi/2 when no column of one correlates with any of the
-    other. Raises ``Undefined`` for a constant representation.
+    other. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you need a true distance between shapes: triangle inequality, no units, rotation and
     size removed.
@@ -203,7 +205,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
         \qquad (X, Y \text{ centred}, \lVert X \rVert_F = \lVert Y \rVert_F = 1)
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. ``squared=True`` is the
-    squared distance of Ding et al., which is not a metric. Raises ``Undefined`` for a constant
+    squared distance of Ding et al., which is not a metric. Raises ``UndefinedError`` for a constant
     representation.
 
     Use it when you want one distance between geometries as a default: a metric, in fixed units,
@@ -270,7 +272,7 @@ def _shape_claims(alpha: float) -> dict[str, Any]:
     uninformative=uninformative_rotations,
     changes=_shape_claims,
 )
-def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
+def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
     r"""Partial-whitening shape distance: the angle after the best rotation between partly whitened
     representations.
 
@@ -282,7 +284,8 @@ def shape(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
     the cosine is then the sum of the canonical correlations over the root of the product of the
     ranks, for equal ranks :func:`mean_cca`. A metric for every alpha.
 
-    X is (n, d), Y is (n, e). The inverse root is that of the numerical rank. Raises ``Undefined``
+    X is (n, d), Y is (n, e). The inverse root is that of the numerical rank. Raises
+    ``UndefinedError``
     for a constant representation.
 
     Use it when you want to choose between the geometry of Procrustes and the linear information of
@@ -334,7 +337,7 @@ def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
     Exact but for a quadrature, to about 1e-12: see :func:`leave_one_out_nuclear_norms`. About 120 n
     times the
     narrower width multiplications, and a singular value decomposition with vectors. Raises
-    ``Undefined`` for a representation that is constant, or nearly so, without some sample.
+    ``UndefinedError`` for a representation that is constant, or nearly so, without some sample.
     """
     sizes = np.sqrt(leave_one_out_squared_sizes(x) * leave_one_out_squared_sizes(y))
     points = [as_float64(preshape(r)) for r in (x, y)]
@@ -348,12 +351,13 @@ def leave_one_out_procrustes(
 ) -> np.ndarray:
     """Procrustes distance without each sample, shape (n,), as exact as :func:`leave_one_out_nbs`.
 
-    Raises ``Undefined`` also for nearly equal shapes, less than 0.001 apart, of which the formula
+    Raises ``UndefinedError`` also for nearly equal shapes, less than 0.001 apart, of which the
+    formula
     keeps too few digits.
     """
     squares = 2 - 2 * leave_one_out_nbs(x, y)
     if squares.min() < MIN_SQUARED_CHORD:
-        raise Undefined(
+        raise UndefinedError(
             f"procrustes: without one of {x.shape[0]} samples both shapes are nearly equal; "
             f"{LEAVE_ONE_OUT_REMEDY}"
         )

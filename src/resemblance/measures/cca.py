@@ -31,7 +31,7 @@ from ..contracts.streamed import (
     variance_whitening_error,
     whitening_error,
 )
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from ..intermediates.matrices import leading_projection, projection, uncentred_projection
 from ..intermediates.pairs import (
     basis_overlap,
@@ -166,7 +166,7 @@ def mean_cca(
 
     X is (n, d), Y is (n, e). With n - 1 independent columns on one side its space contains the
     other, and the value is 1 whatever the data.
-    Raises ``Undefined`` for a constant representation.
+    Raises ``UndefinedError`` for a constant representation.
 
     Use it when you ask whether two layers hold the same linear information, whatever its scale, and
     have many more samples than features.
@@ -216,7 +216,7 @@ def svcca(
     smallest number whose squared singular values sum to at least ``explained_variance`` of the
     total; l likewise for Y. Components tied with the last one are taken, too.
 
-    X is (n, d), Y is (n, e). Raises ``Undefined`` for a constant representation.
+    X is (n, d), Y is (n, e). Raises ``UndefinedError`` for a constant representation.
 
     Use it when you want canonical correlations without the directions of least variance.
 
@@ -270,7 +270,7 @@ def pwcca(
     X is (n, d), Y is (n, e); any widths. Not invariant to rotations of the weighting
     representation, because its columns enter one by one. Where canonical correlations coincide, as
     they do for n <= d and for shared columns, the variates are not unique: those of their principal
-    directions among the columns are taken. Raises ``Undefined`` for a constant representation.
+    directions among the columns are taken. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you want canonical correlations that emphasise the directions which matter for one
     of the representations.
@@ -323,7 +323,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     and those after it are equal but for rounding: all tied with the last are taken, since their
     order is arbitrary. For independent representations it is about k/n. From k >= rank on, the
     whole column spaces are compared, and no invertible linear map changes anything. Raises
-    ``Undefined`` for a constant representation.
+    ``UndefinedError`` for a constant representation.
 
     Use it when you ask whether the k leading principal components of two layers span the same
     space.
@@ -354,7 +354,7 @@ def eigenspace_overlap(x: Representation, y: Representation) -> Array:
 
     with :math:`U` an orthonormal basis of the columns, not centred. X is (n, d), Y is (n, e). The
     divisor is the number of columns, not the rank, so a representation with dead units scores
-    rank/d with itself. Raises ``Undefined`` for an all-zero representation.
+    rank/d with itself. Raises ``UndefinedError`` for an all-zero representation.
 
     Use it when you ask whether two embeddings span the same column space, as in work on compressed
     word embeddings.
@@ -431,7 +431,8 @@ def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str
     """Mean squared canonical correlation without each sample, exactly, shape (n,), in [0, 1].
 
     The rank of the other samples is that of all, less one where a sample has a direction for itself
-    (all have when n <= d). Raises ``Undefined`` for a representation that is constant without some
+    (all have when n <= d). Raises ``UndefinedError`` for a representation that is constant without
+    some
     sample, or nearly has a rank less.
     """
     check_min_samples("mean_cca", x, 3)
@@ -460,7 +461,7 @@ def leave_one_out_projection(x: Representation, centered: bool = True) -> LeaveO
     rest = 1 - a * squares
     is_alone = rest < MAX_SOLE_REMAINDER * n
     if (rest[~is_alone] < MIN_CERTAIN_REMAINDER).any() or (rank == 1 and is_alone.any()):
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)}: without one of {n} samples a direction vanishes, or "
             f"nearly does; {LEAVE_ONE_OUT_REMEDY}"
         )

@@ -67,7 +67,8 @@ def nbs(x: Representation, y: Representation) -> Array:
         \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
 
     X is (n, d), Y is (n, e). No n x n matrix is formed. The cosine of :func:`angular_shape`, and 1
-    minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises ``Undefined``
+    minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises
+    ``UndefinedError``
     for a constant representation.
 
     Use it when you want the similarity that belongs to the Procrustes distance, between 0 and 1.
@@ -145,7 +146,7 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). It is the root of the summed
     squared logarithms of the generalised eigenvalues, computed in the space that both
     representations span: O((d + e)^3) time besides the two decompositions and one product, no n x n
-    matrix when d, e < n. Raises ``Undefined`` for a constant representation.
+    matrix when d, e < n. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you compare Gram matrices with a distance in which small eigenvalues count as much
     as large ones.
@@ -260,7 +261,8 @@ def ensd(x: Representation, y: Representation) -> Array:
     dimension. That is not an upper bound: one with many faint dimensions can share more with a poor
     one than the poor one has.
 
-    X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises ``Undefined``
+    X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises
+    ``UndefinedError``
     for a constant representation.
 
     Use it when you want the similarity as a number of shared dimensions rather than a fraction.
@@ -278,7 +280,7 @@ def ensd(x: Representation, y: Representation) -> Array:
 
 @ensd.claim("left_out")
 def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
-    """ENSD without each sample, exactly, shape (n,); ``Undefined`` as :func:`cka_without`."""
+    """ENSD without each sample, exactly, shape (n,); ``UndefinedError`` as :func:`cka_without`."""
     product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
     for r in (x, y):
         product = (
@@ -320,7 +322,7 @@ def pwcka(x: Representation, y: Representation, *, explained_variance: float = 0
     where :math:`U_X S_X` are the scores of the k leading components of X, likewise for Y, and k is
     the smallest number of components that hold at least ``explained_variance`` of the variance of
     X, or of Y if these are fewer; on each side, components tied with the k-th are taken, too. X is
-    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``Undefined`` for a constant
+    (n, d), Y is (n, e). With all components it is ``cka``. Raises ``UndefinedError`` for a constant
     representation.
 
     Use it when you want CKA of the leading principal components only.

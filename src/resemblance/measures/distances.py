@@ -24,7 +24,7 @@ from ..base.arrays import (
 from ..base.rng import generator
 from ..contracts._measure import measure
 from ..contracts.claims import RIGID_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from ..intermediates.distances import (
     MAX_GATHERED_NUMBERS,
     deviation_norm,
@@ -80,7 +80,8 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
     ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none
-    for more than 4096 samples, in two passes over the pairs. Raises ``Undefined`` for a constant
+    for more than 4096 samples, in two passes over the pairs. Raises ``UndefinedError`` for a
+    constant
     representation.
 
     Use it when you want to detect any dependence between all pairwise distances, not only a linear
@@ -99,7 +100,8 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
 @distance_correlation.claim("left_out")
 def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
-    """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``Undefined`` when
+    """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``UndefinedError``
+    when
     all distances without some sample are equal, or nearly so."""
     check_min_samples("distance_correlation", x, 2)
     product = leave_one_out_products(distance_pair_matrix(x), distance_pair_matrix(y))
@@ -227,7 +229,7 @@ def _largest_eigenvalue(symmetric: np.ndarray) -> float:
 def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
     """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
 
-    O(n^2) time. ``Undefined`` for a constant representation.
+    O(n^2) time. ``UndefinedError`` for a constant representation.
     """
     a, b = (scalar(size(r)) for r in (x, y))
     d, e = (as_float64(distances(r)) for r in (x, y))
@@ -390,7 +392,7 @@ def _largest_eigenvalues_of_pairs(
         images = _apply_difference(matrices, grid, {k: p.vector for k, p in todo.items()}, a, b)
         for k, process in todo.items():
             process.take(images[k])
-    raise Undefined(
+    raise UndefinedError(
         f"rsm_norm_difference: the largest eigenvalue was not found in {MAX_LANCZOS_STEPS} steps; "
         "norm='frobenius' has a value"
     )

@@ -8,7 +8,7 @@ Values without each sample are (n,) in float64, the same as those of n calls but
 near as their functions say. Where rows are centred, a = n / (n - 1): centring what is left of
 centred rows :math:`p_j` once more adds :math:`p_i / (n - 1)` to each of them, so sums of products
 of rows lose :math:`a\\, p_i q_i^\\top`. Where there is no value without some sample, and where
-subtraction would leave too few digits of it, ``Undefined`` is raised.
+subtraction would leave too few digits of it, ``UndefinedError`` is raised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from ..base.arrays import as_float64, scalar
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from ..intermediates.matrices import FactoredPairMatrix, StoredPairMatrix
 from ..intermediates.points import preshape, size
 
@@ -116,10 +116,10 @@ def has_low_dimension(x: Representation, y: Representation) -> bool:
 def rescale_from_chance(value: float, chance: float, best: float = 1.0) -> float:
     """Return (value - chance) / (best - chance): 0 at chance, 1 for the best value.
 
-    Raises ``Undefined`` where chance is the best value.
+    Raises ``UndefinedError`` where chance is the best value.
     """
     if abs(best - chance) < 1e-9:
-        raise Undefined(
+        raise UndefinedError(
             "nothing is left above chance: any order of the samples has the same similarity; take "
             "a smaller k"
         )
@@ -191,20 +191,21 @@ LEAVE_ONE_OUT_REMEDY = "recompute the values, or leave out groups of samples"
 
 
 def check_min_samples(name: str, x: Representation, least: int) -> None:
-    """Raise ``Undefined`` when one sample less than ``x`` has is too few for a measure."""
+    """Raise ``UndefinedError`` when one sample less than ``x`` has is too few for a measure."""
     n = x.shape[0]
     if n - 1 < least:
-        raise Undefined(
+        raise UndefinedError(
             f"{name} needs at least {least} samples; {n - 1} are left of {n} without one"
         )
 
 
 def check_remainder(name: str, rest: np.ndarray, least: float = MIN_REMAINING_SHARE) -> None:
-    """Raise ``Undefined`` when without some sample too little is left of a sum; ``rest`` is the
+    """Raise ``UndefinedError`` when without some sample too little is left of a sum; ``rest`` is
+    the
     share that is left."""
     few = np.flatnonzero(~(rest > least))
     if len(few):
-        raise Undefined(
+        raise UndefinedError(
             f"{name}: without sample {few[0]} of {len(rest)} nothing, or too little for a "
             f"difference, is left; {LEAVE_ONE_OUT_REMEDY}"
         )
@@ -237,7 +238,7 @@ def leave_one_out_squared_sizes(x: Representation, centered: bool = True) -> np.
     .. math:: 1 - a \lVert p_i \rVert^2
 
     for rows :math:`p_i` of the pre-shape, shape (n,), in [0, 1]; a = 1 if not ``centered``. Raises
-    ``Undefined`` for a representation that is constant, or nearly so, without some sample.
+    ``UndefinedError`` for a representation that is constant, or nearly so, without some sample.
     """
     rest = left_out_share(x, centered)
     check_remainder(representation_title(x), rest)

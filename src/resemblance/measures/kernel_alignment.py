@@ -22,7 +22,7 @@ from ..contracts.claims import (
 )
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     cached,
     is_large_array,
     representation_title,
@@ -158,7 +158,8 @@ def cka(
     O(n^2) per pair, where 3 min(d, e) >= n or one is wider than n: n and the widths decide, so to
     the last bit a value depends on nothing else. The other kernels take O(n^2 d) time, one n x n
     matrix per representation, and none for more than 4096 samples: then the matrices are computed
-    again, piece by piece, in four passes. Raises ``Undefined`` for a constant representation, or
+    again, piece by piece, in four passes. Raises ``UndefinedError`` for a constant representation,
+    or
     when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
     with another kernel.
 
@@ -209,7 +210,8 @@ def leave_one_out_cka(
     of n calls, and the standard error of the jackknife is within 0.5 % of theirs (n = 36), where
     the width is the median distance; 0.998 and 2 % for half of it.
 
-    O(n d e) time; for a kernel of the distance O(n^2) and two more kernels. Raises ``Undefined``
+    O(n d e) time; for a kernel of the distance O(n^2) and two more kernels. Raises
+    ``UndefinedError``
     when a self-similarity without some sample is not positive, or too small a part of that of all.
     """
     kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
@@ -267,7 +269,7 @@ def leave_one_out_self_hsic(
         else _estimate_leave_one_out_hsic(gram, gram, estimator, rows)
     )
     if (squared <= 1e-12 * product).any():
-        raise Undefined(
+        raise UndefinedError(
             f"cka: the {estimator} self-similarity is not positive without one of {x.shape[0]} "
             f"samples; {LEAVE_ONE_OUT_REMEDY}"
         )

@@ -78,7 +78,7 @@ def hard_correlation_match(
     X is (n, d), Y is (n, e); with different widths the neurons left over on the wider side are not
     matched. A constant (dead) column correlates 0 with every other, and with itself.
     ``matching="optimal"`` solves the assignment problem; ``"greedy"`` takes the largest remaining
-    correlation again and again (ties: first in row-major order). Raises ``Undefined`` for a
+    correlation again and again (ties: first in row-major order). Raises ``UndefinedError`` for a
     constant representation.
 
     Use it when you ask whether single neurons have a counterpart, one to one.
@@ -114,7 +114,7 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
         + \frac{1}{e} \sum_j \max_i \operatorname{corr}(x_i, y_j) \right)
 
     X is (n, d), Y is (n, e). Correlations are signed. A constant (dead) column correlates 0 with
-    every other. Raises ``Undefined`` for a constant representation.
+    every other. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you ask whether each neuron has at least one similar neuron on the other side.
 

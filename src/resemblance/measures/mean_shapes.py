@@ -12,7 +12,7 @@ import numpy as np
 from ..base.arrays import to_numpy
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     check_same_samples,
     representation_title,
@@ -83,7 +83,7 @@ def mean_shape(
     return Representation(mean, name, ids=_shared_sample_ids(representations))
 
 
-def aligned(X: Any, to: Any) -> Representation:
+def align(X: Any, to: Any) -> Representation:
     r"""Return a representation rotated as near as possible to another one: X Q.
 
     .. math:: \operatorname*{argmin}_{Q^\top Q = I} \lVert X Q - T \rVert_F
@@ -132,7 +132,7 @@ def _centered_representations(representations: Any, called: str = "mean_shape") 
     arrays = [to_numpy(centered(r)).astype(float, copy=False) for r in several]
     for r, points in zip(several, arrays):
         if not np.isfinite(points).all():
-            raise Undefined(
+            raise UndefinedError(
                 f"{called}: {representation_title(r)} has NaN or infinite values; leave its rows "
                 "out"
             )

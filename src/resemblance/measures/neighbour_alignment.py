@@ -14,7 +14,7 @@ import numpy as np
 
 from ..contracts._measure import measure
 from ..contracts.claims import Product
-from ..data.representation import Representation, Undefined, cached
+from ..data.representation import Representation, UndefinedError, cached
 from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbour_matrices import (
@@ -110,7 +110,7 @@ def mutual_knn(
     If the samples of Y are permuted at random, m is c = k/(n - 1) on average, exactly; with ties
     :math:`c = k / ((n - 1) \sqrt{s(X, X) \, s(Y, Y)})`, which is more. ``corrected=True`` is (m -
     c)/(1 - c): 0 at chance, 1 for the same neighbours, never below -1; it needs n > k + 1. Raises
-    ``Undefined`` for a constant representation, and when c is 1, as it is if all samples are
+    ``UndefinedError`` for a constant representation, and when c is 1, as it is if all samples are
     equally far apart.
 
     Use it when you compare with the platonic-representation studies, or want the simplest overlap
@@ -171,7 +171,8 @@ def leave_one_out_mutual_knn(
 ) -> np.ndarray:
     """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
 
-    A search of k + 1 neighbours and O(n k) time more. Raises ``Undefined`` for a representation
+    A search of k + 1 neighbours and O(n k) time more. Raises ``UndefinedError`` for a
+    representation
     that is constant without some sample, and when nothing is left above chance.
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
@@ -182,7 +183,9 @@ def leave_one_out_mutual_knn(
         return value
     chance = k / (n - 2) / whole
     if (chance >= 1 - 1e-12).any():
-        raise Undefined(f"mutual_knn: without one of {n} samples chance is 1; take a smaller k")
+        raise UndefinedError(
+            f"mutual_knn: without one of {n} samples chance is 1; take a smaller k"
+        )
     return (value - chance) / (1 - chance)
 
 
@@ -226,7 +229,7 @@ def cycle_knn(
     where :math:`r_i` is the number of samples that have i as a neighbour in X, and a negative
     factor counts as 0. With ties the product is the mean, over all sets of k other samples, of the
     probability that none of them has i as a neighbour. ``corrected=True`` is (m - c)/(1 - c).
-    Raises ``Undefined`` for a constant representation, and when chance is 1.
+    Raises ``UndefinedError`` for a constant representation, and when chance is 1.
 
     Use it when you want a lenient test of whether neighbourhoods lead back to the sample.
 
@@ -306,7 +309,7 @@ def information_imbalance(
     X is (n, d), Y is (n, e), n > k. *X with itself is not 0*: the smallest value, (k + 1)/n, is
     that of X = Y without ties. ``corrected=True`` is the linear function of it that is 0 there and
     keeps 1 for chance; it needs n > k + 1. ``metric``: ``"euclidean"`` or ``"cosine"``. O(n^2 d)
-    time. Raises ``Undefined`` for a constant representation.
+    time. Raises ``UndefinedError`` for a constant representation.
 
     Samples that tie for the last places in X share them (see :func:`mutual_knn`), and samples that
     are equally near in Y share their mean rank: the value is the mean over all ways to break the

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..contracts._measure import measure
 from ..contracts.claims import Product
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbour_kernels import (
     Kernel,
@@ -83,7 +83,8 @@ def mka(
     for the last places share the weights of these equally, so the sums of the rows stay what they
     are. ``metric``: ``"euclidean"`` or ``"cosine"`` (1 - cos). ``diagonal=False`` leaves out
     :math:`K_{ii}`. ``symmetrize=True`` is Appendix D: K + Kᵀ - K∘Kᵀ, centred on both sides. O(n^2
-    d) time once per representation, O(n k) per pair and in memory. Raises ``Undefined`` when k >=
+    d) time once per representation, O(n k) per pair and in memory. Raises ``UndefinedError`` when k
+    >=
     n, for a constant representation, and when K is constant along its rows.
 
     Neighbours are exact. ``index="hnsw"`` (extra ``neighbours``) searches them in a navigable graph
@@ -91,7 +92,8 @@ def mka(
     :func:`compare` then records what share of the neighbours it found, ``neighbour_recall``, of the
     side where it is lower; the function
     :func:`neighbour_recall` gives it for one side. What is missed depends on the order of the
-    samples and on rounding, so the claims hold up to that. Raises ``Undefined`` when fewer than k
+    samples and on rounding, so the claims hold up to that. Raises ``UndefinedError`` when fewer
+    than k
     are found.
 
     The shared diagonal alone makes independent representations score about 1/3 (0.33 for Gaussians
@@ -159,7 +161,8 @@ def kcka(
     X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties and ``index``
     as in
     :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in memory. Raises
-    ``Undefined`` when k >= n, for a constant representation, when more than half of the distances
+    ``UndefinedError`` when k >= n, for a constant representation, when more than half of the
+    distances
     are zero, and when a self-similarity is not positive.
 
     Use it when you want kernel alignment of local neighbourhoods with an exponential kernel.
@@ -218,7 +221,8 @@ def cknna(
 
     X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel it is debiased linear CKA.
     ``index`` as in
-    :func:`mka`. O(n^2 d) time, O(n k) memory. Raises ``Undefined`` for a constant representation
+    :func:`mka`. O(n^2 d) time, O(n k) memory. Raises ``UndefinedError`` for a constant
+    representation
     and when a self-similarity is not positive.
 
     Chance is not 0 but grows with k/n. For independent Gaussian data (n = 300 and 1000, d = 20 and
@@ -250,7 +254,7 @@ def _root_of_self_product(product: Callable[[Any, Any], float], kernel: Any, k: 
     """The root of the product of a masked kernel with itself."""
     squared = product(kernel, kernel)
     if squared <= 1e-12 * kernel.multiply(kernel).sum():  # nothing but rounding is left
-        raise Undefined(
+        raise UndefinedError(
             f"cknna: the self-similarity of the {k} nearest neighbours is not positive; take a "
             "larger k"
         )

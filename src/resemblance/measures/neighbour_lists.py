@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts._measure import measure
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.neighbours import Index, NeighbourSearch
 from ..intermediates.shared_neighbours import (
     common_neighbors_by_blocks,
@@ -50,7 +50,7 @@ def lcs_knn(
     where LCS is the length of the longest sequence that can be left of both lists of k neighbours,
     nearest first, by striking out entries. X is (n, d), Y is (n, e), n > k. ``metric`` and
     ``index`` as in :func:`mutual_knn`, which is never smaller. O(n k^2) time besides the
-    neighbours. Raises ``Undefined`` for a constant representation.
+    neighbours. Raises ``UndefinedError`` for a constant representation.
 
     Equally near samples are in no order, so they are in the right one whatever the other list says.
     Those that tie for the last places count by their weights, and the mean is divided, as in
@@ -120,7 +120,8 @@ def edit_distance_knn(
     where Lev is the Levenshtein distance, the smallest number of insertions, deletions and
     substitutions, between the lists of k neighbours, nearest first. X is (n, d), Y is (n, e), n >
     k. ``metric`` and ``index`` as in
-    :func:`mutual_knn`. O(n k^2) time besides the neighbours. Raises ``Undefined`` for a constant
+    :func:`mutual_knn`. O(n k^2) time besides the neighbours. Raises ``UndefinedError`` for a
+    constant
     representation.
 
     With ties a substitution costs the probability that two places hold different samples when ties
@@ -187,13 +188,16 @@ def chance_of_common_order(
     """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
     of the other samples share.
 
-    Raises ``Undefined`` where neighbours are equally near, and where lists so long share more than
+    Raises ``UndefinedError`` where neighbours are equally near, and where lists so long share more
+    than
     24 entries by chance.
     """
     require_neighbor_order(x, y, NeighbourSearch(k, metric, index), "lcs_knn")
     shared, probability = shared_count_probabilities(x.n_samples, k)
     if probability[shared > MAX_COMMON_ENTRIES].sum() > NEGLIGIBLE_PROBABILITY:
-        raise Undefined(f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples")
+        raise UndefinedError(
+            f"lcs_knn: chance is not computed where k={k} of {x.n_samples} samples"
+        )
     possible = (shared <= MAX_COMMON_ENTRIES) & (
         probability > NEGLIGIBLE_PROBABILITY / MAX_COMMON_ENTRIES
     )

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.arrays import euclidean_norm, row_blocks, scalar
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES
-from ..data.representation import Representation, Undefined, cached, representation_title
+from ..data.representation import Representation, UndefinedError, cached, representation_title
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
 from ..intermediates.points import unit_rows
@@ -104,7 +104,7 @@ def jaccard(
 
     X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about
     k/(2n). ``metric`` is ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises
-    ``Undefined`` for a constant representation, and when k >= n.
+    ``UndefinedError`` for a constant representation, and when k >= n.
 
     With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to
     break them, and that of the union is 2k minus this. The mean over samples is divided by the
@@ -154,7 +154,7 @@ def rank_similarity(
     :func:`jaccard`.
 
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
-    Raises ``Undefined`` for a constant representation, and when k >= n.
+    Raises ``UndefinedError`` for a constant representation, and when k >= n.
 
     With ties, equally near samples share their mean rank, and common neighbours count by the
     product of their weights on both sides. :math:`H_m`, with m their total weight but at least 1,
@@ -231,7 +231,7 @@ def second_order_cosine(
     representations score high (0.89 instead of -0.02 for Gaussian ones). A sample whose profile is
     all zero on one side contributes 0.
 
-    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``Undefined`` for
+    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``UndefinedError`` for
     a constant representation, and when k >= n.
     With ties every entry of the profiles counts by the probability that the sample is in
     :math:`U_i` when ties are broken at random.
@@ -317,11 +317,13 @@ def chance_jaccard(
 ) -> float:
     """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
 
-    Raises ``Undefined`` where samples tie for the last places.
+    Raises ``UndefinedError`` where samples tie for the last places.
     """
     search = NeighbourSearch(k, metric, index)
     if any(nearest(r, *search).ties.crowded.any() for r in (x, y)):
-        raise Undefined("jaccard: no closed form of chance where samples tie for the last places")
+        raise UndefinedError(
+            "jaccard: no closed form of chance where samples tie for the last places"
+        )
     shared, probability = shared_count_probabilities(x.n_samples, k)
     return float(probability @ (shared / (2 * k - shared)))
 
@@ -333,7 +335,7 @@ def chance_rank_similarity(
     """The mean over what two lists of k of the other samples, in any order, share.
 
     m common neighbours have any m pairs of ranks, each with probability m / k². Raises
-    ``Undefined`` where neighbours are equally near.
+    ``UndefinedError`` where neighbours are equally near.
     """
     require_neighbor_order(x, y, NeighbourSearch(k, metric, index), "rank_similarity")
     shared, probability = shared_count_probabilities(x.n_samples, k)
@@ -358,7 +360,7 @@ def require_neighbor_order(
     x: Representation, y: Representation, search: NeighbourSearch, name: str
 ) -> None:
     if any(len(nearest(r, *search).ties.rows) for r in (x, y)):
-        raise Undefined(f"{name}: no closed form of chance where neighbours are equally near")
+        raise UndefinedError(f"{name}: no closed form of chance where neighbours are equally near")
 
 
 # --------------------------------------------------------------------------------- without a sample
@@ -454,7 +456,7 @@ def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
     if search.metric == "euclidean":
         leave_one_out_squared_sizes(x)
     if has_single_deviating_sample(x):
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
             f"neighbours; {LEAVE_ONE_OUT_REMEDY}"
         )

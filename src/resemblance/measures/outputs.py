@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.arrays import Array, as_float64, detach, namespace, scalar, to_numpy
 from ..contracts._measure import measure
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from ..intermediates.digits import resolution
 from .inner_products import check_min_samples, leave_one_out_term_means
 
@@ -137,7 +137,8 @@ def jensen_shannon(
         + \operatorname{KL}(q_i \| m_i) \right), \qquad m_i = \tfrac{1}{2}(p_i + q_i)
 
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
-    non-negative rows that sum to 1, give or take 0.001. Raises ``Undefined`` for probabilities that
+    non-negative rows that sum to 1, give or take 0.001. Raises ``UndefinedError`` for probabilities
+    that
     are given as logits, for logits that are given as probabilities, and for different numbers of
     classes. 0 log 0 = 0.
 
@@ -188,13 +189,16 @@ def _check_target_labels(labels: object, samples: int) -> None:
 
 def _check_same_classes(name: str, x: Representation, y: Representation) -> None:
     if x.shape[1] != y.shape[1]:
-        raise Undefined(f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)")
+        raise UndefinedError(
+            f"{name}: X {x.shape} and Y {y.shape} must have the same classes (columns)"
+        )
 
 
 def predicted_distributions(called: str, x: Representation, outputs: str, stored: float) -> Array:
     """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
-    Raises ``Undefined`` for rows that are no probabilities, and for logits that are. The sums of
+    Raises ``UndefinedError`` for rows that are no probabilities, and for logits that are. The sums
+    of
     probabilities may be off by 0.001, or by ``stored``, the relative rounding of the numbers as
     they were stored.
     """
@@ -206,7 +210,7 @@ def predicted_distributions(called: str, x: Representation, outputs: str, stored
         return powers / xp.sum(powers, axis=1, keepdims=True)
     slack = max(1e-3, stored)
     if not (scalar(xp.min(values)) >= 0 and scalar(xp.max(xp.abs(sums - 1))) <= slack):
-        raise Undefined(
+        raise UndefinedError(
             f"{called}: the rows of {representation_title(x)} {x.shape} are not probabilities, 0 "
             "or larger with "
             'the sum 1; for logits use outputs="logits"'
@@ -215,7 +219,8 @@ def predicted_distributions(called: str, x: Representation, outputs: str, stored
 
 
 def _refuse_probabilities(called: str, x: Representation, sums: np.ndarray) -> None:
-    """Raise ``Undefined`` for logits of which nearly all rows are probabilities, or percentages,
+    """Raise ``UndefinedError`` for logits of which nearly all rows are probabilities, or
+    percentages,
     but for rounding to two digits."""
     if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
         return
@@ -224,7 +229,7 @@ def _refuse_probabilities(called: str, x: Representation, sums: np.ndarray) -> N
             np.mean(np.abs(sums - unit) <= MAX_ROUNDED_SUM_ERROR * unit)
             >= MIN_PROBABILITY_ROW_SHARE
         ):
-            raise Undefined(
+            raise UndefinedError(
                 f"{called}: the rows of {representation_title(x)} {x.shape} are {named}, 0 or "
                 "larger with the sum "
                 f'{unit:g}, and were taken for logits; use outputs="probabilities"'

@@ -105,7 +105,8 @@ def linear_regression(
 
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y.
     In sample, so it is 1 whenever the predictor has n - 1 independent columns. No invertible linear
-    map of the predictor changes it; claimed is what holds for both arguments. Raises ``Undefined``
+    map of the predictor changes it; claimed is what holds for both arguments. Raises
+    ``UndefinedError``
     for a constant representation.
 
     Use it when you ask how much of the variance of Y a linear map of X explains on the same
@@ -150,7 +151,7 @@ def linear_predictivity(x: Representation, y: Representation) -> Array:
     rises to 1 with the number of columns.
 
     X is (n, d), Y is (n, e). Every sample is left out once, in closed form, so there are no folds
-    to choose, no seed, and no effect of the order. Raises ``Undefined`` for a constant
+    to choose, no seed, and no effect of the order. Raises ``UndefinedError`` for a constant
     representation.
 
     Use it when you ask how well one representation predicts the other on samples left out, as in
@@ -217,7 +218,7 @@ def gulp(
 
     X is (n, d), Y is (n, e). ``ridge=0`` is invariant to invertible linear maps, a positive ridge
     only to rotation, scaling and translation. ``squared=True`` leaves out the root, as the ReSi
-    code does, and is not a metric. Raises ``Undefined`` for a constant representation.
+    code does, and is not a metric. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you ask how far the predictions of ridge regressions on two representations can
     differ, whatever the target.

@@ -150,7 +150,8 @@ def rsa(
 
     X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
     dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
-    n)) time, n^2/2 numbers per representation. Raises ``Undefined`` when all dissimilarities of a
+    n)) time, n^2/2 numbers per representation. Raises ``UndefinedError`` when all dissimilarities
+    of a
     representation are equal, and ``ValueError`` for ``variances`` that are not n positive numbers,
     or with a comparison that is not whitened.
 
@@ -229,7 +230,8 @@ def leave_one_out_rsa(
     ranks: the values correlate by 0.99999 or more with those of n calls, and the standard error of
     the jackknife is within 0.1 % of theirs (n = 36). With ties, average ranks.
 
-    O(n^2) time, or O(n^2 log n) for ranks. Raises ``Undefined`` when all dissimilarities without
+    O(n^2) time, or O(n^2 log n) for ranks. Raises ``UndefinedError`` when all dissimilarities
+    without
     some sample are equal, or nearly so.
     """
     check_min_samples("rsa", x, 3)

@@ -16,7 +16,7 @@ from ..contracts.claims import (
     SAMPLE_ROTATION,
     SHAPE_INVARIANCES,
 )
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.points import mean, unit_rows
 from ..intermediates.pooled import mean_kernels, pooled_median, pooled_squares
 from ..intermediates.summaries import (
@@ -159,7 +159,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
     matter. Nothing is centred: rotating or moving one side is a change. Not a metric, because σ
     follows the pair and small discrepancies are cut off. O(n^2 d) time, memory of 4 million numbers
-    for any n. Raises ``Undefined`` for different widths and when more than half of the samples
+    for any n. Raises ``UndefinedError`` for different widths and when more than half of the samples
     coincide.
 
     Use it when you compare two clouds as distributions in the same coordinates, as in tests for
@@ -174,7 +174,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
     squares = pooled_squares(x, y)
     median = pooled_median(squares)
     if median == 0:
-        raise Undefined(
+        raise UndefinedError(
             "mmd: the median distance between samples is zero, so the kernel has no width"
         )
     within, between = mean_kernels(squares, sigma=bandwidth * median)
@@ -201,7 +201,8 @@ def sliced_wasserstein(
     X and Y are (n, d), with the same columns. Which sample of Y belongs to which of X does not
     matter. In the units of the activations, and smaller in more dimensions: a shift by v moves the
     projections by about ‖v‖ (2/(πd))^½. A metric, as a mean of distances along fixed directions.
-    O(P n (d + log n)) time. Raises ``Undefined`` for different widths; defined for all other finite
+    O(P n (d + log n)) time. Raises ``UndefinedError`` for different widths; defined for all other
+    finite
     data.
 
     Use it when you ask how far samples must travel between two clouds in the same coordinates.
@@ -228,7 +229,7 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e); the shorter list is filled up with zeros. It says whether variance is
     spread over as many directions, not whether over the same ones, and is never far from 1: 0.7 is
-    a large difference. Raises ``Undefined`` for a constant representation.
+    a large difference. Raises ``UndefinedError`` for a constant representation.
 
     Use it when you compare how variance is spread over dimensions, without asking which directions.
 
@@ -254,7 +255,8 @@ def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.nda
 
 @concentricity_difference.claim("left_out")
 def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndarray:
-    """Concentricity difference without each sample, exactly, shape (n,); ``Undefined`` where the
+    """Concentricity difference without each sample, exactly, shape (n,); ``UndefinedError`` where
+    the
     mean of the others nearly vanishes."""
     check_min_samples("concentricity_difference", x, 2)
     values = []

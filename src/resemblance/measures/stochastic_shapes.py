@@ -14,7 +14,7 @@ from ..contracts._measure import measure
 from ..data.inputs import stimulus_of_each_row
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     cached,
     check_all_finite,
     representation_title,
@@ -70,7 +70,8 @@ def gaussian_stochastic_shape(
     counts, and it is a metric where that is the least of all. A turn takes O(n d² k + d³) time for
     k repeats, and a start at most 300 turns.
 
-    Raises ``Undefined`` without ids, for a stimulus without a repeat, for NaN, and for responses so
+    Raises ``UndefinedError`` without ids, for a stimulus without a repeat, for NaN, and for
+    responses so
     far from the origin that rounding decides on the rotation.
 
     Reference: Duong et al. 2023. netrep weighs the covariances by (2 - alpha)² while it turns and
@@ -130,7 +131,8 @@ def energy_stochastic_shape(
     weights are the inverse distances of the turn before, which ends in a local minimum. A metric
     at the minimum, up to the noise of few repeats: d² that is negative counts as 0.
 
-    Raises ``Undefined`` without ids, for a stimulus without a repeat, for repeats that are unequal
+    Raises ``UndefinedError`` without ids, for a stimulus without a repeat, for repeats that are
+    unequal
     in number, for NaN, and for responses so far from the origin that rounding decides on the
     rotation.
 
@@ -190,13 +192,14 @@ def _scatter_around_mean(rows: np.ndarray) -> float:
 
 
 def _require_certain_turn(called: str, lengths: float, spread: float, least: float) -> None:
-    """Raise :class:`~resemblance.Undefined` where a common offset leaves the best turn to rounding.
+    """Raise :class:`~resemblance.UndefinedError` where a common offset leaves the best turn to
+    rounding.
 
     The products of rows with squared ``lengths`` have that times the machine epsilon of error; how
     much the turn counts is at most ``spread``, of a sum ``least`` of squared distances.
     """
     if TURN_EPSILON * lengths > MAX_TURN_ERROR * spread > MAX_TURN_ERROR**2 * least:
-        raise Undefined(
+        raise UndefinedError(
             f"{called}: the responses are so far from the origin that rounding decides on the best "
             "rotation: centre first (subtract the mean of all rows from each representation)"
         )
@@ -209,7 +212,7 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
     """Return the rows of each stimulus, in the order in which stimuli first occur."""
     names = stimulus_of_each_row(x.ids)
     if not names:
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} has no repeats: give the rows of a stimulus one id, "
             "rs.Representation(x, ids=stimuli)"
         )
@@ -218,7 +221,7 @@ def _rows_by_stimulus(x: Representation) -> list[np.ndarray]:
         places.setdefault(name, []).append(row)
     single = next((name for name, rows in places.items() if len(rows) < 2), None)
     if single is not None:
-        raise Undefined(
+        raise UndefinedError(
             f"{representation_title(x)} has one row of {single!r}; noise needs two repeats or more"
         )
     return [np.array(rows) for rows in places.values()]
@@ -259,7 +262,7 @@ def _padded_trials(x: Representation, width: int) -> np.ndarray:
     """Return the trials of all stimuli, (n, repeats, width)."""
     counts = sorted({len(trials) for trials in responses(x)})
     if len(counts) > 1:
-        raise Undefined(
+        raise UndefinedError(
             f"energy_stochastic_shape: {representation_title(x)} has {counts[0]} to {counts[-1]} "
             "repeats of a stimulus; it takes equally many of each"
         )

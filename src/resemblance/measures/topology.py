@@ -55,7 +55,7 @@ def imd(
     ``repeats`` scores), seeded; both representations see the same vectors. Its maximum over t
     biases it upwards; 5 repeats of 8000 vectors still scatter by about a tenth.
 
-    Raises ``Undefined`` for a constant representation, and when k >= n.
+    Raises ``UndefinedError`` for a constant representation, and when k >= n.
 
     Use it when you compare the shapes of two clouds whose samples do not correspond.
 
@@ -156,7 +156,7 @@ def rtd_lite(
     X is (n, d), Y is (n, e). O(n^2) time and memory. Mean over ``trials`` random subsets of
     ``sample`` samples, the same for every pair; with n <= ``sample`` all samples are used, once.
     The triangle inequality holds, because the number of merged clusters is a submodular function of
-    the set of joined pairs. Raises ``Undefined`` when nine tenths of the distances of a
+    the set of joined pairs. Raises ``UndefinedError`` when nine tenths of the distances of a
     representation are zero.
 
     Use it when you want a fast relative of RTD that looks at clusters alone.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.extras import import_optional
 from ..base.progress import Progress, progress_reporter
-from ..data.subject import Subject
+from ..data.model_features import ModelFeatures
 from . import LoadedModel, Samples, load_model, load_samples
 from .axes import AxisError, SampleAxes
 from .batches import Batch, find_model_inputs, make_model_batch
@@ -71,7 +71,7 @@ def extract_features(
     batch_size: int = 32,
     device: str | None = None,
     progress: Progress = True,
-) -> Subject:
+) -> ModelFeatures:
     """Run a model over samples, write its layers to a folder batch by batch, and return them.
 
     Memory does not grow with the number of samples. After an interruption, or a kill, the same call
@@ -99,7 +99,7 @@ def extract_features(
     progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
         total)`` after each batch.
 
-    Returns the :class:`Subject` of the first pooling; :func:`open_features` opens others.
+    Returns the :class:`ModelFeatures` of the first pooling; :func:`open_features` opens others.
 
     Raises ``ValueError`` for a folder of another model, of other samples or settings, for layers
     that do not exist, and for what cannot become one row per sample.
@@ -119,9 +119,9 @@ def extract_loaded_model(
     pool: str | Sequence[str] | Mapping[str, str] | None,
     batch_size: int,
     progress: Progress,
-) -> list[Subject]:
+) -> list[ModelFeatures]:
     """Do what :func:`extract_features` does, for a model and samples that are loaded, and return a
-    subject for each pooling."""
+    model for each pooling."""
     if isinstance(pool, Mapping):
         return [_extract_by_pooling(loaded, samples, folder, layers, pool, batch_size, progress)]
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
@@ -156,13 +156,13 @@ def extract_loaded_model(
             # That of a loader, which must be read for it
             *_, content = ["", *(digest for _, digest in _remaining_batches(samples, batch_size))]
             check_same_store(folder, "data", {"fingerprint": content}, facts.data)
-    subjects = [open_features(folder, pool=word) for word in poolings]
-    return [_restrict_layers(subject, modules) for subject in subjects]
+    model_features = [open_features(folder, pool=word) for word in poolings]
+    return [_restrict_layers(features, modules) for features in model_features]
 
 
-def _restrict_layers(subject: Subject, modules: Mapping[str, Any]) -> Subject:
-    chosen = {k: r for k, r in subject.layers.items() if k.partition("#")[0] in modules}
-    return replace(subject, layers=chosen)
+def _restrict_layers(features: ModelFeatures, modules: Mapping[str, Any]) -> ModelFeatures:
+    chosen = {k: r for k, r in features.layers.items() if k.partition("#")[0] in modules}
+    return replace(features, layers=chosen)
 
 
 def _requested_modules(
@@ -189,17 +189,17 @@ def _extract_by_pooling(
     pool: Mapping[str, str],
     batch_size: int,
     progress: Progress,
-) -> Subject:
-    """Return a subject each of whose layers has a pooling of its own, with a run for each word."""
+) -> ModelFeatures:
+    """Return a model each of whose layers has a pooling of its own, with a run for each word."""
     modules = _requested_modules(loaded, layers)[1]
     check_pooling_word(pool)
     words, parts = poolings_by_module(pool, modules), dict[str, Any]()
     for word in dict.fromkeys(words.values()):
         names = [name for name, of_layer in words.items() if of_layer == word]
-        (subject,) = extract_loaded_model(
+        (features,) = extract_loaded_model(
             loaded, samples, folder, names, word, batch_size, progress
         )
-        parts |= subject.layers
+        parts |= features.layers
     order = [
         name
         for module in list_model_modules(loaded.module)
@@ -207,9 +207,9 @@ def _extract_by_pooling(
         if _is_call(name, module)
     ]
     by_layer = {name: words[name.partition("#")[0]] for name in order}
-    traits = {**subject.traits, "pooling": max(set(words.values()), key=[*words.values()].count)}
+    traits = {**features.traits, "pooling": max(set(words.values()), key=[*words.values()].count)}
     traits |= {POOLING_BY_LAYER_KEY: by_layer}
-    return replace(subject, layers={name: parts[name] for name in order}, traits=traits)
+    return replace(features, layers={name: parts[name] for name in order}, traits=traits)
 
 
 def _is_call(layer: str, module: str) -> bool:

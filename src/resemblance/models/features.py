@@ -25,13 +25,13 @@ from ..base.json_files import (
     write_atomically,
 )
 from ..base.locks import file_lock
-from ..data.subject import Subject
+from ..data.model_features import ModelFeatures
 from .files import natural_sort_key
 from .model_folder import (
     PASS_FOLDER_PREFIX,
     SAMPLE_IDS_FILE,
     TRAITS_FILE,
-    read_subject,
+    read_model,
     record_model_files,
 )
 
@@ -71,12 +71,12 @@ class StoreFacts:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
+def open_features(folder: str | Path, *, pool: str | None = None) -> ModelFeatures:
     """Return the model whose features are in a folder; its layers stay on disk until needed.
 
     ``folder``: what :func:`extract_features` or ``compare_models(..., save=)`` wrote: the folder of
     a model, or one that holds the folder of a single model. ``pool``: which pooling, if there are
-    several. The ``traits`` of the subject hold its provenance: ``"model"`` and ``"data"``.
+    several. The ``traits`` of the model hold its provenance: ``"model"`` and ``"data"``.
 
     Raises ``ValueError`` for a folder without features, and where it is not clear which model or
     pooling is meant.
@@ -89,18 +89,18 @@ def open_features(folder: str | Path, *, pool: str | None = None) -> Subject:
         names = ", ".join(place.name for place in places)
         raise ValueError(
             f"{folder} holds the features of several models: {names}; open one of these folders, "
-            "or all by rs.read_subjects"
+            "or all by rs.read_models"
         )
     place = places[0]
     read_store_facts(place)  # that it is a store, and complete
-    subjects = {s.traits["pooling"]: s for s in read_subject(place, defaults={})}
-    if pool is None and len(subjects) > 1:
+    model_features = {s.traits["pooling"]: s for s in read_model(place, defaults={})}
+    if pool is None and len(model_features) > 1:
         raise ValueError(
-            f"{place} has several poolings: pass pool={' or '.join(map(repr, subjects))}"
+            f"{place} has several poolings: pass pool={' or '.join(map(repr, model_features))}"
         )
-    if pool is not None and pool not in subjects:
-        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(subjects)}")
-    return subjects[pool] if pool else next(iter(subjects.values()))
+    if pool is not None and pool not in model_features:
+        raise ValueError(f"{place} has no pooling {pool!r}; it has {', '.join(model_features)}")
+    return model_features[pool] if pool else next(iter(model_features.values()))
 
 
 def read_store_facts(folder: Path) -> StoreFacts:

@@ -181,14 +181,14 @@ def _features_in(folder: Path) -> Iterator[StoredArray]:
     """Yield the layers of the models whose features are in a folder; with several poolings, the
     name of a layer begins with its own."""
     from .features import feature_folders  # which reads arrays by this module
-    from .model_folder import read_subject
+    from .model_folder import read_model
 
     for place in feature_folders(folder):
-        subjects = read_subject(place)
-        for subject in subjects:
-            start = f"{subject.traits['pooling']}." if len(subjects) > 1 else ""
-            for layer, r in subject.layers.items():
-                name = f"{subject.name}/{start}{layer}"
+        model_features = read_model(place)
+        for features in model_features:
+            start = f"{features.traits['pooling']}." if len(model_features) > 1 else ""
+            for layer, r in features.layers.items():
+                name = f"{features.name}/{start}{layer}"
                 longer = f"{folder.as_posix()}/{name}"
                 assert r.path is not None  # of a file
                 yield StoredArray(name, longer, r.path, ids=r.ids)

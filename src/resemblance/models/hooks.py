@@ -13,8 +13,8 @@ from ..base.arrays import to_numpy
 from ..base.extras import import_optional
 from ..base.progress import Progress, count_items, progress_reporter
 from ..base.text import warn
+from ..data.model_features import ModelFeatures
 from ..data.representation import Representation
-from ..data.subject import Subject
 from .axes import SampleAxes
 from .batches import Batch, check_not_shuffled, find_model_inputs, make_model_batch
 from .modules import check_called, expand_blocks_word, modules_by_patterns, watched_modules
@@ -31,7 +31,7 @@ from .variation import run_first_batch
 from .wrappers import check_watchable, unwrap_model
 
 
-def subject_from_model(
+def extract_module_features(
     model: Any,
     loader: Iterable[Any],
     layers: str | Sequence[str] | None = None,
@@ -44,8 +44,8 @@ def subject_from_model(
     rows: Any = None,
     progress: Progress = True,
     traits: Mapping[str, Any] | None = None,
-) -> Subject:
-    """Run a PyTorch model over fixed inputs and return the outputs of its layers as a subject.
+) -> ModelFeatures:
+    """Run a PyTorch model over fixed inputs and return the outputs of its layers as a model.
 
     The model runs in evaluation mode and without gradients, on the device of its parameters;
     afterwards it is as it was before. Layers come in the order in which they finish, in the
@@ -88,7 +88,7 @@ def subject_from_model(
     rows : which samples to keep: n booleans, such as ``data.test_mask``, or numbers of rows.
     progress : show a bar on standard error, if that is a terminal, or call ``progress(done,
         total)`` after each batch; total is 0 for a loader of unknown length.
-    traits : of the subject.
+    traits : of the model.
 
     Raises ``ValueError`` for a layer that does not exist, is not called, or has no row per sample;
     for a model whose forward pass fails; for tokens, maps or outputs that cannot become rows of
@@ -113,7 +113,7 @@ def subject_from_model(
     selected = slice(None) if rows is None else validate_row_numbers(rows, n)
     representations = {k: Representation(array[selected], k) for k, array in arrays.items()}
     logits = None if logits is None else logits[selected]
-    return Subject(title, representations, logits, dict(traits or {}))
+    return ModelFeatures(title, representations, logits, dict(traits or {}))
 
 
 def layers_by_batch(
@@ -126,7 +126,8 @@ def layers_by_batch(
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of all layers of models for each batch, as tensors where the models are.
 
-    The parameters, and what is raised, are those of :func:`subject_from_model`. A layer of a model
+    The parameters, and what is raised, are those of :func:`extract_module_features`. A layer of a
+    model
     with a name is called ``name/layer``.
     """
     models = {name: _unwrap_watchable_model(model) for name, model in models.items()}

@@ -1,4 +1,4 @@
-"""Folders of arrays as subjects: the models of a study, and those of users."""
+"""Folders of arrays as models: the models of a study, and those of users."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ..base.json_files import (
     read_document,
     read_file_records,
 )
+from ..data.model_features import ModelFeatures, check_map_shapes
 from ..data.representation import Representation, fingerprint
-from ..data.subject import Subject, check_map_shapes
 from .files import check_readable_array, natural_sort_key
-from .recipe import DEFAULT_TRAITS, TRAINING_SETTINGS, ModelOutputs, subject_name
+from .recipe import DEFAULT_TRAITS, TRAINING_SETTINGS, ModelOutputs, model_name
 
 TRAITS_FILE = CHECKSUM_FILE
 SAMPLE_IDS_FILE = "samples.json"
@@ -43,8 +43,8 @@ MAX_LAYER_NAME_BYTES, MAX_FILE_NAME_BYTES = (
 )  # bytes of the name of a layer, and of a file without its ending
 
 
-def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subject, ...]:
-    """Return the subjects in a folder: each folder inside it with a ``traits.json`` is one model.
+def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFeatures, ...]:
+    """Return the models in a folder: each folder inside it with a ``traits.json`` is one model.
 
     ``traits.json`` is an object with any of these entries: ``name``, ``domain``, ``dataset``,
     ``architecture`` (words; models are compared when they agree in all three), ``setting``
@@ -61,9 +61,9 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     known, ``outputs.npy``
     (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from
     which a missing accuracy is computed. Without ``layers``, all other arrays are layers, in
-    natural order ("block2" before "block10"). A model with several poolings is one subject for
+    natural order ("block2" before "block10"). A model with several poolings is one model for
     each. Layers stay on disk until they are needed. A benchmark takes an entry that is missing for
-    the first of these words, or 0; the traits of the subject have what the folder states.
+    the first of these words, or 0; the traits of the model have what the folder states.
 
     ``verify``: compare each array with its checksum in the entry ``files``, if there is one;
     ``"changed"``: only those whose size or time of change is not the one recorded there. An array
@@ -78,11 +78,11 @@ def read_subjects(folder: str | Path, *, verify: Verify = False) -> tuple[Subjec
     if not files:
         raise ValueError(f"{root} holds no model: no folder inside it has a {TRAITS_FILE}")
     folders = [file.parent for file in sorted(files, key=natural_sort_key)]
-    return tuple(s for place in folders for s in read_subject(place, verify=verify, defaults={}))
+    return tuple(s for place in folders for s in read_model(place, verify=verify, defaults={}))
 
 
 def list_unread_folders(folder: str | Path) -> dict[str, str]:
-    """Return the folders with arrays that are no models for :func:`read_subjects`, and why."""
+    """Return the folders with arrays that are no models for :func:`read_models`, and why."""
     root = Path(folder)
     with_arrays = sorted({file.parent for file in root.rglob("*.npy")}, key=natural_sort_key)
     without_traits = [place for place in with_arrays if not (place / TRAITS_FILE).exists()]
@@ -92,10 +92,10 @@ def list_unread_folders(folder: str | Path) -> dict[str, str]:
     }
 
 
-def read_subject(
+def read_model(
     folder: str | Path, *, verify: Verify = False, defaults: Mapping[str, Any] = DEFAULT_TRAITS
-) -> tuple[Subject, ...]:
-    """Return the subjects, one per pooling, of the model in a folder; see :func:`read_subjects`."""
+) -> tuple[ModelFeatures, ...]:
+    """Return the models, one per pooling, of the model in a folder; see :func:`read_models`."""
     folder = Path(folder)
     traits = _read_traits(folder)
     outputs, labels = (
@@ -106,7 +106,7 @@ def read_subject(
         traits["accuracy"] = float((outputs.argmax(axis=1) == labels).mean())
     ids, title = (
         _read_sample_ids(folder),
-        traits.get("name") or subject_name({**DEFAULT_TRAITS, **traits}),
+        traits.get("name") or model_name({**DEFAULT_TRAITS, **traits}),
     )
     layers_of, maps = _layer_files(folder, traits.get("layers")), traits.get("maps", {})
     entries = {
@@ -122,21 +122,21 @@ def read_subject(
     widths = {k: r.shape[1] for layers in by_pooling.values() for k, r in layers.items()}
     check_map_shapes(f"{folder / TRAITS_FILE}", maps, widths)
     shapes = {layer: (shape[0], shape[1], shape[2]) for layer, shape in maps.items()}
-    subjects = []
+    model_features = []
     for pooling, layers in by_pooling.items():
         about = {**defaults, **entries} | ({"pooling": pooling} if pooling or defaults else {})
         maps = {layer: shape for layer, shape in shapes.items() if layer in layers}
-        subjects.append(Subject(title, layers, outputs, about, labels, maps))
-    return tuple(subjects)
+        model_features.append(ModelFeatures(title, layers, outputs, about, labels, maps))
+    return tuple(model_features)
 
 
-def write_subject(
+def write_model(
     folder: Path,
     extraction: ModelOutputs,
     traits: Mapping[str, Any],
     state: Mapping[str, np.ndarray],
 ) -> None:
-    """Write a trained model for :func:`read_subject`, completely or not at all.
+    """Write a trained model for :func:`read_model`, completely or not at all.
 
     What is recorded of each file, its checksum and, if it can be compared, its fingerprint, is in
     ``traits.json``; the weights are ``weights.npz``.
@@ -205,7 +205,7 @@ def record_model_files(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
 
 
 def is_complete(folder: Path) -> bool:
-    """Return whether a folder of :func:`write_subject` has all files and undamaged weights."""
+    """Return whether a folder of :func:`write_model` has all files and undamaged weights."""
     weights, records = folder / "weights.npz", read_file_records(folder)
     files = {weights, *(folder / f"{part}.npy" for part in NON_LAYER_ARRAYS), *folder.glob("*.npy")}
     is_whole = all(file.exists() and file.name in records for file in files)
@@ -394,8 +394,8 @@ def _check_array_file(path: Path, verify: Verify) -> Path:
     return check_readable_array(path)
 
 
-def save_subject(subject: Subject, folder: str | Path) -> Path:
-    """Write a model to a new folder, which :func:`read_subjects` and every command read.
+def save_features(features: ModelFeatures, folder: str | Path) -> Path:
+    """Write a model to a new folder, which :func:`read_models` and every command read.
 
     The folder gets an array for each layer, the outputs, the labels, the ids of the samples, and
     ``traits.json`` with the name, the traits and the order of the layers. It is complete or not
@@ -404,13 +404,13 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
     Raises ``ValueError``, before it writes anything, for a folder that exists, and for what would
     not read back as it is: names of layers that are no names of files or those of other files in
     the folder, layers with different ids, ids and traits that JSON cannot hold, and outputs,
-    labels and traits that :func:`read_subjects` refuses.
+    labels and traits that :func:`read_models` refuses.
     """
     folder = Path(folder)
     if folder.exists():
-        raise ValueError(f"save_subject: {folder} exists; choose another folder, or remove it")
-    pooling, layers, arrays = subject.traits.get("pooling", ""), list(subject.layers), {}
-    for layer, r in subject.layers.items():
+        raise ValueError(f"save_features: {folder} exists; choose another folder, or remove it")
+    pooling, layers, arrays = features.traits.get("pooling", ""), list(features.layers), {}
+    for layer, r in features.layers.items():
         name = layer if pooling == "" else f"{pooling}.{layer}"
         is_plain = all(isinstance(word, str) and is_file_name(word) for word in (pooling, layer))
         if (
@@ -420,25 +420,25 @@ def save_subject(subject: Subject, folder: str | Path) -> Path:
             or len(name.encode()) > MAX_FILE_NAME_BYTES
         ):
             raise ValueError(
-                f"save_subject: the layer {name!r} cannot be the name of a file in the folder: it "
+                f"save_features: the layer {name!r} cannot be the name of a file in the folder: it "
                 "has a slash, control characters or too many letters, or is one of "
                 f"{', '.join(NON_LAYER_ARRAYS)}; rename it"
             )
         arrays[name] = to_numpy(r.source)
-    for name, answer in (("outputs", subject.outputs), ("labels", subject.labels)):
+    for name, answer in (("outputs", features.outputs), ("labels", features.labels)):
         arrays |= {} if answer is None else {name: np.asarray(answer)}
-    if clashes := sorted(subject.traits.keys() & {*FOLDER_ENTRIES, *STORE_ENTRIES}):
-        raise ValueError(f"save_subject: {clashes[0]!r} in traits is a part of its own; rename it")
-    traits = {**subject.traits, "name": subject.name}
+    if clashes := sorted(features.traits.keys() & {*FOLDER_ENTRIES, *STORE_ENTRIES}):
+        raise ValueError(f"save_features: {clashes[0]!r} in traits is a part of its own; rename it")
+    traits = {**features.traits, "name": features.name}
     traits["layers"] = layers if pooling == "" else {pooling: layers}
-    if subject.maps:
-        traits["maps"] = {layer: list(shape) for layer, shape in subject.maps.items()}
+    if features.maps:
+        traits["maps"] = {layer: list(shape) for layer, shape in features.maps.items()}
     _check_json(traits, "traits")
-    ids = None if subject.last.ids is None else list(subject.last.ids)
-    if any(r.ids != subject.last.ids for r in subject.layers.values()):
-        raise ValueError("save_subject: the layers have different ids; give all the same")
+    ids = None if features.last.ids is None else list(features.last.ids)
+    if any(r.ids != features.last.ids for r in features.layers.values()):
+        raise ValueError("save_features: the layers have different ids; give all the same")
     if ids is not None and not all(isinstance(name, str | int) for name in ids):
-        raise ValueError("save_subject: ids must be words or whole numbers to be written")
+        raise ValueError("save_features: ids must be words or whole numbers to be written")
     _check_json(ids, "ids")
     check_traits(folder / TRAITS_FILE, traits)
     check_outputs(folder, arrays.get("outputs"), arrays.get("labels"))
@@ -450,9 +450,10 @@ def _check_json(value: Any, what: str) -> None:
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"save_subject: {what} cannot be written as JSON: {error}") from error
+        raise ValueError(f"save_features: {what} cannot be written as JSON: {error}") from error
     if json.loads(text) != value:
         raise ValueError(
-            f"save_subject: {what} would not read back from JSON as they are; use lists for tuples "
+            f"save_features: {what} would not read back from JSON as they are; use lists for "
+            "tuples "
             "and words for the names of entries"
         )

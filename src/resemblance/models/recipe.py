@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.subject import MapShape, Subject
+from ..data.model_features import MapShape, ModelFeatures
 
 DEFAULT_TRAITS: Mapping[str, Any] = {  # of the traits that tell models apart
     "domain": "own", "dataset": "own", "architecture": "model", "pooling": "", "setting": "normal",
@@ -22,12 +22,12 @@ TRANSFER_SETTINGS = ("pretrained", "finetuned")
 TRAINING_SETTINGS = ("normal", "layers", *CORRUPTED_SETTINGS, *TRANSFER_SETTINGS)
 
 
-def add_default_traits(subject: Subject) -> Subject:
+def add_default_traits(features: ModelFeatures) -> ModelFeatures:
     """Return a model with all traits that tell models apart, those not stated as in most models."""
-    return replace(subject, traits={**DEFAULT_TRAITS, **subject.traits})
+    return replace(features, traits={**DEFAULT_TRAITS, **features.traits})
 
 
-def subject_name(traits: Mapping[str, Any]) -> str:
+def model_name(traits: Mapping[str, Any]) -> str:
     """Return the name of a model with these traits, which is unique inside a benchmark."""
     setting, pretrain = traits["setting"], traits.get("pretrain")
     setting += f"-{traits['strength']:g}" if setting in CORRUPTED_SETTINGS else ""
@@ -67,7 +67,7 @@ class Recipe(NamedTuple):
         That of a fine-tuned model has both seeds:
         ``vision/digits/resnet/finetuned/pretrain0/seed3``.
         """
-        return subject_name(self._asdict())
+        return model_name(self._asdict())
 
     @property
     def fingerprint(self) -> str:

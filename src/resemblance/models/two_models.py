@@ -22,8 +22,8 @@ from ..base.text import did_you_mean, escape_control_characters
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..data.inputs import TRANSPOSED_HINT
+from ..data.model_features import ModelFeatures
 from ..data.representation import Representation, replace_rows
-from ..data.subject import Subject
 from ..engine.arguments import select_measures
 from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
@@ -154,23 +154,23 @@ def compare_models(
         ]
         if number is not None:
             extracted.append(extracted.pop(1))
-        subjects = [
+        model_features = [
             _drop_constant_layers(_select_model_samples(s, numbers))
             for of_model in extracted
             for s in of_model
         ]
         has_blocks = layers in ("blocks", ["blocks"])
         about = _models_provenance(
-            subjects, samples, has_reference=number is not None, has_blocks=has_blocks
+            model_features, samples, has_reference=number is not None, has_blocks=has_blocks
         )
         about |= {"mask": rows} if isinstance(rows, str) else {}
         scores = None if save is None else folder / SCORES_FILE
         (comparison,) = compare_many(
-            [ComparisonPlan.of(subjects, chosen, about=about)], save=scores, **work
+            [ComparisonPlan.of(model_features, chosen, about=about)], save=scores, **work
         )
         options = {"executor": executor, "memory": memory, "save": scores}
         sure = evidence_from_comparison(
-            comparison, subjects, chosen[:1], design, confidence_level, options, progress
+            comparison, model_features, chosen[:1], design, confidence_level, options, progress
         )
     _advise_more_samples(comparison)
     origin = None if save is None else sure.origin  # temporary files are gone
@@ -196,12 +196,12 @@ def _check_one_pooling(pool: Any, reference: int | None) -> None:
         )
 
 
-def _split_by_pooling(subjects: list[Subject]) -> list[Subject]:
+def _split_by_pooling(model_features: list[ModelFeatures]) -> list[ModelFeatures]:
     """Return a model by each of its poolings, with the pooling in its name where there are
     several."""
-    if len(subjects) == 1:
-        return subjects
-    return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in subjects]
+    if len(model_features) == 1:
+        return model_features
+    return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in model_features]
 
 
 def _reference_seed(reference: str | None) -> int | None:
@@ -293,14 +293,14 @@ def _compared_sample_labels(
     return labels
 
 
-def _select_model_samples(subject: Subject, numbers: np.ndarray | None) -> Subject:
+def _select_model_samples(features: ModelFeatures, numbers: np.ndarray | None) -> ModelFeatures:
     """Return a model with some of its samples."""
     if numbers is None:
-        return subject
-    layers = {k: replace_rows(r, r.source[numbers]) for k, r in subject.layers.items()}
-    answers = {"outputs": subject.outputs, "labels": subject.labels}
+        return features
+    layers = {k: replace_rows(r, r.source[numbers]) for k, r in features.layers.items()}
+    answers = {"outputs": features.outputs, "labels": features.labels}
     parts: Any = {k: None if v is None else v[numbers] for k, v in answers.items()}
-    return replace(subject, layers=layers, **parts)
+    return replace(features, layers=layers, **parts)
 
 
 def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
@@ -335,9 +335,9 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
         for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
             start, place = time.process_time(), folder / model_folder_name(loaded.name)
             choices = (of["layers"], of["pool"], of["batch_size"], False)
-            subjects = _split_by_pooling(extract_loaded_model(loaded, part, place, *choices))
-            seconds += (time.process_time() - start) * n / subjects[0].last.n_samples
-            rows = [(s.name, *layer) for s in subjects for layer in s.layers.items()]
+            model_features = _split_by_pooling(extract_loaded_model(loaded, part, place, *choices))
+            seconds += (time.process_time() - start) * n / model_features[0].last.n_samples
+            rows = [(s.name, *layer) for s in model_features for layer in s.layers.items()]
             for model, name, layer in rows:
                 row = np.array(layer.source[:1])
                 disk += n * row.nbytes
@@ -353,19 +353,21 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     return replace(forecast, models=seconds, disk=disk, permutations=usual, permuted=permuted)
 
 
-def _drop_constant_layers(subject: Subject) -> Subject:
+def _drop_constant_layers(features: ModelFeatures) -> ModelFeatures:
     """Return a model without the layers that are the same for all samples; its traits name them.
 
     Such a layer, as the first token of the embeddings of BERT, has no similarity with any other.
     """
-    constant = [name for name, layer in subject.layers.items() if _is_constant_layer(layer)]
-    layers = {name: r for name, r in subject.layers.items() if name not in constant}
+    constant = [name for name, layer in features.layers.items() if _is_constant_layer(layer)]
+    layers = {name: r for name, r in features.layers.items() if name not in constant}
     if not layers:
         raise ValueError(
-            f"compare_models: all layers of {subject.name} are the same for all samples with "
-            f"pool={subject.traits['pooling']!r}; pool otherwise, or name other layers"
+            f"compare_models: all layers of {features.name} are the same for all samples with "
+            f"pool={features.traits['pooling']!r}; pool otherwise, or name other layers"
         )
-    return replace(subject, layers=layers, traits={**subject.traits, CONSTANT_LAYERS_KEY: constant})
+    return replace(
+        features, layers=layers, traits={**features.traits, CONSTANT_LAYERS_KEY: constant}
+    )
 
 
 def _is_constant_layer(layer: Representation) -> bool:
@@ -406,51 +408,60 @@ def _load_with_unique_name(
 
 
 def _models_provenance(
-    subjects: Sequence[Subject], samples: Samples, *, has_reference: bool, has_blocks: bool
+    model_features: Sequence[ModelFeatures],
+    samples: Samples,
+    *,
+    has_reference: bool,
+    has_blocks: bool,
 ) -> dict[str, Any]:
     """Return what the provenance of a comparison has of models and data."""
     about = {
-        "models": {s.name: _recorded_model_facts(s) for s in subjects},
-        "data": subjects[0].traits["data"],
-        "inputs": _format_model_inputs(subjects, samples, has_reference, has_blocks),
+        "models": {s.name: _recorded_model_facts(s) for s in model_features},
+        "data": model_features[0].traits["data"],
+        "inputs": _format_model_inputs(model_features, samples, has_reference, has_blocks),
     }
-    return about | ({REFERENCE_KEY: subjects[-1].name} if has_reference else {})
+    return about | ({REFERENCE_KEY: model_features[-1].name} if has_reference else {})
 
 
 def _format_model_inputs(
-    subjects: Sequence[Subject], samples: Samples, has_reference: bool, has_blocks: bool
+    model_features: Sequence[ModelFeatures], samples: Samples, has_reference: bool, has_blocks: bool
 ) -> str:
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
-    layers = {s.name: len(s.layers) for s in subjects}
+    layers = {s.name: len(s.layers) for s in model_features}
     counts = {name: f"{n} layer{'s' * (n != 1)}" for name, n in layers.items()}
     several = ", ".join(f"{count} of {name}" for name, count in counts.items())
-    each = f"{counts[subjects[0].name]} each"
-    pooled = {part for s in subjects for part in s.traits["model"].get("pooled", ())}
+    each = f"{counts[model_features[0].name]} each"
+    pooled = {part for s in model_features for part in s.traits["model"].get("pooled", ())}
     forms = " and ".join(sorted(pooled))
     pooling = " and ".join(
-        dict.fromkeys(POOLING_PHRASES[s.traits["pooling"]].format(forms) for s in subjects)
+        dict.fromkeys(POOLING_PHRASES[s.traits["pooling"]].format(forms) for s in model_features)
     )
-    parts = [_format_sample_count(samples, subjects[0].last.n_samples), pooling if pooled else ""]
+    parts = [
+        _format_sample_count(samples, model_features[0].last.n_samples),
+        pooling if pooled else "",
+    ]
     parts.append(each if len(set(layers.values())) == 1 else several)
     by_layer = [
         (f"{s.name}/{k}", w, s)
-        for s in subjects
+        for s in model_features
         for k, w in s.traits.get(POOLING_BY_LAYER_KEY, {}).items()
     ]
     notes = [f"{k} by {w}" for k, w, s in by_layer if w != s.traits["pooling"]]
     notes = [
-        *(_format_default_layers(subjects) if has_blocks else ()),
+        *(_format_default_layers(model_features) if has_blocks else ()),
         *notes,
         *_format_sample_losses(samples),
-        *_format_cut_texts(subjects),
-        *(n for s in subjects for n in _model_notes(s)),
+        *_format_cut_texts(model_features),
+        *(n for s in model_features for n in _model_notes(s)),
     ]
     if samples.kind == "graph":
         notes.append(
             "nodes of a graph depend on each other: intervals and p-values may be too small"
         )
     if has_reference:
-        notes.append(f"{subjects[-1].name} is {subjects[0].name} with weights drawn anew")
+        notes.append(
+            f"{model_features[-1].name} is {model_features[0].name} with weights drawn anew"
+        )
     return escape_control_characters("; ".join([", ".join(filter(None, parts)), *notes]))
 
 
@@ -469,14 +480,14 @@ def _format_sample_count(samples: Samples, n: int) -> str:
     )
 
 
-def _format_default_layers(subjects: Sequence[Subject]) -> Iterator[str]:
+def _format_default_layers(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
     """Yield what the default layers leave out, with the models if it is not the same for all."""
     models = defaultdict[str, list[str]](list)
-    for subject in subjects:
-        models[subject.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(subject.name)
+    for features in model_features:
+        models[features.traits["model"].get(DEFAULT_LAYERS_KEY, "")].append(features.name)
     for words, names in models.items():
         if words:
-            yield words if len(names) == len(subjects) else f"{', '.join(names)}: {words}"
+            yield words if len(names) == len(model_features) else f"{', '.join(names)}: {words}"
 
 
 def _format_sample_losses(samples: Samples) -> Iterator[str]:
@@ -490,36 +501,36 @@ def _format_sample_losses(samples: Samples) -> Iterator[str]:
         yield f"{copies} of them are copies of others, which unique=True (--unique) leaves out"
 
 
-def _format_cut_texts(subjects: Sequence[Subject]) -> Iterator[str]:
+def _format_cut_texts(model_features: Sequence[ModelFeatures]) -> Iterator[str]:
     """Yield how many texts were cut, with the models if it was not the same for all."""
     models = defaultdict[str, list[str]](list)
-    for subject in subjects:
-        facts = subject.traits["model"]
+    for features in model_features:
+        facts = features.traits["model"]
         if cut := facts.get("texts cut"):
-            n, limit = subject.last.n_samples, facts["max_length"]
-            models[f"{cut} of {n} texts were cut to {limit} tokens"].append(subject.name)
+            n, limit = features.last.n_samples, facts["max_length"]
+            models[f"{cut} of {n} texts were cut to {limit} tokens"].append(features.name)
     for words, names in models.items():
-        yield words if len(names) == len(subjects) else f"{words} for {', '.join(names)}"
+        yield words if len(names) == len(model_features) else f"{words} for {', '.join(names)}"
 
 
-def _model_notes(subject: Subject) -> Iterator[str]:
+def _model_notes(features: ModelFeatures) -> Iterator[str]:
     """Yield how a model pools by itself, on what else than samples it depends, and by what it
     is changed, and which of its layers were left out."""
-    facts, pooling = subject.traits["model"], subject.traits["pooling"]
+    facts, pooling = features.traits["model"], features.traits["pooling"]
     if POOLING_PHRASES.get(facts.get("its pooling", pooling)) != POOLING_PHRASES[pooling]:
-        yield f"{subject.name} itself pools by {facts['its pooling']}"
+        yield f"{features.name} itself pools by {facts['its pooling']}"
     if DEPENDENCE_KEY in facts:
-        yield f"{subject.name} {DEPENDENCE_KEY} {facts[DEPENDENCE_KEY]}"
+        yield f"{features.name} {DEPENDENCE_KEY} {facts[DEPENDENCE_KEY]}"
     if hooks := facts.get("hooks"):
-        yield f"{subject.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
+        yield f"{features.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
     for words in facts.get("context", ()):
-        yield f"{subject.name} runs with {words}"
-    for layer in subject.traits[CONSTANT_LAYERS_KEY]:
-        yield f"{subject.name}/{layer} is the same for all samples and left out"
+        yield f"{features.name} runs with {words}"
+    for layer in features.traits[CONSTANT_LAYERS_KEY]:
+        yield f"{features.name}/{layer} is the same for all samples and left out"
 
 
-def _recorded_model_facts(subject: Subject) -> Mapping[str, Any]:
+def _recorded_model_facts(features: ModelFeatures) -> Mapping[str, Any]:
     """Return what is recorded of a model and of how its layers were made."""
-    facts, constant = dict(subject.traits["model"]), subject.traits[CONSTANT_LAYERS_KEY]
-    facts |= {"pooling": subject.traits["pooling"]} if facts.get("pooled", True) else {}
+    facts, constant = dict(features.traits["model"]), features.traits[CONSTANT_LAYERS_KEY]
+    facts |= {"pooling": features.traits["pooling"]} if facts.get("pooled", True) else {}
     return facts | ({CONSTANT_LAYERS_KEY: constant} if constant else {})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..contracts._measure import Measure
-from ..inference import Across
+from ..inference import ModelScores
 from ..inference.result import Evidence
 from ..report.evidence_words import ALPHA, PairResult, format_level, measure_results
 from ..report.numbers import format_number
@@ -65,7 +65,7 @@ def intervals(
     what is no evidence, and for none or more than 120 pairs.
     """
     if not isinstance(evidence, Evidence):
-        remedy = "; plot.across draws it" if isinstance(evidence, Across) else ""
+        remedy = "; plot.across draws it" if isinstance(evidence, ModelScores) else ""
         raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}{remedy}")
     info = measure_to_plot("intervals", evidence.comparison, measure)
     known = next(of for of in measure_results(evidence) if of.info == info)
@@ -138,7 +138,7 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
     return chosen
 
 
-def across(result: Across, *, ax: Axes | None = None) -> Axes:
+def across(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
     Small grey points are the subjects. Hollow points are not above 0 (adjusted p above 0.05), by a
@@ -147,13 +147,13 @@ def across(result: Across, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    result : what :func:`resemblance.across` returns.
+    result : what :func:`resemblance.score_models` returns.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
     Raises ``ValueError`` for what is no result of ``across``.
     """
-    if not isinstance(result, Across):
-        raise ValueError(f"plot.across draws an Across; got {type(result).__name__}")
+    if not isinstance(result, ModelScores):
+        raise ValueError(f"plot.across draws an ModelScores; got {type(result).__name__}")
     order, is_above = result.order, np.ones(len(result.mean), bool)
     if result.is_0_by_chance:
         is_above = result.above_0() <= ALPHA

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.text import did_you_mean
 from ..comparison.comparison import Comparison
-from ..inference import Across
+from ..inference import ModelScores
 from ..inference.result import Evidence
 from ..sections.result import Result
 from ..versions import DriftReport
@@ -27,7 +27,7 @@ PLOTS_BY_TYPE: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
     Evidence: {**PAIR_PLOTS, "intervals": intervals},
     Result: {"ranks": ranks, "box": box, "critical_difference": critical_difference},
     DriftReport: {"drift": drift},
-    Across: {"across": across},
+    ModelScores: {"across": across},
 }
 
 

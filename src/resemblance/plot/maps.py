@@ -140,7 +140,8 @@ def rdm(
         groups in the order of their first sample.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
-    Raises ``ValueError`` for another kind and for another number of labels, and ``Undefined`` as
+    Raises ``ValueError`` for another kind and for another number of labels, and ``UndefinedError``
+    as
     :func:`resemblance.rdm`.
     """
     x = as_representation(X, "X")

@@ -115,7 +115,8 @@ def suggest_next_step(report: DriftReport) -> list[str]:
     if not has_lost or report.row_facts:  # whose remedies come first
         return []
     return [
-        "First ask rs.upgrade, or resemblance upgrade: a map of new queries may keep the index."
+        "First ask rs.upgrade_index, or resemblance upgrade: a map of new queries may keep the "
+        "index."
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..sections.figures import Bar, Bars, Chart, Line
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
-from ..versions import Upgrade
+from ..versions import IndexUpgrade
 from .numbers import format_number
 from .output import Output
 from .terminal import text_table
@@ -19,7 +19,7 @@ DECISION_TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the 
 MAX_GROUP_ROWS = 12  # in the table of groups, those with the lowest recall
 
 
-def upgrade_result(upgrade: Upgrade, *, title: str = UPGRADE_TITLE) -> Result:
+def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Result:
     """Return an upgrade as a :class:`~resemblance.sections.result.Result`, to show or save."""
     settings = upgrade.settings
     used = {"seed": str(settings["seed"]), "confidence_level": f"{settings['confidence_level']:g}"}
@@ -47,7 +47,7 @@ def upgrade_result(upgrade: Upgrade, *, title: str = UPGRADE_TITLE) -> Result:
     )
 
 
-def upgrade_output(upgrade: Upgrade, provenance: Mapping[str, Any] | None = None) -> Output:
+def upgrade_output(upgrade: IndexUpgrade, provenance: Mapping[str, Any] | None = None) -> Output:
     """Return what is written of an upgrade."""
     rows, result = upgrade.records(), upgrade_result(upgrade)
     document = result.document() | {
@@ -76,7 +76,7 @@ def _tables_of_section(result: Result, name: str) -> Sequence[Table]:
     return next((s.tables for s in result.sections if s.name == name), ())
 
 
-def _options_section(upgrade: Upgrade) -> Section:
+def _options_section(upgrade: IndexUpgrade) -> Section:
     """The recall of each option by both truths, and what it costs."""
     columns = (
         "option", "answers of", "recall", "low", "high", "lowest of a group", "free numbers",
@@ -134,14 +134,14 @@ def _format_thousands(value: int | None) -> str | None:
     return None if value is None else f"{value:,}"
 
 
-def _recall_bars(upgrade: Upgrade) -> Iterator[Bar]:
+def _recall_bars(upgrade: IndexUpgrade) -> Iterator[Bar]:
     for option in upgrade.options:
         recall = getattr(option, upgrade.settings["goal"])
         if recall is not None and not option.candidates:
             yield Bar(option.name, recall.value, recall.low, recall.high)
 
 
-def _candidates_sections(upgrade: Upgrade) -> Iterator[Section]:
+def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
     """The new model's answers among the first candidates of every way."""
     options = [o for o in upgrade.options if o.candidates and o.as_new is not None]
     if not options:
@@ -162,7 +162,7 @@ def _candidates_sections(upgrade: Upgrade) -> Iterator[Section]:
     yield Section("candidates", "Candidates to re-rank", about, (table,))
 
 
-def _lowest_groups_sections(upgrade: Upgrade) -> Iterator[Section]:
+def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
     """The groups with the lowest recalls, by the option chosen or the best one."""
     goal = upgrade.settings["goal"]
     recalls = {o.name: getattr(o, goal) for o in upgrade.options if getattr(o, goal) is not None}
@@ -184,7 +184,7 @@ def _lowest_groups_sections(upgrade: Upgrade) -> Iterator[Section]:
     yield Section("groups", "Groups", about, (Table("groups", "Groups", columns, rows, figures=3),))
 
 
-def _recall_curve_sections(upgrade: Upgrade) -> Iterator[Section]:
+def _recall_curve_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
     """The recall among ever more documents, continued to the size of the index."""
     if not upgrade.curve:
         return

@@ -11,7 +11,7 @@ from ..checks import Outcome
 from ..checks.checking import ROOT_CAUSE_CHECKS
 from ..engine.forecast import Forecast
 from ..engine.memory import format_bytes
-from ..inference._across import Across
+from ..inference._score_models import ModelScores
 from ..inference.nulls import format_p_value
 from .numbers import format_number
 from .output import Output
@@ -101,13 +101,13 @@ def forecast_output(forecast: Forecast) -> Output:
 # ------------------------------------------------------------------------------- several subjects
 
 
-def across_output(scores: Across, provenance: Mapping[str, str] | None = None) -> Output:
+def across_output(scores: ModelScores, provenance: Mapping[str, str] | None = None) -> Output:
     """Return what is written of the scores of models."""
     rows = scores.records()
     return Output(_across_tables(scores, rows), _across_document(scores, rows, provenance), rows)
 
 
-def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+def _across_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return what a terminal shows: the models, the most similar first, the ceiling, and what is
     missing."""
     rows = [rows[i] for i in scores.order]
@@ -129,7 +129,7 @@ def _across_tables(scores: Across, rows: Sequence[Mapping[str, Any]]) -> list[An
 
 
 def _across_document(
-    scores: Across, rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, str] | None
+    scores: ModelScores, rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, str] | None
 ) -> dict[str, Any]:
     pairs = [
         {"a": a, "b": b, **scores.difference(a, b)._asdict()}

@@ -16,13 +16,13 @@ from ..base.json_files import write_atomically
 from ..base.text import replace_unencodable
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..inference import Across
+from ..inference import ModelScores
 from ..inference.result import Evidence
 from ..sections.claims import CONTRADICTED, NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from ..sections.figures import Bars, Choice, HeatMap
 from ..sections.headlines import TRIAL_WARNING, describe_run_size
 from ..sections.result import Result
-from ..versions import DriftReport, Upgrade
+from ..versions import DriftReport, IndexUpgrade
 from .chapters import chapters, common_legend, mean_rank_chart, needs_legend, tie_diagram_of_result
 from .citing import citations_of_result, label_meanings
 from .colours import color_style_sheet
@@ -60,7 +60,7 @@ MAX_LARGE_MAPS = 6  # more of them are smaller
 
 
 def write_page(
-    result: Result | Comparison | Evidence | DriftReport | Upgrade,
+    result: Result | Comparison | Evidence | DriftReport | IndexUpgrade,
     path: str | Path,
     *,
     title: str = "",
@@ -83,7 +83,7 @@ def write_page(
     ----------
     result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare`,
         :func:`resemblance.load`, ``resemblance.evidence``, :func:`resemblance.drift` or
-        :func:`resemblance.upgrade` returned.
+        :func:`resemblance.upgrade_index` returned.
     path : the file to write; its folder must exist.
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
@@ -105,11 +105,11 @@ def write_page(
         result = result_from_evidence(result, measure=measure, stretch=stretch)
     elif isinstance(result, DriftReport):
         result = drift_result(result)
-    elif isinstance(result, Upgrade):
+    elif isinstance(result, IndexUpgrade):
         result = upgrade_result(result)
     elif not isinstance(result, Result):
         remedy = ""
-        if isinstance(result, Across):
+        if isinstance(result, ModelScores):
             remedy = "; scores across subjects are saved as a table (.save) or drawn (.plot)"
         raise ValueError(
             f"write_page: result must be a result; got {type(result).__name__}{remedy}"

@@ -103,7 +103,7 @@ def transformation_study(
     """Return the stability and similarity of the transformations of a representation (n, d).
 
     ``k`` splits of the features and ``k`` / 6 random bases, of at most ``max_samples`` samples.
-    Where a transformation leaves a statistic without a value, its ``Undefined`` is raised.
+    Where a transformation leaves a statistic without a value, its ``UndefinedError`` is raised.
 
     Reference: Raju 2026, Tables 14 and 15. There the similarity of a reference includes its
     comparison with itself.

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from ..base.text import did_you_mean
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from ..significance import ranks_of_rows
 from .screen import Perturbations
 
@@ -117,7 +117,7 @@ def discordance(
     :func:`magnitude_matched`. The result is (n_perturbations,), NaN for those without one of the
     values; z divides by the deviation with ddof 0.
 
-    Raises ``ValueError`` for fewer than 10 perturbations and ``Undefined`` when magnitudes or
+    Raises ``ValueError`` for fewer than 10 perturbations and ``UndefinedError`` when magnitudes or
     coherences do not vary or nothing departs.
 
     Reference: ``discordance`` of shesha-geometry 0.3.0.
@@ -173,7 +173,7 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
 def _z_scores(values: np.ndarray, scale: float) -> np.ndarray:
     deviation = float(values.std())
     if deviation <= 16 * np.finfo(float).eps * scale:
-        raise Undefined(
+        raise UndefinedError(
             "discordance: magnitudes and coherences agree perfectly or do not vary; nothing departs"
         )
     return (values - values.mean()) / deviation

@@ -156,7 +156,9 @@ def _with_early_share(statistic: Statistic, late: np.ndarray) -> Statistic:
     """The statistic with the share of early trials that a half of each part has."""
     if statistic.parts != "early and late":
         return statistic
-    return statistic.where(early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99)))
+    return statistic.with_parameters(
+        early=float(np.clip((np.sum(late == 0) + 0.5) / len(late), 0.01, 0.99))
+    )
 
 
 def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:

@@ -13,7 +13,7 @@ from ..base.rng import generator
 from ..base.text import did_you_mean
 from ..catalogue import get_statistic
 from ..contracts._statistic import Statistic
-from ..data.representation import Representation, Undefined, check_all_finite
+from ..data.representation import Representation, UndefinedError, check_all_finite
 from ..statistics.perturbation import nearest_means, split_half_cosine
 from ..statistics.rdm import double_precision_rows
 from .annotated import LabelledRows, control_labels, open_labeled_rows
@@ -289,7 +289,9 @@ def _with_derived_seed(s: Statistic, seed: int, label: str) -> Statistic:
     if "seed" not in s.defaults:
         return s
     base = {**s.defaults, **dict(s.parameters)}["seed"]
-    return s.where(seed=int(generator(seed, "perturbations", s.name, base, label).integers(2**31)))
+    return s.with_parameters(
+        seed=int(generator(seed, "perturbations", s.name, base, label).integers(2**31))
+    )
 
 
 def _evaluate_statistic(
@@ -304,7 +306,7 @@ def _evaluate_statistic(
         if against.within is None:
             return seeded(x, against.points), ""
         return _evaluate_within_strata(seeded, x, stratum, against, against.within), ""
-    except Undefined as reason:
+    except UndefinedError as reason:
         return None, str(reason).replace(str(seeded), str(s))
 
 
@@ -340,4 +342,6 @@ def _evaluate_within_strata(
         shifts[mine] = points[mine] - nearest_means(
             points[mine], theirs, settings["k"], settings["neighbours"]
         )
-    return s.where(controls="mean")(Representation(shifts, x.name), np.zeros((1, points.shape[1])))
+    return s.with_parameters(controls="mean")(
+        Representation(shifts, x.name), np.zeros((1, points.shape[1]))
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from ..catalogue import get_statistic
 from ..contracts._statistic import Statistic
 from ..data.layouts import as_trials, from_trials
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 
 WINDOW_AXES = "trials bins units"
 
@@ -23,7 +23,7 @@ class Window(NamedTuple):
     reason: str
 
 
-def over_windows(
+def sliding_windows(
     statistic: str | Statistic,
     X: Any,
     *data: Any,
@@ -43,11 +43,12 @@ def over_windows(
     spikes.
 
     Raises ``ValueError`` for another shape, a width or step that does not fit, and what the
-    statistic raises, unless it is :class:`~resemblance.Undefined`: then the window has a reason in
+    statistic raises, unless it is :class:`~resemblance.UndefinedError`: then the window has a
+    reason in
     place of a value.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
-    X, _, ids = as_trials(X, axes, "over_windows")
+    X, _, ids = as_trials(X, axes, "sliding_windows")
     bins, step = int(X.shape[1]), width if step is None else step
     if (
         not all(isinstance(t, int | np.integer) for t in (width, step))
@@ -55,7 +56,7 @@ def over_windows(
         or step < 1
     ):
         raise ValueError(
-            f"over_windows: width must be from 1 to {bins} and step 1 or more; got {width} and "
+            f"sliding_windows: width must be from 1 to {bins} and step 1 or more; got {width} and "
             f"{step}"
         )
     return tuple(
@@ -77,5 +78,5 @@ def _value_in_window(
     )
     try:
         return Window(start, stop, statistic(x, *data, **inputs), "")
-    except Undefined as reason:
+    except UndefinedError as reason:
         return Window(start, stop, None, str(reason))

@@ -12,7 +12,7 @@ from ..base.arrays import euclidean_norm, row_blocks, to_numpy
 from ..base.rng import generator
 from ..contracts._statistic import statistic
 from ..contracts.claims import COSINE_INVARIANCES, RIGID_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, Undefined, cached, check_all_finite
+from ..data.representation import Representation, UndefinedError, cached, check_all_finite
 from ..intermediates.points import unit_rows_of_array
 from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 
@@ -74,7 +74,7 @@ def perturbation_coherence(
     value is in [-1, 1]; a sample that does not move counts as 0.
 
     Without a common shift the mean cosine is about n^(-1/2), not 0, since the mean contains the
-    sample. Raises ``Undefined`` when nothing moves on average, or when ``ridge=0`` and the
+    sample. Raises ``UndefinedError`` when nothing moves on average, or when ``ridge=0`` and the
     covariance is singular.
 
     Reference: Raju 2026, Sections 12.1-12.3, and shesha-geometry 0.3.0
@@ -98,7 +98,7 @@ def _shifts_from_controls(
         with np.errstate(over="ignore", invalid="ignore"):
             points, offset = np.ldexp(points, -size) @ whiten, np.ldexp(offset, -size) @ whiten
         if not np.isfinite(points).all():
-            raise Undefined(
+            raise UndefinedError(
                 f"controls='whitened': X {x.shape} is too many deviations of the controls "
                 f"{control.shape} away to count them; give both in one unit, or controls='mean'"
             )
@@ -111,7 +111,7 @@ def _shifts_from_controls(
 def _shift_coherence(shifts: np.ndarray, form: str, scale: float) -> float:
     common = shifts.mean(axis=0)
     if euclidean_norm(common) <= RANK_TIE_ROUNDING * scale:
-        raise Undefined(
+        raise UndefinedError(
             "perturbation_coherence: the samples do not move on average, so there is no direction "
             "to share"
         )
@@ -144,7 +144,7 @@ def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndar
     variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
     variances = np.maximum(variances, 0) + np.ldexp(ridge, -2 * size)
     if variances[0] <= len(variances) * np.finfo(float).eps * variances[-1]:
-        raise Undefined(
+        raise UndefinedError(
             "controls='whitened': the covariance of the controls is singular; raise ridge above 0"
         )
     whiten: np.ndarray = axes / np.sqrt(variances) @ axes.T
@@ -193,7 +193,8 @@ def perturbation_magnitude(
     .. math:: \lVert \bar{x} - \bar{c} \rVert
 
     ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
-    like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises ``Undefined``
+    like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises
+    ``UndefinedError``
     when deviations are requested and nothing varies but for rounding, and ``ValueError`` when they
     are requested for a single control.
 
@@ -214,7 +215,7 @@ def perturbation_magnitude(
         euclidean_norm(np.where(both > RANK_TIE_ROUNDING * largest, both, 0)) / both.size**0.5
     )
     if deviation == 0:
-        raise Undefined(
+        raise UndefinedError(
             "perturbation_magnitude: neither samples nor controls vary; use unit='data'"
         )
     return float(length / deviation)
@@ -284,7 +285,7 @@ def perturbation_reproducibility(
     with disjoint halves of the controls, and is 0 then. X is (n, d), ``control`` (m, d). The value
     is in [-1, 1].
 
-    Raises ``Undefined`` when a half does not move, and ``ValueError`` for a single control to
+    Raises ``UndefinedError`` when a half does not move, and ``ValueError`` for a single control to
     halve.
 
     Reference: ``split_half_reproducibility`` of shesha-geometry 0.3.0, where a half that does not
@@ -324,7 +325,7 @@ def split_half_cosine(
         halves = _half_weights(control_stratum, k, seed, "control")
         shifts = shifts - (halves * parts[:, :, control_stratum]) @ baseline
     if (euclidean_norm(shifts, axis=2) <= RANK_TIE_ROUNDING * np.abs(points).max()).any():
-        raise Undefined(
+        raise UndefinedError(
             "perturbation_reproducibility: a half of the samples does not move, so it has no "
             "direction"
         )
@@ -373,7 +374,7 @@ def input_noise_stability(
     value is in (0, 1], for ``"rdm"`` in [-1, 1].
 
     Invariances are those of the encoder: none is claimed. Raises ``ValueError`` for an encoder that
-    does not return one row per input and ``Undefined`` for NaN in what it returns.
+    does not return one row per input and ``UndefinedError`` for NaN in what it returns.
 
     Reference: Raju 2026 (latent-space perturbation; no code of the author computes it). The scale
     of the noise and the score by dissimilarities are ours.

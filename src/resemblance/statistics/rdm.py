@@ -10,7 +10,7 @@ import numpy as np
 from ..base.arrays import as_float64
 from ..base.rng import generator
 from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, Undefined, as_representation
+from ..data.representation import Representation, UndefinedError, as_representation
 from ..intermediates.chords import cosines_lose_digits, direction_variance, unit_row_chords
 from ..intermediates.digits import below_rounding_message
 from ..intermediates.distances import average_ranks_in_range, squared_distance_blocks
@@ -150,12 +150,12 @@ def mean_rdm_agreement(
 def rdm_correlation(a: np.ndarray, b: np.ndarray, compare: RdmCorrelation) -> float:
     """Pearson or Spearman correlation of two vectors of dissimilarities.
 
-    Raises :class:`Undefined` for a vector whose entries are equal but for rounding.
+    Raises :class:`UndefinedError` for a vector whose entries are equal but for rounding.
     """
     for vector in (a, b):
         low, high = float(vector.min()), float(vector.max())
         if high - low <= RANK_TIE_ROUNDING * max(abs(low), abs(high)):
-            raise Undefined(
+            raise UndefinedError(
                 "all dissimilarities are equal: nothing to correlate; is the representation "
                 "constant?"
             )

@@ -52,7 +52,8 @@ def replicate(
     The value is in [-1, 1]. It equals
     :func:`resemblance.rsa` with the same ``rdm`` and ``compare``.
 
-    Raises ``ValueError`` for other samples and ``Undefined`` when all dissimilarities of one of
+    Raises ``ValueError`` for other samples and ``UndefinedError`` when all dissimilarities of one
+    of
     them are equal.
 
     Reference: Raju, shesha-geometry 0.3.0, ``replicate_stability``, which puts it in the place of
@@ -91,7 +92,7 @@ def anchor_profile(
     are its probes. The value is in [-1, 1].
 
     Raises ``ValueError`` for anchors that are not row numbers or leave fewer than 3 probes, and
-    ``Undefined`` when an anchor has the same dissimilarity to all probes.
+    ``UndefinedError`` when an anchor has the same dissimilarity to all probes.
 
     Reference: Raju, shesha-geometry 0.3.0, ``anchor_profile_stability``, which puts it in the place
     of the anchor statistic of the paper. There anchors must be named.

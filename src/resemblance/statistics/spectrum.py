@@ -27,7 +27,7 @@ def anisotropy(x: Representation) -> float:
     .. math:: \frac{\sigma_1^2}{\sum_i \sigma_i^2}
 
     with σ the singular values of the centred points. X is (n, d). The value is between 1 / min(n -
-    1, d) and 1. Raises ``Undefined`` for a constant representation.
+    1, d) and 1. Raises ``UndefinedError`` for a constant representation.
 
     Reference: Raju 2026, Section 8, where it is a companion of the stability statistics.
     """
@@ -44,7 +44,7 @@ def participation_ratio(x: Representation) -> float:
     .. math:: \frac{\bigl(\sum_i \sigma_i^2\bigr)^2}{\sum_i \sigma_i^4}
 
     with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
-    - 1, d). Raises ``Undefined`` for a constant representation.
+    - 1, d). Raises ``UndefinedError`` for a constant representation.
 
     Reference: Gao et al. 2017; Raju 2026, Section 10.
     """
@@ -62,7 +62,7 @@ def effective_rank(x: Representation) -> float:
         \sigma_j^2}
 
     with σ the singular values of the centred points. X is (n, d). The value is between 1 and min(n
-    - 1, d). Raises ``Undefined`` for a constant representation.
+    - 1, d). Raises ``UndefinedError`` for a constant representation.
 
     Reference: Roy and Vetterli 2007, who take the singular values themselves for p; their squares,
     the variances, follow Raju 2026, Section 10.

@@ -70,7 +70,8 @@ def feature_split(
     cosine. :func:`basis_split` does not depend on the axes. Another order of the features is
     another draw of the halves.
 
-    Raises ``Undefined`` for fewer than 4 samples or features and when all dissimilarities of a half
+    Raises ``UndefinedError`` for fewer than 4 samples or features and when all dissimilarities of a
+    half
     are equal.
 
     Reference: Raju 2026, Section 2 and 7.1 (K = 30, cosine, Spearman, at most 1600 samples). The
@@ -206,7 +207,8 @@ def sample_split(
     :func:`resemblance.stability.replicate` and :func:`label_conditioned_split` compare what belongs
     together.
 
-    X is (n, d), the value in [-1, 1]. Raises ``Undefined`` when all dissimilarities of a subset are
+    X is (n, d), the value in [-1, 1]. Raises ``UndefinedError`` when all dissimilarities of a
+    subset are
     equal.
 
     Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. The paper's text wants

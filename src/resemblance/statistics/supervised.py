@@ -10,7 +10,7 @@ import numpy as np
 from ..base.rng import generator
 from ..contracts._statistic import statistic
 from ..contracts.claims import COLUMN_INVARIANCES, COSINE_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.digits import resolution
 from .rdm import (
     RANK_TIE_ROUNDING,
@@ -74,7 +74,8 @@ def label_conditioned_split(
     them alike.
 
     Raises ``ValueError`` for fewer than 3 classes (two have one dissimilarity, which nothing
-    correlates with) or a class of one sample, and ``Undefined`` when all class means are equally
+    correlates with) or a class of one sample, and ``UndefinedError`` when all class means are
+    equally
     far apart.
 
     Reference: Raju 2026, Section 2; no code of the author computes it. His scripts give this name
@@ -123,7 +124,8 @@ def supervised_alignment(
     that many are drawn, of each class in proportion and at least one. The value is in [-1, 1]; ties
     of the labels keep Spearman's below 1.
 
-    Raises ``ValueError`` for one class only or more classes than ``max_samples``, and ``Undefined``
+    Raises ``ValueError`` for one class only or more classes than ``max_samples``, and
+    ``UndefinedError``
     when all dissimilarities are equal.
 
     Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before it draws the samples,
@@ -174,7 +176,7 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
     X is (n, d), labels are (n,). The value is in [0, 1]: 1 when classes are points. For labels that
     say nothing it is (C - 1) / (n - 1) on average, not 0.
 
-    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for a
+    Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` for a
     constant representation.
 
     Reference: Raju 2026. The author's codes add 1e-12 or 1e-8 to the denominator.
@@ -187,12 +189,12 @@ def variance_ratio(x: Representation, labels: np.ndarray) -> float:
 def _class_scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float, float]:
     """Sum of squares between classes and in total, in unit size.
 
-    Raises :class:`Undefined` when all rows are equal.
+    Raises :class:`UndefinedError` when all rows are equal.
     """
     points = center_and_scale_rows(points)
     total = float((points**2).sum())
     if total == 0:
-        raise Undefined(
+        raise UndefinedError(
             "the representation is constant (all its rows are equal): nothing separates its classes"
         )
     sizes = np.array([len(group) for group in groups])
@@ -223,7 +225,7 @@ def class_separation(
     each class in proportion, at least two of each. X is (n, d), labels are (n,). The value is
     positive: 1 when classes overlap completely.
 
-    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when
+    Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` when
     samples of one class are all equal.
 
     Reference: Raju 2026, and shesha-geometry 0.3.0, where subsets ignore the classes. The author's
@@ -250,7 +252,9 @@ def _distance_class_separation(points: np.ndarray, labels: np.ndarray, rdm: str)
     distances, same = condensed_dissimilarities(points, rdm), labels[first] == labels[second]
     within = float(distances[same].mean())
     if within <= 4 * np.finfo(float).eps * float(distances.max()):
-        raise Undefined("class_separation: all samples of a class are equal; their distance is 0")
+        raise UndefinedError(
+            "class_separation: all samples of a class are equal; their distance is 0"
+        )
     return float(distances[~same].mean()) / within
 
 
@@ -277,7 +281,8 @@ def lda_stability(
     variance; :math:`w_s` comes from ⌊⌊n · ``fraction``⌋ / 2⌋ samples of each class, drawn with
     replacement. X is (n, d), labels are (n,). The value is in [0, 1]. O(K d^3) time.
 
-    Raises ``ValueError`` unless there are two classes of at least two samples, and ``Undefined``
+    Raises ``ValueError`` unless there are two classes of at least two samples, and
+    ``UndefinedError``
     when the class means coincide or nothing varies within the classes.
 
     Reference: Raju 2026, and shesha-geometry 0.3.0, where λ is 1e-6 in the units of the data, which
@@ -305,7 +310,7 @@ def _fisher_direction(points: np.ndarray, groups: list[np.ndarray], ridge: float
     covariance = within.T @ within / len(within)
     variance, apart = np.trace(covariance) / len(covariance), np.linalg.norm(one - zero)
     if np.trace(covariance) <= RANK_TIE_ROUNDING**2 or apart <= RANK_TIE_ROUNDING:
-        raise Undefined(
+        raise UndefinedError(
             "lda_stability: the classes coincide, or nothing varies within them: no direction "
             "separates"
         )

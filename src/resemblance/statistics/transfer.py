@@ -9,7 +9,7 @@ import numpy as np
 from ..base.arrays import row_blocks
 from ..contracts._statistic import statistic
 from ..contracts.claims import COLUMN_INVARIANCES, COSINE_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.digits import resolution
 from ..intermediates.distances import squared_distance_blocks
 from ..intermediates.points import unit_rows_of_array
@@ -43,7 +43,7 @@ def fisher_discriminant(
     ``form="eigenvalues"`` gives tr(S_W⁻¹ S_B) / (C - 1) instead, which no invertible linear map
     changes. X is (n, d), labels are (n,). The value is 0 or larger.
 
-    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when
+    Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` when
     nothing varies within the classes, or, for eigenvalues, when S_W is singular.
 
     Reference: Raju 2026, Section 8 (trace) and 11 (eigenvalues, where the author's code adds 1e-8
@@ -55,11 +55,11 @@ def fisher_discriminant(
     if form == "trace":
         spread = float((within**2).sum())
         if spread <= RANK_TIE_ROUNDING**2 * len(points):
-            raise Undefined("fisher_discriminant: nothing varies within the classes")
+            raise UndefinedError("fisher_discriminant: nothing varies within the classes")
         return float((between**2).sum()) / spread
     _, s, axes = np.linalg.svd(within, full_matrices=False)
     if len(s) < points.shape[1] or s[-1] <= max(within.shape) * np.finfo(float).eps * s[0]:
-        raise Undefined(
+        raise UndefinedError(
             "fisher_discriminant: the scatter within the classes is singular; use form='trace'"
         )
     return float(((between @ axes.T / s) ** 2).sum()) / (len(groups) - 1)
@@ -149,7 +149,7 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     the covariance of the features. X is (n, d), labels are (n,). The value is between 0 and min(C -
     1, d). With d near n it says nothing: it is C - 1 for any labels once d >= n - 1.
 
-    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for a
+    Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` for a
     constant representation.
 
     Reference: Bao et al. 2019. Both covariances divide by n; the author of Raju 2026 divides that
@@ -161,7 +161,7 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
     )
     u, s, _ = np.linalg.svd(points, full_matrices=False)
     if s[0] == 0:
-        raise Undefined("h_score: the representation is constant (all its rows are equal)")
+        raise UndefinedError("h_score: the representation is constant (all its rows are equal)")
     basis = u[:, s > max(points.shape) * np.finfo(float).eps * s[0]]
     _, between = _within_and_between(basis, groups)
     return float((between**2).sum())
@@ -196,7 +196,7 @@ def gbc(
     the features. The sum is over ordered pairs. X is (n, d), labels are (n,). The value is 0 or
     less: 0 when no two classes overlap, and -C (C - 1) when all classes are alike.
 
-    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` when a
+    Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` when a
     feature does not vary in a class (choose ``"spherical"``, or remove it).
 
     Reference: Pándy et al. 2022, who reduce the features to 64 principal components first, and
@@ -209,7 +209,7 @@ def gbc(
     if covariance == "spherical":
         spread = np.broadcast_to(spread.mean(axis=1, keepdims=True), spread.shape)
     if (spread <= 16 * np.finfo(float).eps ** 2).any():
-        raise Undefined(
+        raise UndefinedError(
             "gbc: a feature does not vary within a class; remove it, or use covariance='spherical'"
         )
     pairs = [(a, b) for a in range(len(groups)) for b in range(a)]
@@ -236,7 +236,8 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "log
     ``outputs="logits"``. Labels are (n,), the classes of the target. The value is 0 or less, and at
     least minus the entropy of the labels but for rounding.
 
-    Raises ``ValueError`` for one class only, and ``Undefined`` for probabilities that are negative
+    Raises ``ValueError`` for one class only, and ``UndefinedError`` for probabilities that are
+    negative
     or do not sum to 1, give or take 0.001.
 
     Reference: Nguyen et al. 2020.
@@ -291,7 +292,7 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     compare it between representations of the same labels only. One singular value decomposition,
     O(n d min(n, d)) time.
 
-    Raises ``ValueError`` for one class only or a class of one sample, and ``Undefined`` for an
+    Raises ``ValueError`` for one class only or a class of one sample, and ``UndefinedError`` for an
     all-zero representation or one that explains a class without error, whose evidence has no bound.
 
     Reference: You et al. 2021, with the iteration of α and β to its fixed point; the code of the
@@ -302,7 +303,7 @@ def logme(x: Representation, labels: np.ndarray) -> float:
     points = double_precision_rows(x)
     scale = np.abs(points).max()
     if scale == 0:
-        raise Undefined("logme: the representation is all zero")
+        raise UndefinedError("logme: the representation is all zero")
     u, s, _ = np.linalg.svd(points / scale, full_matrices=False)
     full = s > max(points.shape) * np.finfo(float).eps * s[0]
     return float(
@@ -324,7 +325,7 @@ def _log_evidence_of_class(u: np.ndarray, variances: np.ndarray, target: np.ndar
     along = (u.T @ target.astype(float)) ** 2
     outside = max(float(target.sum() - along.sum()), 0.0)
     if outside <= 1e-12 * n:
-        raise Undefined(
+        raise UndefinedError(
             "logme: the features explain a class without error, so the evidence has no bound"
         )
     ratio = 1.0  # alpha / beta; only their quotient decides the fit

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.arrays import euclidean_norm
 from ..contracts._statistic import statistic
 from ..contracts.claims import COSINE_INVARIANCES
-from ..data.representation import Representation, Undefined
+from ..data.representation import Representation, UndefinedError
 from ..intermediates.digits import resolution
 from ..intermediates.points import unit_rows_of_array
 from .rdm import (
@@ -61,7 +61,7 @@ def trial_split(
     trials in the order of recording, ``conditions`` are (n,). The value is in [-1, 1].
 
     Raises ``ValueError`` for fewer than 3 conditions, or one without an odd or an even trial, and
-    ``Undefined`` when all condition means are equally far apart.
+    ``UndefinedError`` when all condition means are equally far apart.
 
     Reference: Raju 2026, Section 13. The author's code numbers all trials together. The responses
     are not scaled to unit length first, as in that code and unlike the text.
@@ -112,7 +112,7 @@ def temporal_drift(
     what it would be in any other order of the trials.
 
     Raises ``ValueError`` for fewer than 3 conditions, or one without an early or a late trial, and
-    ``Undefined`` when all condition means are equally far apart.
+    ``UndefinedError`` when all condition means are equally far apart.
 
     Reference: Raju 2026, Section 13. The author's script returns the correlation itself.
     """
@@ -164,7 +164,7 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
 
     over the first ⌊n · ``early``⌋ trials and the others, each trial scaled to unit length unless
     ``unit_rows=False``. X is the (n, d) trials in the order of recording. The value is in [0, 2].
-    Raises ``ValueError`` when one part is empty and ``Undefined`` when a mean is zero.
+    Raises ``ValueError`` when one part is empty and ``UndefinedError`` when a mean is zero.
 
     Reference: Raju 2026, Section 13.5. The author's script returns the cosine, a similarity, under
     this name.
@@ -177,7 +177,7 @@ def centroid_drift(x: Representation, *, early: float = 0.5, unit_rows: bool = T
         raise ValueError(f"centroid_drift: early={early} leaves no early trial of {x.shape[0]}")
     means = np.stack([points[:cut].mean(axis=0), points[cut:].mean(axis=0)])
     if (euclidean_norm(means, axis=1) <= RANK_TIE_ROUNDING * np.abs(points).max()).any():
-        raise Undefined(
+        raise UndefinedError(
             "centroid_drift: the mean of the early or of the late trials is zero and has no "
             "direction"
         )

@@ -13,7 +13,7 @@ from ..data.columns import column_order
 from ..data.joining import align_columns, reorder_columns
 from ..data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     check_all_finite,
     check_same_samples,
     replace_rows,
@@ -127,7 +127,7 @@ def layer_facts(r: Representation, number: int) -> LayerFacts:
     if not largest <= LARGEST_STREAMED_VALUE:  # NaN is not, either
         try:
             check_all_finite(r)
-        except Undefined as error:
+        except UndefinedError as error:
             raise ValueError(f"Stream.update: batch {number}: {error}") from error
         raise ValueError(
             f"Stream.update: batch {number}: layer {r.name!r} has values up to {largest:.3g}, "

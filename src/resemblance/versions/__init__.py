@@ -2,7 +2,7 @@
 index."""
 
 from ._drift import drift
-from ._upgrade import Upgrade, upgrade
+from ._upgrade_index import IndexUpgrade, upgrade_index
 from .facts import Fact
 from .findings import Finding
 from .moved import Moved, MovedClass
@@ -18,7 +18,7 @@ __all__ = [
     "Judgement",
     "Moved",
     "MovedClass",
-    "Upgrade",
+    "IndexUpgrade",
     "drift",
-    "upgrade",
+    "upgrade_index",
 ]

@@ -147,7 +147,8 @@ def drift(
     thousands for neighbours; files stay on disk but for m rows and one block.
 
     Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than
-    1e50, :class:`~resemblance.Undefined` for NaN, and for a reference that is constant or whose
+    1e50, :class:`~resemblance.UndefinedError` for NaN, and for a reference that is constant or
+    whose
     samples differ by less than rounding.
 
     Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is

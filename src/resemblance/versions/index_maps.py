@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from .maps import AffineMap
 from .retrieval import MAX_BLOCK_ROWS
 from .stored import StoredRows, scale_to_unit_length
@@ -75,7 +75,7 @@ def compute_document_moments(
 ) -> DocumentMoments:
     """Return the moments of some documents, which are read in blocks.
 
-    Raises :class:`Undefined` if all of them are one point by one of the models.
+    Raises :class:`UndefinedError` if all of them are one point by one of the models.
     """
     starts = range(0, len(rows), MAX_BLOCK_ROWS)
     origins = [vectors.take(rows[:MAX_BLOCK_ROWS]).mean(axis=0) for vectors in (x, y)]
@@ -98,7 +98,7 @@ def compute_document_moments(
         models, (np.trace(moments.spread), moments.variance), (moments.x, moments.y)
     ):
         if size <= 1e-24 * (mean @ mean) or size <= 0:
-            raise Undefined(f"upgrade: all documents are the same point by the {name} model")
+            raise UndefinedError(f"upgrade: all documents are the same point by the {name} model")
     return moments
 
 

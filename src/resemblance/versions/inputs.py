@@ -13,7 +13,12 @@ from ..base.text import did_you_mean
 from ..contracts._statistic import class_indices as checked_labels
 from ..contracts.streamed import require_features
 from ..data.joining import align_columns
-from ..data.representation import Representation, Undefined, as_representation, check_same_samples
+from ..data.representation import (
+    Representation,
+    UndefinedError,
+    as_representation,
+    check_same_samples,
+)
 from ..intermediates.digits import check_digits
 from .verdict import SIDES_BY_PURPOSE
 
@@ -90,7 +95,7 @@ def validate_versions(
     check_same_samples("drift", x, y)
     x, y = align_columns("drift", (x, y), is_one_model=True)
     if n < 20:
-        raise Undefined(f"drift needs at least 20 samples; got {n}")
+        raise UndefinedError(f"drift needs at least 20 samples; got {n}")
     check_digits(x)
     groups = None if labels is None else checked_labels("drift", x, labels)
     if groups is not None and not groups.any():
@@ -122,7 +127,7 @@ def common_unit(x: np.ndarray, y: np.ndarray) -> float:
     unit = max(float(np.abs(x).max()), float(np.abs(y).max())) or 1.0
     before, after = (float(np.abs(data / unit - data[:1] / unit).max()) for data in (x, y))
     if not np.ptp(x / unit, axis=0).any() and not np.ptp(x, axis=0).any():
-        raise Undefined(
+        raise UndefinedError(
             "drift: the reference is constant (all its rows are equal): there is nothing to lose"
         )
     if (

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.arrays import to_numpy
 from ..base.rng import generator
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from .maps import AffineMap
 
 MAX_LOOKED_UP_SAMPLES, MIN_LOOKED_UP_SAMPLES = (
@@ -116,14 +116,15 @@ def _row_digest_sum(rows: Rows) -> int:
 
 
 def version_rows(x: Representation) -> Rows:
-    """Return the rows of a representation; raise :class:`Undefined`, naming the first row with a
+    """Return the rows of a representation; raise :class:`UndefinedError`, naming the first row with
+    a
     NaN or an infinite value."""
     rows = Rows(to_numpy(x.source), x.precision, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])
             where = f"the first at row {start + row}, column {column}"
-            raise Undefined(
+            raise UndefinedError(
                 f"{representation_title(x)} has NaN or infinite values, {where}; leave those "
                 "samples out or fill them in"
             )

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..data.representation import Undefined
+from ..data.representation import UndefinedError
 from .retrieval import Rows
 
 RowChange = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of rows, at their positions
@@ -59,7 +59,7 @@ def scale_to_unit_length(rows: np.ndarray, positions: np.ndarray | None = None) 
 def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
     """Return rows of length 1.
 
-    Raises :class:`Undefined` where the directions of different rows differ by rounding only.
+    Raises :class:`UndefinedError` where the directions of different rows differ by rounding only.
     """
     changed = ChangedRows(rows, scale_to_unit_length, rows.width)
     some = np.linspace(0, len(rows.source) - 1, UNIT_CHECK_ROWS).astype(int)
@@ -70,7 +70,7 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
         and spread <= EQUAL_LENGTH_TOLERANCE
         and len(np.unique(original, axis=0)) > 1
     ):
-        raise Undefined(
+        raise UndefinedError(
             "upgrade: the directions of the vectors differ by less than rounding; centre the "
             "vectors first: subtract the mean of the documents of a model from its documents and "
             "queries"

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.arrays import scalar, to_numpy
 from ..base.rng import generator
 from ..base.text import html_fact_table
-from ..data.representation import Representation, Undefined, pair_cache
+from ..data.representation import Representation, UndefinedError, pair_cache
 from ..intermediates.points import size
 from ..intermediates.spectra import decomposition
 from ..measures import (
@@ -85,7 +85,7 @@ def _mean_displacement(x: Representation, y: Representation) -> float:
 def _defined_radius(x: Representation) -> float:
     length = scalar(size(x))
     if length**2 == 0:
-        raise Undefined(
+        raise UndefinedError(
             "the reference, or half of it, is constant (all its rows are equal): it has no radius"
         )
     return length
@@ -95,9 +95,9 @@ def _subspace_change(x: Representation, y: Representation) -> float:
     """Of as many components as the reference has: those of rounding are none."""
     variance = to_numpy(decomposition(x).singular) ** 2
     if 0 in (len(variance), len(decomposition(y).singular)):
-        raise Undefined("all components of one version are rounding")
+        raise UndefinedError("all components of one version are rounding")
     k = int((variance > MIN_COMPONENT_SHARE * variance.sum()).sum())
-    return 1 - float(subspace_overlap.where(k=min(SUBSPACE_COMPONENTS, k)).evaluate(x, y))
+    return 1 - float(subspace_overlap.with_parameters(k=min(SUBSPACE_COMPONENTS, k)).evaluate(x, y))
 
 
 class DriftRow(NamedTuple):
@@ -143,15 +143,15 @@ SEARCH_DRIFT_ROWS = (
     DriftRow("old_index", "Neighbours lost, new queries on old vectors", "index", True, True),
 )
 DRIFT_FUNCTIONS: dict[str, Callable[[Representation, Representation], Any]] = {
-    "cka": lambda x, y: 1 - cka.where(estimator="debiased").evaluate(x, y),
-    "procrustes": lambda x, y: procrustes.where(squared=True).evaluate(x, y) / 2,
+    "cka": lambda x, y: 1 - cka.with_parameters(estimator="debiased").evaluate(x, y),
+    "procrustes": lambda x, y: procrustes.with_parameters(squared=True).evaluate(x, y) / 2,
     "procrustes_root": lambda x, y: procrustes.evaluate(x, y) / 2**0.5,
     "subspace": _subspace_change,
     "eigenspectrum": lambda x, y: 1 - eigenspectrum_similarity.evaluate(x, y),
     "participation_ratio": lambda x, y: _relative_change(x, y, participation_ratio.evaluate),
     "effective_rank": lambda x, y: _relative_change(x, y, effective_rank.evaluate),
     "displacement": _mean_displacement,
-    "rdm": lambda x, y: 1 - rsa.where(rdm="cosine").evaluate(x, y),
+    "rdm": lambda x, y: 1 - rsa.with_parameters(rdm="cosine").evaluate(x, y),
     "sliced_wasserstein": _scaled_wasserstein,
     "mmd": mmd.evaluate,
 }
@@ -253,7 +253,7 @@ def _append_drift_values(
 ) -> None:
     with pair_cache(*pair):
         for row in rows:
-            with suppress(Undefined):
+            with suppress(UndefinedError):
                 values[row.name].append(_drift_value(row, pair))
 
 
@@ -261,7 +261,7 @@ def _drift_value(row: DriftRow, pair: VersionPair) -> float:
     with np.errstate(all="ignore"):
         value = float(DRIFT_FUNCTIONS[row.name](*pair))
     if not math.isfinite(value):
-        raise Undefined("one version is constant up to rounding, or its numbers overflow")
+        raise UndefinedError("one version is constant up to rounding, or its numbers overflow")
     return value
 
 
@@ -270,7 +270,7 @@ def _drift_from_values(
 ) -> Drift:
     try:
         value = max(0.0, _drift_value(row, whole))
-    except Undefined as error:
+    except UndefinedError as error:
         # Drift if the reference has a value, and the current version has not.
         return _drift_without_value(row, str(error), exceeds=_is_defined(row, whole[0]))
     if len(around) < 2:
@@ -283,7 +283,7 @@ def _drift_from_values(
 def _is_defined(row: DriftRow, reference: Representation) -> bool:
     try:
         _drift_value(row, (reference, reference))
-    except Undefined:
+    except UndefinedError:
         return False
     return True
 

@@ -11,7 +11,12 @@ from ..base.rng import generator
 from ..contracts._statistic import class_indices as checked_labels
 from ..contracts.streamed import require_features
 from ..data.joining import align_columns
-from ..data.representation import Representation, Undefined, as_representation, representation_title
+from ..data.representation import (
+    Representation,
+    UndefinedError,
+    as_representation,
+    representation_title,
+)
 from ..intermediates.digits import check_digits
 from ..significance.multiple_testing import holm_adjust
 from .findings import CHANGE_NAMES, Finding, unassessed_finding
@@ -97,7 +102,7 @@ def validate_batches(
         )
     for batch in (x, y):
         if batch.shape[0] < MIN_BATCH_ROWS:
-            raise Undefined(
+            raise UndefinedError(
                 f"drift needs at least {MIN_BATCH_ROWS} samples in each batch; "
                 f"{representation_title(batch)} has {batch.shape[0]}"
             )

@@ -1,4 +1,4 @@
-"""The inputs of :func:`resemblance.upgrade`, checked and brought to one unit and metric."""
+"""The inputs of :func:`resemblance.upgrade_index`, checked and brought to one unit and metric."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]
         return [f"But {index.said[0].lower()}{index.said[1:]}: for an index this is drift."]
     if coordinates.drifted and not geometry.drifted:
         same = ["put the old vectors through the same map"] if named else []
-        remedies = ["map new queries, as rs.upgrade does", *same, "embed everything again"]
+        remedies = ["map new queries, as rs.upgrade_index does", *same, "embed everything again"]
         if not index.counts:
             same = ["bring the new vectors back by the inverse map"] if named else []
             remedies = ["train the head again", *same]

@@ -339,7 +339,7 @@ def _cloud_measurements(
     reasons = {(f.measure, f.y): f.reason for f in comparison.failures}
     where = (about.n, about.d, about.seed)
     for spec in (info.spec for info in comparison.measures):
-        pairs = zip(comparison[spec][0], comparison.difference(spec)[0])
+        pairs = zip(comparison[spec][0], comparison.dissimilarity(spec)[0])
         for name, (value, difference), experiment, at in zip(
             comparison.columns, pairs, experiments, part.expected, strict=True
         ):
@@ -361,7 +361,7 @@ def _max_neighbors_of_measure(measure: Measure) -> float:
 def _sweep_measures(measure: Measure) -> dict[int, str]:
     """Return the specifications of a measure by number of neighbours."""
     return {
-        k: measure.where(k=k).spec
+        k: measure.with_parameters(k=k).spec
         for k in ROLL_SWEEP_NEIGHBORS
         if k <= _max_neighbors_of_measure(measure)
     }
@@ -373,7 +373,9 @@ def _measures_at(
     """Return the measures that a case is for, each specification once."""
     if case.over_k:
         ks = _sweep_neighbors(case, size)
-        tested = [m.where(k=k) for m in tested for k in ks if k <= _max_neighbors_of_measure(m)]
+        tested = [
+            m.with_parameters(k=k) for m in tested for k in ks if k <= _max_neighbors_of_measure(m)
+        ]
     slow = _too_slow_measures(case, size)
     return tuple({m.spec: m for m in tested if m.name not in slow}.values())
 

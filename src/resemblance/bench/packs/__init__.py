@@ -4,7 +4,7 @@ compared."""
 from __future__ import annotations
 
 from .archive import Manifest, Pack, PackedFile, unpack, verify, write_pack
-from .opening import KnownPack, get_pack, known_packs, open_pack
+from .opening import KnownPack, get_pack, list_packs, open_pack
 
 __all__ = [
     "KnownPack",
@@ -12,7 +12,7 @@ __all__ = [
     "Pack",
     "PackedFile",
     "get_pack",
-    "known_packs",
+    "list_packs",
     "open_pack",
     "unpack",
     "verify",

@@ -81,15 +81,15 @@ class KnownPack(NamedTuple):
         return SHIPPED_PACKS_FOLDER / f"{self.identity}{PACK_SUFFIX}"
 
 
-def known_packs() -> tuple[KnownPack, ...]:
+def list_packs() -> tuple[KnownPack, ...]:
     """Return the packs that ship with the library, by name and version."""
     remedy = "install resemblance again"
     return read_document(
-        SHIPPED_PACKS_FOLDER / "index.json", _parse_known_packs, "the list of known packs", remedy
+        SHIPPED_PACKS_FOLDER / "index.json", _parse_list_of_packs, "the list of known packs", remedy
     )
 
 
-def _parse_known_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
+def _parse_list_of_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
     if document["format"] != PACK_LIST_FORMAT:
         raise ValueError("it has another format")
     packs = tuple(sorted(KnownPack(**entry) for entry in document["packs"]))
@@ -102,7 +102,7 @@ def _parse_known_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
 
 
 def _find_known_pack(identity: str) -> KnownPack | None:
-    return next((pack for pack in known_packs() if pack.identity == identity), None)
+    return next((pack for pack in list_packs() if pack.identity == identity), None)
 
 
 # ------------------------------------------------------------------------------------------ opening
@@ -122,7 +122,7 @@ def open_pack(
     place = find_pack(name, cache=cache)
     if place is None:
         if source is None:
-            guess = did_you_mean(str(name), [pack.identity for pack in known_packs()])
+            guess = did_you_mean(str(name), [pack.identity for pack in list_packs()])
             raise ValueError(
                 f"{name} neither ships with the library nor is in the cache; resemblance pack get "
                 f"fetches a pack{guess if 'mean' in guess else ''}"
@@ -130,7 +130,7 @@ def open_pack(
         return get_pack(str(name), source, cache=cache)
     if place.is_dir():
         return _pack_from_folder(place)
-    known = {pack.archive: pack for pack in known_packs()}.get(place)
+    known = {pack.archive: pack for pack in list_packs()}.get(place)
     identity = known.identity if known else read_manifest(place).identity
     digest = known.sha256 if known else checksum(place)
     return _pack_from_archive(place, identity, digest, _prepare_cache(cache_folder(cache)))
@@ -164,7 +164,7 @@ def _newest_pack_name(name: str, cache: Path | None) -> str | None:
         return name
     cached = [CACHED_PACK_PATTERN.fullmatch(folder.name) for folder in cached_packs(cache)]
     numbers = [int(folder[2]) for folder in cached if folder and folder[1] == name]
-    numbers += [pack.version for pack in known_packs() if pack.name == name]
+    numbers += [pack.version for pack in list_packs() if pack.name == name]
     return f"{name}@{max(numbers)}" if numbers else None
 
 

@@ -12,7 +12,7 @@ from resemblance.sections.sections import RankRule, Section
 
 from .. import SUITES
 from ..joint import CombinedRanking, combine_rankings
-from ..packs import Pack, known_packs, open_pack
+from ..packs import Pack, list_packs, open_pack
 from ..reliability import is_reliable
 from .score_file import MeasureCard, PackScores, read_scores
 
@@ -74,7 +74,7 @@ def _score_age(scores: PackScores) -> tuple[int, str, int]:
 def _check_known_pack_versions(several: Iterable[PackScores]) -> None:
     """Raise ``ValueError`` for scores on an unknown version of a known pack: they would displace
     all scores of their suite."""
-    known = {p.identity: p.manifest for p in known_packs()}
+    known = {p.identity: p.manifest for p in list_packs()}
     names = {identity.partition("@")[0] for identity in known}
     for scores in several:
         if scores.pack.partition("@")[0] not in names:
@@ -202,7 +202,7 @@ def packs_of(
     Raises ``ValueError`` for a series of which no packs are known, and for a pack whose manifest is
     not that of its scores.
     """
-    packs = [(p.version, p.suite, p.identity) for p in known_packs()]
+    packs = [(p.version, p.suite, p.identity) for p in list_packs()]
     packs += [(s.pack_version, s.suite, s.pack) for s in scores]
     newest = {suite: pack for _, suite, pack in sorted(packs) if pack_series(pack) == series}
     if not newest:

@@ -42,7 +42,7 @@ CURRENT_ROW_MARK = "→"  # before the measure in question
 # ------------------------------------------------------------------------------------- for programs
 
 
-def board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas.DataFrame:
+def leaderboard(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas.DataFrame:
     """Return the published ranking of measures as a frame, one row a measure, best first.
 
     ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.data.representation import Representation, Undefined
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
+from resemblance.data.representation import Representation, UndefinedError
 from resemblance.measures import disagreement, jensen_shannon
 from resemblance.models.recipe import Recipe, add_default_traits
 
@@ -69,7 +69,7 @@ class SkippedTask(NamedTuple):
 
 
 class TaskInputs(NamedTuple):
-    """The cases that subjects make, the decisions about groups, and the tests they cannot make."""
+    """The cases that models make, the decisions about groups, and the tests they cannot make."""
 
     cases: tuple[Case, ...]
     groups: tuple[ModelGroup, ...]
@@ -82,22 +82,22 @@ MakeCases = Callable[..., TaskInputs]
 
 
 def six_tests(
-    subjects: Iterable[Subject],
+    model_features: Iterable[ModelFeatures],
     *,
     groups: str = "separated",
     planned: PlannedTests | None = None,
     rules: RulesByQuality = RULES_BY_PROTOCOL["paper"],
 ) -> TaskInputs:
-    """Return the six tests on subjects, a case for each quality.
+    """Return the six tests on models, a case for each quality.
 
     Those with the same domain, dataset, architecture and pooling belong together. ``groups``: which
     groups of models are compared, see :func:`choose_groups`. ``planned``: what was planned, where
     a suite has planned it; else every model makes all tests that it can. ``rules``: of the scores.
 
-    Raises ``ValueError`` when two subjects are the same model by their traits.
+    Raises ``ValueError`` when two models are the same model by their traits.
     """
     planned = planned or PlannedTests()
-    families = _subjects_by_family(subjects)
+    families = _models_by_family(model_features)
     for family in families_without_models(planned, families):
         families[family] = []
     prepared = [
@@ -120,34 +120,36 @@ def add_reliabilities(
     return tuple(c._replace(reliability=reliabilities.get(task_name(c.cell))) for c in cases)
 
 
-def _subjects_by_family(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
-    families: dict[ModelFamily, list[Subject]] = defaultdict(list)
-    for subject in subjects:
-        subject = add_default_traits(subject)
-        traits = subject.traits
+def _models_by_family(
+    model_features: Iterable[ModelFeatures],
+) -> dict[ModelFamily, list[ModelFeatures]]:
+    families: dict[ModelFamily, list[ModelFeatures]] = defaultdict(list)
+    for features in model_features:
+        features = add_default_traits(features)
+        traits = features.traits
         family = ModelFamily(*(traits[name] for name in ModelFamily._fields))
-        if any(other.name == subject.name for other in families[family]):
+        if any(other.name == features.name for other in families[family]):
             raise ValueError(
-                f"two models are {subject.name!r}: setting, strength or seed must tell them apart"
+                f"two models are {features.name!r}: setting, strength or seed must tell them apart"
             )
-        families[family].append(subject)
+        families[family].append(features)
     return families
 
 
 def _prepare_test(
     test: str,
     family: ModelFamily,
-    subjects: Sequence[Subject],
+    model_features: Sequence[ModelFeatures],
     groups: str,
     planned: PlannedTests,
     rules: RulesByQuality,
 ) -> TaskInputs:
-    make: Callable[[Sequence[Subject], MakeCases], TaskInputs | str] = {
+    make: Callable[[Sequence[ModelFeatures], MakeCases], TaskInputs | str] = {
         "accuracy": _accuracy_test,
         "output": _output_test,
         "layers": _layer_test,
     }.get(test) or partial(_group_test, test, family, groups)
-    members = models_in_test(test, family, subjects, planned)
+    members = models_in_test(test, family, model_features, planned)
     outcome: TaskInputs | str = (
         members
         if isinstance(members, str)
@@ -185,25 +187,29 @@ def _test_cases(
     return TaskInputs(tuple(cases), (), ())
 
 
-def _by_strength_and_seed(subject: Subject) -> tuple[float, int]:
-    return float(subject.traits["strength"]), int(subject.traits["seed"])
+def _by_strength_and_seed(features: ModelFeatures) -> tuple[float, int]:
+    return float(features.traits["strength"]), int(features.traits["seed"])
 
 
-def _subjects_in_setting(subjects: Iterable[Subject], setting: str) -> list[Subject]:
-    return [s for s in subjects if s.traits["setting"] == setting]
+def _models_in_setting(
+    model_features: Iterable[ModelFeatures], setting: str
+) -> list[ModelFeatures]:
+    return [s for s in model_features if s.traits["setting"] == setting]
 
 
-def _last_layers_part(subjects: Sequence[Subject]) -> Part:
+def _last_layers_part(model_features: Sequence[ModelFeatures]) -> Part:
     """Return the last layers of models as what is compared."""
-    last = {s.name: list(s.layers)[-1] for s in subjects}
-    maps = {s.name: s.maps[last[s.name]] for s in subjects if last[s.name] in s.maps}
-    return Part({s.name: s.last for s in subjects}, None, maps=maps)
+    last = {s.name: list(s.layers)[-1] for s in model_features}
+    maps = {s.name: s.maps[last[s.name]] for s in model_features if last[s.name] in s.maps}
+    return Part({s.name: s.last for s in model_features}, None, maps=maps)
 
 
-def _accuracy_test(subjects: Sequence[Subject], cases: MakeCases) -> TaskInputs | str:
+def _accuracy_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
     """Test 1: representations should differ as accuracies do (Eq. 4)."""
     models = [
-        s for s in _subjects_in_setting(subjects, "normal") if s.traits.get("accuracy") is not None
+        s
+        for s in _models_in_setting(model_features, "normal")
+        if s.traits.get("accuracy") is not None
     ]
     if len(models) < 3:
         return f"{len(models)} normal models with known accuracy; at least 3 are needed"
@@ -219,7 +225,7 @@ def _accuracy_test(subjects: Sequence[Subject], cases: MakeCases) -> TaskInputs 
     )
 
 
-def _accuracy_reliability(models: Sequence[Subject]) -> float | None:
+def _accuracy_reliability(models: Sequence[ModelFeatures]) -> float | None:
     """Return how far differences in accuracy repeat; None where answers are not known."""
     answers = [(s.outputs, s.labels) for s in models]
     correct = [o.argmax(axis=1) == y for o, y in answers if o is not None and y is not None]
@@ -229,9 +235,9 @@ def _accuracy_reliability(models: Sequence[Subject]) -> float | None:
     return reliability(np.array(correct, float), lambda means: abs(means[first] - means[second]))
 
 
-def _output_test(subjects: Sequence[Subject], cases: MakeCases) -> TaskInputs | str:
+def _output_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
     """Test 2: representations should differ as outputs do (Eqs. 5 and 6)."""
-    models = [s for s in _subjects_in_setting(subjects, "normal") if s.outputs is not None]
+    models = [s for s in _models_in_setting(model_features, "normal") if s.outputs is not None]
     if len(models) < 3:
         return f"{len(models)} normal models with known outputs; at least 3 are needed"
     outputs = [Representation(s.outputs, s.name) for s in models]
@@ -250,27 +256,31 @@ def _output_test(subjects: Sequence[Subject], cases: MakeCases) -> TaskInputs | 
             )
             for name, of in DISAGREEMENTS_BY_INPUT.items()
         }
-    except Undefined as error:
+    except UndefinedError as error:
         return f"the outputs of the models cannot be compared: {error}"
     return cases("prediction", [_last_layers_part(models)], expected, reliabilities)
 
 
 def _group_test(
-    test: str, family: ModelFamily, rule: str, subjects: Sequence[Subject], cases: MakeCases
+    test: str,
+    family: ModelFamily,
+    rule: str,
+    model_features: Sequence[ModelFeatures],
+    cases: MakeCases,
 ) -> TaskInputs | str:
     """Tests 3 to 5: models of one group should differ less than models of different groups (Eq.
     7)."""
-    treated = _subjects_in_setting(subjects, test)
+    treated = _models_in_setting(model_features, test)
     if not treated:
         return f"no models of the setting {test!r}"
-    by_name: dict[str, list[Subject]] = defaultdict(list)
+    by_name: dict[str, list[ModelFeatures]] = defaultdict(list)
     for s in treated:
         by_name[f"{100 * s.traits['strength']:.6g}%"].append(s)
     if test != "shortcut":  # a shortcut model sees other inputs, so its zero is a group of its own
         size = max(len(members) for members in by_name.values())
-        by_name = {"normal": _subjects_in_setting(subjects, "normal")[:size], **by_name}
+        by_name = {"normal": _models_in_setting(model_features, "normal")[:size], **by_name}
     accuracies = {
-        name: (_by_strength_and_seed(m[0])[0], _subject_accuracies(m))
+        name: (_by_strength_and_seed(m[0])[0], _model_accuracies(m))
         for name, m in by_name.items()
         if m
     }
@@ -285,13 +295,13 @@ def _group_test(
     return cases("group", [_last_layers_part(models)], expected)._replace(groups=groups)
 
 
-def _subject_accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]]:
+def _model_accuracies(model_features: Iterable[ModelFeatures]) -> list[Mapping[str, float]]:
     """Return the accuracies of every model, by what they were measured on.
 
     Empty for a model whose accuracy is unknown.
     """
     accuracies = list[Mapping[str, float]]()
-    for s in subjects:
+    for s in model_features:
         whole = s.traits.get("accuracy")
         accuracies.append(
             {**s.traits.get("accuracies", {}), **({} if whole is None else {"test": whole})}
@@ -299,9 +309,11 @@ def _subject_accuracies(subjects: Iterable[Subject]) -> list[Mapping[str, float]
     return accuracies
 
 
-def _layer_test(subjects: Sequence[Subject], cases: MakeCases) -> TaskInputs | str:
+def _layer_test(model_features: Sequence[ModelFeatures], cases: MakeCases) -> TaskInputs | str:
     """Test 6: the farther apart two layers of a model are, the more they should differ (Eq. 8)."""
-    models = _subjects_in_setting(subjects, "layers") or _subjects_in_setting(subjects, "normal")
+    models = _models_in_setting(model_features, "layers") or _models_in_setting(
+        model_features, "normal"
+    )
     models = [s for s in models if len(s.layers) >= 3]
     if not models:
         return "no model with at least 3 layers"
@@ -327,12 +339,12 @@ def takes_part_in_test(members: SeedGroup, setting: str, seed: int) -> bool:
 
 
 def models_in_test(
-    test: str, family: ModelFamily, subjects: Sequence[Subject], planned: PlannedTests
-) -> list[Subject] | str:
+    test: str, family: ModelFamily, model_features: Sequence[ModelFeatures], planned: PlannedTests
+) -> list[ModelFeatures] | str:
     """Return the models that make a test, or why it cannot be made."""
     design = planned.design(family)
     if design is None:
-        return list(subjects)
+        return list(model_features)
     members = design[test]
     if not members.each:
         return "the paper does not make this test on these models"
@@ -351,7 +363,9 @@ def models_in_test(
         )
         return f"models could not be trained: {', '.join(names)}{more} ({failed[0][1]})"
     return [
-        s for s in subjects if takes_part_in_test(members, s.traits["setting"], s.traits["seed"])
+        s
+        for s in model_features
+        if takes_part_in_test(members, s.traits["setting"], s.traits["seed"])
     ]
 
 

@@ -1,4 +1,4 @@
-"""Evaluate measures on subjects by the six tests: compare what the cases need, and score it."""
+"""Evaluate measures on models by the six tests: compare what the cases need, and score it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from resemblance.base.rng import generator
 from resemblance.catalogue import get_measures, preset
 from resemblance.comparison.comparison import Comparison, MeasureInfo, measure_info
 from resemblance.contracts._measure import Measure
+from resemblance.data.model_features import ModelFeatures
 from resemblance.data.representation import Representation
-from resemblance.data.subject import Subject
 from resemblance.sections.headlines import is_trial
 from resemblance.sections.ranks import rank_measures_of_task
 
@@ -141,7 +141,7 @@ class ComparedPart(NamedTuple):
 
 
 def assess(
-    subjects: Iterable[Subject],
+    model_features: Iterable[ModelFeatures],
     *,
     measures: Iterable[str | Measure] | None = None,
     planned: PlannedTests | None = None,
@@ -153,7 +153,7 @@ def assess(
     stored_only: bool = False,
     **options: Any,
 ) -> Evaluation:
-    """Evaluate measures by the six tests of the ReSi benchmark on subjects; see
+    """Evaluate measures by the six tests of the ReSi benchmark on models; see
     :func:`resemblance.bench.resi.evaluate`, whose parameters it has.
 
     ``planned``: which models make which tests; by default each makes all that it can.
@@ -162,7 +162,7 @@ def assess(
     have.
     """
     chosen = ScoringOptions(**options)
-    models = tuple(subjects)
+    models = tuple(model_features)
     cases, groups, absent = six_tests(
         models, groups=str(chosen.groups), planned=planned, rules=chosen.rules
     )

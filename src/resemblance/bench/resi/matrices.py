@@ -49,7 +49,7 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
         position = turns[part.family]
         turns[part.family] += 1
         title, labels = _part_and_row_names(part, position)
-        measured = {m: part.comparison.difference(m) for m in overview.order}
+        measured = {m: part.comparison.dissimilarity(m) for m in overview.order}
         first = next(q for q in QUALITY_TITLES[test] if q in part.by_quality)
         is_example = not options
         for quality in part.by_quality:

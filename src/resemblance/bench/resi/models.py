@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resemblance.data.subject import Subject
-from resemblance.models.model_folder import list_unread_folders, read_subjects
+from resemblance.data.model_features import ModelFeatures
+from resemblance.models.model_folder import list_unread_folders, read_models
 from resemblance.models.recipe import Recipe
 
 from .. import training
@@ -26,7 +26,7 @@ from ..pinned import (
 )
 from ..reliability import RELIABILITY
 from ..study import Purpose, purpose
-from ..study_models import is_trained, study_subjects
+from ..study_models import is_trained, study_models
 from ..training import DATASETS, DOMAINS, PaperSubset, dataset_module
 from ..training.loop import TrainingEnvironment
 from .cases import PlannedTests, six_tests
@@ -62,10 +62,10 @@ TrainFunction = Callable[[Sequence[Recipe], TrainingEnvironment | None], Mapping
 
 
 class ModelGroups(NamedTuple):
-    """The models that a run compares: as subjects, which of them make which tests, the folders that
+    """The models that a run compares: as models, which of them make which tests, the folders that
     are no models, where they come from, and what is known of the reliability of cells."""
 
-    subjects: Sequence[Subject]
+    model_features: Sequence[ModelFeatures]
     planned: PlannedTests = PlannedTests()
     left_out: Mapping[str, str] = {}
     origin: Mapping[str, Any] = {}
@@ -130,13 +130,13 @@ def collect_model_groups(
         pack = open_pack(folder if folder.exists() else wanted.models)
         return pack_model_groups(pack.folder, pack.manifest.facts)
     if wanted.models:
-        subjects = read_subjects(wanted.models, verify=True)
-        return ModelGroups(subjects, left_out=list_unread_folders(wanted.models))
+        model_features = read_models(wanted.models, verify=True)
+        return ModelGroups(model_features, left_out=list_unread_folders(wanted.models))
     plan = resi_recipes(wanted.size, wanted.more["domains"])
     failed = train(plan, None)
     complete = [r for r in _complete_groups(place, plan, known) if r.name not in failed]
     return ModelGroups(
-        study_subjects(place, complete), PlannedTests({}, _training_failures(plan, failed))
+        study_models(place, complete), PlannedTests({}, _training_failures(plan, failed))
     )
 
 
@@ -177,7 +177,7 @@ def _paper_model_groups(
         key=lambda recipe: order.index((recipe.dataset, recipe.architecture)),
     )
     return ModelGroups(
-        study_subjects(place, complete),
+        study_models(place, complete),
         PlannedTests(designs, _training_failures(plan, failed)),
         origin=model_origin(run, complete),
     )
@@ -216,7 +216,7 @@ def model_origin(run: PaperRun, complete: Iterable[Recipe]) -> dict[str, Any]:
 def pack_model_groups(folder: Path, facts: Mapping[str, Any]) -> ModelGroups:
     """Return the models of a pack; what it does not know of reliability follows from its inputs."""
     return ModelGroups(
-        read_subjects(folder / PACK_MODELS_FOLDER), reliabilities=facts.get(RELIABILITY)
+        read_models(folder / PACK_MODELS_FOLDER), reliabilities=facts.get(RELIABILITY)
     )
 
 
@@ -236,7 +236,7 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
         copy_model_to_pack(
             study, recipe, pack, reduction, layers_by_pooling if has_all else _last_layers
         )
-    cases = six_tests(study_subjects(study, plan)).cases
+    cases = six_tests(study_models(study, plan)).cases
     return pack_facts(known.size, plan, {task_name(c.cell): c.reliability for c in cases})
 
 

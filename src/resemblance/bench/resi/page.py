@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from resemblance.catalogue import preset
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.claims import Claim
 from resemblance.sections.figures import Figure, Strip, Strips
 from resemblance.sections.headlines import (
@@ -96,14 +96,15 @@ TASK_DEFINITION = "A cell is one test on one architecture by one quality."
 
 
 def evaluate(
-    subjects: Iterable[Subject], *, claims: JudgesByPaper | None = None, **options: Any
+    model_features: Iterable[ModelFeatures], *, claims: JudgesByPaper | None = None, **options: Any
 ) -> Result:
-    """Evaluate measures by the six tests of the ReSi benchmark on subjects.
+    """Evaluate measures by the six tests of the ReSi benchmark on models.
 
     Parameters
     ----------
-    subjects : models seen on fixed inputs, from :func:`resemblance.read_subjects`,
-        :func:`resemblance.subject_from_model` or elsewhere. Those that agree in domain, dataset,
+    models : models seen on fixed inputs, from :func:`resemblance.read_models`,
+        :func:`resemblance.extract_module_features` or elsewhere. Those that agree in domain,
+        dataset,
         architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which
         tests they make.
     claims : by the name of a section, a function that judges the claims of a paper on the
@@ -128,7 +129,7 @@ def evaluate(
     :func:`assess` returns the evaluation from which the result is made: every score with its
     p-value, and every comparison.
     """
-    evaluation = assess(subjects, **options)
+    evaluation = assess(model_features, **options)
     return add_judged_claims(result_of(evaluation), evaluation, claims)
 
 

@@ -107,7 +107,7 @@ def run(
         trained on data of the package; ``"paper"``: the paper's models, trained on its data, and
         ``"paper-slice"`` to try that out.
     domains : some of "graphs", "language", "vision"; default: all.
-    models : a folder of models of your own (see :func:`resemblance.read_subjects`) instead of
+    models : a folder of models of your own (see :func:`resemblance.read_models`) instead of
         trained ones.
     executor : a ``concurrent.futures`` executor of processes, for training and comparing.
     trainer : one for training alone, such as one whose workers have accelerators.
@@ -146,7 +146,7 @@ def run(
                 study, plan, trainer or executor, show, resources
             ),
         )
-        append_to_log(study, f"comparing {len(material.subjects)} subjects")
+        append_to_log(study, f"comparing {len(material.model_features)} subjects")
         evaluation = evaluate_study(
             order, material, study, measures=wanted, executor=executor, memory=memory, progress=show
         )
@@ -159,7 +159,7 @@ def evaluate_study(order: RunConfig, material: ModelGroups, study: Path, **more:
     """Compare and score the models of a run; ``more``: keywords of :func:`assess`."""
     is_pack = "pack" in order.purpose.more
     evaluation = assess(
-        material.subjects,
+        material.model_features,
         planned=material.planned,
         reliabilities=material.reliabilities,
         save=study / "comparisons.db",
@@ -256,7 +256,9 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return the cells of the six tests that count for the ranking."""
     material = pack_model_groups(pinned.folder, pinned.facts)
-    known = add_reliabilities(six_tests(material.subjects).cases, material.reliabilities or {})
+    known = add_reliabilities(
+        six_tests(material.model_features).cases, material.reliabilities or {}
+    )
     return [c for c in known if c.cell[1] in RANKED_QUALITIES and is_reliable(c.reliability)]
 
 

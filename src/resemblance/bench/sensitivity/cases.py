@@ -15,8 +15,8 @@ import numpy as np
 from resemblance.base.json_files import read_document, write_atomically
 from resemblance.base.rng import generator
 from resemblance.comparison.comparison import Comparison
-from resemblance.data.representation import Representation, Undefined
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
+from resemblance.data.representation import Representation, UndefinedError
 from resemblance.significance import known_mean
 
 from ..case import Case, Part, task_name
@@ -29,9 +29,9 @@ from .models import (
     functionalities,
     have_same_layers,
     missing_accuracies,
+    models_by_family,
     probed_model_key,
     right_answers,
-    subjects_by_model_family,
 )
 from .operators import delete_principal_components, normalize, numbers_to_delete
 from .probing import (
@@ -107,16 +107,16 @@ class Benchmark(NamedTuple):
     title: str
     about: str
     setting: str
-    choose: Callable[[Sequence[Subject]], tuple[Subject, ...] | str]
-    sets: Callable[[Sequence[Subject], SensitivitySize], SetsWithExclusions]
+    choose: Callable[[Sequence[ModelFeatures]], tuple[ModelFeatures, ...] | str]
+    sets: Callable[[Sequence[ModelFeatures], SensitivitySize], SetsWithExclusions]
 
 
 def sets_by_family(
-    benchmark: Benchmark, subjects: Iterable[Subject], size: SensitivitySize
+    benchmark: Benchmark, model_features: Iterable[ModelFeatures], size: SensitivitySize
 ) -> list[FamilySets]:
     """Return what a benchmark compares of every family of models."""
     several = []
-    for family, members in subjects_by_model_family(subjects).items():
+    for family, members in models_by_family(model_features).items():
         intact, reasons = drop_settings_with_nan(members, benchmark.setting)
         chosen = benchmark.choose(intact)
         if isinstance(chosen, str):
@@ -210,7 +210,9 @@ def all_references_part(members: RepresentationSet) -> Part:
 
 def rounded_differences(comparison: Comparison) -> dict[str, np.ndarray]:
     """Return differences by measure without the digits that are rounding: equal ones stay equal."""
-    return {m.spec: round_differences(comparison.difference(m.spec)) for m in comparison.measures}
+    return {
+        m.spec: round_differences(comparison.dissimilarity(m.spec)) for m in comparison.measures
+    }
 
 
 def _best_order_reliability(members: RepresentationSet, name: str, best: int) -> float:
@@ -231,16 +233,16 @@ def normalized_samples(values: Any, name: str, most: int) -> Representation:
         points = points[np.sort(n_resamples.choice(len(points), most, replace=False))]
     try:
         return Representation(normalize(points), name)
-    except Undefined:
+    except UndefinedError:
         return Representation(points, name)  # each measure reports that it has no value
 
 
 # ------------------------------------------------------------ benchmarks 1 and 2: what probes lose
 
 
-def labeled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+def labeled_models(model_features: Sequence[ModelFeatures]) -> tuple[ModelFeatures, ...] | str:
     """Return the normal models if they have labels and the same three or more layers."""
-    normal = tuple(s for s in subjects if s.traits["setting"] == "normal")
+    normal = tuple(s for s in model_features if s.traits["setting"] == "normal")
     if len(normal) < 2:
         return f"{len(normal)} models of the setting 'normal'; at least 2 seeds are needed"
     for s in normal:
@@ -255,9 +257,11 @@ def labeled_models(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
     return normal
 
 
-def all_layers_set(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWithExclusions:
+def all_layers_set(
+    model_features: Sequence[ModelFeatures], size: SensitivitySize
+) -> SetsWithExclusions:
     """Return all layers of all models as one set."""
-    pairs = [(s, name) for s in subjects for name in s.layers]
+    pairs = [(s, name) for s in model_features for name in s.layers]
     columns = {
         f"{s.name}/{name}": normalized_samples(
             s.layers[name].source, f"{s.name}/{name}", size.samples
@@ -270,9 +274,11 @@ def all_layers_set(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWi
     return {"all": members}, {"blocks": seeds}, {"within": (seeds, layers)}
 
 
-def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+def models_with_components(
+    model_features: Sequence[ModelFeatures],
+) -> tuple[ModelFeatures, ...] | str:
     """Return the models of benchmark 1 if their last layer has components to delete."""
-    normal = labeled_models(subjects)
+    normal = labeled_models(model_features)
     if isinstance(normal, str):
         return normal
     widths = {s.last.shape[1] for s in normal}
@@ -281,25 +287,27 @@ def models_with_components(subjects: Sequence[Subject]) -> tuple[Subject, ...] |
     return normal
 
 
-def deletion_sets(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWithExclusions:
+def deletion_sets(
+    model_features: Sequence[ModelFeatures], size: SensitivitySize
+) -> SetsWithExclusions:
     """Return a set for each of the last layers: all seeds with all deletions; the undeleted ones
     can be the reference."""
-    last = list(subjects[0].layers)[-size.layers :]
-    widths = {name: {s.layers[name].shape[1] for s in subjects} for name in last}
+    last = list(model_features[0].layers)[-size.layers :]
+    widths = {name: {s.layers[name].shape[1] for s in model_features} for name in last}
     steps = {name: len(numbers_to_delete(min(w))) for name, w in widths.items() if len(w) == 1}
     number = list(steps.values())[-1]
     names = [name for name in steps if steps[name] == number]  # one design for all
-    seeds = tuple(s.name for s in subjects for _ in range(number))
-    deleted = tuple(k for _ in subjects for k in range(number))
-    sets = {name: _deletions_of_layer(subjects, name, size) for name in names}
+    seeds = tuple(s.name for s in model_features for _ in range(number))
+    deleted = tuple(k for _ in model_features for k in range(number))
+    sets = {name: _deletions_of_layer(model_features, name, size) for name in names}
     return sets, {"blocks": seeds}, {"within": (seeds, deleted)}
 
 
 def _deletions_of_layer(
-    subjects: Sequence[Subject], layer: str, size: SensitivitySize
+    model_features: Sequence[ModelFeatures], layer: str, size: SensitivitySize
 ) -> RepresentationSet:
-    columns, places = dict[str, Representation](), list[tuple[Subject, str, int]]()
-    for s in subjects:
+    columns, places = dict[str, Representation](), list[tuple[ModelFeatures, str, int]]()
+    for s in model_features:
         x = s.layers[layer]
         for k in numbers_to_delete(x.shape[1]):
             name = f"{s.name}/{layer} without {k}"
@@ -313,7 +321,7 @@ def _deletions_of_layer(
 
 
 def _accuracies_by_place(
-    places: Iterable[tuple[Subject, str, int]],
+    places: Iterable[tuple[ModelFeatures, str, int]],
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return the accuracy of the probe at each place, a layer of a model without components, and
     how often it is right about each input; a pinned model has accuracies only."""
@@ -325,11 +333,11 @@ def _accuracies_by_place(
     return {"probe": np.array(list(map(mean_accuracy, answers)))}, {"probe": shares}
 
 
-def probe_accuracies(subject: Subject) -> dict[str, dict[str, float]]:
+def probe_accuracies(features: ModelFeatures) -> dict[str, dict[str, float]]:
     """Return the accuracies of the probes of a model, by layer and components deleted."""
     return {
         layer: {k: mean_accuracy(_parse_answers(divided)) for k, divided in of_layer.items()}
-        for layer, of_layer in subject.traits["probes"].items()
+        for layer, of_layer in features.traits["probes"].items()
     }
 
 
@@ -339,31 +347,33 @@ def _parse_answers(divided: Iterable[str]) -> np.ndarray:
     return np.array([[signs[sign] for sign in word] for word in divided])
 
 
-def add_probe_answers(subject: Subject, size: SensitivitySize, folder: Path) -> Subject:
+def add_probe_answers(
+    features: ModelFeatures, size: SensitivitySize, folder: Path
+) -> ModelFeatures:
     """Return a model with what probes answer in all that the two benchmarks compare of it, which a
     file in the folder keeps.
 
     A probe reads principal coordinates, so that only the deletion differs.
     """
-    file = folder / f"{probed_model_key(subject, size.layers, size.splits, PROBE_VERSION)}.json"
+    file = folder / f"{probed_model_key(features, size.layers, size.splits, PROBE_VERSION)}.json"
     try:
         probes: ProbeAnswers = read_document(file, dict, "what probes answer")
     except ValueError:
-        probes = _fit_probes(subject, size)
+        probes = _fit_probes(features, size)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(file, json.dumps(probes))
-    return replace(subject, traits={**subject.traits, "probes": probes})
+    return replace(features, traits={**features.traits, "probes": probes})
 
 
-def _fit_probes(subject: Subject, size: SensitivitySize) -> dict[str, dict[str, list[str]]]:
+def _fit_probes(features: ModelFeatures, size: SensitivitySize) -> dict[str, dict[str, list[str]]]:
     probes: dict[str, dict[str, list[str]]] = {}
-    deepest = list(subject.layers)[-size.layers :]
-    for layer, x in subject.layers.items():
+    deepest = list(features.layers)[-size.layers :]
+    for layer, x in features.layers.items():
         steps = numbers_to_delete(x.shape[1]) if layer in deepest and x.shape[1] > 3 else (0,)
         probes[layer] = {}
         for k in dict.fromkeys((0, *steps)):
             remaining = delete_principal_components(x, k)
-            answers = probe_answers(remaining, subject.labels, splits=size.splits)
+            answers = probe_answers(remaining, features.labels, splits=size.splits)
             probes[layer][str(k)] = [
                 "".join("." if np.isnan(a) else str(int(a)) for a in of_division)
                 for of_division in answers
@@ -375,9 +385,11 @@ def _fit_probes(subject: Subject, size: SensitivitySize) -> dict[str, dict[str, 
 # ------------------------------------------------ benchmarks 3 and 4: accuracy on shifted inputs
 
 
-def models_of_one_parent(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+def models_of_one_parent(
+    model_features: Sequence[ModelFeatures],
+) -> tuple[ModelFeatures, ...] | str:
     """Return the models fine-tuned from one pretrained model, the one that has most of them."""
-    groups = group_by_pretraining(subjects)
+    groups = group_by_pretraining(model_features)
     if isinstance(groups, str):
         return groups
     most = max(groups.values(), key=len)
@@ -386,10 +398,12 @@ def models_of_one_parent(subjects: Sequence[Subject]) -> tuple[Subject, ...] | s
     return tuple(most)
 
 
-def group_by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]] | str:
+def group_by_pretraining(
+    model_features: Sequence[ModelFeatures],
+) -> dict[int, list[ModelFeatures]] | str:
     """Return fine-tuned models by the seed of the pretrained one, or why there are none."""
-    tuned = [s for s in subjects if s.traits["setting"] == "finetuned"]
-    groups = defaultdict[int, list[Subject]](list)
+    tuned = [s for s in model_features if s.traits["setting"] == "finetuned"]
+    groups = defaultdict[int, list[ModelFeatures]](list)
     for s in tuned:
         groups[s.traits.get("pretrain", 0)].append(s)
     if not tuned:
@@ -399,28 +413,36 @@ def group_by_pretraining(subjects: Sequence[Subject]) -> dict[int, list[Subject]
     return dict(groups) if have_same_layers(tuned) else "the models need the same layers"
 
 
-def layer_sets(subjects: Sequence[Subject], size: SensitivitySize) -> SetsWithExclusions:
+def layer_sets(
+    model_features: Sequence[ModelFeatures], size: SensitivitySize
+) -> SetsWithExclusions:
     """Return one set for each layer, of models that share nothing."""
-    f, rows, answers = functionalities(subjects), range(len(subjects)), right_answers(subjects)
+    f, rows, answers = (
+        functionalities(model_features),
+        range(len(model_features)),
+        right_answers(model_features),
+    )
     sets = {
         layer: RepresentationSet(
             {
                 s.name: normalized_samples(s.layers[layer].source, s.name, size.samples)
-                for s in subjects
+                for s in model_features
             },
             tuple(rows),
             f,
             answers,
         )
-        for layer in subjects[0].layers
+        for layer in model_features[0].layers
     }
     return sets, {}, {}
 
 
-def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...] | str:
+def models_of_several_parents(
+    model_features: Sequence[ModelFeatures],
+) -> tuple[ModelFeatures, ...] | str:
     """Return the models of every pretrained one with the fine-tuning seeds that all have, or as
     many of each."""
-    groups = group_by_pretraining(subjects)
+    groups = group_by_pretraining(model_features)
     if isinstance(groups, str):
         return groups
     members = [sorted(group, key=lambda s: s.traits["seed"]) for group in groups.values()]
@@ -436,12 +458,12 @@ def models_of_several_parents(subjects: Sequence[Subject]) -> tuple[Subject, ...
     return tuple(s for group in members for s in group[:fewest])
 
 
-def _select_seeds(subjects: Sequence[Subject], seeds: set[int]) -> list[Subject]:
-    return [s for s in subjects if s.traits["seed"] in seeds]
+def _select_seeds(model_features: Sequence[ModelFeatures], seeds: set[int]) -> list[ModelFeatures]:
+    return [s for s in model_features if s.traits["seed"] in seeds]
 
 
 def crossed_or_nested_sets(
-    subjects: Sequence[Subject], size: SensitivitySize
+    model_features: Sequence[ModelFeatures], size: SensitivitySize
 ) -> SetsWithExclusions:
     """Return one set for each layer, and what the models share.
 
@@ -449,13 +471,13 @@ def crossed_or_nested_sets(
     (examples, order, head).
     """
     parents, seeds = (
-        tuple(s.traits.get(name, 0) for s in subjects) for name in ("pretrain", "seed")
+        tuple(s.traits.get(name, 0) for s in model_features) for name in ("pretrain", "seed")
     )
     is_crossed = len(set(zip(parents, seeds))) == len(set(parents)) * len(set(seeds))
     shared: dict[str, Any] = {"nested": parents}
-    if is_crossed and len(set(zip(parents, seeds))) == len(subjects):
+    if is_crossed and len(set(zip(parents, seeds))) == len(model_features):
         shared = {"crossed": (parents, seeds)}
-    return layer_sets(subjects, size)[0], shared, shared
+    return layer_sets(model_features, size)[0], shared, shared
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.data.model_features import ModelFeatures
 from resemblance.data.representation import fingerprint
-from resemblance.data.subject import Subject
 from resemblance.models.recipe import Recipe
 
 from ..study_models import ModelFamily
@@ -74,7 +74,8 @@ def sensitivity_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> t
       ``SIZES[size].grid`` of both seeds for benchmark 4.
 
     Representations of all models of one domain and setting are of the same inputs, in distribution,
-    with their true classes in ``Subject.labels``. ``Subject.traits["accuracies"]`` of fine-tuned
+    with their true classes in ``ModelFeatures.labels``. ``ModelFeatures.traits["accuracies"]`` of
+    fine-tuned
     models has all shifts by name: see :func:`resemblance.bench.training.packaged.extract`.
 
     Raises ``ValueError`` for an unknown size or domain.
@@ -107,62 +108,64 @@ def _recipes_of_domain(size: str, domain: str) -> Iterator[Recipe]:
 # ----------------------------------------------------------------------------------------- families
 
 
-def subjects_by_model_family(subjects: Iterable[Subject]) -> dict[ModelFamily, list[Subject]]:
-    """Return subjects by family; of several poolings the first, as the others are the same
+def models_by_family(
+    model_features: Iterable[ModelFeatures],
+) -> dict[ModelFamily, list[ModelFeatures]]:
+    """Return models by family; of several poolings the first, as the others are the same
     models."""
-    members = defaultdict[ModelFamily, list[Subject]](list)
+    members = defaultdict[ModelFamily, list[ModelFeatures]](list)
     first: dict[str, str] = {}
-    for s in subjects:
+    for s in model_features:
         family = ModelFamily(*(s.traits[name] for name in ModelFamily._fields))
         if first.setdefault("/".join(family[:3]), family.pooling) == family.pooling:
             members[family].append(s)
     return dict(members)
 
 
-def probed_model_key(subject: Subject, *more: object) -> str:
+def probed_model_key(features: ModelFeatures, *more: object) -> str:
     """Return what identifies a model that is probed, and how: the hash of its layers, its labels
     and whatever else."""
-    labels = [] if subject.labels is None else subject.labels.tolist()
-    layers = {name: fingerprint(r) for name, r in subject.layers.items()}
+    labels = [] if features.labels is None else features.labels.tolist()
+    layers = {name: fingerprint(r) for name, r in features.layers.items()}
     content = json.dumps([labels, layers, *more], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 def drop_settings_with_nan(
-    subjects: Sequence[Subject], setting: str
-) -> tuple[tuple[Subject, ...], dict[str, str]]:
-    """Return the subjects without those of a setting with NaN or infinite values, and why these are
+    model_features: Sequence[ModelFeatures], setting: str
+) -> tuple[tuple[ModelFeatures, ...], dict[str, str]]:
+    """Return the models without those of a setting with NaN or infinite values, and why these are
     left out."""
     broken = {}
-    for s in (s for s in subjects if s.traits["setting"] == setting):
+    for s in (s for s in model_features if s.traits["setting"] == setting):
         layers = [name for name, r in s.layers.items() if not np.isfinite(r.source).all()]
         if layers:
             broken[s.name] = f"left out: {', '.join(layers)} holds NaN or infinity"
-    return tuple(s for s in subjects if s.name not in broken), broken
+    return tuple(s for s in model_features if s.name not in broken), broken
 
 
-def have_same_layers(subjects: Sequence[Subject]) -> bool:
-    """Whether all subjects have layers of the same names in the same order."""
-    return len({tuple(s.layers) for s in subjects}) == 1
+def have_same_layers(model_features: Sequence[ModelFeatures]) -> bool:
+    """Whether all models have layers of the same names in the same order."""
+    return len({tuple(s.layers) for s in model_features}) == 1
 
 
 # ------------------------------------------------------------------------- accuracy on other inputs
 
 
-def functionalities(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
-    """Return accuracies out of distribution that all subjects have, the mean over severities
+def functionalities(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarray]:
+    """Return accuracies out of distribution that all models have, the mean over severities
     ("fog/1", "fog/2")."""
-    accuracies = _shifted_accuracies(subjects)
+    accuracies = _shifted_accuracies(model_features)
     return {
         kind: np.array([np.mean([values[name] for name in names]) for values in accuracies])
         for kind, names in _common_accuracy_kinds(accuracies).items()
     }
 
 
-def right_answers(subjects: Sequence[Subject]) -> dict[str, np.ndarray]:
+def right_answers(model_features: Sequence[ModelFeatures]) -> dict[str, np.ndarray]:
     """Return by kind of accuracy out of distribution how often every model answers each input
     right, (models, inputs), the mean over severities; kinds for which all models have kept it."""
-    by_model = [s.traits.get("right") or {} for s in subjects]
+    by_model = [s.traits.get("right") or {} for s in model_features]
     right = {}
     for kind, names in _common_accuracy_kinds(by_model).items():
         answers = [[parse_bits(of_model[name]) for name in names] for of_model in by_model]
@@ -181,24 +184,25 @@ def parse_bits(text: Any) -> np.ndarray:
     return np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
 
 
-def missing_accuracies(subjects: Sequence[Subject]) -> dict[str, str]:
-    """Return the accuracies out of distribution that only some subjects have, and why they are left
+def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str]:
+    """Return the accuracies out of distribution that only some models have, and why they are left
     out."""
-    accuracies = _shifted_accuracies(subjects)
+    accuracies = _shifted_accuracies(model_features)
     reasons = {}
     for name in dict.fromkeys(chain.from_iterable(accuracies)):
-        lacking = [s.name for s, values in zip(subjects, accuracies) if name not in values]
+        lacking = [s.name for s, values in zip(model_features, accuracies) if name not in values]
         if lacking:
             reasons[name] = (
-                f"left out: {len(lacking)} of {len(subjects)} models have no accuracy there, such "
+                f"left out: {len(lacking)} of {len(model_features)} models have no accuracy "
+                "there, such "
                 f"as {lacking[0]}"
             )
     return reasons
 
 
-def _shifted_accuracies(subjects: Sequence[Subject]) -> list[dict[str, float]]:
-    """Return for each subject its accuracies out of distribution, by name."""
-    several = [dict(s.traits.get("accuracies") or {}) for s in subjects]
+def _shifted_accuracies(model_features: Sequence[ModelFeatures]) -> list[dict[str, float]]:
+    """Return for each model its accuracies out of distribution, by name."""
+    several = [dict(s.traits.get("accuracies") or {}) for s in model_features]
     for accuracies in several:
         for name in EXCLUDED_ACCURACIES:
             accuracies.pop(name, None)

@@ -11,7 +11,7 @@ from resemblance.base.arrays import Array
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import (
     Representation,
-    Undefined,
+    UndefinedError,
     as_representation,
     check_all_finite,
     representation_title,
@@ -34,7 +34,7 @@ def normalize(X: Any) -> Array:
     that are invariant to translation and isotropic scaling do not need it; afterwards the others
     compare shapes only.
 
-    Raises ``ValueError`` for NaN and infinity, ``Undefined`` when all rows are equal.
+    Raises ``ValueError`` for NaN and infinity, ``UndefinedError`` when all rows are equal.
 
     Reference: Ding et al. 2021, Section 2. It says that the mean of each sample is subtracted;
     their code subtracts that of each neuron, as here.
@@ -56,7 +56,8 @@ def delete_principal_components(X: Any, k: int) -> Array:
     data span have no variance and go first. The sign of every coordinate is that which makes its
     largest entry positive.
 
-    Raises ``ValueError`` unless 0 <= k < d, and for NaN and infinity; ``Undefined`` when all rows
+    Raises ``ValueError`` unless 0 <= k < d, and for NaN and infinity; ``UndefinedError`` when all
+    rows
     are equal.
 
     Reference: Ding et al. 2021, footnote 8. Their code then multiplies by d / (d - k), which the
@@ -151,7 +152,7 @@ def deletions(
     shape = (len(reps), len(reps), len(ks))
     shares = tuple(k / d for k in ks)
     return {
-        m.spec: deletion_curve(m.spec, shares, comparison.difference(m.spec).reshape(shape))
+        m.spec: deletion_curve(m.spec, shares, comparison.dissimilarity(m.spec).reshape(shape))
         for m in comparison.measures
     }
 
@@ -160,8 +161,8 @@ def delete_and_normalize(x: Representation, k: int) -> Array:
     """Return a representation without k components, normalised."""
     try:
         return normalize(delete_principal_components(x, k))
-    except Undefined as error:
-        raise Undefined(
+    except UndefinedError as error:
+        raise UndefinedError(
             f"{representation_title(x)}: nothing is left without {k} principal components ({error})"
         ) from error
 
@@ -234,7 +235,7 @@ def depth(
     comparison = compare(reps, measures=measures, **{"progress": False, **options})
     shape = (len(models), len(layers[0])) * 2
     return {
-        m.spec: depth_from_differences(m.spec, comparison.difference(m.spec).reshape(shape))
+        m.spec: depth_from_differences(m.spec, comparison.dissimilarity(m.spec).reshape(shape))
         for m in comparison.measures
     }
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from resemblance.base.arrays import to_numpy
 from resemblance.base.rng import generator
-from resemblance.data.representation import Undefined, as_representation, check_all_finite
+from resemblance.data.representation import UndefinedError, as_representation, check_all_finite
 from resemblance.significance import known_mean
 
 PROBE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them
@@ -41,7 +41,7 @@ def probe(
 
     X is (n, d), labels (n,) of any one kind. Raises ``ValueError`` for labels that do not fit,
     fewer than two classes in one of the three parts, fewer than eight samples, NaN and infinity,
-    and for no penalties or splits; ``Undefined`` when all rows are equal.
+    and for no penalties or splits; ``UndefinedError`` when all rows are equal.
 
     Reference: Ding et al. 2021, Section 4. Optimiser, epochs, pooling and penalty of their probes
     are not published.
@@ -153,7 +153,7 @@ def _drop_rounding(points: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(points - points.mean(axis=0), axis=0)
     eps = float(np.finfo(points.dtype).eps)
     if norms.max(initial=0.0) <= len(points) * eps * np.abs(points).max(initial=0.0):
-        raise Undefined(
+        raise UndefinedError(
             f"probe: X {points.shape} is constant; all rows are equal, so nothing can be read off "
             "it"
         )

@@ -14,10 +14,10 @@ from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.comparison.provenance import environment_versions
 from resemblance.contracts._measure import Measure
-from resemblance.data.subject import Subject
+from resemblance.data.model_features import ModelFeatures
 from resemblance.engine.workers import WorkerCall
 from resemblance.engine.workers import run_calls as carried_out
-from resemblance.models.model_folder import list_unread_folders, read_subjects
+from resemblance.models.model_folder import list_unread_folders, read_models
 from resemblance.models.recipe import Recipe, add_default_traits
 from resemblance.sections.headlines import USER_MODELS_NOTE, is_trial, warn_few_models
 from resemblance.sections.result import Result
@@ -45,7 +45,7 @@ from ..study import (
     purpose,
     study_folder,
 )
-from ..study_models import ModelFamily, is_written, study_subjects, train_plan
+from ..study_models import ModelFamily, is_written, study_models, train_plan
 from ..training import DOMAINS
 from .cases import (
     BENCHMARKS,
@@ -64,8 +64,8 @@ from .models import (
     SIZES,
     SensitivitySize,
     drop_settings_with_nan,
+    models_by_family,
     sensitivity_recipes,
-    subjects_by_model_family,
 )
 from .page import benchmark_section, sensitivity_score_columns, summary_section
 
@@ -121,7 +121,7 @@ def run(
         (as many models and samples as the paper; many hours).
     only : names of benchmarks: "layers", "deletion", "finetuning", "pretraining". Default: all.
     domains : of the models that are trained: "graphs", "language", "vision".
-    models : a folder of your own models instead (see :func:`resemblance.read_subjects`); each takes
+    models : a folder of your own models instead (see :func:`resemblance.read_models`); each takes
         the benchmarks for which it has the data, and the result gives the reason for every other.
         "normal" models with ``labels.npy`` take the first two, "finetuned" ones with ``accuracies``
         on other inputs the others.
@@ -151,8 +151,8 @@ def run(
     tested = get_measures(measures if measures is not None else MEASURES)
     source = None if models is None else str(Path(models).resolve())
     # mistakes in the folder of a user are found before the work
-    subjects: Sequence[Subject] = (
-        [*map(add_default_traits, read_subjects(source))] if source else ()
+    model_features: Sequence[ModelFeatures] = (
+        [*map(add_default_traits, read_models(source))] if source else ()
     )
     settings = {benchmark.setting for benchmark in benchmarks}
     plan = (
@@ -163,11 +163,13 @@ def run(
     with study_folder(folder, wanted) as (place, _):
         if plan:
             train_plan(place, plan, executor, show)
-            subjects = study_subjects(place, plan)
+            model_features = study_models(place, plan)
         effort = _computed_size(size, pinned)
         if not pinned:
-            subjects = _subjects_with_probes(subjects, benchmarks, effort, place, executor, show)
-        sets = {b: sets_by_family(b, subjects, effort) for b in benchmarks}
+            model_features = _models_with_probes(
+                model_features, benchmarks, effort, place, executor, show
+            )
+        sets = {b: sets_by_family(b, model_features, effort) for b in benchmarks}
         known = pinned.facts.get(RELIABILITY, {}) if pinned else {}
         pairs = [(b.name, of) for b, of_families in sets.items() for of in of_families]
         cases = [case for pair in pairs for case in cases_of_family(*pair, effort, known)]
@@ -190,7 +192,7 @@ def run(
             {b.name: _benchmark_seconds(cases, compared, b.name) for b in sets},
             environment_versions() | _models_origin(source, domains, pinned),
             _sensitivity_facts(plan, pairs, pinned),
-            remarks=tuple(_sensitivity_remarks(subjects, source, cases, pinned)),
+            remarks=tuple(_sensitivity_remarks(model_features, source, cases, pinned)),
             title=SENSITIVITY_TITLE,
             about=SENSITIVITY_INTRODUCTION,
         )
@@ -242,18 +244,18 @@ def _check_benchmarks(size: str, only: Any, domains: Any) -> list[Benchmark]:
     return [b for b in BENCHMARKS if b.name in only]
 
 
-def _subjects_with_probes(
-    subjects: Sequence[Subject],
+def _models_with_probes(
+    model_features: Sequence[ModelFeatures],
     benchmarks: Iterable[Benchmark],
     size: SensitivitySize,
     folder: Path,
     executor: Executor | None,
     show: StageProgress,
-) -> list[Subject]:
+) -> list[ModelFeatures]:
     """Return the models, those of benchmarks 1 and 2 with what their probes answer."""
-    wanted = dict[int, Subject]()
+    wanted = dict[int, ModelFeatures]()
     for benchmark in (b for b in benchmarks if b.setting == "normal"):
-        for members in subjects_by_model_family(subjects).values():
+        for members in models_by_family(model_features).values():
             chosen = benchmark.choose(drop_settings_with_nan(members, benchmark.setting)[0])
             wanted |= {} if isinstance(chosen, str) else {id(s): s for s in chosen}
     calls = [
@@ -266,7 +268,7 @@ def _subjects_with_probes(
     ):
         wanted[id(call.arguments[0])] = future.result()
         show("probes", position + 1, len(calls))
-    return [wanted.get(id(s), s) for s in subjects]
+    return [wanted.get(id(s), s) for s in model_features]
 
 
 def _findings_by_benchmark(
@@ -323,15 +325,17 @@ def pin(study: Path, pack: Path, reduction: Reduction) -> dict[str, Any]:
     known = purpose(study)
     if known.models:
         raise ValueError(f"{study} is of models that were not trained for a size of the suite")
-    plan, size, subjects = _trained_recipes(study, known.size), SIZES[known.size], []
+    plan, size, model_features = _trained_recipes(study, known.size), SIZES[known.size], []
     for recipe in plan:
-        subject, more = study_subjects(study, [recipe])[0], {}
+        features, more = study_models(study, [recipe])[0], {}
         if recipe.setting == "normal":
-            subject = add_probe_answers(subject, size, study / "probes")
-            more = {"probes": probe_accuracies(subject)}
-        subjects.append(subject)
+            features = add_probe_answers(features, size, study / "probes")
+            more = {"probes": probe_accuracies(features)}
+        model_features.append(features)
         copy_model_to_pack(study, recipe, pack, reduction, _layers_of_first_pooling, **more)
-    reliabilities = {reliability_key(c): c.reliability for c in _best_order_cases(subjects, size)}
+    reliabilities = {
+        reliability_key(c): c.reliability for c in _best_order_cases(model_features, size)
+    }
     return pack_facts(known.size, plan, reliabilities)
 
 
@@ -354,21 +358,21 @@ def _layers_of_first_pooling(traits: Mapping[str, Any]) -> dict[str, list[str]]:
 def cases_of(pinned: FrozenFeatures) -> list[Case]:
     """Return what the measures are ranked by: the order of distances from the best representation,
     for each benchmark, family of models and functionality by both correlations."""
-    subjects = [*map(add_default_traits, read_subjects(pinned.folder / PACK_MODELS_FOLDER))]
+    model_features = [*map(add_default_traits, read_models(pinned.folder / PACK_MODELS_FOLDER))]
     cases = _best_order_cases(
-        subjects, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {})
+        model_features, SIZES[pinned.facts["size"]], pinned.facts.get(RELIABILITY, {})
     )
     return [case for case in cases if is_reliable(case.reliability)]
 
 
 def _best_order_cases(
-    subjects: Sequence[Subject], size: SensitivitySize, known: Mapping[str, float] = {}
+    model_features: Sequence[ModelFeatures], size: SensitivitySize, known: Mapping[str, float] = {}
 ) -> list[Case]:
     """Return the cases of all benchmarks, which compare the best representation only."""
     return [
         case
         for benchmark in BENCHMARKS
-        for of in sets_by_family(benchmark, subjects, size)
+        for of in sets_by_family(benchmark, model_features, size)
         for case in cases_of_family(benchmark.name, of, known=known)
     ]
 
@@ -486,7 +490,7 @@ def _sensitivity_facts(
 
 
 def _sensitivity_remarks(
-    subjects: Sequence[Subject],
+    model_features: Sequence[ModelFeatures],
     source: str | None,
     cases: Sequence[Case],
     pinned: FrozenFeatures | None,
@@ -494,7 +498,7 @@ def _sensitivity_remarks(
     """Yield what a reader must know: that a user's models are few, which were left out, and which
     cells are not ranked, or may be noise."""
     if source:
-        few = warn_few_models(max(map(len, subjects_by_model_family(subjects).values()), default=0))
+        few = warn_few_models(max(map(len, models_by_family(model_features).values()), default=0))
         left = "; ".join(f"{name} ({why})" for name, why in list_unread_folders(source).items())
         yield from filter(None, (few, f"Left out: {left}." if left else ""))
     unknown = sum(case.reliability is None for case in cases)

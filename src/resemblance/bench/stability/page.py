@@ -88,7 +88,7 @@ def deletion_section(
     names = overview.names
     values = {m: dict(zip(removed, comparison[m][0].tolist())) for m in names}
     differences = {
-        m: dict(zip(removed, zero_if_equal(comparison.difference(m)[0]).tolist())) for m in names
+        m: dict(zip(removed, zero_if_equal(comparison.dissimilarity(m)[0]).tolist())) for m in names
     }
     seen, rows = (
         {m: _shares_by_removed(of) for m, of in differences.items()},

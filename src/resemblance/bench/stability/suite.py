@@ -347,7 +347,8 @@ def _disturbed_models(
 
 def _trimmed_differences(comparison: Comparison) -> dict[str, np.ndarray]:
     return {
-        m.spec: round_to_ten_digits(comparison.difference(m.spec)[0]) for m in comparison.measures
+        m.spec: round_to_ten_digits(comparison.dissimilarity(m.spec)[0])
+        for m in comparison.measures
     }
 
 

@@ -23,7 +23,7 @@ from resemblance.base.arrays import to_numpy
 from resemblance.base.json_files import atomic_write, read_document, write_atomically
 from resemblance.data.representation import Representation
 from resemblance.engine.workers import WorkerCall, run_calls, single_threaded
-from resemblance.models.model_folder import read_subject
+from resemblance.models.model_folder import read_model
 from resemblance.models.recipe import Recipe
 
 from ..case import Case, Part, task_name
@@ -157,7 +157,7 @@ def perturb_and_observe(
 ) -> PerturbationOutcome:
     """Return the last layer and the answers of a trained model after each change of its weights."""
     model = model_folder(folder, recipe)
-    before = read_subject(model)[0]
+    before = read_model(model)[0]
     with np.load(model / "weights.npz", allow_pickle=False) as arrays:
         state = dict(arrays)
     assert before.outputs is not None

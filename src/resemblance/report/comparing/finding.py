@@ -156,9 +156,9 @@ def _disagreeing_measures_sentence(shown: PageContext, pairs: int) -> str:
     if pairs < MIN_PAIRS_FOR_CORRELATION or not others:
         return ""
     inside = off_diagonal(shown.comparison)
-    lead = shown.comparison.difference(shown.leading.spec)[inside]
+    lead = shown.comparison.dissimilarity(shown.leading.spec)[inside]
     known = [
-        (finite_spearman(lead, shown.comparison.difference(m.spec)[inside]), m) for m in others
+        (finite_spearman(lead, shown.comparison.dissimilarity(m.spec)[inside]), m) for m in others
     ]
     known = sorted((pair for pair in known if not math.isnan(pair[0])), key=lambda pair: pair[0])
     low, label = (
@@ -337,7 +337,7 @@ def matching_depth_sentence(shown: PageContext, curves: Sequence[DepthCurve]) ->
 
 def _match_outcomes(shown: PageContext, curve: DepthCurve) -> Iterator[str]:
     """Yield for each layer with a value whether its partner is the nearest of the other model."""
-    differences = shown.comparison.difference(shown.leading.spec)
+    differences = shown.comparison.dissimilarity(shown.leading.spec)
     places = curve_positions(shown, curve)
     columns = layer_columns(shown, curve.other)
     for i, j in places:
@@ -401,7 +401,7 @@ def two_groups_sentence(shown: PageContext) -> str:
     """Name two groups, if every pair within them is more similar than every pair between them."""
     if not is_all_pairs_of_one_list(shown.comparison) or len(shown.comparison.rows) < 4:
         return ""
-    differences = shown.comparison.difference(shown.leading.spec)
+    differences = shown.comparison.dissimilarity(shown.leading.spec)
     if not np.isfinite(differences).all():
         return ""
     first = _first_tree_group(shown)

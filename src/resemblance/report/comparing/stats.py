@@ -95,7 +95,7 @@ def measure_agreement(comparison: Comparison) -> MeasureAgreement | None:
         return None
     names = tuple(m.spec for m in comparison.measures)
     labels = tuple(m.label for m in comparison.measures)
-    values = _rank_correlations([comparison.difference(name)[pairs] for name in names])
+    values = _rank_correlations([comparison.dissimilarity(name)[pairs] for name in names])
     return MeasureAgreement(labels if len(set(labels)) == len(labels) else names, values)
 
 
@@ -223,7 +223,7 @@ def measure_definition(info: MeasureInfo) -> str:
 def extreme_pairs(comparison: Comparison, measure: str | Measure) -> tuple[tuple[str, str], ...]:
     """Return the most and the least similar pair under a measure, of different representations or
     of layers of different models; nothing where no pair has a value."""
-    difference = np.where(summarized_pairs(comparison), comparison.difference(measure), np.nan)
+    difference = np.where(summarized_pairs(comparison), comparison.dissimilarity(measure), np.nan)
     if np.isnan(difference).all():
         return ()
     ends = (np.nanargmin(difference), np.nanargmax(difference))

@@ -22,7 +22,7 @@ LAYER_TABLE_COLUMNS = ("layer", "features", "computed in")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Subject:
+class ModelFeatures:
     """One model seen on fixed inputs.
 
     ``layers`` are its representations, in the order of the network; the last is the one that the
@@ -66,7 +66,7 @@ class Subject:
 
     def __repr__(self) -> str:
         facts = "; ".join(f"{name}: {fact}" for name, fact in self._facts().items() if fact)
-        return f"Subject({self.name!r}, {facts})"
+        return f"ModelFeatures({self.name!r}, {facts})"
 
     def _repr_html_(self) -> str:
         facts = {name: fact for name, fact in self._facts().items() if "layers" not in name}
@@ -75,7 +75,7 @@ class Subject:
         title = f"{len(layers)} layers" + (
             f", the first {len(rows)}" if layers[len(rows) :] else ""
         )
-        return html_fact_table(f"Subject {self.name}", facts) + html_table(
+        return html_fact_table(f"ModelFeatures {self.name}", facts) + html_table(
             title, LAYER_TABLE_COLUMNS, rows
         )
 

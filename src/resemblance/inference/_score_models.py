@@ -21,7 +21,7 @@ from ..contracts._measure import Measure
 from ..contracts.claims import matrix_cosine
 from ..data.cautions import chance_caveats, refuse_dissimilarities, shared_data_caveats
 from ..data.inputs import check_label_order, holds_named_arrays, is_single_input
-from ..data.representation import Representation, Undefined, representation_title
+from ..data.representation import Representation, UndefinedError, representation_title
 from ..engine.arguments import named_representations
 from ..engine.workers import WorkerCall, check_picklable, count_workers, run_calls, single_threaded
 from ..intermediates.missing_pairs import has_missing_pairs
@@ -51,9 +51,9 @@ CALLS_PER_WORKER = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Across:
+class ModelScores:
     """Scores of models, averaged over subjects, with errors that allow for other subjects and other
-    stimuli: what :func:`across` returns.
+    stimuli: what :func:`score_models` returns.
 
     ``values`` (subjects, models) has the score of each subject; ``mean``, ``error``, ``low`` and
     ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects with the
@@ -84,7 +84,7 @@ class Across:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        lines = [f"Across {len(self.subjects)} subjects by {self.measure}"]
+        lines = [f"ModelScores {len(self.subjects)} subjects by {self.measure}"]
         wide = max(map(len, self.models))
         rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
         lines += [
@@ -194,7 +194,7 @@ class Across:
         return np.asarray(stdtr(self.freedom, -t))
 
 
-def across(
+def score_models(
     subjects: Mapping[str, Any],
     models: Mapping[str, Any],
     *,
@@ -206,7 +206,7 @@ def across(
     seed: int = 0,
     executor: Executor | None = None,
     progress: Progress = True,
-) -> Across:
+) -> ModelScores:
     r"""Score models on several subjects, for conclusions about other subjects and other stimuli.
 
     .. math:: V = V_{\text{subjects}} + V_{\text{stimuli}} - V_{\text{both}}, \qquad
@@ -257,7 +257,8 @@ def across(
     ``ValueError`` for fewer than two subjects, fewer than six stimuli or blocks, stimuli that
     differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
     with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
-    fitted; ``Undefined`` when fewer than two subjects have values, for a model without a value,
+    fitted; ``UndefinedError`` when fewer than two subjects have values, for a model without a
+    value,
     and for dissimilarities that are all equal in a fold.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
@@ -329,7 +330,7 @@ def _summarize_score_tables(
     upper: float | None,
     confidence_level: float,
     count: int,
-) -> Across:
+) -> ModelScores:
     """Return the means and errors of tables (1 + stimuli, subjects, models), where these have a
     ceiling with it as one more model; ``count``: of stimuli."""
     from scipy.special import stdtrit
@@ -345,7 +346,7 @@ def _summarize_score_tables(
         f"the intervals of {', '.join(cut)} end at the range of the measure, {least:g} to {most:g}:"
         f" by Student's t they would go beyond it (degrees of freedom: {freedom})"
     )
-    return Across(
+    return ModelScores(
         measure=measure.spec,
         subjects=tuple(r.name for r in rows),
         models=tuple(models),
@@ -426,7 +427,7 @@ def _self_comparable_subjects(
         try:
             measure.evaluate(x, x)
             usable.append(x)
-        except Undefined as error:
+        except UndefinedError as error:
             failures[x.name] = str(error)
     _check_two_subjects_remain(len(usable), failures)
     return usable, failures
@@ -435,7 +436,7 @@ def _self_comparable_subjects(
 def _check_two_subjects_remain(count: int, failures: Mapping[str, str]) -> None:
     if count < 2:
         reason = next(iter(failures.values()))
-        raise Undefined(f"across: fewer than two subjects have values; the first: {reason}")
+        raise UndefinedError(f"across: fewer than two subjects have values; the first: {reason}")
 
 
 def _subject_score_tables(
@@ -465,7 +466,7 @@ def _subject_score_tables(
             try:
                 tables.append(future.result())
                 usable.append(x)
-            except Undefined as error:
+            except UndefinedError as error:
                 failures[x.name] = str(error)
         _check_two_subjects_remain(len(usable), failures)
         table = np.moveaxis(np.array(tables), 2, 0)

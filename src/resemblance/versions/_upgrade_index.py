@@ -60,8 +60,8 @@ BREAK_EVEN_OPTIONS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Upgrade:
-    """What to do with an old index under a new model: what :func:`upgrade` returns.
+class IndexUpgrade:
+    """What to do with an old index under a new model: what :func:`upgrade_index` returns.
 
     ``decision`` is "stay", "keep", "normalise", "cut", "map queries", "map documents", "re-rank",
     "re-embed a part", "re-embed" or "undecided". ``option`` is the name of the option that is
@@ -91,7 +91,7 @@ class Upgrade:
 
     def __repr__(self) -> str:
         lines = (f"  {line}" for line in (*self.cautions, *self.lines))
-        return "\n".join([f"Upgrade: {self.verdict}", *lines])
+        return "\n".join([f"IndexUpgrade: {self.verdict}", *lines])
 
     @property
     def code(self) -> int:
@@ -173,7 +173,7 @@ class Upgrade:
         export_result(self, "of_upgrade", "upgrade_output", Path(path))
 
 
-def upgrade(
+def upgrade_index(
     old: Any,
     new: Any,
     queries: Sequence[Any],
@@ -192,7 +192,7 @@ def upgrade(
     confidence_level: float = 0.95,
     seed: int = 0,
     progress: Progress = True,
-) -> Upgrade:
+) -> IndexUpgrade:
     """Say what to do with an index of an old embedding model under a new one.
 
     The options are, in order of cost: keep the index; normalise or cut its vectors; map new queries
@@ -253,7 +253,8 @@ def upgrade(
 
     Raises ``ValueError`` for vectors that do not belong together, too few queries, unknown ids in
     ``relevant``, and more than 5 % of queries without ids that equal a document;
-    :class:`~resemblance.Undefined` for NaN, for documents that are one point, and for documents or
+    :class:`~resemblance.UndefinedError` for NaN, for documents that are one point, and for
+    documents or
     cosines that differ by less than rounding.
 
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
@@ -290,7 +291,7 @@ def upgrade(
 
 def _build_upgrade(
     task: UpgradeTask, ways: ServingMethods, recalls: OptionRecalls, settings: dict[str, Any]
-) -> Upgrade:
+) -> IndexUpgrade:
     """Return the decision with all options and sentences."""
     options = _ordered_options(task, ways, recalls)
     goal, accept, widths = settings["goal"], settings["accept"], settings["widths"]
@@ -300,7 +301,7 @@ def _build_upgrade(
     facts = find_version_facts(
         unchanged_rows(task.old), unchanged_rows(task.new), DOCUMENT_NAMES, task.seed
     )
-    result = Upgrade(
+    result = IndexUpgrade(
         *decision,
         verdict=words,
         lines=(),
@@ -338,7 +339,7 @@ def format_first_names(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _upgrade_sentences(result: Upgrade) -> Iterator[str]:
+def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
     goal, settings = result.settings["goal"], result.settings
     recalls = [getattr(option, goal) for option in result.options if getattr(option, goal)]
@@ -390,7 +391,7 @@ def _upgrade_sentences(result: Upgrade) -> Iterator[str]:
             yield f"Re-embedding all documents, in place of {option.name}, {after}."
 
 
-def _map_sentence(result: Upgrade) -> Iterator[str]:
+def _map_sentence(result: IndexUpgrade) -> Iterator[str]:
     """Say for which side the map of the chosen option is."""
     option = next((o for o in result.options if o.name == result.option), None)
     name = "" if option is None else option.base if option.candidates else option.name
