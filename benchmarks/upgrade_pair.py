@@ -177,9 +177,9 @@ def measure(vectors: Vectors) -> dict[str, Any]:
             "changed": rounded(plain.changed),
             "gain": None if result.gain is None else [rounded(x) for x in result.gain],
             "options": {
-                option.name: [rounded(x) for x in option.as_new[:3]]
+                option.name: [rounded(x) for x in option.new_model[:3]]
                 for option in plain.options
-                if option.as_new is not None
+                if option.new_model is not None
             },
         }
     return found

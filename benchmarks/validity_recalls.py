@@ -55,15 +55,15 @@ def queries_of_kinds(bad: float, count: int, rng: np.random.Generator) -> list[n
 def expected_recall(bad: float) -> float:
     """Return the largest recall of any way to ask the old index, over 20,000 queries."""
     queries = queries_of_kinds(bad, 20_000, np.random.default_rng(98))
-    result = rs.upgrade_index(*index_of_kinds()[1:], queries, goal="as_before", progress=False)
-    return max(o.as_before.value for o in result.options if o.as_before is not None)
+    result = rs.upgrade_index(*index_of_kinds()[1:], queries, target="old_model", progress=False)
+    return max(o.old_model.value for o in result.options if o.old_model is not None)
 
 
 def decisions(bad: float, count: int, rng: np.random.Generator) -> Numbers:
     """Return whether ``rs.upgrade_index`` accepts a way whose expected recall is too low by
     0.01."""
     queries, enough = queries_of_kinds(bad, count, rng), expected_recall(bad) + 0.01
-    options = {"goal": "as_before", "accept": enough, "progress": False}
+    options = {"target": "old_model", "min_recall": enough, "progress": False}
     result = rs.upgrade_index(*index_of_kinds()[1:], queries, **options)
     is_accepted = result.option in ("keep", "orthogonal", "affine")
     return {Key("rs.upgrade_index", "", "accepted"): float(is_accepted)}

@@ -54,7 +54,7 @@ def test_every_measure_is_described(subtests):
             assert ":" in m.summary
             assert m.family in MEASURE_FAMILIES
             assert m.invariant_to == implied_invariances(m.invariant_to)
-            assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.reference)
+            assert re.fullmatch(r"[a-z]+\d{4}[a-z]*", m.citation)
             assert m.range[0] < m.range[1]
             assert not (m.metric and m.larger_is_more_similar)
             assert len(text.splitlines()) > 4
@@ -209,7 +209,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.compare([np.eye(3)], measures=["cka", plain]), DECORATED),
         (lambda: rs.jaccard(np.zeros((20, 3)), np.eye(20)), "no sample has nearest neighbours"),
         (
-            lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, sample=4),
+            lambda: rs.rtd(np.eye(5), np.eye(5), seed=-1, subsample=4),
             "seed must be a non-negative integer",
         ),
     ]:
@@ -294,7 +294,10 @@ def test_specifications_with_tuples_and_signs():
     assert dict(rs.get_measure("accuracy_difference[labels=(0, 1, 1)]").parameters) == {
         "labels": (0, 1, 1)
     }
-    assert rs.get_measure("rtd[ sample=5 , trials=2 ]").parameters == (("sample", 5), ("trials", 2))
+    assert rs.get_measure("rtd[ subsample=5 , repeats=2 ]").parameters == (
+        ("sample", 5),
+        ("trials", 2),
+    )
 
 
 def test_the_smallest_number_of_samples_depends_on_the_parameters():
@@ -395,7 +398,7 @@ def test_the_repr_of_a_measure():
 
 @rs.measure(
     label="Shift", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
-    reference="gretton2012kernel", invariant_to={"isotropic_scaling"}, needs_equal_columns=True,
+    citation="gretton2012kernel", invariant_to={"isotropic_scaling"}, needs_equal_columns=True,
 )  # fmt: skip
 def shift(x, y):
     """How far the largest column moves, column by column."""
@@ -404,7 +407,7 @@ def shift(x, y):
 
 @rs.measure(
     label="Spread", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
-    reference="gretton2012kernel", invariant_to={"permutation"},
+    citation="gretton2012kernel", invariant_to={"permutation"},
 )  # fmt: skip
 def spread_difference(x, y):
     """A difference that no order of the columns changes."""

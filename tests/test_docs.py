@@ -155,7 +155,7 @@ def test_every_measure_is_documented(subtests):
             assert ".. math::" in text
             assert first.endswith((".", "?")), "the first paragraph is a sentence"
             assert not re.search(r"[.?] ", first), "the first paragraph is one sentence"
-            assert m.reference in bibliography(), f"{m.reference} is missing in references.bib"
+            assert m.citation in bibliography(), f"{m.citation} is missing in references.bib"
             assert "Reference: " in text, "the docstring names its source"
 
 
@@ -193,7 +193,7 @@ def test_every_measure_has_a_page_that_its_table_names(generated: Path) -> None:
     for m in MEASURES:
         page = (generated / f"{m.name}.rst").read_text()
         assert ".. math::" in page
-        assert f":cite:t:`{m.reference}`" in page
+        assert f":cite:t:`{m.citation}`" in page
         assert f"<measures/{m.name}>" in built
         assert f"\n| `{m.name}` {m.label} |" in index
 

@@ -125,7 +125,7 @@ def _rsatoolbox() -> list[Row]:
 
     def of_means(kind: str) -> Pairs:
         trials = recording.counts if kind == "poisson" else recording.trials
-        ours = above_of(rs.dissimilarities(trials, LABELS, kind=kind))[:5]
+        ours = above_of(rs.dissimilarities(trials, LABELS, rdm=kind))[:5]
         return list(zip(DISSIMILARITIES[kind], ours, strict=True))
 
     def of_models(compare: str) -> Pairs:
@@ -136,7 +136,7 @@ def _rsatoolbox() -> list[Row]:
         *(
             Row(
                 f'calc_rdm(method="{kinds.get(kind, kind)}")',
-                f'dissimilarities(X, conditions, kind="{kind}")',
+                f'dissimilarities(X, conditions, rdm="{kind}")',
                 10,
                 lambda kind=kind: of_means(kind),
             )

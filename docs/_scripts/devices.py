@@ -37,7 +37,7 @@ KINDS = (
 VARIANTS = (
     "cka[kernel=rbf]",
     "hard_correlation_match[matching=greedy]",
-    "jaccard[index=hnsw]",
+    "jaccard[search=hnsw]",
     "rsa[compare=kendall]",
     "rsm_norm_difference[norm=spectral]",
 )

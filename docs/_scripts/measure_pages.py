@@ -171,8 +171,8 @@ def claims_table(m: rs.Measure) -> str:
         ("samples", f"at least {m.min_samples}"),
         ("family", FAMILY_TITLES[m.family].lower()),
         ("version", str(m.version)),
-        ("needs", f"the extra ``{m.extra}``" if m.extra else "nothing optional"),
-        ("reference", f":cite:t:`{m.reference}`"),
+        ("needs", f"the extra ``{m.requires}``" if m.requires else "nothing optional"),
+        ("reference", f":cite:t:`{m.citation}`"),
     ]
     text = (
         "The transformations are of either argument alone, but rotation of the samples is of both "

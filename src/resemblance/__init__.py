@@ -87,7 +87,8 @@ _MODULES = {
     "versions": ("Drift", "DriftReport", "IndexUpgrade", "drift", "upgrade_index"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
-        "Evidence", "ModelScores", "duplicate_labels", "evidence", "load", "load_evidence", "score_models",
+        "Evidence", "ModelScores", "duplicate_labels", "evidence", "load", "load_evidence",
+        "score_models",
     ),
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),

@@ -82,7 +82,7 @@ def citation_keys(name: str) -> tuple[str, ...]:
             continue
         choices = [f"{key}={value}" for key, value in chosen.parameters]
         return (
-            chosen.reference,
+            chosen.citation,
             *(key for c in choices for key in CITATIONS_BY_PARAMETER.get(c, ())),
         )
     shown = (

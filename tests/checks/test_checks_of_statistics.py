@@ -266,7 +266,7 @@ OWN = """
 import resemblance as rs
 
 @rs.statistic(label="Largest", family="spectrum", larger_is_more_stable=None,
-    range=(0, float("inf")), reference="x", invariant_to={"permutation"})
+    range=(0, float("inf")), citation="x", invariant_to={"permutation"})
 def largest(x, *, half: bool = False):
     '''The largest number of all.'''
     return float(abs(x.array).max()) / (1 + half)

@@ -62,10 +62,14 @@ def call(capsys):
             (),
             1,
         ),  # what the vectors are for is not known: then all that could break counts
-        ("turned", ("--for", "index"), 1),
-        ("turned", ("--for", "head"), 1),
-        ("turned", ("--for", "geometry"), 0),  # it does not change when all samples turn together
-        ("shuffled", ("--for", "geometry"), 1),
+        ("turned", ("--purpose", "index"), 1),
+        ("turned", ("--purpose", "head"), 1),
+        (
+            "turned",
+            ("--purpose", "geometry"),
+            0,
+        ),  # it does not change when all samples turn together
+        ("shuffled", ("--purpose", "geometry"), 1),
         ("shuffled", (), 1),
     ],
 )
@@ -77,13 +81,13 @@ def test_the_exit_code_is_the_verdict(call, current, options, threshold, code):
 
 
 def test_code_0_says_what_it_does_not_cover(call, folder):
-    options = "reference.npy", "turned.npy", "--for", "geometry", "--html", "page.html"
+    options = "reference.npy", "turned.npy", "--purpose", "geometry", "--html", "page.html"
     code, out, _ = call(*options)
     assert code == 0
     assert "Coordinates changed (" in out
     assert "not counted for the geometry alone." in out
     last, hint = out.strip().splitlines()[-2:]
-    assert hint == "Use --for index to count it."
+    assert hint == "Use --purpose index to count it."
     assert last.startswith(
         "No drift beyond the threshold for the geometry alone. What happened: rotation. But "
     )
@@ -138,11 +142,11 @@ def test_the_table_has_every_drift_and_every_kind_of_change(call):
 
 def test_samples_and_neighbours_are_choices(call):
     _, out, _ = call(
-        "reference.npy", "shuffled.npy", "--samples", "40", "--k", "5", "--format", "json"
+        "reference.npy", "shuffled.npy", "--max-samples", "40", "--k", "5", "--format", "json"
     )
     settings = json.loads(out)["settings"]
     assert [settings[name] for name in ("samples", "used", "queries", "k")] == [80, 40, 40, 5]
-    _, out, _ = call("reference.npy", "shuffled.npy", "--samples", "40", "--k", "5")
+    _, out, _ = call("reference.npy", "shuffled.npy", "--max-samples", "40", "--k", "5")
     assert "40 of 80 samples were used, drawn at random; 5 neighbours of 40 of them" in out
 
 
@@ -213,7 +217,7 @@ def test_the_page_is_complete_and_loads_nothing(call, folder):
 
 
 def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folder):
-    call("reference.npy", "turned.npy", "--html", "page.html", "--for", "head")
+    call("reference.npy", "turned.npy", "--html", "page.html", "--purpose", "head")
     page = (folder / "page.html").read_text()
     for words in (
         "file reference.npy, shape 80, 4, dtype float64, fingerprint ",
@@ -222,8 +226,8 @@ def test_the_page_says_from_which_files_by_which_command_it_was_made(call, folde
     ):
         assert words in page
     assert (
-        "resemblance drift reference.npy turned.npy --for head --n-resamples 10 --html page.html"
-        in page
+        "resemblance drift reference.npy turned.npy --purpose head --n-resamples 10 --html "
+        "page.html" in page
     )
     assert "<dt>date</dt>" in page
     assert "False" not in page
@@ -245,7 +249,7 @@ def test_a_class_that_moved_is_named_in_the_terminal_the_page_and_the_exit_code(
     moved = np.where((labels == 3)[:, None], x + x[1] - x[3], x)
     for name, data in (("x", x), ("moved", moved), ("classes", labels)):
         np.save(f"{name}.npy", data)
-    options = ("--labels", "classes.npy", "--for", "geometry", "--html", "page.html")
+    options = ("--labels", "classes.npy", "--purpose", "geometry", "--html", "page.html")
     code, out, _ = call("x.npy", "moved.npy", *options)
     assert code == 1
     for text in (out, (folder / "page.html").read_text()):
@@ -279,8 +283,8 @@ def test_a_mistake_is_one_line_and_code_2(refused):
         reference.npy same.npy --labels square.npy | square.npy must be one label per sample
         reference.npy same.npy --labels gaps.npy | labels are missing, NaN or infinite
         reference.npy same.npy --labels two.npz | two.npz must hold one array
-        reference.npy same.npy --for heads | --for cannot be 'heads'; did you mean 'head'?
-        reference.npy same.npy --samples 5 | --samples
+        reference.npy same.npy --purpose heads | --purpose cannot be 'heads'; did you mean 'head'?
+        reference.npy same.npy --max-samples 5 | --max-samples
         reference.npy same.npy -o same.csv | no table is written as .csv; choose one of .txt, .json
     """)
 

@@ -144,7 +144,7 @@ def measured():
         larger_is_more_similar=False,
         range=(0, np.inf),
         symmetric=True,
-        reference="klabunde2025similarity",
+        citation="klabunde2025similarity",
     )
     def kept(x, y):
         pairs.append((x.name, y.name))

@@ -27,14 +27,14 @@ RAISING = '''
 import resemblance as rs
 
 @rs.measure(label="Never", family="statistic", larger_is_more_similar=False,
-    range=(0, float("inf")), symmetric=True, reference="x")
+    range=(0, float("inf")), symmetric=True, citation="x")
 def never(x, y):
     """Never: is not called with data."""
     assert x.shape[0] == 23, "a probe of the shapes of intermediates"
     return 0.0
 
 @rs.measure(label="Raises", family="statistic", larger_is_more_similar=False,
-    range=(0, float("inf")), symmetric=True, reference="x")
+    range=(0, float("inf")), symmetric=True, citation="x")
 def raises(x, y):
     """Raises: always."""
     raise RuntimeError("it was called")
@@ -64,7 +64,7 @@ def counting(calls):
         larger_is_more_similar=False,
         range=(0, np.inf),
         symmetric=True,
-        reference="klabunde2025similarity",
+        citation="klabunde2025similarity",
     )
     def counted(x, y):
         return abs(float(squares(x).sum() - squares(y).sum()))

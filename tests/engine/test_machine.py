@@ -83,7 +83,7 @@ LIMITED = """
 import resource, numpy as np, resemblance as rs
 from resemblance.intermediates.distances import distances
 @rs.measure(label="All", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
-            symmetric=True, reference="nobody2026nothing")
+            symmetric=True, citation="nobody2026nothing")
 def whole(x, y):
     "Whole matrices of distances."
     return float(np.abs(distances(x) - distances(y)).max())

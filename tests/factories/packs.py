@@ -24,7 +24,7 @@ from resemblance.intermediates.spectra import decomposition
 
 
 @rs.measure(label="TopShare", family="statistic", larger_is_more_similar=False, range=(0, 1),
-            symmetric=True, reference="mine2026", differentiable=False,
+            symmetric=True, citation="mine2026", differentiable=False,
             invariant_to={"orthogonal", "isotropic_scaling", "translation"})
 def top_share(x, y, *, power: int = 1):
     """Difference of the shares of variance in the first principal direction."""

@@ -484,7 +484,7 @@ def test_parts_for_which_memory_was_short_are_tried_again(tmp_path):
     least, known = [N], []
 
     @rs.measure(
-        label="Short", family="topology", larger_is_more_similar=True, range=(0, 1), reference="own"
+        label="Short", family="topology", larger_is_more_similar=True, range=(0, 1), citation="own"
     )
     def short(x, y):
         """A correlation that takes too much memory for few samples."""
@@ -693,7 +693,7 @@ def test_small_p_values_of_exact_moments_are_not_said(square):
     larger_is_more_similar=True,
     range=(-1, 1),
     symmetric=True,
-    reference="own",
+    citation="own",
 )
 def own(x: rs.Representation, y: rs.Representation) -> float:
     """Correlation of the first columns."""

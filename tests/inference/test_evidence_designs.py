@@ -241,7 +241,7 @@ def test_intermediates_that_do_not_move_with_these_samples_are_computed_anew():
         larger_is_more_similar=True,
         range=(-1, 1),
         symmetric=True,
-        reference="own",
+        citation="own",
     )
     def same_places(x, y):
         """The correlation of places in the order of the first feature."""
@@ -266,7 +266,7 @@ def test_a_value_that_seems_fixed_on_other_data_is_drawn_on_these():
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,
-        reference="own",
+        citation="own",
     )
     def similar_with_gaps(x, y):
         """CKA where one feature is large, otherwise 0."""
@@ -286,7 +286,7 @@ def sampled(power: int, version: int) -> rs.Measure:
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,
-        reference="own",
+        citation="own",
         version=version,
     )
     def changing(x, y):
@@ -317,7 +317,7 @@ def test_a_lack_of_memory_is_no_draw():
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,
-        reference="own",
+        citation="own",
     )
     def greedy(x, y):
         """It needs more memory with time."""
@@ -525,7 +525,7 @@ def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
         larger_is_more_similar=False,
         range=(0, np.inf),
         symmetric=True,
-        reference="own",
+        citation="own",
     )
     def mean_distance(x, y):
         """The distance of two means."""

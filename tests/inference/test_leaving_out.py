@@ -95,8 +95,8 @@ def _labels(m: Measure) -> np.ndarray:
 
 
 def claimed(m: Measure, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    assert m.left_out is not None
-    return m.left_out(Representation(x), Representation(y))
+    assert m.leave_one_out is not None
+    return m.leave_one_out(Representation(x), Representation(y))
 
 
 def test_exact_values_are_those_of_n_calls(subtests):
@@ -232,7 +232,7 @@ def test_single_precision_gives_the_same_to_its_digits():
     m, x, y = outputs("tall", "cka")
     expected = claimed(m, x, y)
     single = [Representation(z, dtype="float32") for z in (x, y)]
-    np.testing.assert_allclose(m.left_out(*single), expected, rtol=1e-4)
+    np.testing.assert_allclose(m.leave_one_out(*single), expected, rtol=1e-4)
 
 
 # --------------------------------------------------------------------------------------- anew
@@ -324,8 +324,8 @@ def test_rows_of_many_pairs_leave_out_the_same_samples(subtests):
                 if not m.product.rows_of:
                     a, b = (m.product.matrix(r, "left") for r in (x, y))
                     np.testing.assert_allclose(rows[place], np.vecdot(a, b), rtol=1e-9, atol=1e-15)
-                values = m.left_out(x, y, rows=rows[place])
-                np.testing.assert_allclose(values, m.left_out(x, y), rtol=1e-12)
+                values = m.leave_one_out(x, y, rows=rows[place])
+                np.testing.assert_allclose(values, m.leave_one_out(x, y), rtol=1e-12)
 
 
 def test_rows_are_taken_for_wide_layers_with_partners():

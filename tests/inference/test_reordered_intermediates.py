@@ -78,16 +78,16 @@ VARIANTS = [
     "rtd[direction=first]",
     "uniformity_difference[self_pairs=False]",
     "jensen_shannon[outputs=probabilities]",
-    "rtd[sample=20,trials=2]",
-    "rtd_lite[sample=20]",
+    "rtd[subsample=20,repeats=2]",
+    "rtd_lite[subsample=20]",
     "imd[estimator=stochastic,probes=20,repeats=1]",
 ]
 # Measures of which no intermediate is carried, each with the reason.
 RECOMPUTED = {
     "sliced_wasserstein": "its projections are sorted",
     "imd[estimator=stochastic,probes=20,repeats=1]": "its random vectors do not move",
-    "rtd[sample=20,trials=2]": "its subsets are places, not samples",
-    "rtd_lite[sample=20]": "its subset is one of places, not samples",
+    "rtd[subsample=20,repeats=2]": "its subsets are places, not samples",
+    "rtd_lite[subsample=20]": "its subset is one of places, not samples",
     "accuracy_difference": "it needs labels",
 }
 NEEDS_NO_PAIRING = {
@@ -187,7 +187,7 @@ def test_the_guard_lets_reordered_intermediates_pass(subtests):
 
 
 def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
-    approximate = rs.mutual_knn.with_parameters(index="hnsw")
+    approximate = rs.mutual_knn.with_parameters(search="hnsw")
     for kind in CONTINUOUS:
         assert_carried(approximate, *map(Representation, pair_of(kind)))
     x, y = map(Representation, pair_of("relu"))  # a third of its rows are equal
@@ -425,7 +425,7 @@ def declared(function: Any) -> Measure:
         larger_is_more_similar=True,
         range=(-math.inf, math.inf),
         symmetric=True,
-        reference="",
+        citation="",
         version=1,
     )(function)
 

@@ -413,7 +413,7 @@ def means_apart(xs, ys) -> Scores:
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
-    reference="klabunde2025similarity",
+    citation="klabunde2025similarity",
     all_pairs=AllPairs(means_apart, above=10),
 )
 def apart(x, y) -> float:

@@ -67,8 +67,8 @@ def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
             y = x + 0.5 * clusters(seed=1)
             m = rs.get_measure(spec)
             assert m(x, y, index="hnsw") == m(x, y)
-            assert m.with_parameters(index="exact") == m
-            assert (m.extra, m.with_parameters(index="hnsw").extra) == (None, "neighbours")
+            assert m.with_parameters(search="exact") == m
+            assert (m.requires, m.with_parameters(search="hnsw").extra) == (None, "neighbours")
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
@@ -79,7 +79,7 @@ def test_found_in_the_order_of_the_exact_search(metric):
     x[::3] = x[1::3] + 1e-9 * isotropic(200, 8)
     x[5] = 0
     r = rs.Representation(x)
-    exact, found = (neighbours(r, k=10, metric=metric, index=index) for index in ("exact", "hnsw"))
+    exact, found = (neighbours(r, k=10, metric=metric, search=index) for index in ("exact", "hnsw"))
     some = np.arange(600) != 5 if metric != "euclidean" else slice(None)
     assert np.array_equal(exact[some], found[some])
     assert 5 not in found[5]
@@ -87,7 +87,7 @@ def test_found_in_the_order_of_the_exact_search(metric):
 
 def test_duplicates_of_a_sample_are_its_neighbours_and_itself_is_not():
     x = np.tile(clusters(200), (3, 1))
-    found = neighbours(rs.Representation(x), k=2, metric="euclidean", index="hnsw")
+    found = neighbours(rs.Representation(x), k=2, metric="euclidean", search="hnsw")
     rows = np.arange(600)
     assert not (found == rows[:, None]).any()
     assert np.array_equal(found, neighbours(rs.Representation(x), k=2, metric="euclidean"))
@@ -97,7 +97,7 @@ def test_duplicates_of_a_sample_are_its_neighbours_and_itself_is_not():
 def test_as_many_neighbours_as_there_are_others():
     r = rs.Representation(clusters(40))
     assert np.array_equal(
-        neighbours(r, k=39, metric="euclidean", index="hnsw"),
+        neighbours(r, k=39, metric="euclidean", search="hnsw"),
         neighbours(r, k=39, metric="euclidean"),
     )
 
@@ -106,9 +106,9 @@ def test_too_few_found_has_a_remedy(monkeypatch):
     monkeypatch.setattr(approximate, "HNSW_LINKS", 2)
     x = np.repeat(clusters(20), 100, axis=0)  # twenty points, each a hundred times
     with pytest.raises(
-        rs.UndefinedError, match=r'of 300 neighbours of a sample; take index="exact"'
+        rs.UndefinedError, match=r'of 300 neighbours of a sample; take search="exact"'
     ):
-        rs.mka(x, x[::-1].copy(), k=300, index="hnsw")
+        rs.mka(x, x[::-1].copy(), k=300, search="hnsw")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_too_few_found_has_a_remedy(monkeypatch):
 def test_the_errors_are_those_of_the_exact_search(x, message):
     for index in ("exact", "hnsw"):
         with pytest.raises(rs.UndefinedError, match=message):
-            neighbours(rs.Representation(x), k=10, metric="euclidean", index=index)
+            neighbours(rs.Representation(x), k=10, metric="euclidean", search=index)
 
 
 def test_the_same_in_another_process_with_other_threads(poor):
@@ -131,9 +131,9 @@ def test_the_same_in_another_process_with_other_threads(poor):
         "approximate.HNSW_SEARCH_CANDIDATES = 4, 5, 1;x = "
         "rs.Representation(np.random.default_rng(0).standard_normal((600, "
         "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "
-        "index='hnsw').tobytes())"
+        "search='hnsw').tobytes())"
     )
-    here = neighbours(rs.Representation(isotropic()), k=10, metric="euclidean", index="hnsw")
+    here = neighbours(rs.Representation(isotropic()), k=10, metric="euclidean", search="hnsw")
     threads = os.environ | {"OMP_NUM_THREADS": "3"}
     there = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, env=threads
@@ -157,19 +157,19 @@ def test_the_number_of_threads_is_restored():
 def test_recall_is_the_share_of_the_exact_neighbours(poor):
     r = rs.Representation(isotropic())
     exact, found = (
-        neighbours(r, k=10, metric="cosine", index=index) for index in ("exact", "hnsw")
+        neighbours(r, k=10, metric="cosine", search=index) for index in ("exact", "hnsw")
     )
     recall = rs.neighbour_recall(r, k=10, metric="cosine")
     assert recall == shared(exact, found).sum() / exact.size
     assert 0 < recall < 0.9
-    assert rs.neighbour_recall(r, k=10, metric="cosine", index="exact") == 1
+    assert rs.neighbour_recall(r, k=10, metric="cosine", search="exact") == 1
     assert rs.neighbour_recall(clusters(), k=10) > recall
 
 
 def test_recall_of_many_samples_is_estimated(poor):
     r = rs.Representation(isotropic(3000))
     exact, found = (
-        neighbours(r, k=10, metric="euclidean", index=index) for index in ("exact", "hnsw")
+        neighbours(r, k=10, metric="euclidean", search=index) for index in ("exact", "hnsw")
     )
     shares = shared(exact, found) / 10
     recall = rs.neighbour_recall(r, k=10)
@@ -205,8 +205,8 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     x = clusters(100)
     assert rs.mka(x, x, k=5) == pytest.approx(1)
     calls = (
-        lambda: rs.mka(x, x, k=5, index="hnsw"),
-        lambda: rs.compare([x, x], measures="jaccard[index=hnsw]", progress=False),
+        lambda: rs.mka(x, x, k=5, search="hnsw"),
+        lambda: rs.compare([x, x], measures="jaccard[search=hnsw]", progress=False),
         lambda: rs.neighbour_recall(x, k=5),
     )
     for call in calls:
@@ -219,9 +219,9 @@ def test_a_missing_package_names_its_extra(monkeypatch):
 # --------------------------------------------------------------------------------- what is recorded
 
 POOR = [
-    "mka[k=15,index=hnsw]",
-    "cycle_knn[index=hnsw]",
-    "cknna[index=hnsw,kernel=linear]",
+    "mka[k=15,search=hnsw]",
+    "cycle_knn[search=hnsw]",
+    "cknna[search=hnsw,kernel=linear]",
     "second_order_cosine",
 ]
 
@@ -296,16 +296,16 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spec", ["mka[k=15,index=hnsw]", "mka[index=hnsw,k=15]", " MKA[ index=hnsw, k=15 ]"]
+    "spec", ["mka[k=15,search=hnsw]", "mka[search=hnsw,k=15]", " MKA[ search=hnsw, k=15 ]"]
 )
 def test_found_with_the_parameters_in_any_order(spec, compared):
-    assert compared.info(spec).spec == "mka[index=hnsw,k=15]"
+    assert compared.info(spec).spec == "mka[search=hnsw,k=15]"
     assert np.array_equal(compared[spec], compared["mka"])
     for other in (
-        "mka[k=16,index=hnsw]",
+        "mka[k=16,search=hnsw]",
         "mka[k=15]",
-        "mka[index=hnsw,k=15",
-        "mka[k=15)(,index=hnsw]",
+        "mka[search=hnsw,k=15",
+        "mka[k=15)(,search=hnsw]",
     ):
         with pytest.raises(KeyError, match="no measure"):
             compared[other]
@@ -318,7 +318,7 @@ def test_recall_needs_a_whole_number_of_neighbours(k):
 
 
 def test_written_wherever_results_are(compared, tmp_path):
-    note = "mka[index=hnsw,k=15]: neighbour recall 0."
+    note = "mka[search=hnsw,k=15]: neighbour recall 0."
     assert note in emitted(compared, "table")
     assert "neighbour recall 0." in repr(compared)
     assert "neighbour recall 0." in compared._repr_html_()
@@ -334,7 +334,7 @@ def test_written_wherever_results_are(compared, tmp_path):
     assert emitted(compared, "csv").splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
     assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
     assert (
-        compared.to_xarray()["mka[index=hnsw,k=15]"]
+        compared.to_xarray()["mka[search=hnsw,k=15]"]
         .attrs["diagnostics"]
         .startswith("neighbour recall 0.")
     )
@@ -345,7 +345,7 @@ def test_written_wherever_results_are(compared, tmp_path):
         progress=False,
     )
     assert any(
-        str(part).startswith("mka[index=hnsw,k=15]: neighbour")
+        str(part).startswith("mka[search=hnsw,k=15]: neighbour")
         for part in terminal.comparison_tables(many)
     )
 
@@ -355,13 +355,14 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     np.save("a.npy", isotropic())
     np.save("b.npy", isotropic(seed=1))
     assert (
-        cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]", "--format", "json"]) == 0
+        cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[search=hnsw]", "--format", "json"])
+        == 0
     )
     value = json.loads(capsys.readouterr().out)["records"][1]["neighbour_recall"]
     recalls = [rs.neighbour_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
     assert value == min(recalls) < 1
-    assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[index=hnsw]"]) == 0
-    assert "jaccard[index=hnsw]: neighbour recall 0." in capsys.readouterr().out
+    assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[search=hnsw]"]) == 0
+    assert "jaccard[search=hnsw]: neighbour recall 0." in capsys.readouterr().out
 
 
 # ----------------------------------------------------------------- diagnostics of one's own measure
@@ -373,7 +374,7 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
-    reference="klabunde2025similarity",
+    citation="klabunde2025similarity",
     diagnostics=lambda x, y, share, **_: {"left_out": round(share * x.shape[0])} if share else {},
 )
 def trimmed(x, y, *, share: float = 0.1) -> float:
@@ -387,7 +388,7 @@ def trimmed(x, y, *, share: float = 0.1) -> float:
     larger_is_more_similar=False,
     range=(0, 1),
     symmetric=True,
-    reference="klabunde2025similarity",
+    citation="klabunde2025similarity",
     diagnostics=lambda x, y: {"value": 1.0},
 )
 def taken(x, y) -> float:

@@ -64,7 +64,7 @@ PRODUCTS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
     family="statistic",
     larger_is_more_similar=True,
     range=(0, np.inf),
-    reference="none2026",
+    citation="none2026",
 )
 def digits(x: rs.Representation, y: rs.Representation) -> Any:
     """Say whether matrices are multiplied with all their digits."""
@@ -255,7 +255,7 @@ def test_the_precision_reported_is_that_of_the_values(subtests):
         with subtests.test(f"{place}, {dtype}"):
             x = rs.Representation(KINDS[place][0](dtype))
             expected = "float64" if place == "torch" or dtype == "float64" else "float32"
-            assert (x.precision, str(x.array.dtype).rpartition(".")[2]) == (expected, expected)
+            assert (x.dtype, str(x.array.dtype).rpartition(".")[2]) == (expected, expected)
             result = rs.compare({"a": x.source, "b": x.source}, measures="cka", progress=False)
             entry = result.provenance["rows"]["a"]
             assert (entry["dtype"].rpartition(".")[2], entry["computed_in"]) == (dtype, expected)

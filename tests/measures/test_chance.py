@@ -247,7 +247,7 @@ def test_a_claim_may_be_an_object_without_a_hash():
 
     @rs.measure(
         label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
-        reference="kornblith2019similarity", chance=Level(0.5),
+        citation="kornblith2019similarity", chance=Level(0.5),
     )  # fmt: skip
     def mine(x, y):
         return 0.75
@@ -263,7 +263,7 @@ def test_a_measure_cannot_record_another_chance_beside_its_claim():
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,
-        reference="kornblith2019similarity",
+        citation="kornblith2019similarity",
         diagnostics=lambda x, y: {"chance": 0.5},
         chance=lambda x, y: 0.5,
     )

@@ -27,7 +27,7 @@ LEAVES = {
     "rtd": "the samples drawn",
     "rtd_lite": "the samples drawn",
     "mmd": "the array",
-    "jaccard[index=hnsw]": "the array",
+    "jaccard[search=hnsw]": "the array",
     "cka[kernel=rbf]": "a matrix of samples by samples",
     "rsa[compare=kendall]": "a matrix of samples by samples",
     "rsm_norm_difference[norm=spectral]": "a matrix of samples by samples",

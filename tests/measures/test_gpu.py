@@ -38,7 +38,7 @@ def test_it_checks_every_measure_and_writes_what_it_timed(run, capsys):
     assert len(checked) == 2 * len(rs.list_measures())
     assert all(row.difference < 1e-2 for row in checked)
     timed = [row for row in rows if row.pairs]
-    assert [(r.library, r.precision, r.measure, r.pairs) for r in timed] == [
+    assert [(r.library, r.dtype, r.measure, r.pairs) for r in timed] == [
         ("NumPy", "float64", "cka", 3),
         ("NumPy", "float64", "rsa", 3),
         ("resemblance", "float64", gpu.LAYERS, 4),
@@ -65,7 +65,7 @@ def test_a_measure_that_differs_or_fails_is_reported(run, monkeypatch, capsys):
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,
-        reference="klabunde2025similarity",
+        citation="klabunde2025similarity",
     )
     def of_tensors(x, y):
         """One for tensors, zero for arrays."""

@@ -293,7 +293,7 @@ def test_a_measure_cannot_change_the_data(rng):
     @rs.measure(
         label="Shift",
         family="alignment",
-        reference="x2020y",
+        citation="x2020y",
         larger_is_more_similar=True,
         range=(-1, 1),
     )
@@ -401,7 +401,7 @@ def test_a_false_claim_of_a_range_is_not_hidden():
         "larger_is_more_similar": True,
         "symmetric": True,
     }
-    m = rs.measure(**claims, range=(0, 1), reference="none")(excess)
+    m = rs.measure(**claims, range=(0, 1), citation="none")(excess)
     assert m(X, Y, by=1e-15) == 1
     assert m(X, Y, by=-1e-15) == 1 - 1e-15
     assert m(X, Y, by=1e-9) == 1 + 1e-9

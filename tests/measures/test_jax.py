@@ -101,7 +101,7 @@ def test_products_take_all_digits_on_every_device():
         family="statistic",
         larger_is_more_similar=True,
         range=(0, np.inf),
-        reference="none2026",
+        citation="none2026",
     )
     def seen(x: rs.Representation, y: rs.Representation) -> Any:
         """Record the precision of products."""
@@ -141,7 +141,7 @@ def test_the_precision_reported_is_that_of_the_values(subtests):
         for dtype, source in zip(dtypes, sources):
             with subtests.test(f"{dtype} in {expected}"):
                 x = rs.Representation(source)
-                assert (x.precision, str(x.array.dtype)) == (expected, expected)
+                assert (x.dtype, str(x.array.dtype)) == (expected, expected)
                 result = rs.compare({"x": source, "y": source}, measures="cka", progress=False)
                 entry = result.provenance["rows"]["x"]
                 assert (entry["dtype"], entry["computed_in"]) == (dtype, expected)

@@ -324,6 +324,8 @@ def test_rtd_lite_of_subsets_is_their_seeded_mean(rng):
     x, y = rng.standard_normal((2, 40, 3))
     rows = [subset_indices(40, 15, 1, trial) for trial in range(3)]
     expected = np.mean([rs.rtd_lite(x[i], y[i]) for i in rows])
-    assert rs.rtd_lite(x, y, sample=15, trials=3, seed=1) == pytest.approx(expected, rel=1e-12)
-    assert rs.rtd_lite(x, y, sample=15, trials=3) != rs.rtd_lite(x, y, sample=15, trials=3, seed=1)
-    assert rs.rtd_lite(x, y, sample=40, trials=3) == rs.rtd_lite(x, y)
+    assert rs.rtd_lite(x, y, subsample=15, repeats=3, seed=1) == pytest.approx(expected, rel=1e-12)
+    assert rs.rtd_lite(x, y, subsample=15, repeats=3) != rs.rtd_lite(
+        x, y, subsample=15, repeats=3, seed=1
+    )
+    assert rs.rtd_lite(x, y, subsample=40, repeats=3) == rs.rtd_lite(x, y)

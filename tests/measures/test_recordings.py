@@ -275,7 +275,7 @@ def test_dissimilarities_of_means(recording: Any, subtests: Any) -> None:
     for kind, expected in DISSIMILARITIES.items():
         with subtests.test(kind):
             trials = recording.counts if kind == "poisson" else recording.trials
-            x = rs.dissimilarities(trials, LABELS, kind=kind)
+            x = rs.dissimilarities(trials, LABELS, rdm=kind)
             assert above_of(x)[:5] == pytest.approx(expected, abs=1e-11)
     mahalanobis = rs.dissimilarities(recording.trials, LABELS, noise=recording.noise)
     assert above_of(mahalanobis)[:2] == pytest.approx([1.162282855323, 1.375453097046], abs=1e-11)
@@ -310,7 +310,7 @@ def test_each_pair_of_conditions_has_the_runs_that_hold_both(
     """Mean over all pairs of different runs of both, written out."""
     is_there = np.array([(c, r) not in missing for c, r in zip(LABELS, NUMBERS)])
     X, labels, runs = recording.counts[is_there], LABELS[is_there], NUMBERS[is_there]
-    found = rs.rdm(rs.dissimilarities(X, labels, runs=runs, kind=kind))
+    found = rs.rdm(rs.dissimilarities(X, labels, runs=runs, rdm=kind))
     rates = (X + 0.1) / 1.1 if kind == "poisson" else X
     other = np.log(rates) if kind == "poisson" else X
     for i, j in combinations(range(N), 2):
@@ -355,10 +355,7 @@ def test_one_rule_for_patterns_without_direction(subtests: Any) -> None:
             X[0], X[1] = u, v
             X[0, 1:] += 2 * np.spacing(u) * bool(u)  # the rounding of a mean
             with subtests.test(f"{d}, {u}, {v}"):
-                kinds = [
-                    rs.rdm(X, "correlation"),
-                    rs.rdm(rs.dissimilarities(X, kind="correlation")),
-                ]
+                kinds = [rs.rdm(X, "correlation"), rs.rdm(rs.dissimilarities(X, rdm="correlation"))]
                 kinds.append(squareform(dissimilarities_of_statistics(X, "correlation")))
                 for found in kinds:
                     assert np.allclose(found[:2], 1 - np.eye(6)[:2], atol=1e-12)
@@ -366,14 +363,14 @@ def test_one_rule_for_patterns_without_direction(subtests: Any) -> None:
                 zero = np.where(np.arange(6)[:, None] < 2, 0, X)
                 for found in (
                     rs.rdm(zero, "cosine"),
-                    rs.rdm(rs.dissimilarities(zero, kind="cosine")),
+                    rs.rdm(rs.dissimilarities(zero, rdm="cosine")),
                 ):
                     assert np.allclose(found[:2], 1 - np.eye(6)[:2], atol=1e-12)
 
 
 def test_one_feature_has_no_correlation_and_equal_responses_no_dissimilarity() -> None:
     X = np.array([[1.0], [5.0], [9.0]])
-    for f in (rs.rdm, lambda X: rs.dissimilarities(X, kind="correlation")):
+    for f in (rs.rdm, lambda X: rs.dissimilarities(X, rdm="correlation")):
         with pytest.raises(ValueError, match="one feature"):
             f(X)
     assert rs.rdm(X, "euclidean")[0].tolist() == [0, 4, 8]  # the remedy
@@ -536,7 +533,7 @@ def test_whitened_comparisons_without_each_sample(subtests: Any) -> None:
                 measure = rs.rsa.with_parameters(
                     rdm="sqeuclidean", compare=compare, variances=variances
                 )
-                without = measure.left_out(*map(rs.as_representation, (x, y)))
+                without = measure.leave_one_out(*map(rs.as_representation, (x, y)))
                 for i in range(9):
                     rest = np.delete(np.arange(9), i)
                     few = variances and tuple(np.delete(variances, i))
@@ -561,8 +558,8 @@ def test_variances_that_do_not_fit_are_refused(subtests: Any) -> None:
 def test_dissimilarities_of_any_size_are_right_or_refused(size):
     x, conditions = np.random.default_rng(0).standard_normal((40, 6)), np.repeat(range(10), 4)
     for kind, power in (("euclidean", 1), ("correlation", 0)):
-        expected = rs.rdm(rs.dissimilarities(x, conditions, kind=kind)) * size**power
-        found = rs.rdm(rs.dissimilarities(size * x, conditions, kind=kind))
+        expected = rs.rdm(rs.dissimilarities(x, conditions, rdm=kind)) * size**power
+        found = rs.rdm(rs.dissimilarities(size * x, conditions, rdm=kind))
         assert np.allclose(found, expected, rtol=1e-9, atol=0)
     with pytest.raises(ValueError, match="divide X by its size first"):
         rs.dissimilarities(size * x, conditions)

@@ -570,7 +570,7 @@ def test_every_measure_can_be_explained(subtests):
             assert "\\" not in text.replace("\\cdot", "")
             assert "``" not in text
             assert ":math:" not in text
-            assert measure.reference in text
+            assert measure.citation in text
             for name in measure.defaults:
                 assert name in text
 

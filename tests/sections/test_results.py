@@ -869,7 +869,7 @@ OWN = """
 import resemblance as rs
 @rs.measure(label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
     symmetric=True,
-            reference="none")
+            citation="none")
 def mine(x, y):
     'Always 1.'
     return 1.0

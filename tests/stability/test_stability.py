@@ -891,7 +891,7 @@ def test_own_statistics(rng):
         family="spectrum",
         larger_is_more_stable=None,
         range=(0, np.inf),
-        reference="none",
+        citation="none",
         invariant_to={"orthogonal", "translation"},
     )
     def spread(x: rs.Representation, *, power: int = 1) -> float:
@@ -909,7 +909,7 @@ def test_own_statistics(rng):
     with pytest.raises(ValueError, match="'weights'"):
 
         @statistic(
-            label="W", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none"
+            label="W", family="spectrum", larger_is_more_stable=None, range=(0, 1), citation="none"
         )
         def weighted(x: rs.Representation, weights: np.ndarray) -> float:
             return 0.0
@@ -917,7 +917,7 @@ def test_own_statistics(rng):
 
 def test_the_value_of_an_own_statistic_must_be_finite(rng):
     @statistic(
-        label="Bad", family="spectrum", larger_is_more_stable=None, range=(0, 1), reference="none"
+        label="Bad", family="spectrum", larger_is_more_stable=None, range=(0, 1), citation="none"
     )
     def bad(x: rs.Representation) -> float:
         return float("nan")

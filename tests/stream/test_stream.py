@@ -476,7 +476,7 @@ def test_executors_give_the_same_bits():
     larger_is_more_similar=True,
     range=(0, np.inf),
     symmetric=True,
-    reference="mine",
+    citation="mine",
     invariant_to={"sample_rotation", "orthogonal", "translation"},
 )
 def covariance(x: rs.Representation, y: rs.Representation) -> float:

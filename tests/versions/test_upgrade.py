@@ -122,7 +122,7 @@ def test_recalls_are_those_of_an_exact_search() -> None:
     for way in (option(result, name) for name in ("keep", "orthogonal", "affine")):
         points = queries if way.name == "keep" else result.map(way.name)(queries)
         hits = brute(points, DOCUMENTS)
-        for truth, right in (("as_new", after), ("as_before", before)):
+        for truth, right in (("new_model", after), ("old_model", before)):
             shares, recall = share(hits, right), getattr(way, truth)
             assert recall.value == pytest.approx(shares.mean(), abs=1e-12)
             for end, added, side in ((recall.low, 0, -1), (recall.high, 1, 1)):
@@ -145,7 +145,7 @@ def test_recalls_of_keeping_do_not_depend_on_a_common_offset(offset) -> None:
         )
         for c in (0, offset)
     )
-    assert option(there, "keep").as_new == option(here, "keep").as_new
+    assert option(there, "keep").new_model == option(here, "keep").new_model
     assert here.decision == there.decision
 
 
@@ -170,10 +170,10 @@ def test_a_linear_map_is_mapped_to_other_widths() -> None:
     g = np.random.default_rng(5)
     wide = g.standard_normal((12, 20))
     result = rs.upgrade_index(
-        DOCUMENTS, DOCUMENTS @ wide, (QUERIES, QUERIES @ wide), goal="as_before", k=K
+        DOCUMENTS, DOCUMENTS @ wide, (QUERIES, QUERIES @ wide), target="old_model", k=K
     )
     assert result.option == "affine"
-    assert option(result, "affine").as_before.value == 1
+    assert option(result, "affine").old_model.value == 1
     assert "widths differ" in option(result, "keep").reason
     assert result.map()(QUERIES @ wide).shape == QUERIES.shape
     np.testing.assert_allclose(result.map()(QUERIES @ wide), QUERIES, atol=1e-5)
@@ -186,9 +186,9 @@ def test_one_class_with_new_neighbours_is_to_be_embedded_again() -> None:
     queries[CLASSES == 2] = clusters(200, 6)[0][CLASSES == 2] @ turn
     labels = np.array(["a", "b", "moved", "d"])[CLASSES]
     result = rs.upgrade_index(
-        documents, new, (QUERIES, queries), groups=labels, maps=["orthogonal"], accept=0.8
+        documents, new, (QUERIES, queries), groups=labels, maps=["orthogonal"], min_recall=0.8
     )
-    assert option(result, "orthogonal").as_new.worst.group == "moved"
+    assert option(result, "orthogonal").new_model.worst.group == "moved"
     assert (result.decision, result.groups) == ("re-embed a part", ("moved",))
     assert result.code == 1
     assert "moved" in result.verdict
@@ -199,7 +199,7 @@ def test_bounds_of_groups_hold_for_all_of_them() -> None:
     new, queries = (x @ turn + g.standard_normal(x.shape) for x in (DOCUMENTS, QUERIES))
     result = rs.upgrade_index(DOCUMENTS, new, (QUERIES, queries), groups=CLASSES, k=K)
     shares = share(brute(result.map("affine")(queries), DOCUMENTS), brute(queries, new))
-    for group in option(result, "affine").as_new.groups:
+    for group in option(result, "affine").new_model.groups:
         values = np.append(shares[group.group == CLASSES], 0)
         error = values.std(ddof=1) / np.sqrt(len(values))
         bound = values.mean() - t.ppf(1 - 0.05 / 4 / 2, len(values) - 1) * error
@@ -212,7 +212,7 @@ def test_queries_that_are_documents_leave_themselves_out() -> None:
     args = [named(DOCUMENTS, ids), named(DOCUMENTS, ids)]
     pair = (named(DOCUMENTS[some], some), named(DOCUMENTS[some], some))
     result = rs.upgrade_index(*args, pair, k=K)
-    assert option(result, "keep").as_new.value == 1
+    assert option(result, "keep").new_model.value == 1
     with pytest.raises(ValueError, match=r"equal a document.*ids"):
         rs.upgrade_index(DOCUMENTS, DOCUMENTS, (DOCUMENTS[some], DOCUMENTS[some]))
 
@@ -259,7 +259,7 @@ def test_recalls_keep_their_digits(metric, case, dtype) -> None:
     for name in ("keep", "orthogonal", "affine"):
         points = b if name == "keep" else result.map(name)(b)
         found = share(exact(points, old, 10, metric), right).mean()
-        assert option(result, name).as_new.value == pytest.approx(found, abs=0.004), name
+        assert option(result, name).new_model.value == pytest.approx(found, abs=0.004), name
     changed = 1 - share(exact(a, old, 10, metric), right).mean()
     assert result.changed == pytest.approx(changed, abs=0.004)
 
@@ -275,7 +275,7 @@ def test_the_unit_of_a_model_does_not_matter(sizes) -> None:
         before * DOCUMENTS, after * new, (before * QUERIES, after * queries), progress=False
     )
     for name in ("orthogonal", "affine", "documents_orthogonal", "documents_affine"):
-        assert option(scaled, name).as_new == option(plain, name).as_new
+        assert option(scaled, name).new_model == option(plain, name).new_model
         one, other = scaled.map(name), plain.map(name)
         rows, unit = (queries, (before, after)) if one.side == "queries" else (QUERIES, sizes[::-1])
         mapped = one(rows * unit[1]) / unit[0]
@@ -326,7 +326,7 @@ def test_what_can_be_done_to_stored_vectors_comes_before_maps(decision, old, new
     result = rs.upgrade_index(old[0], new[0], (old[1], new[1]), progress=False)
     assert (result.decision, result.code) == (decision, 0)
     chosen = option(result, result.option)
-    assert chosen.as_new.value == 1
+    assert chosen.new_model.value == 1
     assert (chosen.embeds, chosen.numbers) == (0, 0)
     assert chosen.rebuild == (decision == "normalise" or old[0].shape[1] > new[0].shape[1])
 
@@ -342,11 +342,11 @@ def test_the_index_decides_how_nearness_is_measured() -> None:
         for metric in ("euclidean", "cosine")
     )
     assert inner.decision == "keep"
-    assert option(plain, "keep").as_new.value + 0.2 < option(inner, "keep").as_new.value
+    assert option(plain, "keep").new_model.value + 0.2 < option(inner, "keep").new_model.value
     apart = rs.upgrade_index(
         *map(unit_rows, (old, new)), (unit_rows(a), unit_rows(b)), progress=False
     )
-    assert option(cosine, "keep").as_new == option(apart, "keep").as_new
+    assert option(cosine, "keep").new_model == option(apart, "keep").new_model
     with pytest.raises(ValueError, match="did you mean 'inner'"):
         rs.upgrade_index(old, new, (a, b), metric="innner")
 
@@ -369,18 +369,18 @@ def test_candidates_are_re_ranked_and_a_part_is_re_embedded() -> None:
         found = exact(points, old, 200, "euclidean")
         for count in (20, 50, 100, 200):
             among = share(found[:, :count], right).mean()
-            recall = option(result, f"rerank[{base}, {count}]").as_new
+            recall = option(result, f"rerank[{base}, {count}]").new_model
             assert recall.value == pytest.approx(among, abs=1e-12)
     assert result.decision == "re-rank"
     chosen = option(result, result.option)
     cheaper = [o for o in result.options if 0 < o.candidates < chosen.candidates]
-    assert all(o.as_new.low < 0.9 for o in cheaper)
-    assert chosen.as_new.low >= 0.9
-    recalls = [option(result, f"part[{part}]").as_new.value for part in (0.25, 0.5, 0.75)]
-    whole = option(result, "documents_affine").as_new.value
+    assert all(o.new_model.low < 0.9 for o in cheaper)
+    assert chosen.new_model.low >= 0.9
+    recalls = [option(result, f"part[{part}]").new_model.value for part in (0.25, 0.5, 0.75)]
+    whole = option(result, "documents_affine").new_model.value
     assert whole < recalls[0] < recalls[1] < recalls[2] < 1
     assert [o.embeds for o in result.options][-4:] == [750, 1500, 2250, 3000]
-    strict = rs.upgrade_index(old, new, (a, b), maps=[], accept=0.999, progress=False)
+    strict = rs.upgrade_index(old, new, (a, b), maps=[], min_recall=0.999, progress=False)
     assert (strict.decision, strict.option, strict.code) == ("re-embed", None, 1)
 
 
@@ -392,7 +392,7 @@ def test_a_part_has_new_vectors_and_the_others_are_mapped() -> None:
     stored = unit_rows(stored)
     stored[half] = new[half]
     found = share(exact(b, stored, 10, "euclidean"), exact(b, new, 10, "euclidean")).mean()
-    assert option(result, "part[0.5]").as_new.value == pytest.approx(found, abs=0.05)
+    assert option(result, "part[0.5]").new_model.value == pytest.approx(found, abs=0.05)
 
 
 def test_a_map_of_documents_is_judged_on_documents_that_took_no_part_in_its_fit() -> None:
@@ -401,7 +401,7 @@ def test_a_map_of_documents_is_judged_on_documents_that_took_no_part_in_its_fit(
     queries = (g.standard_normal((100, 100)), g.standard_normal((100, 60)))
     result = rs.upgrade_index(old, new, queries, progress=False)
     for name in ("affine", "documents_affine", "documents_orthogonal"):
-        assert option(result, name).as_new.value < 0.08  # chance is 10 of 300
+        assert option(result, name).new_model.value < 0.08  # chance is 10 of 300
     assert result.decision == "re-embed"
 
 
@@ -517,11 +517,11 @@ def test_a_pool_estimates_what_the_new_model_would_find() -> None:
     pool = rs.upgrade_index(old[:3000], new[:3000], queries, index=old, embed=embed)
     assert 0 < sum(sizes) < 200 * 200
     for way in ("orthogonal", "affine"):
-        truth, recall = option(exact, way).as_new, option(pool, way).as_new
+        truth, recall = option(exact, way).new_model, option(pool, way).new_model
         assert recall.low <= truth.value <= recall.high + 0.02
         assert recall.queries == 200
-        before = option(pool, way).as_before
-        assert before.value == pytest.approx(option(exact, way).as_before.value, abs=0.01)
+        before = option(pool, way).old_model
+        assert before.value == pytest.approx(option(exact, way).old_model.value, abs=0.01)
     assert pool.changed == pytest.approx(exact.changed, abs=0.05)
 
 
@@ -542,8 +542,8 @@ def test_vectors_in_other_batches_order_or_precision_give_the_same(subtests) -> 
             assert result.decision == exact.decision
             for one, other in zip(result.options, exact.options):
                 assert one.name == other.name
-                if other.as_new is not None:
-                    assert one.as_new.value == pytest.approx(other.as_new.value, abs=0.005)
+                if other.new_model is not None:
+                    assert one.new_model.value == pytest.approx(other.new_model.value, abs=0.005)
 
 
 def test_an_estimate_for_a_larger_index_never_says_to_keep() -> None:
@@ -560,10 +560,10 @@ def test_an_estimate_for_a_larger_index_never_says_to_keep() -> None:
     assert "embed" in fine.verdict
     few = rs.upgrade_index(old[:900], new[:900], queries, index=old)
     assert few.decision == "undecided"
-    assert option(few, "affine").as_new is None
+    assert option(few, "affine").new_model is None
     assert "1,000" in option(few, "affine").reason
     by_old = rs.upgrade_index(
-        old[:900], old[:900], (queries[0], queries[0]), index=old, goal="as_before"
+        old[:900], old[:900], (queries[0], queries[0]), index=old, target="old_model"
     )
     assert by_old.decision == "keep"
 
@@ -598,18 +598,25 @@ def test_the_decision_takes_the_fewest_numbers_that_are_enough(subtests) -> None
             for i, (n, low) in enumerate(zip(("keep", "orthogonal", "affine"), lows))
         ]
         with subtests.test(name):
-            result = choose_option(options, "as_new", 0.9, is_estimate=False)
+            result = choose_option(options, "new_model", 0.9, is_estimate=False)
             assert (result.name, result.option, result.groups) == (decision, way, again)
 
 
 def test_prices_give_the_number_of_queries_that_pays() -> None:
     turn = rotation(12) * np.linspace(0.5, 2, 12)
     result = rs.upgrade_index(
-        DOCUMENTS, DOCUMENTS @ turn, (QUERIES, QUERIES @ turn), k=K, price=2.0, loss=0.5
+        DOCUMENTS,
+        DOCUMENTS @ turn,
+        (QUERIES, QUERIES @ turn),
+        k=K,
+        cost_per_document=2.0,
+        cost_per_miss=0.5,
     )
-    missed = 1 - option(result, "orthogonal").as_new.value
+    missed = 1 - option(result, "orthogonal").new_model.value
     assert result.break_even("orthogonal") == pytest.approx(1200 * 2.0 / (missed * K * 0.5))
-    same = rs.upgrade_index(DOCUMENTS, DOCUMENTS, (QUERIES, QUERIES), price=1, loss=1)
+    same = rs.upgrade_index(
+        DOCUMENTS, DOCUMENTS, (QUERIES, QUERIES), cost_per_document=1, cost_per_miss=1
+    )
     assert same.break_even("keep") == np.inf
 
 
@@ -649,7 +656,7 @@ MISTAKES = {
         {"groups": pd.Series(CLASSES, index=NAMES[::-1])}, "order",
     ),
     "a share in percent": ((DOCUMENTS, DOCUMENTS, PAIR), {"accept": 90}, "accept"),
-    "a goal": ((DOCUMENTS, DOCUMENTS, PAIR), {"goal": "as_old"}, "as_before"),
+    "a goal": ((DOCUMENTS, DOCUMENTS, PAIR), {"goal": "as_old"}, "old_model"),
     "a map": ((DOCUMENTS, DOCUMENTS, PAIR), {"maps": ["rotation"]}, "map"),
     "maps as a word": ((DOCUMENTS, DOCUMENTS, PAIR), {"maps": "affine"}, "list"),
     "a price alone": ((DOCUMENTS, DOCUMENTS, PAIR), {"price": 1}, "loss"),

@@ -102,7 +102,9 @@ def _positions_as_rows(
     shape = known or (width, 1, 1)
     if size is None or (position_step(n, size) == 1 and shape[1:] == size == (1, 1)):
         return x
-    named = partial(Representation, name=x.name, dtype=x.dtype, ids=_position_ids(x, size))
+    named = partial(
+        Representation, name=x.name, dtype=x.requested_dtype, ids=_position_ids(x, size)
+    )
     file = folder and folder / f"{fingerprint(x)}-{'x'.join(map(str, (*shape, *size)))}.npy"
     if file is None:
         return named(_resized_map_rows(x, shape, size))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DRIFT_EXAMPLES = (
     "drift old.npy new.npy",
-    "drift old.npy new.npy --for head --labels classes.npy --html drift.html --open",
+    "drift old.npy new.npy --purpose head --labels classes.npy --html drift.html --open",
     "drift old.npy new.npy --threshold 0.05 -o drift.json --quiet",
     "drift monday.npy tuesday.npy --unpaired",
     "drift features/old features/new --html layers.html",
@@ -54,7 +54,8 @@ def drift_command(
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
     Two folders of features are compared layer by layer; the code is 1 if one layer drifted.
-    --for sets what counts: with "geometry" a rotation passes, although old and new vectors cannot
+    --purpose sets what counts: with "geometry" a rotation passes, although old and new vectors
+    cannot
     be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
     never pass.
     """
@@ -199,13 +200,13 @@ def upgrade_command(
     embed: str = "",
     k: int = 10,
     groups: Path | None = None,
-    goal: str = "as_new",
+    target: str = "new_model",
     metric: str = "euclidean",
     relevant: Path | None = None,
-    accept: float = 0.9,
+    min_recall: float = 0.9,
     map_file: Path | None = None,
-    price: float | None = None,
-    loss: float | None = None,
+    cost_per_document: float | None = None,
+    cost_per_miss: float | None = None,
     seed: int = 0,
 ) -> Output:
     """Decide what to do with an index under a new embedding model: keep, map, re-rank or re-embed.
@@ -220,16 +221,20 @@ def upgrade_command(
     from ..versions.index_options import TRUTH_PHRASES, Goal
     from ..versions.index_search import SEARCH_METRICS, SearchMetric
 
-    check_option_choice("goal", goal, tuple(TRUTH_PHRASES))
+    check_option_choice("target", target, tuple(TRUTH_PHRASES))
     check_option_choice("metric", metric, SEARCH_METRICS)
     if map_file is not None and map_file.suffix != ".npz":
         raise ValueError(f"--map writes a .npz file; got {map_file}")
     options: dict[str, Any] = {
         "groups": read_label_file(groups, "--groups"),
-        "accept": accept,
+        "min_recall": min_recall,
         "k": k,
     }
-    options |= {"embed": load_user_function(embed) if embed else None, "price": price, "loss": loss}
+    options |= {
+        "embed": load_user_function(embed) if embed else None,
+        "cost_per_document": cost_per_document,
+        "cost_per_miss": cost_per_miss,
+    }
     files = {"old": old, "new": new, "old_queries": old_queries, "new_queries": new_queries}
     arrays = {name: read_version(path) for name, path in files.items()}
     ids = [arrays[name].ids or () for name in ("old_queries", "old")]
@@ -239,7 +244,7 @@ def upgrade_command(
             arrays["new"],
             (arrays["old_queries"], arrays["new_queries"]),
             index=None if index is None else read_version(index),
-            goal=cast(Goal, goal),
+            target=cast(Goal, target),
             metric=cast(SearchMetric, metric),
             relevant=read_relevant(relevant, *map(set, ids)),
             seed=seed,
@@ -304,7 +309,16 @@ def _parse_document_id(word: str, ids: set[Any]) -> int | str:
 
 
 def _upgrade_error_with_options(text: str) -> str:
-    for name in ("index", "embed", "groups", "price", "loss", "accept", "goal", "relevant"):
+    for name in (
+        "index",
+        "embed",
+        "groups",
+        "cost_per_document",
+        "cost_per_miss",
+        "min_recall",
+        "target",
+        "relevant",
+    ):
         text = text.replace(f"upgrade: {name} ", f"--{name} ").replace(f"pass {name}", f"--{name}")
     return text
 
@@ -314,7 +328,7 @@ HELP: HelpTexts = {
     "features.",
     "current": "The current version, of the same samples in the same order (but for --unpaired).",
     "purpose": typer.Option(
-        "--for",
+        "--purpose",
         help="What counts as drift. index (the strictest): whatever breaks a search among old "
         "vectors by new ones. head: whatever breaks a classifier trained on the old version. "
         "geometry: only what no rotation, translation or rescaling can undo; exit code 0 then "
@@ -349,15 +363,17 @@ HELP: HelpTexts = {
     "relevant": "A file with a pair a line: the id of a query and that of a relevant document "
     "(.csv, .tsv, .txt), or their positions from 0. The decision is to stay with the old model if "
     "the new one is not shown to find more of these.",
-    "goal": "as_new: find what the new model would find. as_before: find what the old one did.",
-    "accept": "The recall that is enough, between 0 and 1.",
+    "target": "new_model: find what the new model would find. old_model: find what the old one "
+    "did.",
+    "min_recall": "The recall that is enough, between 0 and 1.",
     "map_file": typer.Option(
         "--map",
         help="Save the map that is chosen to this .npz file, with the side it is for: queries or "
         "documents.",
     ),
-    "price": "What embedding one document costs.",
-    "loss": "What one lost document of one query costs, in the unit of --price.",
+    "cost_per_document": "What embedding one document costs.",
+    "cost_per_miss": "What one lost document of one query costs, in the unit of "
+    "--cost-per-document.",
 }
 
 

@@ -91,7 +91,7 @@ def _data_identity(x: Representation) -> dict[str, Any]:
         "fingerprint": fingerprint(x),
         "n_features": x.shape[1],
         "dtype": x.origin.dtype if x.origin else str(x.source.dtype).removeprefix("torch."),
-        "computed_in": x.precision,
+        "computed_in": x.dtype,
     }
 
 

@@ -90,17 +90,17 @@ class Measure(DeclaredFunction):
     differentiable: bool = True
     deterministic: bool = True
     rows_of_maps: RowKind = "samples"
-    extra: str | None = None
+    requires: str | None = None
     # Functions of (x, y), and of the parameters in what was declared: see `measure`.
     diagnostics: Callable[..., Mapping[str, float]] = no_diagnostics
     uninformative: Callable[..., str] | None = None
-    left_out: Callable[..., np.ndarray] | None = None
+    leave_one_out: Callable[..., np.ndarray] | None = None
     chance: Callable[..., float] | None = None
     compares: Product | None = None
     product: Product | None = None
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
-    reads: Literal["features", "dissimilarities"] = "features"
+    takes: Literal["features", "dissimilarities"] = "features"
     needs_equal_columns: bool = False
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class Measure(DeclaredFunction):
         else:
             with pair_cache(x, y):
                 value = self.function(x, y, **dict(self.parameters))
-        value = clip_to_range(value, self, x.precision)
+        value = clip_to_range(value, self, x.dtype)
         if isinstance(x.source, np.ndarray):
             return scalar(value)
         return _as_0d_array(value if self.differentiable else scalar(value), x.array)
@@ -216,8 +216,8 @@ class Measure(DeclaredFunction):
                 f"(rows){hint}"
             )
         check_same_samples(str(self), x, y)
-        if x.precision != y.precision:
-            how = f"X is computed in {x.precision} and Y in {y.precision}"
+        if x.dtype != y.dtype:
+            how = f"X is computed in {x.dtype} and Y in {y.dtype}"
             raise ValueError(
                 f"{self}: {how}; give both the same, for example Representation(X, dtype='float64')"
             )
@@ -232,7 +232,7 @@ class Measure(DeclaredFunction):
         check_all_finite(x), check_all_finite(y)
         if x.origin or y.origin:
             check_stream_precision(self, x, y)
-        elif self.reads == "features":
+        elif self.takes == "features":
             require_features(str(self), x, y)
         self.in_order_of(x, y)
         for r in (x, y):
@@ -260,10 +260,10 @@ def measure(
     family: MeasureFamily,
     larger_is_more_similar: bool,
     range: tuple[float, float],
-    reference: str,
+    citation: str,
     symmetric: bool = True,
     invariant_to: Set[str] = frozenset(),
-    changes: Callable[..., Mapping[str, Any]] | None = None,
+    claims_for: Callable[..., Mapping[str, Any]] | None = None,
     **claims: Any,
 ) -> Callable[[Callable[..., Any]], Measure]:
     """Declare a function of two representations to be a measure, and what is claimed of it.
@@ -274,11 +274,12 @@ def measure(
     family : one of ``FAMILIES``.
     larger_is_more_similar : True for a similarity, False for a distance or difference.
     range : the smallest and the largest value it can take.
-    reference : a key of ``references.bib``.
+    citation : a key of ``references.bib``.
     symmetric : m(X, Y) = m(Y, X).
     invariant_to : transformations of either argument, independently, that leave the value unchanged
         (``INVARIANCES``).
-    changes : a function of the parameters that it names, which returns the claims that differ with
+    claims_for : a function of the parameters that it names, which returns the claims that differ
+    with
         them, by name.
     claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
         itself gives the end of the range that means most similar, for all X), ``differentiable``,
@@ -287,9 +288,10 @@ def measure(
         size, with their channels; by default, positions for the families in ``POSITION_FAMILIES``),
         ``min_samples`` and ``min_features`` (fewer samples or features have no value, whatever the
         data), ``limits`` (smallest and largest value of parameters), ``version`` (raise
-        it when the algorithm changes: results of older versions are computed again), ``extra`` (the
+        it when the algorithm changes: results of older versions are computed again), ``requires``
+        (the
         optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
-        stream adds up for it), ``reads`` (``"dissimilarities"`` where it compares these and so
+        stream adds up for it), ``takes`` (``"dissimilarities"`` where it compares these and so
         takes given ones, too), ``needs_equal_columns`` (column i of X is column i of Y, so that
         layers of two widths have no value).
 
@@ -297,14 +299,17 @@ def measure(
         by name are recorded with the value, such as how exact it is), ``uninformative`` (its
         docstring says when the value is fixed or near its extreme whatever the data; it returns a
         sentence for such a pair and an empty string for others: a warning of a call, a caveat in a
-        result), ``left_out`` (the (n,) values without each sample), ``chance`` (the exact mean of
+        result), ``leave_one_out`` (the (n,) values without each sample), ``chance`` (the exact mean
+        of
         the value over all orders of the samples, at no more than the cost of the value).
 
-        ``left_out``, ``chance`` and these make inference exact or cheap, and large data possible; a
+        ``leave_one_out``, ``chance`` and these make inference exact or cheap, and large data
+        possible; a
         measure without them works everywhere: ``product`` (a :class:`Product`: exact permutation
         moments), ``compares`` (one of matrices whose traces are known: chance, too, and with
         ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of
-        samples). What is longer than a line stands under the formula: ``@cka.claim("left_out")``.
+        samples). What is longer than a line stands under the formula:
+        ``@cka.claim("leave_one_out")``.
     """
     if family not in MEASURE_FAMILIES:
         raise ValueError(f"unknown family {family!r}{did_you_mean(str(family), MEASURE_FAMILIES)}")
@@ -312,10 +317,16 @@ def measure(
         raise ValueError(f"range must be (smallest, largest); got {range}")
     rows: RowKind = "positions" if family in POSITION_FAMILIES else "samples"
     named = {
-        "label": label, "family": family, "larger_is_more_similar": larger_is_more_similar,
-        "range": range, "reference": reference, "symmetric": symmetric,
-        "invariant_to": invariant_to, "changes": changes, "rows_of_maps": rows,
-    }  # fmt: skip
+        "label": label,
+        "family": family,
+        "larger_is_more_similar": larger_is_more_similar,
+        "range": range,
+        "citation": citation,
+        "symmetric": symmetric,
+        "invariant_to": invariant_to,
+        "claims_for": claims_for,
+        "rows_of_maps": rows,
+    }
     return partial(Measure._declare, claims=named | claims)
 
 
@@ -339,7 +350,9 @@ def batchable_measures(
 def require_measure_extra(measure: Measure) -> None:
     """Raise ``ImportError`` naming the extra when the optional dependency of a measure is not
     installed."""
-    for package in (name for name, extra in EXTRA_OF_PACKAGE.items() if extra == measure.extra):
+    for package in (
+        name for name, requires in EXTRA_OF_PACKAGE.items() if requires == measure.requires
+    ):
         require_package(package)
 
 

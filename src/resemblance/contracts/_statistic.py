@@ -138,9 +138,9 @@ def statistic(
     family: StatisticFamily,
     larger_is_more_stable: bool | None,
     range: tuple[float, float],
-    reference: str,
+    citation: str,
     invariant_to: Set[str] = frozenset(),
-    changes: Callable[..., Mapping[str, Any]] | None = None,
+    claims_for: Callable[..., Mapping[str, Any]] | None = None,
     **claims: Any,
 ) -> Callable[[Callable[..., float]], Statistic]:
     """Declare a function of one representation to be a statistic, and what is claimed of it.
@@ -156,10 +156,11 @@ def statistic(
         (stability, separation, transferability), False where it is less, None where it describes
         without a better or worse.
     range : the smallest and the largest value it can take.
-    reference : a key of ``references.bib``.
+    citation : a key of ``references.bib``.
     invariant_to : transformations of the features that leave the value unchanged (``INVARIANCES``),
         applied alike to every array of features it is called with.
-    changes : a function of the parameters that it names, which returns the claims that differ with
+    claims_for : a function of the parameters that it names, which returns the claims that differ
+    with
         them, by name.
     claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
         parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
@@ -169,9 +170,14 @@ def statistic(
         a condition).
     """
     named = {
-        "label": label, "family": family, "larger_is_more_stable": larger_is_more_stable,
-        "range": range, "reference": reference, "invariant_to": invariant_to, "changes": changes,
-    }  # fmt: skip
+        "label": label,
+        "family": family,
+        "larger_is_more_stable": larger_is_more_stable,
+        "range": range,
+        "citation": citation,
+        "invariant_to": invariant_to,
+        "claims_for": claims_for,
+    }
     return partial(Statistic._declare, claims=named | claims)
 
 

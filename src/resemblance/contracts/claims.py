@@ -64,13 +64,13 @@ class DeclaredFunction(ABC):
     label: str
     family: str
     range: tuple[float, float]
-    reference: str
+    citation: str
     invariant_to: frozenset[str] = frozenset()
     min_samples: int = 2
     version: int = 1
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     parameters: tuple[tuple[str, Any], ...] = ()
-    changes: Callable[..., Mapping[str, Any]] | None = None  # of the parameters
+    claims_for: Callable[..., Mapping[str, Any]] | None = None  # of the parameters
     declared: Mapping[str, Any]  # the claims, before the parameters changed them
     defaults: Mapping[str, Any] = field(init=False)  # the parameters, with their default values
     # The name with every parameter that is not at its default: the identity of a result.
@@ -135,7 +135,7 @@ class DeclaredFunction(ABC):
     def _repr_html_(self) -> str:
         """Return the definition and the claims as HTML: what a notebook shows."""
         lines: dict[str, object] = {"definition": self.summary, **self._claims()}
-        lines |= {"family": self.family.replace("_", " "), "reference": self.reference}
+        lines |= {"family": self.family.replace("_", " "), "citation": self.citation}
         return html_fact_table(f"{self._kind} {self.spec}", lines | dict(self.parameters))
 
     def __eq__(self, other: object) -> bool:
@@ -231,8 +231,8 @@ def describe_invariance(names: Set[str]) -> str:
 def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the claims that hold when the parameters have these values; those that are functions
     of representations and parameters take the values from here on."""
-    changes = declared.get("changes")
-    claims = {**declared, **(bind_known(changes, values)() if changes else {})}
+    claims_for = declared.get("claims_for")
+    claims = {**declared, **(bind_known(claims_for, values)() if claims_for else {})}
     if compared := claims.get("compares"):
         compared = compared._replace(parameters=values)
         mean = None if compared.root else compared.mean
@@ -242,7 +242,7 @@ def resolve_claims(declared: Mapping[str, Any], values: Mapping[str, Any]) -> di
     for name, claim in claims.items():
         if isinstance(claim, Product | AllPairs):
             claims[name] = claim._replace(parameters=values)
-        elif callable(claim) and name != "changes":
+        elif callable(claim) and name != "claims_for":
             claims[name] = bind_known(claim, values)
     return claims | {"invariant_to": implied_invariances(claims["invariant_to"])}
 
@@ -309,7 +309,7 @@ def require_arguments(declare: Callable[P, T]) -> Callable[P, T]:
 
 EXAMPLE_CLAIMS = {
     "label": "'{}'", "larger_is_more_similar": "True", "larger_is_more_stable": "True",
-    "range": "(0, 1)", "reference": "'{}'",
+    "range": "(0, 1)", "citation": "'{}'",
 }  # fmt: skip
 
 
@@ -363,7 +363,8 @@ def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -
 
 # ------------------------------------------------------------------------- other ways to the values
 #
-# Tests prove them equal to the plain function, but for ``left_out`` of ranks and of kernels whose
+# Tests prove them equal to the plain function, but for ``leave_one_out`` of ranks and of kernels
+# whose
 # width is a median, which are approximations: their docstrings say how close.
 
 
@@ -387,10 +388,11 @@ class Product(NamedTuple):
     in its ``parameters``; a function takes those that it names. ``blocks`` says that the matrices
     are computed again, piece by piece, for many samples (``PairMatrix.blocks``), left and right the
     same: then many pairs are computed together (:class:`AllPairs`). ``by_rows``: the claim
-    ``left_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x and
+    ``leave_one_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x
+    and
     y, and of the number of others that each is compared with, whether these are better computed for
     all pairs together: by ``rows_of``, a function of representations, pairs of positions in their
-    list and parameters, if ``left_out`` takes something else for them.
+    list and parameters, if ``leave_one_out`` takes something else for them.
     """
 
     left: Callable[..., np.ndarray | PairMatrix]

@@ -71,7 +71,7 @@ class ModelFeatures:
     def _repr_html_(self) -> str:
         facts = {name: fact for name, fact in self._facts().items() if "layers" not in name}
         layers = list(self.layers.items())
-        rows = [(name, r.shape[1], r.precision) for name, r in layers[:MAX_LISTED_LAYERS]]
+        rows = [(name, r.shape[1], r.dtype) for name, r in layers[:MAX_LISTED_LAYERS]]
         title = f"{len(layers)} layers" + (
             f", the first {len(rows)}" if layers[len(rows) :] else ""
         )

@@ -139,7 +139,7 @@ class Representation:
                 f"{representation_title(self)} cannot be computed in float64 where it is; in JAX "
                 "that needs jax.config.update('jax_enable_x64', True)"
             )
-        self.dtype = dtype
+        self.requested_dtype = dtype
         self.order: SampleOrder = labelled.order
         self.features: FeatureNames = (
             labelled.features if features is None else to_python_names(features)
@@ -172,9 +172,9 @@ class Representation:
         return self.order if isinstance(self.order, tuple) else None
 
     @property
-    def precision(self) -> str:
+    def dtype(self) -> str:
         """The dtype it is computed in: ``dtype``, or float64 on the CPU, else at least float32."""
-        return self.dtype or working_precision(self.source)
+        return self.requested_dtype or working_precision(self.source)
 
     @property
     def array(self) -> Array:
@@ -206,7 +206,7 @@ class Representation:
         if not isinstance(value, np.ndarray) or self.path is not None:
             return False
         limit: float = getattr(function, "stays_below", 0)
-        return value.nbytes < limit * math.prod(self.shape) * np.dtype(self.precision).itemsize
+        return value.nbytes < limit * math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
     def __repr__(self) -> str:
         size = f"n_samples={self.n_samples}, n_features={self.shape[1]}"
@@ -244,7 +244,11 @@ class Representation:
         # a file:
         # its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
-        state: dict[str, Any] = {"path": path, "name": self.name, "dtype": self.dtype}
+        state: dict[str, Any] = {
+            "path": path,
+            "name": self.name,
+            "requested_dtype": self.requested_dtype,
+        }
         state |= {"order": self.order, "origin": self.origin, "signed": self.signed}
         state |= {"features": self.features, "column_order": self.column_order}
         state |= {"is_sorted": self.is_sorted}
@@ -270,7 +274,7 @@ def replace_rows(
     x: Representation, source: Array, ids: Sequence[Hashable] | None = None
 ) -> Representation:
     """Return a representation of other rows of the same features."""
-    y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.dtype)
+    y = Representation(source, x.name, ids=ids, features=x.features, dtype=x.requested_dtype)
     y.signed, y.column_order, y.is_sorted = x.signed, x.column_order, x.is_sorted
     return y
 
@@ -395,7 +399,7 @@ def contiguous_values(x: Representation) -> Array:
     source: Array = np.ascontiguousarray(x.source) if isinstance(x.source, np.ndarray) else x.source
     source = source.contiguous() if is_torch(x.source) else source
     with np.errstate(over="ignore"):  # what becomes infinite is refused where it is used
-        return as_read_only(x.xp.astype(source, getattr(x.xp, x.precision), copy=False))
+        return as_read_only(x.xp.astype(source, getattr(x.xp, x.dtype), copy=False))
 
 
 def working_value_blocks(x: Representation) -> Iterator[Array]:
@@ -407,7 +411,7 @@ def working_value_blocks(x: Representation) -> Iterator[Array]:
     for start in range(0, x.shape[0], ROWS_PER_COPIED_BLOCK):
         with np.errstate(over="ignore"):
             block = np.ascontiguousarray(
-                x.source[start : start + ROWS_PER_COPIED_BLOCK], dtype=x.precision
+                x.source[start : start + ROWS_PER_COPIED_BLOCK], dtype=x.dtype
             )
         yield block
 
@@ -415,9 +419,9 @@ def working_value_blocks(x: Representation) -> Iterator[Array]:
 def needs_copy(x: Representation) -> bool:
     """Say whether the values take memory besides the source: in another precision or layout."""
     if isinstance(x.source, np.ndarray):
-        return bool(x.source.dtype != x.precision or not x.source.flags.c_contiguous)
+        return bool(x.source.dtype != x.dtype or not x.source.flags.c_contiguous)
     has_layout = is_torch(x.source) and not x.source.is_contiguous()
-    return has_layout or str(x.source.dtype).rpartition(".")[2] != x.precision
+    return has_layout or str(x.source.dtype).rpartition(".")[2] != x.dtype
 
 
 def is_large_array(x: Representation) -> bool:
@@ -440,7 +444,7 @@ def fingerprint(x: Representation) -> str:
     of a file that is unchanged, the file is not read. Tensors of an accelerator are hashed there,
     and have another fingerprint than on the CPU.
     """
-    repeats, is_plain = stimulus_of_each_row(x.ids), x.precision == "float64"
+    repeats, is_plain = stimulus_of_each_row(x.ids), x.dtype == "float64"
     names = x.features if x.features and column_numbers(x.features) is None else ()
     is_plain = is_plain and not repeats and not names
     if x.path and is_plain and (known := recorded_fingerprint(x.path)):
@@ -450,7 +454,7 @@ def fingerprint(x: Representation) -> str:
     name = str(x.source.dtype).rpartition(".")[2]
     # bfloat16 is float32 in NumPy, but its values have other ranks
     kind = source.dtype.str if is_here and source.dtype.name == name else name
-    digest = hashlib.sha256(f"{kind}{x.shape}{x.precision}".encode())
+    digest = hashlib.sha256(f"{kind}{x.shape}{x.dtype}".encode())
     for block in iterate_bytes(x.path, x.source, source) if is_here else [hash_on_device(source)]:
         digest.update(block)
     digest.update(x.signed.signs.tobytes() if x.signed else b"")
@@ -468,7 +472,7 @@ def check_all_finite(x: Representation) -> bool:
     """
     # Squares of single precision that are safe are so in double: it takes no copy to see that
     is_plain = isinstance(x.source, np.ndarray) and x.source.flags.c_contiguous
-    as_they_are = [x.source] if is_plain and x.source.dtype in (np.float32, x.precision) else []
+    as_they_are = [x.source] if is_plain and x.source.dtype in (np.float32, x.dtype) else []
     if (as_they_are and blocks_have_safe_squares(as_they_are)) or blocks_have_safe_squares(
         working_value_blocks(x)
     ):
@@ -478,7 +482,7 @@ def check_all_finite(x: Representation) -> bool:
         _raise_for_gaps(x)
     if largest > float(x.xp.finfo(x.array.dtype).max) / (16 * sum(x.shape)):
         raise UndefinedError(
-            f"{representation_title(x)} has values near the largest of {x.precision} "
+            f"{representation_title(x)} has values near the largest of {x.dtype} "
             f"({largest:.3g}); rescale it"
         )
     return True
@@ -488,8 +492,8 @@ def _raise_for_gaps(x: Representation) -> None:
     are_gaps = ~x.xp.isfinite(x.array)
     if x.xp.all(x.xp.isfinite(detach(x.source)) | ~are_gaps):
         raise UndefinedError(
-            f"{representation_title(x)} has values too large for {x.precision}; leave "
-            f"dtype={x.dtype!r} out, or rescale it"
+            f"{representation_title(x)} has values too large for {x.dtype}; leave "
+            f"dtype={x.requested_dtype!r} out, or rescale it"
         )
     raise UndefinedError(f"{representation_title(x)} {describe_gaps(to_numpy(are_gaps))}")
 

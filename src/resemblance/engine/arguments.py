@@ -70,7 +70,7 @@ def select_measures(measures: Any) -> tuple[list[Measure], list[Measure]]:
     """
     if measures is None:
         default = preset("default")
-        usable = [m for m in default if not m.extra or _is_measure_installed(m)]
+        usable = [m for m in default if not m.requires or _is_measure_installed(m)]
         return usable, [m for m in default if m not in usable]
     selected = get_measures([measures] if isinstance(measures, str | Measure) else measures)
     if not selected:
@@ -176,7 +176,7 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
                 f"{r.n_samples}; all must be representations of the same samples{hint}"
             )
         check_same_samples(caller, with_ids, r)
-        one, another = (f"{array_library(s.source)} in {s.precision}" for s in (first, r))
+        one, another = (f"{array_library(s.source)} in {s.dtype}" for s in (first, r))
         if one != another:
             raise ValueError(
                 f"{caller}: {first.name!r} is computed by {one} and {r.name!r} by {another}; "

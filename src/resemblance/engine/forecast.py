@@ -215,9 +215,7 @@ def _file_representation(x: Representation) -> Representation:
     if x.path is None or not isinstance(x.source, np.memmap):
         return x
     y, facts = copy(x), Path(x.path).stat()
-    token = (
-        f"{x.path} {facts.st_mtime_ns} {facts.st_size} {x.source.offset} {x.shape} {x.precision}"
-    )
+    token = f"{x.path} {facts.st_mtime_ns} {facts.st_size} {x.source.offset} {x.shape} {x.dtype}"
 
     def carry(key: Any, compute: Any) -> str | None:
         return token if key[0] is UNCACHED_FINGERPRINT else None

@@ -206,7 +206,7 @@ def _batched_scores(
         scores = measure.all_pairs(xs, ys)
         values, (low, high) = np.array(scores.values, dtype=np.float64), measure.range
         for place in map(tuple, np.argwhere(~((values >= low) & (values <= high)))):
-            values[place] = clip_to_range(float(values[place]), measure, xs[0].precision)
+            values[place] = clip_to_range(float(values[place]), measure, xs[0].dtype)
     except Exception as error:
         if failure_reason(error, measure, xs[0], ys[0]) is None:
             raise

@@ -220,7 +220,8 @@ class ComparisonPlan:
     def comparison(self) -> Comparison:
         """Return the comparison that the scores make."""
         absent = {
-            m.spec: f"{MISSING_DEPENDENCY}: {install_hint(m.extra or '')}" for m in self.uninstalled
+            m.spec: f"{MISSING_DEPENDENCY}: {install_hint(m.requires or '')}"
+            for m in self.uninstalled
         }
         names = tuple(self.provenance["rows"]), tuple(self.provenance["columns"])
         return Comparison(*names, self.infos, self.matrices, self.provenance, absent)

@@ -37,7 +37,7 @@ def has_closed_form_jackknife(measure: Measure, n: int) -> bool:
     Where it computes many samples in blocks, so as to store no matrix of all their pairs, it has
     not: the closed form would store several.
     """
-    return measure.left_out is not None and not measure.takes_blocks(n)
+    return measure.leave_one_out is not None and not measure.takes_blocks(n)
 
 
 def leave_one_out_values(measure: Measure, x: Representation, y: Representation) -> np.ndarray:
@@ -50,15 +50,15 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
     """
     x, y = _detach_pair(x, y)
     n = x.shape[0]
-    if measure.left_out is not None and not has_closed_form_jackknife(measure, n):
+    if measure.leave_one_out is not None and not has_closed_form_jackknife(measure, n):
         raise ValueError(
             f"{measure}: the values without each of {n:,} samples take matrices of all their "
             "pairs; leave out groups instead: by= with one label per sample"
         )
-    if measure.left_out is not None:
+    if measure.leave_one_out is not None:
         try:
             with pair_cache(x, y):
-                return np.asarray(measure.left_out(x, y), dtype=np.float64)
+                return np.asarray(measure.leave_one_out(x, y), dtype=np.float64)
         except UndefinedError:
             pass  # the other samples may have a value that differences of sums do not resolve
     return leave_group_out_values(measure, x, y, np.arange(n)[:, None])

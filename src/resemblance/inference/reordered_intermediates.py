@@ -219,7 +219,7 @@ def permuted_cache_agrees(
         to = order if isinstance(order, Permutation) else Permutation(order)
         anew = _value_if_defined(measure, x, permute_representation(y, to, NO_RULES))
         same = [_value_if_defined(measure, x, permute_representation(y, to, moves)), *unmoved]
-        if not all(_agrees_within_rounding(measure, anew, value, x.precision) for value in same):
+        if not all(_agrees_within_rounding(measure, anew, value, x.dtype) for value in same):
             return False
     return True
 

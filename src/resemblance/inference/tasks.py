@@ -258,7 +258,11 @@ class JackknifeJob:
                 numbers, note = np.zeros(0), None
                 try:
                     with pair_cache(x, y):
-                        numbers = np.asarray(m.left_out(x, y, **named)) if m.left_out else numbers
+                        numbers = (
+                            np.asarray(m.leave_one_out(x, y, **named))
+                            if m.leave_one_out
+                            else numbers
+                        )
                 except UndefinedError as error:
                     note = str(error)
                 yield [

@@ -51,15 +51,15 @@ def check_digits(x: Representation) -> None:
 
 def to_double_precision(x: Representation) -> Representation:
     """The same data computed in double precision, where there is any."""
-    if x.precision == "float64" or x.origin or not has_float64(x.source):
+    if x.dtype == "float64" or x.origin or not has_float64(x.source):
         return x
     return Representation(detach(x.source), x.name, dtype="float64")
 
 
 def below_rounding_message(x: Representation) -> str:
     """The sentence that says that differences lie below rounding, and what to do."""
-    is_stored = resolution(x) >= float(np.finfo(x.precision).eps)
-    dtype = input_precision(x) if is_stored else x.precision
+    is_stored = resolution(x) >= float(np.finfo(x.dtype).eps)
+    dtype = input_precision(x) if is_stored else x.dtype
     remedy = f"before the data are stored in {dtype}" if is_stored else "or take dtype='float64'"
     return (
         f"the samples of {representation_title(x)} differ by less than the rounding of {dtype}: "
@@ -79,7 +79,7 @@ def rounding_share(x: Representation) -> float:
 
     One pass over the data, of which a few rows at a time are copied.
     """
-    eps = max(resolution(x), float(np.finfo(x.precision).eps))
+    eps = max(resolution(x), float(np.finfo(x.dtype).eps))
     if eps * (bound := _norm_ratio_bound(x)) <= MAX_ROUNDING_SHARE:
         return float(eps * bound)
     lengths, total, spread = _column_square_sums(x, 1.0)

@@ -71,7 +71,7 @@ def shifted_gram(x: Representation) -> np.ndarray:
 
 def _shifted_gram_by_blocks(x: Representation, is_near: np.ndarray | None) -> np.ndarray:
     (n, d), unit = x.shape, power_of_two_below_norm(x)
-    gram, width = np.zeros((n, n), dtype=x.precision), max(SHIFTED_FEATURES_PER_BLOCK, 2 * n)
+    gram, width = np.zeros((n, n), dtype=x.dtype), max(SHIFTED_FEATURES_PER_BLOCK, 2 * n)
     for start in range(0, d, width):
         block = _subtract_round_means(x.array[:, start : start + width] / unit, is_near)
         gram += block @ block.T  # of which NumPy computes one triangle

@@ -191,10 +191,10 @@ def gram_by_feature_blocks(x: Representation) -> tuple[np.ndarray, np.ndarray]:
     Where unscaled products could over- or underflow, the points are scaled first.
     """
     source, (n, d) = np.asarray(x.source), x.shape
-    gram, width = np.zeros((n, n), dtype=x.precision), max(GRAM_FEATURES_PER_BLOCK, 2 * n)
+    gram, width = np.zeros((n, n), dtype=x.dtype), max(GRAM_FEATURES_PER_BLOCK, 2 * n)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for start in range(0, d, width):
-            block = source[:, start : start + width].astype(x.precision, order="C")
+            block = source[:, start : start + width].astype(x.dtype, order="C")
             block -= block[0].copy()
             block -= block.mean(axis=0)
             gram += block @ block.T  # of which NumPy computes one triangle

@@ -39,21 +39,25 @@ SparseProduct = Callable[["csr_array", "csr_array"], float]
 # ------------------------------------------------------------------------------- neighbour graphs
 
 
-def neighbor_graph(x: Representation, search: NeighbourSearch) -> Any:
+def neighbor_graph(x: Representation, nearest_rows: NeighbourSearch) -> Any:
     """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
-    return neighbor_matrix(nearest(x, *search), np.ones((x.shape[0], search.k)))
+    return neighbor_matrix(nearest(x, *nearest_rows), np.ones((x.shape[0], nearest_rows.k)))
 
 
-def kernel_graph(x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool) -> Any:
+def kernel_graph(
+    x: Representation, nearest_rows: NeighbourSearch, kernel: Kernel, centered: bool
+) -> Any:
     """Neighbour graph of a kernel: its values times the weights of :func:`neighbor_graph`, a sparse
     array of
     shape (n, n)."""
-    return neighbor_matrix(nearest(x, *search), kernel_values(x, search, kernel, centered))
+    return neighbor_matrix(
+        nearest(x, *nearest_rows), kernel_values(x, nearest_rows, kernel, centered)
+    )
 
 
 @cached
 def kernel_values(
-    x: Representation, search: NeighbourSearch, kernel: Kernel, centered: bool
+    x: Representation, nearest_rows: NeighbourSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
     """Values of a kernel at the nearest neighbours by it, shape (n, k).
 
@@ -62,7 +66,7 @@ def kernel_values(
     itself included.
     """
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
-    values = products_with_listed(rows, np.arange(x.shape[0]), neighbours(x, *search))
+    values = products_with_listed(rows, np.arange(x.shape[0]), neighbours(x, *nearest_rows))
     means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
     return values - means[:, None]
 
@@ -109,7 +113,7 @@ def indicator_of_entries(graph: Any, which: np.ndarray) -> Any:
 
 
 @cached
-def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarray:
+def neighbour_distances(x: Representation, nearest_rows: NeighbourSearch) -> np.ndarray:
     """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
     float64.
 
@@ -118,8 +122,8 @@ def neighbour_distances(x: Representation, search: NeighbourSearch) -> np.ndarra
     is set equal to it. The places for which more samples tie than there are have the same distance,
     their mean.
     """
-    near = nearest(x, *search)
-    if search.metric == "cosine":
+    near = nearest(x, *nearest_rows)
+    if nearest_rows.metric == "cosine":
         rows = precise_unit_rows(x)
         squares = np.asarray(squared_distances_to_listed(rows, near.listed), dtype=np.float64)
         missing = (
@@ -148,7 +152,7 @@ def _average_tied_values(values: np.ndarray, near: Nearest) -> np.ndarray:
 
 @cached
 def umap_weight_matrix(
-    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighbourSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
@@ -156,11 +160,11 @@ def umap_weight_matrix(
     every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
     least one of two edges exists.
     """
-    distances = neighbour_distances(x, search)
+    distances = neighbour_distances(x, nearest_rows)
     weights = np.empty_like(distances)
     for start, stop in row_blocks(len(distances)):
         weights[start:stop] = umap_weights(distances[start:stop])
-    kernel = _neighbor_weight_matrix(nearest(x, *search), weights, diagonal)
+    kernel = _neighbor_weight_matrix(nearest(x, *nearest_rows), weights, diagonal)
     return (kernel + kernel.T - kernel.multiply(kernel.T)).tocsr() if symmetrize else kernel
 
 
@@ -214,22 +218,23 @@ def _umap_weight_sum(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 @cached
 def local_rbf_kernel(
-    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighbourSearch, squared: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
     distances, shape (n, n).
 
     ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
     """
-    distances = neighbour_distances(x, search)
+    distances = neighbour_distances(x, nearest_rows)
     distances = distances**2 if squared else distances
     sigma = np.median(distances)
     if sigma == 0:
         raise UndefinedError(
-            f"the median distance to {search.k} nearest neighbours in {representation_title(x)} "
+            f"the median distance to {nearest_rows.k} nearest neighbours in "
+            f"{representation_title(x)} "
             "is zero: the kernel has no width"
         )
-    near = nearest(x, *search)
+    near = nearest(x, *nearest_rows)
     return _neighbor_weight_matrix(near, np.exp(distances / (-2 * sigma)), diagonal)
 
 
@@ -294,10 +299,10 @@ class CenteredKernelSize(NamedTuple):
 
 @cached
 def umap_kernel_size(
-    x: Representation, search: NeighbourSearch, symmetrize: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighbourSearch, symmetrize: bool, diagonal: bool
 ) -> CenteredKernelSize:
     """Size of the centred :func:`umap_weight_matrix`."""
-    kernel = umap_weight_matrix(x, search, symmetrize=symmetrize, diagonal=diagonal)
+    kernel = umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
     return _centered_kernel_size(
         kernel, double_centered_product if symmetrize else row_centered_product, "mka"
     )
@@ -305,10 +310,10 @@ def umap_kernel_size(
 
 @cached
 def local_rbf_size(
-    x: Representation, search: NeighbourSearch, squared: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighbourSearch, squared: bool, diagonal: bool
 ) -> CenteredKernelSize:
     """Size of the centred :func:`local_rbf_kernel`; with ``squared`` by :func:`centered_trace`."""
-    kernel = local_rbf_kernel(x, search, squared=squared, diagonal=diagonal)
+    kernel = local_rbf_kernel(x, nearest_rows, squared=squared, diagonal=diagonal)
     return _centered_kernel_size(
         kernel, centered_trace if squared else row_centered_product, "kcka"
     )

@@ -20,26 +20,28 @@ from .neighbour_kernels import (
     umap_kernel_size,
     umap_weight_matrix,
 )
-from .neighbours import Index, NeighbourSearch
+from .neighbours import NeighbourSearch, Search
 from .shared_neighbours import mean_common_share, rank_matrix, self_overlap
 from .similarities import Affinity, NeighborMetric
 
 
 def neighbour_weights(
-    x: Representation, k: int, metric: Affinity, index: Index = "exact"
+    x: Representation, k: int, metric: Affinity, search: Search = "exact"
 ) -> SparsePairMatrix:
     """Return the weight of every sample as a neighbour of every other one."""
-    search, n = NeighbourSearch(k, metric, index), x.shape[0]
-    square = n * k * self_overlap(mean_common_share, x, x, search)
+    nearest_rows, n = NeighbourSearch(k, metric, search), x.shape[0]
+    square = n * k * self_overlap(mean_common_share, x, x, nearest_rows)
     return SparsePairMatrix(
-        samples=n, trace=0.0, total=n * k, square=square, kernel=neighbor_graph(x, search)
+        samples=n, trace=0.0, total=n * k, square=square, kernel=neighbor_graph(x, nearest_rows)
     )
 
 
-def chance_scaled_weights(x: Representation, k: int, metric: Affinity, index: Index) -> np.ndarray:
+def chance_scaled_weights(
+    x: Representation, k: int, metric: Affinity, search: Search
+) -> np.ndarray:
     """Return :func:`neighbour_weights` with the square of its part of chance, k / (n - 1) over s(X,
     X)."""
-    weights = neighbour_weights(x, k, metric, index)
+    weights = neighbour_weights(x, k, metric, search)
     return scale_by_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
 
 
@@ -69,10 +71,10 @@ def negative_ranks(
     return np.asarray(matrix)
 
 
-def neighbour_kernel(x: Representation, k: int, kernel: Kernel, index: Index) -> SparsePairMatrix:
+def neighbour_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -> SparsePairMatrix:
     """Return the row-centred kernel values at the nearest neighbours times their weights."""
-    search = NeighbourSearch(k, affinity(kernel), index)
-    values = kernel_graph(x, search, kernel=kernel, centered=True)
+    nearest_rows = NeighbourSearch(k, affinity(kernel), search)
+    values = kernel_graph(x, nearest_rows, kernel=kernel, centered=True)
     total, square = float(values.sum()), float(values.data @ values.data)
     return SparsePairMatrix(
         samples=x.shape[0], trace=0.0, total=total, square=square, kernel=values
@@ -85,14 +87,14 @@ def umap_kernel(
     metric: NeighborMetric,
     symmetrize: bool,
     diagonal: bool,
-    index: Index,
+    search: Search,
 ) -> SparsePairMatrix:
     """Return the centred kernel of :func:`mka`."""
-    search = NeighbourSearch(k, metric, index)
+    nearest_rows = NeighbourSearch(k, metric, search)
     return SparsePairMatrix(
         samples=x.shape[0],
-        **umap_kernel_size(x, search, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
-        kernel=umap_weight_matrix(x, search, symmetrize=symmetrize, diagonal=diagonal),
+        **umap_kernel_size(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
+        kernel=umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal),
         centred="both" if symmetrize else "rows",
     )
 
@@ -103,33 +105,33 @@ def chance_scaled_umap_kernel(
     metric: NeighborMetric,
     symmetrize: bool,
     diagonal: bool,
-    index: Index,
+    search: Search,
 ) -> np.ndarray:
     """Return :func:`umap_kernel` with the square of its part of chance, (tr K H)^2 / (n - 1) over
     |K
     H|^2."""
-    kernel = umap_kernel(x, k, metric, symmetrize, diagonal, index)
+    kernel = umap_kernel(x, k, metric, symmetrize, diagonal, search)
     return scale_by_chance(kernel.dense(), kernel.trace**2 / (kernel.samples - 1))
 
 
-def truncated_kernel(x: Representation, k: int, index: Index, variant: str) -> SparsePairMatrix:
+def truncated_kernel(x: Representation, k: int, search: Search, variant: str) -> SparsePairMatrix:
     """Return the row-centred kernel of :func:`kcka`; for the code H K H over the root of tr K H K
     H."""
-    search, code = NeighbourSearch(k, "euclidean", index), variant == "code"
-    trace, square = local_rbf_size(x, search, squared=code, diagonal=code)
+    nearest_rows, code = NeighbourSearch(k, "euclidean", search), variant == "code"
+    trace, square = local_rbf_size(x, nearest_rows, squared=code, diagonal=code)
     return SparsePairMatrix(
         samples=x.shape[0],
         trace=trace / math.sqrt(square) if code else trace,
         square=1.0 if code else square,
-        kernel=local_rbf_kernel(x, search, squared=code, diagonal=code),
+        kernel=local_rbf_kernel(x, nearest_rows, squared=code, diagonal=code),
         centred="both" if code else "rows",
         factor=square**-0.5 if code else 1.0,
     )
 
 
 def transposed_truncated_kernel(
-    x: Representation, k: int, index: Index, variant: str
+    x: Representation, k: int, search: Search, variant: str
 ) -> SparsePairMatrix:
     """Return the transpose of :func:`truncated_kernel`: tr KHLH is <HKH, (HLH)'>."""
-    matrix = truncated_kernel(x, k, index, variant)
+    matrix = truncated_kernel(x, k, search, variant)
     return replace(matrix, kernel=matrix.kernel.T.tocsr())

@@ -26,7 +26,7 @@ from .search import fill_missing_neighbors, search_nearest, stable_neighbors
 from .similarities import Affinity, Similarity, cosines_to_listed, neighbor_similarity, take_rows
 from .ties import Nearest, empty_ties, largest_listed_with_ties
 
-Index = Literal["exact", "hnsw"]
+Search = Literal["exact", "hnsw"]
 # times as many neighbours among all samples as are needed in a half of them
 SUBSET_NEIGHBOR_FACTOR = 6
 # samples for each that is listed, below which searching the part is faster
@@ -39,11 +39,11 @@ class NeighbourSearch(NamedTuple):
 
     k: int
     metric: Affinity
-    method: Index = "exact"
+    method: Search = "exact"
 
 
 @cached
-def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> Nearest:
+def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> Nearest:
     """The k nearest other samples of every sample, with their ties.
 
     Nearest by Euclidean distance, cosine, or inner product. The sample itself is left out by its
@@ -52,7 +52,7 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
     the k-th nearest. Products and the choice of the largest are computed in the library and on the
     device of the data; only the neighbours leave it.
 
-    ``index="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the
+    ``search="hnsw"``: those found by an approximate search; ``recall.recall`` says how many of the
     nearest these are. Only samples that the search proposes, somewhat more than k, can tie.
     """
     n = x.shape[0]
@@ -62,9 +62,9 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
             f"samples; got k={k}"
         )
     similarity = neighbor_similarity(x, metric)
-    if index != "exact":
+    if search != "exact":
         return _best_candidates(x, similarity, k)
-    if _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, index):
+    if _SEARCHES_SUBSETS.get() and _has_enough_neighbors(x, k, metric, search):
         listed = _stable_neighbor_order(x, k=SUBSET_NEIGHBOR_FACTOR * k, metric=metric)[
             :, :k
         ].copy()
@@ -76,17 +76,17 @@ def nearest(x: Representation, k: int, metric: Affinity, index: Index = "exact")
     return near
 
 
-def neighbours(x: Representation, k: int, metric: Affinity, index: Index = "exact") -> np.ndarray:
+def neighbours(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:
     """Indices of the k nearest other samples of every sample, nearest first, equally near ones by
     index, (n, k).
 
     Those that tie for the last places with others that are not listed have the smallest indices.
     """
-    return nearest(x, k=k, metric=metric, index=index).listed
+    return nearest(x, k=k, metric=metric, search=search).listed
 
 
 def nearest_in_subset(
-    x: Representation, rows: np.ndarray, k: int, metric: Affinity, index: Index
+    x: Representation, rows: np.ndarray, k: int, metric: Affinity, search: Search
 ) -> Nearest | None:
     """:func:`nearest` of a representation of some rows, from the neighbours among all rows; None
     where these say too little.
@@ -95,7 +95,7 @@ def nearest_in_subset(
     no rounding can change their order. Other rows are searched in full. Euclidean distances are
     rounded by the mean of the part.
     """
-    if not _has_enough_neighbors(x, k, metric, index):
+    if not _has_enough_neighbors(x, k, metric, search):
         return None
     places = np.full(x.shape[0] + 1, -1)
     places[rows] = np.arange(len(rows))
@@ -125,9 +125,9 @@ def reuse_neighbors_in_subsets(is_needed: bool) -> Iterator[None]:
         _SEARCHES_SUBSETS.reset(token)
 
 
-def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, index: Index) -> bool:
+def _has_enough_neighbors(x: Representation, k: int, metric: Affinity, search: Search) -> bool:
     """Say whether there are neighbours enough to find those in a part among them."""
-    is_exact = metric != "euclidean" and index == "exact" and x.precision == "float64"
+    is_exact = metric != "euclidean" and search == "exact" and x.dtype == "float64"
     return is_exact and MIN_SAMPLES_PER_NEIGHBOR * SUBSET_NEIGHBOR_FACTOR * k <= x.shape[0]
 
 
@@ -150,7 +150,7 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
     few = np.count_nonzero(values > -np.inf, axis=1).min()
     if few < k:
         problem = (
-            f'the approximate search found {few} of {k} neighbours of a sample; take index="exact"'
+            f'the approximate search found {few} of {k} neighbours of a sample; take search="exact"'
         )
         raise UndefinedError(
             f"neighbours of {representation_title(x)}: {problem} (many duplicates cut its graph "
@@ -160,6 +160,6 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
 
 
 @cached
-def own_cosines(x: Representation, k: int, index: Index = "exact") -> np.ndarray:
+def own_cosines(x: Representation, k: int, search: Search = "exact") -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
-    return cosines_to_listed(x, neighbours(x, k=k, metric="cosine", index=index))
+    return cosines_to_listed(x, neighbours(x, k=k, metric="cosine", search=search))

@@ -51,7 +51,7 @@ def centered(x: Representation) -> Array:
 def _center_with_mean(x: Representation) -> tuple[Array, Array]:
     """Rows minus the mean row, and the mean row."""
     if is_large_array(x):
-        points = concatenate_blocks(_centered_row_blocks(x), np.empty(x.shape, dtype=x.precision))
+        points = concatenate_blocks(_centered_row_blocks(x), np.empty(x.shape, dtype=x.dtype))
         return points, np.sum(_first_row_and_offset(x), axis=0)
     first = detach(x.array[:1, :])
     shifted = x.array - first
@@ -62,7 +62,7 @@ def _center_with_mean(x: Representation) -> tuple[Array, Array]:
 @cached
 def _first_row_and_offset(x: Representation) -> tuple[Array, Array]:
     """The first row of many, and the mean of the rows minus it, shape (d,)."""
-    first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.precision)
+    first, total = next(working_value_blocks(x))[0], np.zeros(x.shape[1], dtype=x.dtype)
     for block in working_value_blocks(x):
         shifted = block - first
         shifted[0] += total  # as in one sum of all
@@ -164,7 +164,7 @@ def unit_blocks(x: Representation) -> Iterator[Array]:
 def products_by_blocks(x: Representation, y: Representation) -> np.ndarray:
     """Inner products between the columns of both in unit size, (d_x, d_y), added up over blocks of
     rows."""
-    products = np.zeros((x.shape[1], y.shape[1]), dtype=x.precision)
+    products = np.zeros((x.shape[1], y.shape[1]), dtype=x.dtype)
     blocks = zip(unit_blocks(x), unit_blocks(y)) if y is not x else ((b, b) for b in unit_blocks(x))
     for a, b in blocks:
         products += a.T @ b

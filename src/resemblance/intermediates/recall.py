@@ -16,7 +16,7 @@ from ..data.representation import (
     check_all_finite,
     representation_title,
 )
-from .neighbours import Index, neighbours
+from .neighbours import Search, neighbours
 from .search import nearest_by_full_comparison
 from .similarities import Affinity, neighbor_similarity
 from .ties import Nearest
@@ -26,7 +26,7 @@ RECALL_SAMPLES = 1000
 
 
 def neighbour_recall(
-    X: Any, *, k: int, metric: Affinity = "euclidean", index: Index = "hnsw"
+    X: Any, *, k: int, metric: Affinity = "euclidean", search: Search = "hnsw"
 ) -> float:
     r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on
     these data.
@@ -39,13 +39,13 @@ def neighbour_recall(
     places for: 1 does not say that all of them were found, to share these places.
 
     X is (n, d), n > k; a float. ``metric``: ``"euclidean"``, ``"cosine"`` or ``"inner"`` product;
-    ``index``: how the measures that have this parameter search. :func:`compare` records it with
+    ``search``: how the measures that have this parameter search. :func:`compare` records it with
     their values. Raises ``ValueError`` for another metric or index or a k that is no integer, and
     ``UndefinedError`` for data without neighbours.
     """
     for name, value, known in (
         ("metric", metric, get_args(Affinity)),
-        ("index", index, get_args(Index)),
+        ("search", search, get_args(Search)),
     ):
         if value not in known:
             raise ValueError(
@@ -60,14 +60,14 @@ def neighbour_recall(
             f"neighbour_recall needs the samples, and {representation_title(x)} is of a stream"
         )
     check_all_finite(x)
-    return mean_neighbor_recall(x, k=k, metric=metric, index=index)
+    return mean_neighbor_recall(x, k=k, metric=metric, search=search)
 
 
 @cached
-def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
-    listed = neighbours(x, k=k, metric=metric, index=index)
-    if index == "exact":
+    listed = neighbours(x, k=k, metric=metric, search=search)
+    if search == "exact":
         return 1.0
     n, similarity = x.shape[0], neighbor_similarity(x, metric)
     sample = np.sort(generator(0, "recall").choice(n, size=min(n, RECALL_SAMPLES), replace=False))
@@ -98,11 +98,11 @@ def _found_neighbor_count(exact: Nearest, listed: np.ndarray, n: int) -> int:
 
 
 def pair_recall(
-    x: Representation, y: Representation, *, k: int, index: Index, metric: Affinity
+    x: Representation, y: Representation, *, k: int, search: Search, metric: Affinity
 ) -> dict[str, float]:
     """Diagnostics of a pair: the lower recall of the two sides."""
     return {
         "neighbour_recall": min(
-            mean_neighbor_recall(r, k=k, metric=metric, index=index) for r in (x, y)
+            mean_neighbor_recall(r, k=k, metric=metric, search=search) for r in (x, y)
         )
     }

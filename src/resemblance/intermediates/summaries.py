@@ -65,7 +65,7 @@ def _mean_shift(x: Representation, width: int) -> Array:
 def concentricity(x: Representation) -> Array:
     """Mean cosine between the rows and the mean row; 0 where that is rounding only, as of centred
     points, and has no direction."""
-    length, rounding = mean_row_norm(x), 16 * float(np.finfo(x.precision).eps)
+    length, rounding = mean_row_norm(x), 16 * float(np.finfo(x.dtype).eps)
     rounding = max(rounding, 4 * resolution(x) / x.shape[0])  # of sums, and of what was stored
     sizes = (
         scalar(of(x)) for of in (uncentered_norm, size)

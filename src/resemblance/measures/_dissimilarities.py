@@ -145,7 +145,7 @@ def dissimilarities(
     X: Any,
     conditions: Any = None,
     *,
-    kind: DissimilarityKind = "sqeuclidean",
+    rdm: DissimilarityKind = "sqeuclidean",
     noise: Any = None,
     runs: Any = None,
     prior: tuple[float, float] = (1.0, 0.1),
@@ -191,32 +191,32 @@ def dissimilarities(
         "dissimilarities", representation_title(x), x.order, conditions=conditions, runs=runs
     )
     points, (ids, numbers) = trial_features("dissimilarities", x), _condition_numbers(x, conditions)
-    _check_kind(kind, points, noise, runs, prior)
+    _check_kind(rdm, points, noise, runs, prior)
     if noise is not None:
         check_noise(noise, points, numbers)
     lacking = np.isnan(points).all(axis=1)
     if lacking.all():
         raise UndefinedError(f"dissimilarities: {representation_title(x)} has no number at all")
-    points, unit = _rescale_into_range(points, kind, noise)
-    if kind in ("sqeuclidean", "euclidean"):
+    points, unit = _rescale_into_range(points, rdm, noise)
+    if rdm in ("sqeuclidean", "euclidean"):
         points = _subtract_feature_means(points)
-    factors = _dissimilarity_factors(kind, points, noise, prior)
+    factors = _dissimilarity_factors(rdm, points, noise, prior)
     absent = np.setdiff1d(np.unique(numbers), numbers[~lacking])
     if runs is None:
         points = np.where(np.isin(numbers, absent)[:, None], 0.0, points)  # counts for nothing
         means = _complete_mean_rows(points, numbers, "in any trial", ids)
-        label: str = "mahalanobis" if noise is not None and kind == "sqeuclidean" else kind
-        if kind in ("correlation", "cosine"):
-            matrix = dissimilarity_matrix(Representation(means, x.name), kind)
+        label: str = "mahalanobis" if noise is not None and rdm == "sqeuclidean" else rdm
+        if rdm in ("correlation", "cosine"):
+            matrix = dissimilarity_matrix(Representation(means, x.name), rdm)
         else:
             matrix = _mean_difference_products(*factors(means))
     else:
-        label = "crossnobis" if kind == "sqeuclidean" else "poisson_cv"
+        label = "crossnobis" if rdm == "sqeuclidean" else "poisson_cv"
         labels_of_runs = _label_numbers(runs, len(points), "runs")[~lacking]
         matrix = _cross_validated_products(
             points[~lacking], numbers[~lacking], labels_of_runs, factors, ids
         )
-    matrix = unit * np.sqrt(np.maximum(matrix, 0)) if kind == "euclidean" else matrix
+    matrix = unit * np.sqrt(np.maximum(matrix, 0)) if rdm == "euclidean" else matrix
     np.fill_diagonal(matrix, 0)
     gaps = np.isin(np.arange(len(matrix)), absent)
     gaps = (gaps[:, None] | gaps) & ~np.eye(len(matrix), dtype=bool)
@@ -230,13 +230,13 @@ def dissimilarities(
 
 
 @full_precision()
-def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
+def rdm(X: Any, rdm: str = "correlation") -> np.ndarray:
     """Return the dissimilarities between the samples of a representation, (n, n), float64.
 
-    ``kind`` is ``"correlation"`` (1 - Pearson over features), ``"cosine"``, ``"euclidean"`` or
+    ``rdm`` is ``"correlation"`` (1 - Pearson over features), ``"cosine"``, ``"euclidean"`` or
     ``"sqeuclidean"``, in the units of the features and not divided by their number; of given
     dissimilarities (:func:`from_dissimilarities`, :func:`dissimilarities`) the result is these,
-    whatever ``kind``, NaN for a pair without one. The diagonal is zero. A row without direction
+    whatever ``rdm``, NaN for a pair without one. The diagonal is zero. A row without direction
     (zero, or for ``"correlation"`` constant) has cosine and correlation dissimilarity 1 to all
     others, equal ones included.
 
@@ -245,15 +245,15 @@ def rdm(X: Any, kind: str = "correlation") -> np.ndarray:
     for values that are not finite and for distances in a constant representation.
     """
     x = as_representation(X)
-    if kind not in DISSIMILARITY_KINDS[:4]:
-        raise ValueError(f"rdm: kind is one of {', '.join(DISSIMILARITY_KINDS[:4])}; got {kind!r}")
+    if rdm not in DISSIMILARITY_KINDS[:4]:
+        raise ValueError(f"rdm: rdm is one of {', '.join(DISSIMILARITY_KINDS[:4])}; got {rdm!r}")
     check_all_finite(x)
     if x.signed and scalar(size(x)) == 0:
         return np.zeros((x.n_samples, x.n_samples))
-    if kind == "correlation" and not x.signed:
+    if rdm == "correlation" and not x.signed:
         _require_several_features("rdm", x.shape[1])
-    power = {"euclidean": 1, "sqeuclidean": 2}.get("sqeuclidean" if x.signed else kind, 0)
-    matrix: np.ndarray = dissimilarity_matrix(x, kind) * scalar(size(x)) ** power
+    power = {"euclidean": 1, "sqeuclidean": 2}.get("sqeuclidean" if x.signed else rdm, 0)
+    matrix: np.ndarray = dissimilarity_matrix(x, rdm) * scalar(size(x)) ** power
     return matrix
 
 
@@ -377,23 +377,23 @@ def _leave_one_run_out_means(
 # --------------------------------------------------------------------------------- dissimilarities
 
 
-def _check_kind(kind: str, points: np.ndarray, noise: Any, runs: Any, prior: Any) -> None:
-    if kind not in DISSIMILARITY_KINDS:
+def _check_kind(rdm: str, points: np.ndarray, noise: Any, runs: Any, prior: Any) -> None:
+    if rdm not in DISSIMILARITY_KINDS:
         raise ValueError(
-            f"dissimilarities: kind is one of {', '.join(DISSIMILARITY_KINDS)}; got {kind!r}; a "
+            f"dissimilarities: rdm is one of {', '.join(DISSIMILARITY_KINDS)}; got {rdm!r}; a "
             "Mahalanobis distance is sqeuclidean with noise=, crossnobis that with runs="
         )
-    if runs is not None and kind not in ("sqeuclidean", "poisson"):
+    if runs is not None and rdm not in ("sqeuclidean", "poisson"):
         raise ValueError(
-            f"dissimilarities: {kind} has no unbiased form; runs take sqeuclidean or poisson"
+            f"dissimilarities: {rdm} has no unbiased form; runs take sqeuclidean or poisson"
         )
-    if noise is not None and kind not in ("sqeuclidean", "euclidean"):
-        raise ValueError(f"dissimilarities: noise takes sqeuclidean or euclidean, not {kind}")
-    if kind == "correlation":
+    if noise is not None and rdm not in ("sqeuclidean", "euclidean"):
+        raise ValueError(f"dissimilarities: noise takes sqeuclidean or euclidean, not {rdm}")
+    if rdm == "correlation":
         _require_several_features("dissimilarities", points.shape[1])
-    if kind == "poisson" and (points < 0).any():
+    if rdm == "poisson" and (points < 0).any():
         raise ValueError("dissimilarities: poisson takes counts; some are negative")
-    if kind == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
+    if rdm == "poisson" and (np.shape(prior) != (2,) or min(prior) <= 0):
         raise ValueError(f"dissimilarities: prior is two positive numbers; got {prior}")
 
 
@@ -401,12 +401,11 @@ def _require_several_features(called: str, d: int) -> None:
     """Raise ``ValueError`` where a correlation over features has a single one."""
     if d < 2:
         raise ValueError(
-            f"{called}: X has one feature, over which there is no correlation; take "
-            'kind="euclidean"'
+            f'{called}: X has one feature, over which there is no correlation; take rdm="euclidean"'
         )
 
 
-def _rescale_into_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.ndarray, float]:
+def _rescale_into_range(points: np.ndarray, rdm: str, noise: Any) -> tuple[np.ndarray, float]:
     """Return points whose squares neither overflow nor underflow, and their unit.
 
     Raises ``ValueError`` where the dissimilarities themselves are out of range.
@@ -414,7 +413,7 @@ def _rescale_into_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.n
     largest = float(np.nanmax(np.abs(points), initial=0.0))
     if MIN_FEATURE_SIZE <= largest <= 1 / MIN_FEATURE_SIZE or largest == 0:
         return points, 1.0
-    if kind in ("sqeuclidean", "poisson") or noise is not None:
+    if rdm in ("sqeuclidean", "poisson") or noise is not None:
         raise ValueError(
             f"dissimilarities: the squares of numbers as large as {largest:.0e} are out of the "
             f"range of float64; divide X by its size first, X / {largest:.0e}"
@@ -423,10 +422,10 @@ def _rescale_into_range(points: np.ndarray, kind: str, noise: Any) -> tuple[np.n
 
 
 def _dissimilarity_factors(
-    kind: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
+    rdm: str, points: np.ndarray, noise: Any, prior: tuple[float, float]
 ) -> FactorFunction:
     """Return a function from means to the two factors of their dissimilarities."""
-    if kind == "poisson":
+    if rdm == "poisson":
         rate, weight = prior
 
         def of_rates(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -473,7 +472,7 @@ def _symmetric_from_condensed(vector: np.ndarray) -> np.ndarray:
 
 def _pseudo_euclidean_points(
     matrix: np.ndarray,
-    kind: str,
+    rdm: str,
     name: str,
     ids: Sequence[Hashable] | None,
     gaps: np.ndarray | None = None,
@@ -497,5 +496,5 @@ def _pseudo_euclidean_points(
         points = np.concatenate([points, codes], axis=1)
         signs = np.append(signs, np.zeros(codes.shape[1]))
     x = Representation(points, name, ids=ids)
-    x.signed = PseudoEuclidean(signs, kind)
+    x.signed = PseudoEuclidean(signs, rdm)
     return x

@@ -75,7 +75,7 @@ def uninformative_row_directions(x: Representation, y: Representation) -> str:
 
 
 @measure(
-    label="AlignCos", family="alignment", reference="hamilton2016diachronic", version=4,
+    label="AlignCos", family="alignment", citation="hamilton2016diachronic", version=4,
     larger_is_more_similar=True, range=(-1, 1), invariant_to=COSINE_INVARIANCES,
     streams_with="directions", uninformative=uninformative_row_directions,
 )  # fmt: skip
@@ -162,7 +162,7 @@ def _require_certain_rotation(
 
 
 @measure(
-    label="AngShape", family="alignment", reference="williams2021generalized", version=2,
+    label="AngShape", family="alignment", citation="williams2021generalized", version=2,
     larger_is_more_similar=False, range=(0, np.pi / 2), metric=True,
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION, uninformative=uninformative_rotations,
 )  # fmt: skip
@@ -191,10 +191,10 @@ def angular_shape(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="OrthProc", family="alignment", reference="ding2021grounding", version=2,
+    label="OrthProc", family="alignment", citation="ding2021grounding", version=2,
     larger_is_more_similar=False, range=(0, 2**0.5), metric=True,
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION, uninformative=uninformative_rotations,
-    changes=lambda squared: {"range": (0, 2), "metric": False} if squared else {},
+    claims_for=lambda squared: {"range": (0, 2), "metric": False} if squared else {},
 )  # fmt: skip
 def procrustes(x: Representation, y: Representation, *, squared: bool = False) -> Array:
     r"""Orthogonal Procrustes distance: how far two shapes of unit size are apart after the best
@@ -222,7 +222,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
 
 
 @measure(
-    label="ProcDist", family="alignment", reference="williams2021generalized", version=2,
+    label="ProcDist", family="alignment", citation="williams2021generalized", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
     invariant_to=RIGID_INVARIANCES | SAMPLE_ROTATION, uninformative=uninformative_rotations,
 )  # fmt: skip
@@ -261,7 +261,7 @@ def _shape_claims(alpha: float) -> dict[str, Any]:
 @measure(
     label="Shape",
     family="alignment",
-    reference="williams2021generalized",
+    citation="williams2021generalized",
     version=3,
     larger_is_more_similar=False,
     range=(0, np.pi / 2),
@@ -270,7 +270,7 @@ def _shape_claims(alpha: float) -> dict[str, Any]:
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=whitening_error,
     uninformative=uninformative_rotations,
-    changes=_shape_claims,
+    claims_for=_shape_claims,
 )
 def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) -> Array:
     r"""Partial-whitening shape distance: the angle after the best rotation between partly whitened
@@ -345,7 +345,7 @@ def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
     return np.clip(nuclear / sizes, 0, 1)
 
 
-@procrustes.claim("left_out")
+@procrustes.claim("leave_one_out")
 def leave_one_out_procrustes(
     x: Representation, y: Representation, squared: bool = False
 ) -> np.ndarray:
@@ -364,14 +364,14 @@ def leave_one_out_procrustes(
     return squares if squared else np.sqrt(squares)
 
 
-@angular_shape.claim("left_out")
+@angular_shape.claim("leave_one_out")
 def leave_one_out_angular_shape(x: Representation, y: Representation) -> np.ndarray:
     """Angular shape distance without each sample, shape (n,); as
     :func:`leave_one_out_procrustes`."""
     return 2 * np.arcsin(leave_one_out_procrustes(x, y) / 2)
 
 
-@procrustes_size_shape.claim("left_out")
+@procrustes_size_shape.claim("leave_one_out")
 def leave_one_out_size_shape(x: Representation, y: Representation) -> np.ndarray:
     """Procrustes size-and-shape distance without each sample, shape (n,); as
     :func:`leave_one_out_procrustes`."""

@@ -129,14 +129,14 @@ def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
     if aggregation == "mean_squared":
         scale = feature_count if divisor == "width" else None
         claims["compares"] = Product(projection, value=product_over_min, scale=scale)
-        claims["left_out"] = leave_one_out_squared_cca
+        claims["leave_one_out"] = leave_one_out_squared_cca
     return claims
 
 
 @measure(
     label="MeanCCA",
     family="cca",
-    reference="raghu2017svcca",
+    citation="raghu2017svcca",
     version=3,
     larger_is_more_similar=True,
     range=(0, 1),
@@ -144,7 +144,7 @@ def _cca_claims(aggregation: str, divisor: str) -> dict[str, Any]:
     min_samples=3,
     diagnostics=whitening_error,
     uninformative=uninformative_spans,
-    changes=_cca_claims,
+    claims_for=_cca_claims,
 )
 def mean_cca(
     x: Representation,
@@ -187,7 +187,7 @@ def mean_cca(
 @measure(
     label="SVCCA",
     family="cca",
-    reference="raghu2017svcca",
+    citation="raghu2017svcca",
     version=3,
     larger_is_more_similar=True,
     range=(0, 1),
@@ -196,7 +196,7 @@ def mean_cca(
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=variance_whitening_error,
     uninformative=uninformative_leading_spans,
-    changes=lambda truncation: (
+    claims_for=lambda truncation: (
         {"invariant_to": RIGID_INVARIANCES | SAMPLE_ROTATION} if truncation == "resi" else {}
     ),
 )
@@ -245,11 +245,19 @@ def _pwcca_claims(weights: str, directions: str) -> dict[str, Any]:
 
 
 @measure(
-    label="PWCCA", family="cca", reference="morcos2018insights", version=3,
-    larger_is_more_similar=True, range=(0, 1), symmetric=False, min_samples=3,
+    label="PWCCA",
+    family="cca",
+    citation="morcos2018insights",
+    version=3,
+    larger_is_more_similar=True,
+    range=(0, 1),
+    symmetric=False,
+    min_samples=3,
     invariant_to=COLUMN_INVARIANCES | SAMPLE_ROTATION,
-    diagnostics=whitening_error, uninformative=uninformative_weighted_spans, changes=_pwcca_claims,
-)  # fmt: skip
+    diagnostics=whitening_error,
+    uninformative=uninformative_weighted_spans,
+    claims_for=_pwcca_claims,
+)
 def pwcca(
     x: Representation,
     y: Representation,
@@ -305,7 +313,7 @@ def pwcca(
 
 
 @measure(
-    label="SubspaceOv", family="cca", reference="raju2026geometric", version=3,
+    label="SubspaceOv", family="cca", citation="raju2026geometric", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     limits={"k": (1, np.inf)}, compares=Product(leading_projection, value=product_over_max),
     diagnostics=component_whitening_error, uninformative=uninformative_components,
@@ -341,7 +349,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
 
 
 @measure(
-    label="EOS", family="similarity_matrix", reference="may2019downstream", version=3,
+    label="EOS", family="similarity_matrix", citation="may2019downstream", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | SAMPLE_ROTATION,
     identity=False, rows_of_maps="positions", 
     compares=Product(uncentred_projection, value=product_over_max, scale=feature_count),
@@ -441,7 +449,7 @@ def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str
     return np.minimum(shared / divisors, 1)
 
 
-@eigenspace_overlap.claim("left_out")
+@eigenspace_overlap.claim("leave_one_out")
 def leave_one_out_eigenspace(x: Representation, y: Representation) -> np.ndarray:
     """Eigenspace overlap without each sample, exactly, shape (n,), in [0, 1]; as
     :func:`leave_one_out_squared_cca`."""

@@ -54,9 +54,9 @@ from .kernel_alignment import leave_one_out_self_hsic, uninformative_grams
 
 
 @measure(
-    label="NBS", family="similarity_matrix", reference="tang2020similarity", version=2,
+    label="NBS", family="similarity_matrix", citation="tang2020similarity", version=2,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
-    left_out=leave_one_out_nbs, uninformative=uninformative_rotations,
+    leave_one_out=leave_one_out_nbs, uninformative=uninformative_rotations,
 )  # fmt: skip
 def nbs(x: Representation, y: Representation) -> Array:
     r"""Normalized Bures similarity: the fidelity of two centred Gram matrices.
@@ -84,13 +84,13 @@ def nbs(x: Representation, y: Representation) -> Array:
 @measure(
     label="Bures",
     family="similarity_matrix",
-    reference="harvey2024duality",
+    citation="harvey2024duality",
     version=2,
     larger_is_more_similar=False,
     range=(0, np.inf),
     metric=True,
     invariant_to=RIGID_INVARIANCES | SAMPLE_ROTATION,
-    left_out=leave_one_out_size_shape,
+    leave_one_out=leave_one_out_size_shape,
     uninformative=uninformative_rotations,
 )
 def bures(x: Representation, y: Representation) -> Array:
@@ -124,7 +124,7 @@ def uninformative_shrunk_grams(x: Representation, y: Representation, shrinkage: 
 @measure(
     label="Riemann",
     family="similarity_matrix",
-    reference="shahbazi2021using",
+    citation="shahbazi2021using",
     version=2,
     larger_is_more_similar=False,
     range=(0, np.inf),
@@ -240,7 +240,7 @@ def _generalized_eigenvalues(a: Array, b: Array) -> Array:
 @measure(
     label="ENSD",
     family="similarity_matrix",
-    reference="giaffar2024effective",
+    citation="giaffar2024effective",
     version=2,
     larger_is_more_similar=True,
     range=(0, np.inf),
@@ -278,7 +278,7 @@ def ensd(x: Representation, y: Representation) -> Array:
     )
 
 
-@ensd.claim("left_out")
+@ensd.claim("leave_one_out")
 def leave_one_out_ensd(x: Representation, y: Representation) -> np.ndarray:
     """ENSD without each sample, exactly, shape (n,); ``UndefinedError`` as :func:`cka_without`."""
     product = leave_one_out_products(kernel_gram(x, LINEAR_KERNEL), kernel_gram(y, LINEAR_KERNEL))
@@ -308,7 +308,7 @@ def uninformative_leading_grams(
 
 
 @measure(
-    label="PWCKA", family="similarity_matrix", reference="raju2026geometric", version=3,
+    label="PWCKA", family="similarity_matrix", citation="raju2026geometric", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     limits={"explained_variance": (0, 1)}, chance=chance_pwcka,
     uninformative=uninformative_leading_grams,

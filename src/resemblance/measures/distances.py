@@ -64,10 +64,10 @@ def uninformative_distances(x: Representation, y: Representation, squared: bool)
 
 
 @measure(
-    label="DistCorr", family="similarity_matrix", reference="szekely2007measuring", version=3,
+    label="DistCorr", family="similarity_matrix", citation="szekely2007measuring", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES,
     uninformative=uninformative_distances,
-    changes=lambda squared: {
+    claims_for=lambda squared: {
         "compares": Product(distance_pair_matrix, root=not squared, blocks=True)
     },
 )  # fmt: skip
@@ -98,7 +98,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
     return value if squared else safe_sqrt(value)
 
 
-@distance_correlation.claim("left_out")
+@distance_correlation.claim("leave_one_out")
 def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
     """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``UndefinedError``
     when
@@ -124,13 +124,21 @@ def leave_one_out_deviation(x: Representation) -> np.ndarray:
 
 
 @measure(
-    label="RSMDiff", family="similarity_matrix", reference="shahbazi2021using", version=2,
-    larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=RIGID_INVARIANCES,
+    label="RSMDiff",
+    family="similarity_matrix",
+    citation="shahbazi2021using",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, np.inf),
+    metric=True,
+    invariant_to=RIGID_INVARIANCES,
     compares=Product(unscaled_distance_matrix, value=squared_distance, root=True),
-    changes=lambda norm: (
-        {"differentiable": False, "compares": None, "left_out": None} if norm == "spectral" else {}
+    claims_for=lambda norm: (
+        {"differentiable": False, "compares": None, "leave_one_out": None}
+        if norm == "spectral"
+        else {}
     ),
-)  # fmt: skip
+)
 def rsm_norm_difference(
     x: Representation, y: Representation, *, norm: Literal["frobenius", "spectral"] = "frobenius"
 ) -> Array:
@@ -225,7 +233,7 @@ def _largest_eigenvalue(symmetric: np.ndarray) -> float:
     return float(np.abs(values).max())
 
 
-@rsm_norm_difference.claim("left_out")
+@rsm_norm_difference.claim("leave_one_out")
 def leave_one_out_rsm_norm(x: Representation, y: Representation) -> np.ndarray:
     """Frobenius norm of the difference of the distances without each sample, exactly, shape (n,).
 

@@ -101,7 +101,7 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
             "range": (-np.inf, np.inf),
             "identity": False,
         }
-        return claims | {"compares": None, "chance": constant_zero, "left_out": None}
+        return claims | {"compares": None, "chance": constant_zero, "leave_one_out": None}
     if kernel == "linear":
         return claims | {"streams_with": "squares"}
     if kernel == "cosine":
@@ -110,10 +110,10 @@ def _cka_claims(kernel: str, estimator: Estimator) -> dict[str, Any]:
 
 
 @measure(
-    label="CKA", family="similarity_matrix", reference="kornblith2019similarity", version=3,
+    label="CKA", family="similarity_matrix", citation="kornblith2019similarity", version=3,
     larger_is_more_similar=True, range=(0, 1), limits={"bandwidth": (1e-6, 1e6)},
     compares=Product(centered_gram, by_rows=prefers_batched_wide_products),
-    uninformative=uninformative_grams, changes=_cka_claims,
+    uninformative=uninformative_grams, claims_for=_cka_claims,
 )  # fmt: skip
 def cka(
     x: Representation,
@@ -192,7 +192,7 @@ def cka(
 WIDTH_STEP = 1e-4  # relative change of a width for a difference quotient
 
 
-@cka.claim("left_out")
+@cka.claim("leave_one_out")
 def leave_one_out_cka(
     x: Representation,
     y: Representation,
@@ -250,7 +250,7 @@ def _leave_one_out_cosine(
 def _uncached_copy(x: Representation) -> Representation:
     """The same samples, whose intermediates are not kept: another kernel is as large as all
     distances."""
-    return Representation(x.source, x.name, dtype=x.dtype)
+    return Representation(x.source, x.name, dtype=x.requested_dtype)
 
 
 @cached
@@ -407,7 +407,7 @@ def _linear_gram_products(xs: Sequence[Representation], ys: Sequence[Representat
     """
     if not isinstance(xs[0].source, np.ndarray):
         return _apply_to_pairs(_inner_of_grams, xs, ys)
-    products, is_square = np.empty((len(xs), len(ys)), dtype=xs[0].precision), ys is xs
+    products, is_square = np.empty((len(xs), len(ys)), dtype=xs[0].dtype), ys is xs
     stacks = _stack_by_width(ys)
     for i, x in enumerate(xs):
         for members, points in stacks:

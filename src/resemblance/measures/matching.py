@@ -59,7 +59,7 @@ def uninformative_matched_columns(x: Representation, y: Representation, matching
 @measure(
     label="HardCorr",
     family="alignment",
-    reference="li2015convergent",
+    citation="li2015convergent",
     version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
@@ -98,7 +98,7 @@ def hard_correlation_match(
 @measure(
     label="SoftCorr",
     family="alignment",
-    reference="li2015convergent",
+    citation="li2015convergent",
     version=3,
     larger_is_more_similar=True,
     range=(-1, 1),
@@ -129,7 +129,7 @@ def soft_correlation_match(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="PermProc", family="alignment", reference="williams2021generalized", version=3,
+    label="PermProc", family="alignment", citation="williams2021generalized", version=3,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
     invariant_to={"permutation"} | SAMPLE_ROTATION,
 )  # fmt: skip
@@ -185,13 +185,13 @@ def _min_cost_assignment(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @measure(
     label="SoftMatch",
     family="alignment",
-    reference="khosla2024soft",
+    citation="khosla2024soft",
     version=3,
     larger_is_more_similar=False,
     range=(0, np.inf),
     metric=True,
     invariant_to={"permutation"} | SAMPLE_ROTATION,
-    changes=lambda units: (
+    claims_for=lambda units: (
         {"invariant_to": COLUMN_INVARIANCES | SAMPLE_ROTATION, "range": (0, 2)}
         if units == "unit"
         else {}

@@ -3,7 +3,7 @@ carry over.
 
 Neighbours never include the sample itself. Samples that tie for the last places share them (see
 :func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
-``index`` says otherwise.
+``search`` says otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..intermediates.neighbour_matrices import (
     neighbour_shares,
     neighbour_weights,
 )
-from ..intermediates.neighbours import Index, NeighbourSearch, nearest
+from ..intermediates.neighbours import NeighbourSearch, Search, nearest
 from ..intermediates.shared_neighbours import (
     mean_common_share,
     mean_product_of_draws,
@@ -63,9 +63,9 @@ def uninformative_neighbor_sets(
     )
 
 
-def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
+def _mutual_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search, and on the correction for chance."""
-    claims = neighbor_search_claims(k, metric, index)
+    claims = neighbor_search_claims(k, metric, search)
     if corrected:
         claims |= {"min_samples": k + 2, "range": (-1, 1), "chance": constant_zero}
         claims["compares"] = Product(
@@ -75,10 +75,10 @@ def _mutual_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> d
 
 
 @measure(
-    label="MutualKNN", family="neighbours", reference="huh2024platonic", version=2,
+    label="MutualKNN", family="neighbours", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
     compares=Product(neighbour_weights, symmetric=False),
-    uninformative=uninformative_neighbor_sets, changes=_mutual_claims,
+    uninformative=uninformative_neighbor_sets, claims_for=_mutual_claims,
 )  # fmt: skip
 def mutual_knn(
     x: Representation,
@@ -87,7 +87,7 @@ def mutual_knn(
     k: int = 10,
     metric: Affinity = "cosine",
     corrected: bool = False,
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Mutual nearest neighbours: the mean fraction of the k nearest neighbours that two
     representations share.
@@ -95,7 +95,7 @@ def mutual_knn(
     .. math:: m = \frac{1}{nk} \sum_i |N_X(i) \cap N_Y(i)|
 
     X is (n, d), Y is (n, e), n > k. ``metric``: neighbours by ``"cosine"``, by ``"euclidean"``
-    distance, or by ``"inner"`` product of the rows as they are; ``index`` as in :func:`mka`. O(n^2
+    distance, or by ``"inner"`` product of the rows as they are; ``search`` as in :func:`mka`. O(n^2
     d) time, O(n k) memory.
 
     *Ties.* Samples as near as the k-th nearest share the places that the nearer ones leave: with p
@@ -122,25 +122,25 @@ def mutual_knn(
     is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
     broken.
     """
-    value = normalized_overlap(mean_common_share, x, y, NeighbourSearch(k, metric, index))
+    value = normalized_overlap(mean_common_share, x, y, NeighbourSearch(k, metric, search))
     if not corrected:
         return value
-    K, L = (neighbour_weights(r, k, metric, index) for r in (x, y))
+    K, L = (neighbour_weights(r, k, metric, search) for r in (x, y))
     return rescale_from_chance(value, expected_cosine(K, L))
 
 
 def chance_of_cycles(
-    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, index: Index
+    x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool, search: Search
 ) -> float:
     """The mean of :func:`return_probability` for the neighbours in X; 0 if above chance."""
-    return 0.0 if corrected else return_probability(x, k=k, metric=metric, index=index)
+    return 0.0 if corrected else return_probability(x, k=k, metric=metric, search=search)
 
 
 @cached
-def return_probability(x: Representation, k: int, metric: Affinity, index: Index) -> float:
+def return_probability(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean probability that a step to k of the other samples, drawn without order, and a step to a
     neighbour return."""
-    near, n = nearest(x, k=k, metric=metric, index=index), x.n_samples
+    near, n = nearest(x, k=k, metric=metric, search=search), x.n_samples
     entries = neighbor_matrix(near, np.ones((n, k))).T.tocoo()
     missed = mean_product_of_draws(
         1 - entries.data, entries.coords[0], np.full(n, n - 1), np.full(n, k)
@@ -149,7 +149,7 @@ def return_probability(x: Representation, k: int, metric: Affinity, index: Index
 
 
 def uninformative_cycles(
-    x: Representation, y: Representation, k: int, metric: Any, index: Any
+    x: Representation, y: Representation, k: int, metric: Any, search: Any
 ) -> str:
     """Near when chance leads back anyway: k of about 1.3 times the root of n, or more."""
     n = x.n_samples
@@ -157,7 +157,7 @@ def uninformative_cycles(
         return warn_fixed_by_n(n)
     if n > k * k:
         return ""
-    return warn_near_ceiling(n, return_probability(x, k=k, metric=metric, index=index))
+    return warn_near_ceiling(n, return_probability(x, k=k, metric=metric, search=search))
 
 
 def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corrected: bool) -> str:
@@ -165,7 +165,7 @@ def uninformative_mean_ranks(x: Representation, y: Representation, k: int, corre
     return warn_fixed_by_n(x.n_samples) if k == x.n_samples - 1 and not corrected else ""
 
 
-@mutual_knn.claim("left_out")
+@mutual_knn.claim("leave_one_out")
 def leave_one_out_mutual_knn(
     x: Representation, y: Representation, k: int, metric: Affinity, corrected: bool
 ) -> np.ndarray:
@@ -176,9 +176,9 @@ def leave_one_out_mutual_knn(
     that is constant without some sample, and when nothing is left above chance.
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
-    search = NeighbourSearch(k, metric)
-    n, whole = x.shape[0], leave_one_out_largest_score(x, y, search, "share")
-    value: np.ndarray = np.minimum(leave_one_out_mean_score(x, y, search, "share") / whole, 1)
+    nearest_rows = NeighbourSearch(k, metric)
+    n, whole = x.shape[0], leave_one_out_largest_score(x, y, nearest_rows, "share")
+    value: np.ndarray = np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "share") / whole, 1)
     if not corrected:
         return value
     chance = k / (n - 2) / whole
@@ -189,17 +189,17 @@ def leave_one_out_mutual_knn(
     return (value - chance) / (1 - chance)
 
 
-def _cycle_claims(k: int, metric: Affinity, corrected: bool, index: Index) -> dict[str, Any]:
+def _cycle_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search, and on the correction for chance."""
     corrections = {"min_samples": k + 2, "range": (-np.inf, 1)} if corrected else {}
-    return neighbor_search_claims(k, metric, index) | corrections
+    return neighbor_search_claims(k, metric, search) | corrections
 
 
 @measure(
-    label="CycleKNN", family="neighbours", reference="huh2024platonic", version=2,
+    label="CycleKNN", family="neighbours", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
     differentiable=False, limits={"k": (1, np.inf)}, chance=chance_of_cycles,
-    uninformative=uninformative_cycles, changes=_cycle_claims,
+    uninformative=uninformative_cycles, claims_for=_cycle_claims,
 )  # fmt: skip
 def cycle_knn(
     x: Representation,
@@ -208,7 +208,7 @@ def cycle_knn(
     k: int = 10,
     metric: Affinity = "cosine",
     corrected: bool = False,
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Cycle consistency: how often a step to a neighbour in Y and a step to a neighbour in X lead
     back.
@@ -217,7 +217,7 @@ def cycle_knn(
 
     X is (n, d), Y is (n, e), n > k. Not symmetric. *X with itself is not 1*: a sample that is no
     neighbour of any of its neighbours does not return, and another Y may lead back more samples.
-    ``metric`` and ``index`` as in
+    ``metric`` and ``search`` as in
     :func:`mutual_knn`. Samples that tie for the last places share them as there, and m is the mean
     over all ways to break the ties, of every sample by itself.
 
@@ -238,11 +238,11 @@ def cycle_knn(
 
     Reference: Huh et al. 2024, whose code has the arguments in this order.
     """
-    a, b = (nearest(r, k, metric, index) for r in (x, y))
+    a, b = (nearest(r, k, metric, search) for r in (x, y))
     value = _mean_return_share(a, b)
     if not corrected:
         return value
-    return rescale_from_chance(value, return_probability(x, k=k, metric=metric, index=index))
+    return rescale_from_chance(value, return_probability(x, k=k, metric=metric, search=search))
 
 
 def _mean_return_share(a: Nearest, b: Nearest) -> float:
@@ -277,7 +277,7 @@ def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
 @measure(
     label="InfImb",
     family="neighbours",
-    reference="glielmo2022ranking",
+    citation="glielmo2022ranking",
     version=2,
     larger_is_more_similar=False,
     range=(0, 2),
@@ -288,7 +288,7 @@ def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     chance=constant_one,
     uninformative=uninformative_mean_ranks,
     product=Product(neighbour_shares, negative_ranks, symmetric=False, value=negated_product),
-    changes=lambda k, metric, corrected: neighbor_search_claims(k + corrected, metric),
+    claims_for=lambda k, metric, corrected: neighbor_search_claims(k + corrected, metric),
 )
 def information_imbalance(
     x: Representation,

@@ -26,7 +26,7 @@ from ..intermediates.neighbour_matrices import (
     truncated_kernel,
     umap_kernel,
 )
-from ..intermediates.neighbours import Index, NeighbourSearch
+from ..intermediates.neighbours import NeighbourSearch, Search
 from ..intermediates.similarities import NeighborMetric
 from .inner_products import (
     chance_corrected_cosine,
@@ -37,9 +37,9 @@ from .inner_products import (
 from .neighbours import neighbor_search_claims
 
 
-def _mka_claims(k: int, metric: NeighborMetric, baseline: str, index: Index) -> dict[str, Any]:
+def _mka_claims(k: int, metric: NeighborMetric, baseline: str, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search, and on what counts as 0."""
-    claims = neighbor_search_claims(k, metric, index)
+    claims = neighbor_search_claims(k, metric, search)
     if baseline == "permutation":
         in_chance = Product(
             chance_scaled_umap_kernel, symmetric=False, value=chance_corrected_cosine
@@ -49,9 +49,9 @@ def _mka_claims(k: int, metric: NeighborMetric, baseline: str, index: Index) -> 
 
 
 @measure(
-    label="MKA", family="similarity_matrix", reference="islam2025manifold", version=3,
+    label="MKA", family="similarity_matrix", citation="islam2025manifold", version=3,
     larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(umap_kernel, symmetric=False), changes=_mka_claims,
+    compares=Product(umap_kernel, symmetric=False), claims_for=_mka_claims,
 )  # fmt: skip
 def mka(
     x: Representation,
@@ -62,7 +62,7 @@ def mka(
     symmetrize: bool = False,
     diagonal: bool = True,
     baseline: Literal["none", "permutation"] = "none",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Manifold-approximated kernel alignment: the cosine between two row-centred kernels of
     nearest neighbours.
@@ -87,7 +87,8 @@ def mka(
     >=
     n, for a constant representation, and when K is constant along its rows.
 
-    Neighbours are exact. ``index="hnsw"`` (extra ``neighbours``) searches them in a navigable graph
+    Neighbours are exact. ``search="hnsw"`` (extra ``neighbours``) searches them in a navigable
+    graph
     (Malkov and Yashunin 2020, by faiss), which is faster for many samples whose distances differ.
     :func:`compare` then records what share of the neighbours it found, ``neighbour_recall``, of the
     side where it is lower; the function
@@ -112,15 +113,15 @@ def mka(
     of at most 1000, and Theorem 4.1 whether or not the rows have the sum it assumes; k = 100 is
     that of the paper's experiments.
     """
-    K, L = (umap_kernel(r, k, metric, symmetrize, diagonal, index) for r in (x, y))
+    K, L = (umap_kernel(r, k, metric, symmetrize, diagonal, search) for r in (x, y))
     if baseline == "none":
         return K.cosine(L)
     return rescale_from_chance(K.cosine(L), expected_cosine(K, L))
 
 
-def _kcka_claims(k: int, variant: str, index: Index) -> dict[str, Any]:
+def _kcka_claims(k: int, variant: str, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search, and on whose kernel it is."""
-    claims = neighbor_search_claims(k, "euclidean", index)
+    claims = neighbor_search_claims(k, "euclidean", search)
     if variant == "code":
         claims |= {"range": (-np.inf, np.inf), "identity": False}
         claims["compares"] = Product(
@@ -133,9 +134,9 @@ def _kcka_claims(k: int, variant: str, index: Index) -> dict[str, Any]:
 
 
 @measure(
-    label="kCKA", family="similarity_matrix", reference="islam2025manifold", version=3,
+    label="kCKA", family="similarity_matrix", citation="islam2025manifold", version=3,
     larger_is_more_similar=True, range=(-1, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(truncated_kernel, symmetric=False), changes=_kcka_claims,
+    compares=Product(truncated_kernel, symmetric=False), claims_for=_kcka_claims,
 )  # fmt: skip
 def kcka(
     x: Representation,
@@ -143,7 +144,7 @@ def kcka(
     *,
     k: int = 100,
     variant: Literal["paper", "code"] = "paper",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""kCKA: the cosine between two row-centred exponential kernels, cut off after the k nearest
     neighbours.
@@ -158,7 +159,8 @@ def kcka(
     :math:`K_{ii} = 1`, and tr(KHLH) for the inner products, which counts only what is a neighbour
     in both directions and may exceed 1.
 
-    X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties and ``index``
+    X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties and
+    ``search``
     as in
     :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in memory. Raises
     ``UndefinedError`` when k >= n, for a constant representation, when more than half of the
@@ -172,15 +174,15 @@ def kcka(
 
     Reference: Islam et al. 2025, Eqs. 18-19.
     """
-    K, L = (truncated_kernel(r, k, index, variant) for r in (x, y))
+    K, L = (truncated_kernel(r, k, search, variant) for r in (x, y))
     if variant == "code":
         return K.factor * L.factor * centered_trace(K.kernel, L.kernel)
     return K.cosine(L)
 
 
-def _cknna_claims(k: int, kernel: Kernel, estimator: str, index: Index) -> dict[str, Any]:
+def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search and the estimator."""
-    claims = neighbor_search_claims(k, affinity(kernel), index) | {"min_samples": max(k + 1, 4)}
+    claims = neighbor_search_claims(k, affinity(kernel), search) | {"min_samples": max(k + 1, 4)}
     if estimator == "centered":
         claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
         claims["compares"] = Product(neighbour_kernel, symmetric=False)
@@ -188,10 +190,10 @@ def _cknna_claims(k: int, kernel: Kernel, estimator: str, index: Index) -> dict[
 
 
 @measure(
-    label="CKNNA", family="neighbours", reference="huh2024platonic", version=3,
+    label="CKNNA", family="neighbours", citation="huh2024platonic", version=3,
     larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False, identity=False,
     differentiable=False, limits={"k": (1, np.inf)},
-    changes=_cknna_claims,
+    claims_for=_cknna_claims,
 )  # fmt: skip
 def cknna(
     x: Representation,
@@ -200,7 +202,7 @@ def cknna(
     k: int = 10,
     kernel: Kernel = "cosine",
     estimator: Literal["unbiased", "centered"] = "unbiased",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Centered kernel nearest-neighbour alignment: CKA that looks at mutual nearest neighbours
     only.
@@ -220,7 +222,7 @@ def cknna(
     each minus the mean of its row, over mutual neighbours; symmetric, in [-1, 1].
 
     X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel it is debiased linear CKA.
-    ``index`` as in
+    ``search`` as in
     :func:`mka`. O(n^2 d) time, O(n k) memory. Raises ``UndefinedError`` for a constant
     representation
     and when a self-similarity is not positive.
@@ -238,9 +240,9 @@ def cknna(
     Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of
     the value for 100 samples of unit length; nothing is added here.
     """
-    search, centered = NeighbourSearch(k, affinity(kernel), index), estimator == "centered"
-    a, b = (neighbor_graph(r, search) for r in (x, y))
-    p, q = (kernel_graph(r, search, kernel=kernel, centered=centered) for r in (x, y))
+    nearest_rows, centered = NeighbourSearch(k, affinity(kernel), search), estimator == "centered"
+    a, b = (neighbor_graph(r, nearest_rows) for r in (x, y))
+    p, q = (kernel_graph(r, nearest_rows, kernel=kernel, centered=centered) for r in (x, y))
     s = _masked_product if centered else _masked_hsic
     value = (
         s(_masked_kernel(p, a, b), _masked_kernel(q, b, a))

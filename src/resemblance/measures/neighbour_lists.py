@@ -2,7 +2,7 @@
 
 Neighbours never include the sample itself. Samples that tie for the last places share them (see
 :func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
-``index`` says otherwise.
+``search`` says otherwise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..contracts._measure import measure
 from ..data.representation import Representation, UndefinedError
-from ..intermediates.neighbours import Index, NeighbourSearch
+from ..intermediates.neighbours import NeighbourSearch, Search
 from ..intermediates.shared_neighbours import (
     common_neighbors_by_blocks,
     common_weight_table,
@@ -30,9 +30,9 @@ from .neighbours import neighbor_search_claims, require_neighbor_order, shared_c
 
 
 @measure(
-    label="LCSKNN", family="neighbours", reference="huh2024platonic", version=2,
+    label="LCSKNN", family="neighbours", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    changes=neighbor_search_claims,
+    claims_for=neighbor_search_claims,
 )  # fmt: skip
 def lcs_knn(
     x: Representation,
@@ -40,7 +40,7 @@ def lcs_knn(
     *,
     k: int = 10,
     metric: Affinity = "cosine",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Longest common subsequence: how many nearest neighbours two representations list in the same
     order.
@@ -49,7 +49,7 @@ def lcs_knn(
 
     where LCS is the length of the longest sequence that can be left of both lists of k neighbours,
     nearest first, by striking out entries. X is (n, d), Y is (n, e), n > k. ``metric`` and
-    ``index`` as in :func:`mutual_knn`, which is never smaller. O(n k^2) time besides the
+    ``search`` as in :func:`mutual_knn`, which is never smaller. O(n k^2) time besides the
     neighbours. Raises ``UndefinedError`` for a constant representation.
 
     Equally near samples are in no order, so they are in the right one whatever the other list says.
@@ -63,7 +63,7 @@ def lcs_knn(
 
     Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
     """
-    return normalized_overlap(_common_order_share, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_common_order_share, x, y, NeighbourSearch(k, metric, search))
 
 
 def _common_order_share(a: Nearest, b: Nearest) -> float:
@@ -100,9 +100,9 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="EditKNN", family="neighbours", reference="huh2024platonic", version=2,
+    label="EditKNN", family="neighbours", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    changes=neighbor_search_claims,
+    claims_for=neighbor_search_claims,
 )  # fmt: skip
 def edit_distance_knn(
     x: Representation,
@@ -110,7 +110,7 @@ def edit_distance_knn(
     *,
     k: int = 10,
     metric: Affinity = "cosine",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Edit distance of neighbours: how few edits turn one list of nearest neighbours into the
     other, as a similarity.
@@ -119,7 +119,7 @@ def edit_distance_knn(
 
     where Lev is the Levenshtein distance, the smallest number of insertions, deletions and
     substitutions, between the lists of k neighbours, nearest first. X is (n, d), Y is (n, e), n >
-    k. ``metric`` and ``index`` as in
+    k. ``metric`` and ``search`` as in
     :func:`mutual_knn`. O(n k^2) time besides the neighbours. Raises ``UndefinedError`` for a
     constant
     representation.
@@ -134,7 +134,7 @@ def edit_distance_knn(
 
     Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
     """
-    return normalized_overlap(_unedited_share, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_unedited_share, x, y, NeighbourSearch(k, metric, search))
 
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
@@ -183,7 +183,7 @@ NEGLIGIBLE_PROBABILITY = 1e-15  # a probability that changes no digit
 
 @lcs_knn.claim("chance")
 def chance_of_common_order(
-    x: Representation, y: Representation, k: int, metric: Affinity, index: Index
+    x: Representation, y: Representation, k: int, metric: Affinity, search: Search
 ) -> float:
     """The mean longest increasing subsequence of as many entries, in any order, as two lists of k
     of the other samples share.
@@ -192,7 +192,7 @@ def chance_of_common_order(
     than
     24 entries by chance.
     """
-    require_neighbor_order(x, y, NeighbourSearch(k, metric, index), "lcs_knn")
+    require_neighbor_order(x, y, NeighbourSearch(k, metric, search), "lcs_knn")
     shared, probability = shared_count_probabilities(x.n_samples, k)
     if probability[shared > MAX_COMMON_ENTRIES].sum() > NEGLIGIBLE_PROBABILITY:
         raise UndefinedError(

@@ -2,7 +2,7 @@
 
 Neighbours never include the sample itself. Samples that tie for the last places share them (see
 :func:`mutual_knn`), so no value depends on the order of the samples. They are exact unless
-``index`` says otherwise.
+``search`` says otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES
 from ..data.representation import Representation, UndefinedError, cached, representation_title
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
-from ..intermediates.neighbours import Index, NeighbourSearch, nearest, neighbours, own_cosines
+from ..intermediates.neighbours import NeighbourSearch, Search, nearest, neighbours, own_cosines
 from ..intermediates.points import unit_rows
 from ..intermediates.recall import pair_recall
 from ..intermediates.shared_neighbours import (
@@ -46,15 +46,15 @@ from .inner_products import (
 
 
 def neighbor_search_claims(
-    k: int, metric: Affinity = "cosine", index: Index = "exact"
+    k: int, metric: Affinity = "cosine", search: Search = "exact"
 ) -> dict[str, Any]:
     """Return the claims that depend on how neighbours are searched for."""
     unchanged_by = (
         COSINE_INVARIANCES | {"translation"} if metric == "euclidean" else COSINE_INVARIANCES
     )
     claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
-    if index == "hnsw":  # what the search misses depends on the order of the samples
-        claims |= {"extra": "neighbours", "product": None, "left_out": None}
+    if search == "hnsw":  # what the search misses depends on the order of the samples
+        claims |= {"requires": "neighbours", "product": None, "leave_one_out": None}
         claims["diagnostics"] = partial(pair_recall, metric=metric)
     return claims
 
@@ -70,12 +70,12 @@ def uninformative_neighbor_unions(x: Representation, y: Representation, k: int) 
 
 
 def uninformative_profiles(
-    x: Representation, y: Representation, k: int, of: str, index: Any
+    x: Representation, y: Representation, k: int, of: str, search: Any
 ) -> str:
     """Near with ``of="distance"`` when 1 - cos varies little, for any number of samples."""
     if of == "similarity":
         return ""
-    near_by = [1 - own_cosines(r, k=k, index=index) for r in (x, y)]
+    near_by = [1 - own_cosines(r, k=k, search=search) for r in (x, y)]
     # The mean over all pairs.
     overall = [1 - scalar(euclidean_norm(r.xp.mean(unit_rows(r), axis=0))) ** 2 for r in (x, y)]
     product = near_by[0].sum(axis=1) * overall[1] + near_by[1].sum(axis=1) * overall[0]
@@ -86,9 +86,9 @@ def uninformative_profiles(
 
 
 @measure(
-    label="Jaccard", family="neighbours", reference="wang2020towards", version=2,
+    label="Jaccard", family="neighbours", citation="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    uninformative=uninformative_neighbor_unions, changes=neighbor_search_claims,
+    uninformative=uninformative_neighbor_unions, claims_for=neighbor_search_claims,
 )  # fmt: skip
 def jaccard(
     x: Representation,
@@ -96,14 +96,14 @@ def jaccard(
     *,
     k: int = 10,
     metric: NeighborMetric = "cosine",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Jaccard similarity: the mean overlap of the sets of k nearest neighbours.
 
     .. math:: \frac{1}{n} \sum_i \frac{|N_X(i) \cap N_Y(i)|}{|N_X(i) \cup N_Y(i)|}
 
     X is (n, d), Y is (n, e), n > k. Without ties independent representations overlap by about
-    k/(2n). ``metric`` is ``"cosine"`` or ``"euclidean"``; ``index`` as in :func:`mka`. Raises
+    k/(2n). ``metric`` is ``"cosine"`` or ``"euclidean"``; ``search`` as in :func:`mka`. Raises
     ``UndefinedError`` for a constant representation, and when k >= n.
 
     With ties (see :func:`mutual_knn`) the size of the intersection is its mean over all ways to
@@ -120,7 +120,7 @@ def jaccard(
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
     instead of the sample itself, which differs when samples are duplicated.
     """
-    return normalized_overlap(_jaccard_overlap, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_jaccard_overlap, x, y, NeighbourSearch(k, metric, search))
 
 
 def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
@@ -129,9 +129,9 @@ def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
 
 
 @measure(
-    label="RankSim", family="neighbours", reference="wang2020towards", version=2,
+    label="RankSim", family="neighbours", citation="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    changes=neighbor_search_claims,
+    claims_for=neighbor_search_claims,
 )  # fmt: skip
 def rank_similarity(
     x: Representation,
@@ -139,7 +139,7 @@ def rank_similarity(
     *,
     k: int = 10,
     metric: NeighborMetric = "cosine",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Rank similarity: how similarly common nearest neighbours are ranked, the closest counting
     most.
@@ -150,7 +150,7 @@ def rank_similarity(
     where :math:`r_j, s_j` are the ranks (1 to k) of j in both neighbourhoods of i, and
     :math:`H_m = 1 + 1/2 + \ldots + 1/m`.
     A sample without common neighbours contributes 0. X is (n, d), Y is (n, e), n > k. ``metric``
-    and ``index`` as in
+    and ``search`` as in
     :func:`jaccard`.
 
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
@@ -169,7 +169,7 @@ def rank_similarity(
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
-    return normalized_overlap(_rank_agreement, x, y, NeighbourSearch(k, metric, index))
+    return normalized_overlap(_rank_agreement, x, y, NeighbourSearch(k, metric, search))
 
 
 def _rank_agreement(a: Nearest, b: Nearest) -> float:
@@ -208,17 +208,25 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="2nd-Cos", family="neighbours", reference="hamilton2016cultural", version=3,
-    larger_is_more_similar=True, range=(-1, 1), identity=False, differentiable=False,
-    limits={"k": (1, np.inf)}, uninformative=uninformative_profiles, changes=neighbor_search_claims,
-)  # fmt: skip
+    label="2nd-Cos",
+    family="neighbours",
+    citation="hamilton2016cultural",
+    version=3,
+    larger_is_more_similar=True,
+    range=(-1, 1),
+    identity=False,
+    differentiable=False,
+    limits={"k": (1, np.inf)},
+    uninformative=uninformative_profiles,
+    claims_for=neighbor_search_claims,
+)
 def second_order_cosine(
     x: Representation,
     y: Representation,
     *,
     k: int = 10,
     of: Literal["similarity", "distance"] = "similarity",
-    index: Index = "exact",
+    search: Search = "exact",
 ) -> float:
     r"""Second-order cosine: the similarity of the profiles of cosines that samples have to their
     neighbours.
@@ -231,7 +239,7 @@ def second_order_cosine(
     representations score high (0.89 instead of -0.02 for Gaussian ones). A sample whose profile is
     all zero on one side contributes 0.
 
-    X is (n, d), Y is (n, e), n > k. ``index`` as in :func:`mka`. Raises ``UndefinedError`` for
+    X is (n, d), Y is (n, e), n > k. ``search`` as in :func:`mka`. Raises ``UndefinedError`` for
     a constant representation, and when k >= n.
     With ties every entry of the profiles counts by the probability that the sample is in
     :math:`U_i` when ties are broken at random.
@@ -244,9 +252,9 @@ def second_order_cosine(
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
-    search = NeighbourSearch(k, "cosine", index)
-    a, b = (nearest(r, *search) for r in (x, y))
-    u, v = _profiles(x, y, search, of)
+    nearest_rows = NeighbourSearch(k, "cosine", search)
+    a, b = (nearest(r, *nearest_rows) for r in (x, y))
+    u, v = _profiles(x, y, nearest_rows, of)
     lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
     values = _divide_by_lengths(np.einsum("ij,ij->i", u, v), lengths)
     tied = np.union1d(*(near.ties.rows[near.ties.crowded] for near in (a, b)))
@@ -256,18 +264,18 @@ def second_order_cosine(
 
 
 def _profiles(
-    x: Representation, y: Representation, search: NeighbourSearch, of: str
+    x: Representation, y: Representation, nearest_rows: NeighbourSearch, of: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Profiles of every sample in x and in y over the neighbours in either, shape (n, 2k).
 
     A sample that is a neighbour in both counts once.
     """
-    a, b = (neighbours(r, *search) for r in (x, y))
+    a, b = (neighbours(r, *nearest_rows) for r in (x, y))
     in_x = np.concatenate(
-        [own_cosines(x, search.k, search.method), cosines_to_listed(x, b)], axis=1
+        [own_cosines(x, nearest_rows.k, nearest_rows.method), cosines_to_listed(x, b)], axis=1
     )
     in_y = np.concatenate(
-        [cosines_to_listed(y, a), own_cosines(y, search.k, search.method)], axis=1
+        [cosines_to_listed(y, a), own_cosines(y, nearest_rows.k, nearest_rows.method)], axis=1
     )
     new = ~(b[:, :, None] == a[:, None, :]).any(axis=2)
     counted = np.concatenate([np.ones_like(a, dtype=bool), new], axis=1)
@@ -313,14 +321,14 @@ def _divide_by_lengths(products: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @jaccard.claim("chance")
 def chance_jaccard(
-    x: Representation, y: Representation, k: int, metric: NeighborMetric, index: Index
+    x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
     """The mean of m / (2k - m), m the number that two sets of k of the other samples share.
 
     Raises ``UndefinedError`` where samples tie for the last places.
     """
-    search = NeighbourSearch(k, metric, index)
-    if any(nearest(r, *search).ties.crowded.any() for r in (x, y)):
+    nearest_rows = NeighbourSearch(k, metric, search)
+    if any(nearest(r, *nearest_rows).ties.crowded.any() for r in (x, y)):
         raise UndefinedError(
             "jaccard: no closed form of chance where samples tie for the last places"
         )
@@ -330,14 +338,14 @@ def chance_jaccard(
 
 @rank_similarity.claim("chance")
 def chance_rank_similarity(
-    x: Representation, y: Representation, k: int, metric: NeighborMetric, index: Index
+    x: Representation, y: Representation, k: int, metric: NeighborMetric, search: Search
 ) -> float:
     """The mean over what two lists of k of the other samples, in any order, share.
 
     m common neighbours have any m pairs of ranks, each with probability m / k². Raises
     ``UndefinedError`` where neighbours are equally near.
     """
-    require_neighbor_order(x, y, NeighbourSearch(k, metric, index), "rank_similarity")
+    require_neighbor_order(x, y, NeighbourSearch(k, metric, search), "rank_similarity")
     shared, probability = shared_count_probabilities(x.n_samples, k)
     rank_of = np.arange(1, k + 1)
     total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
@@ -357,9 +365,9 @@ def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_neighbor_order(
-    x: Representation, y: Representation, search: NeighbourSearch, name: str
+    x: Representation, y: Representation, nearest_rows: NeighbourSearch, name: str
 ) -> None:
-    if any(len(nearest(r, *search).ties.rows) for r in (x, y)):
+    if any(len(nearest(r, *nearest_rows).ties.rows) for r in (x, y)):
         raise UndefinedError(f"{name}: no closed form of chance where neighbours are equally near")
 
 
@@ -381,38 +389,46 @@ class Replacements(NamedTuple):
     entries: tuple[Any, ...]
 
 
-@jaccard.claim("left_out")
+@jaccard.claim("leave_one_out")
 def leave_one_out_jaccard(
     x: Representation, y: Representation, k: int, metric: NeighborMetric
 ) -> np.ndarray:
     """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
     check_min_samples("jaccard", x, k + 1)
-    search = NeighbourSearch(k, metric)
-    whole = leave_one_out_largest_score(x, y, search, "overlap")
-    return np.minimum(leave_one_out_mean_score(x, y, search, "overlap") / whole, 1)
+    nearest_rows = NeighbourSearch(k, metric)
+    whole = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
+    return np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "overlap") / whole, 1)
 
 
 def leave_one_out_largest_score(
-    x: Representation, y: Representation, search: NeighbourSearch, score: str
+    x: Representation, y: Representation, nearest_rows: NeighbourSearch, score: str
 ) -> np.ndarray:
     """The largest score that ties allow, without each sample."""
     return np.sqrt(
-        _leave_one_out_self_score(x, search, score) * _leave_one_out_self_score(y, search, score)
+        _leave_one_out_self_score(x, nearest_rows, score)
+        * _leave_one_out_self_score(y, nearest_rows, score)
     )
 
 
 @cached
-def _leave_one_out_self_score(x: Representation, search: NeighbourSearch, score: str) -> np.ndarray:
-    crowded = [nearest(x, k, *search[1:]).ties.crowded.any() for k in (search.k, search.k + 1)]
-    return leave_one_out_mean_score(x, x, search, score) if any(crowded) else np.ones(x.shape[0])
+def _leave_one_out_self_score(
+    x: Representation, nearest_rows: NeighbourSearch, score: str
+) -> np.ndarray:
+    crowded = [
+        nearest(x, k, *nearest_rows[1:]).ties.crowded.any()
+        for k in (nearest_rows.k, nearest_rows.k + 1)
+    ]
+    return (
+        leave_one_out_mean_score(x, x, nearest_rows, score) if any(crowded) else np.ones(x.shape[0])
+    )
 
 
 def leave_one_out_mean_score(
-    x: Representation, y: Representation, search: NeighbourSearch, score: str
+    x: Representation, y: Representation, nearest_rows: NeighbourSearch, score: str
 ) -> np.ndarray:
     """Mean score of the rows without each sample, shape (n,)."""
-    a, b = replacements(x, search), replacements(y, search)
-    n, k = x.shape[0], search.k
+    a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
+    n, k = x.shape[0], nearest_rows.k
     of_row: RowScore = (lambda c: c / k) if score == "share" else (lambda c: c / (2 * k - c))
     before = of_row(_common_weight_of_rows(a.weights[0], b.weights[0]))
     total = before.sum() - before
@@ -450,18 +466,18 @@ def _replacement_cases(
 
 
 @cached
-def replacements(x: Representation, search: NeighbourSearch) -> Replacements:
+def replacements(x: Representation, nearest_rows: NeighbourSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
-    n, k, ties = x.shape[0], search.k, nearest(x, *search).ties
-    if search.metric == "euclidean":
+    n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
+    if nearest_rows.metric == "euclidean":
         leave_one_out_squared_sizes(x)
     if has_single_deviating_sample(x):
         raise UndefinedError(
             f"{representation_title(x)} is constant without one of {n} samples: none has nearest "
             f"neighbours; {LEAVE_ONE_OUT_REMEDY}"
         )
-    graph = neighbor_matrix(nearest(x, *search), np.ones((n, k)))
-    longer = neighbor_matrix(nearest(x, search.k + 1, *search[1:]), np.ones((n, k + 1)))
+    graph = neighbor_matrix(nearest(x, *nearest_rows), np.ones((n, k)))
+    longer = neighbor_matrix(nearest(x, nearest_rows.k + 1, *nearest_rows[1:]), np.ones((n, k + 1)))
     sizes = np.full(n, 2)
     sizes[ties.rows[ties.crowded]] = ties.sizes[ties.crowded]
     tied = indicator_of_entries(graph, graph.data < 1)

@@ -66,9 +66,9 @@ def uninformative_classes(x: Representation, y: Representation, labels: tuple[in
 
 
 @measure(
-    label="AccDiff", family="outputs", reference="klabunde2025resi",
+    label="AccDiff", family="outputs", citation="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
-    differentiable=False, min_samples=1, left_out=leave_one_out_accuracy_diff,
+    differentiable=False, min_samples=1, leave_one_out=leave_one_out_accuracy_diff,
     uninformative=uninformative_classes,
 )  # fmt: skip
 def accuracy_difference(
@@ -94,9 +94,9 @@ def accuracy_difference(
 
 
 @measure(
-    label="Disagreement", family="outputs", reference="klabunde2025resi",
+    label="Disagreement", family="outputs", citation="klabunde2025resi",
     larger_is_more_similar=False, range=(0, 1), metric=True, invariant_to={"isotropic_scaling"},
-    differentiable=False, min_samples=1, left_out=leave_one_out_disagreement,
+    differentiable=False, min_samples=1, leave_one_out=leave_one_out_disagreement,
     uninformative=uninformative_single_class,
 )  # fmt: skip
 def disagreement(x: Representation, y: Representation) -> float:
@@ -119,12 +119,12 @@ def disagreement(x: Representation, y: Representation) -> float:
 @measure(
     label="JSD",
     family="outputs",
-    reference="klabunde2025resi",
+    citation="klabunde2025resi",
     version=2,
     larger_is_more_similar=False,
     range=(0, 1),
     min_samples=1,
-    left_out=leave_one_out_jensen_shannon,
+    leave_one_out=leave_one_out_jensen_shannon,
     uninformative=uninformative_single_class,
 )
 def jensen_shannon(

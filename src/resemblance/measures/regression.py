@@ -84,7 +84,7 @@ def _regression_claims(predict: str) -> dict[str, Any]:
 @measure(
     label="LinReg",
     family="alignment",
-    reference="kornblith2019similarity",
+    citation="kornblith2019similarity",
     version=3,
     larger_is_more_similar=True,
     range=(0, 1),
@@ -92,7 +92,7 @@ def _regression_claims(predict: str) -> dict[str, Any]:
     invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
     diagnostics=whitening_error,
     uninformative=uninformative_predictor,
-    changes=_regression_claims,
+    claims_for=_regression_claims,
 )
 def linear_regression(
     x: Representation, y: Representation, *, predict: Literal["second", "first"] = "second"
@@ -128,7 +128,7 @@ def linear_regression(
 @measure(
     label="LinPred",
     family="alignment",
-    reference="schrimpf2018brainscore",
+    citation="schrimpf2018brainscore",
     version=3,
     larger_is_more_similar=True,
     range=(0, 1),
@@ -189,17 +189,17 @@ def _gulp_claims(ridge: float, squared: bool) -> dict[str, Any]:
     squares = Product(ridge_smoother, value=squared_distance, root=not squared)
     claims: dict[str, Any] = {"metric": not squared, "compares": squares}
     return (
-        claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "left_out": None}
+        claims | {"invariant_to": SHAPE_INVARIANCES | SAMPLE_ROTATION, "leave_one_out": None}
         if ridge
         else claims
     )
 
 
 @measure(
-    label="GULP", family="similarity_matrix", reference="boixadsera2022gulp", version=3,
+    label="GULP", family="similarity_matrix", citation="boixadsera2022gulp", version=3,
     larger_is_more_similar=False, range=(0, np.inf), invariant_to={"affine"} | SAMPLE_ROTATION,
     limits={"ridge": (0, np.inf)}, rows_of_maps="positions",
-    diagnostics=whitening_error, uninformative=uninformative_smoothers, changes=_gulp_claims,
+    diagnostics=whitening_error, uninformative=uninformative_smoothers, claims_for=_gulp_claims,
 )  # fmt: skip
 def gulp(
     x: Representation, y: Representation, *, ridge: float = 0.0, squared: bool = False
@@ -258,7 +258,7 @@ def _difference_above_rounding(total: Array, shared: Array) -> Array:
 # --------------------------------------------------------------------------------- without a sample
 
 
-@gulp.claim("left_out")
+@gulp.claim("leave_one_out")
 def leave_one_out_gulp(
     x: Representation, y: Representation, ridge: float, squared: bool
 ) -> np.ndarray:
@@ -271,7 +271,7 @@ def leave_one_out_gulp(
     return distance if squared else np.sqrt(distance)
 
 
-@linear_regression.claim("left_out")
+@linear_regression.claim("leave_one_out")
 def leave_one_out_regression(x: Representation, y: Representation, predict: str) -> np.ndarray:
     """Linear regression without each sample, exactly, shape (n,), in [0, 1]; as
     :func:`squared_cca_without`."""

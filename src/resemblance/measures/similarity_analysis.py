@@ -95,7 +95,7 @@ def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
             "compares": Product(dissimilarity_pair_matrix, blocks=True),
         }
     if compare in ("kendall", "kendall_a", "rho_a"):
-        claims |= {"compares": None, "chance": constant_zero, "left_out": None}
+        claims |= {"compares": None, "chance": constant_zero, "leave_one_out": None}
     if compare == "kendall":
         claims["all_pairs"] = AllPairs(kendall_by_bins, MAX_STORED_SAMPLES)
     if compare.startswith("whitened"):
@@ -107,9 +107,9 @@ def _rsa_claims(rdm: str, compare: RdmComparison) -> dict[str, Any]:
 
 @measure(
     label="RSA", family="similarity_matrix", version=3, larger_is_more_similar=True, range=(-1, 1),
-    reference="kriegeskorte2008representational", min_samples=3, differentiable=False,
-    reads="dissimilarities", compares=RANK_PRODUCT,
-    uninformative=uninformative_dissimilarities, changes=_rsa_claims,
+    citation="kriegeskorte2008representational", min_samples=3, differentiable=False,
+    takes="dissimilarities", compares=RANK_PRODUCT,
+    uninformative=uninformative_dissimilarities, claims_for=_rsa_claims,
 )  # fmt: skip
 def rsa(
     x: Representation,
@@ -206,7 +206,7 @@ LEAVE_ONE_OUT_BINS = 128  # of the ranks
 MAX_ROWS_IN_DOUBLE = 64
 
 
-@rsa.claim("left_out")
+@rsa.claim("leave_one_out")
 def leave_one_out_rsa(
     x: Representation,
     y: Representation,

@@ -30,7 +30,7 @@ from .inner_products import check_min_samples, check_remainder
 
 
 @measure(
-    label="ConcDiff", family="statistic", reference="wang2020towards", version=3,
+    label="ConcDiff", family="statistic", citation="wang2020towards", version=3,
     larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE_INVARIANCES,
     streams_with="directions", 
 )  # fmt: skip
@@ -55,7 +55,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="MagDiff", family="statistic", reference="wang2020towards", version=2,
+    label="MagDiff", family="statistic", citation="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
     invariant_to={"orthogonal"} | SAMPLE_ROTATION,
 )  # fmt: skip
@@ -97,14 +97,14 @@ def uninformative_far_samples(
 @measure(
     label="UnifDiff",
     family="statistic",
-    reference="wang2020understanding",
+    citation="wang2020understanding",
     version=3,
     larger_is_more_similar=False,
     range=(0, np.inf),
     metric=True,
     rows_of_maps="positions",
     uninformative=uninformative_far_samples,
-    changes=lambda rows: {
+    claims_for=lambda rows: {
         "invariant_to": RIGID_INVARIANCES if rows == "raw" else COSINE_INVARIANCES
     },
 )
@@ -140,7 +140,7 @@ def uniformity_difference(
 
 
 @measure(
-    label="MMD", family="statistic", reference="gretton2012kernel", version=3,
+    label="MMD", family="statistic", citation="gretton2012kernel", version=3,
     larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
     limits={"bandwidth": (1e-3, 1e3)}, needs_equal_columns=True,
 )  # fmt: skip
@@ -182,7 +182,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 
 
 @measure(
-    label="SlicedW", family="statistic", reference="bonneel2015sliced", version=2,
+    label="SlicedW", family="statistic", citation="bonneel2015sliced", version=2,
     larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
     needs_equal_columns=True, metric=True,
 )  # fmt: skip
@@ -218,7 +218,7 @@ def sliced_wasserstein(
 
 
 @measure(
-    label="EigenSim", family="statistic", reference="raju2026geometric", version=3,
+    label="EigenSim", family="statistic", citation="raju2026geometric", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
 )  # fmt: skip
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
@@ -245,7 +245,7 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
 # --------------------------------------------------------------------------------- without a sample
 
 
-@magnitude_difference.claim("left_out")
+@magnitude_difference.claim("leave_one_out")
 def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.ndarray:
     """Magnitude difference without each sample, exactly, shape (n,)."""
     check_min_samples("magnitude_difference", x, 2)
@@ -253,7 +253,7 @@ def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.nda
     return np.abs(lengths[0] - lengths[1])
 
 
-@concentricity_difference.claim("left_out")
+@concentricity_difference.claim("leave_one_out")
 def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndarray:
     """Concentricity difference without each sample, exactly, shape (n,); ``UndefinedError`` where
     the

@@ -35,10 +35,10 @@ def _alignment_claims(alignment: str) -> Mapping[str, Any]:
 
 
 @measure(
-    label="GaussShape", family="alignment", reference="duong2023representational",
+    label="GaussShape", family="alignment", citation="duong2023representational",
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
     limits={"alpha": (0, 2), "starts": (2, 1000)}, invariant_to=frozenset({"orthogonal"}),
-    changes=_alignment_claims, min_samples=4,
+    claims_for=_alignment_claims, min_samples=4,
 )  # fmt: skip
 def gaussian_stochastic_shape(
     x: Representation,
@@ -112,9 +112,9 @@ def gaussian_stochastic_shape(
 
 
 @measure(
-    label="EnergyShape", family="alignment", reference="duong2023representational",
+    label="EnergyShape", family="alignment", citation="duong2023representational",
     larger_is_more_similar=False, range=(0, np.inf), metric=True, differentiable=False,
-    invariant_to=frozenset({"orthogonal"}), changes=_alignment_claims, min_samples=4,
+    invariant_to=frozenset({"orthogonal"}), claims_for=_alignment_claims, min_samples=4,
 )  # fmt: skip
 def energy_stochastic_shape(
     x: Representation, y: Representation, *, alignment: Alignment = "orthogonal"

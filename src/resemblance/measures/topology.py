@@ -23,11 +23,18 @@ HEAT_TRACE_WEIGHTS = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
 
 
 @measure(
-    label="IMD", family="topology", reference="tsitsulin2020shape", version=2,
-    larger_is_more_similar=False, range=(0, 1e6 * float(np.exp(-4))), metric=True,
-    invariant_to=SHAPE_INVARIANCES, differentiable=False, changes=lambda k: {"min_samples": k + 1},
+    label="IMD",
+    family="topology",
+    citation="tsitsulin2020shape",
+    version=2,
+    larger_is_more_similar=False,
+    range=(0, 1e6 * float(np.exp(-4))),
+    metric=True,
+    invariant_to=SHAPE_INVARIANCES,
+    differentiable=False,
+    claims_for=lambda k: {"min_samples": k + 1},
     limits={"k": (1, np.inf), "steps": (1, np.inf), "probes": (1, np.inf), "repeats": (1, np.inf)},
-)  # fmt: skip
+)
 def imd(
     x: Representation,
     y: Representation,
@@ -78,23 +85,23 @@ def imd(
 @measure(
     label="RTD",
     family="topology",
-    reference="barannikov2022representation",
+    citation="barannikov2022representation",
     version=2,
     larger_is_more_similar=False,
     range=(0, np.inf),
     invariant_to=SHAPE_INVARIANCES,
     differentiable=False,
     min_samples=3,
-    extra="topology",
-    limits={"sample": (3, np.inf), "trials": (1, np.inf)},
-    changes=lambda direction: {"symmetric": direction == "both"},
+    requires="topology",
+    limits={"subsample": (3, np.inf), "repeats": (1, np.inf)},
+    claims_for=lambda direction: {"symmetric": direction == "both"},
 )
 def rtd(
     x: Representation,
     y: Representation,
     *,
-    sample: int = 500,
-    trials: int = 10,
+    subsample: int = 500,
+    repeats: int = 10,
     direction: Literal["both", "first", "second"] = "both",
     seed: int = 0,
 ) -> float:
@@ -110,9 +117,11 @@ def rtd(
     distance matrix first divided by its 0.9 quantile (over all entries, the zero diagonal
     included).
 
-    X is (n, d), Y is (n, e). Mean over ``trials`` random subsets of ``sample`` samples, the same
-    for every pair (they depend on ``seed`` and n only); with n <= ``sample`` all samples are used,
-    once. A subset is one of positions, so with n > ``sample`` another order of the samples is
+    X is (n, d), Y is (n, e). Mean over ``repeats`` random subsets of ``subsample`` samples, the
+    same
+    for every pair (they depend on ``seed`` and n only); with n <= ``subsample`` all samples are
+    used,
+    once. A subset is one of positions, so with n > ``subsample`` another order of the samples is
     another draw. ``direction="first"`` is RTD(X, Y) alone, which is not symmetric. Exact in
     float64. Needs the extra ``topology``.
 
@@ -127,19 +136,19 @@ def rtd(
     """
     totals = [
         bar_length_totals(draw.sample, *(sorted_edges(r, draw) for r in (x, y)))
-        for draw in subset_draws(x.shape[0], sample, trials, seed)
+        for draw in subset_draws(x.shape[0], subsample, repeats, seed)
     ]
     xy, yx = np.mean(totals, axis=0)
     return float({"both": (xy + yx) / 2, "first": xy, "second": yx}[direction])
 
 
 @measure(
-    label="RTD-lite", family="topology", reference="tulchinskii2025rtdlite", version=2,
+    label="RTD-lite", family="topology", citation="tulchinskii2025rtdlite", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True, invariant_to=SHAPE_INVARIANCES,
-    differentiable=False, limits={"sample": (3, np.inf), "trials": (1, np.inf)},
+    differentiable=False, limits={"subsample": (3, np.inf), "repeats": (1, np.inf)},
 )  # fmt: skip
 def rtd_lite(
-    x: Representation, y: Representation, *, sample: int = 5000, trials: int = 1, seed: int = 0
+    x: Representation, y: Representation, *, subsample: int = 5000, repeats: int = 1, seed: int = 0
 ) -> float:
     r"""RTD-lite: how long clusters differ between two representations, over all scales, from
     spanning trees.
@@ -153,8 +162,9 @@ def rtd_lite(
     kernel of H0 of the inclusion whose H1 of the cone is what RTD adds up, so RTD-lite is never
     larger than RTD.
 
-    X is (n, d), Y is (n, e). O(n^2) time and memory. Mean over ``trials`` random subsets of
-    ``sample`` samples, the same for every pair; with n <= ``sample`` all samples are used, once.
+    X is (n, d), Y is (n, e). O(n^2) time and memory. Mean over ``repeats`` random subsets of
+    ``subsample`` samples, the same for every pair; with n <= ``subsample`` all samples are used,
+    once.
     The triangle inequality holds, because the number of merged clusters is a submodular function of
     the set of joined pairs. Raises ``UndefinedError`` when nine tenths of the distances of a
     representation are zero.
@@ -166,7 +176,7 @@ def rtd_lite(
     Reference: Tulchinskii et al. 2025, who sum the bars; half the sum of both directions here.
     """
     values = []
-    for draw in subset_draws(x.shape[0], sample, trials, seed):
+    for draw in subset_draws(x.shape[0], subsample, repeats, seed):
         t_x, t_y = (spanning_length(r, draw) for r in (x, y))
         t_min = tree_length(*(normalized_distances(r, draw) for r in (x, y)))
         values.append(max(0.0, (t_x + t_y) / 2 - t_min))

@@ -81,7 +81,7 @@ def label_meanings(result: Result) -> dict[str, LabelMeaning]:
     """Return what the labels of measures mean, of those in the catalogue."""
     return {
         label: LabelMeaning(
-            measure.summary.replace("``", ""), _label_anchor(label), paper_by_key(measure.reference)
+            measure.summary.replace("``", ""), _label_anchor(label), paper_by_key(measure.citation)
         )
         for label, measure in _catalogue_measures(result).items()
     }
@@ -90,7 +90,7 @@ def label_meanings(result: Result) -> dict[str, LabelMeaning]:
 def citations_of_result(result: Result) -> ResultCitations:
     """Return what to cite: the software, the papers of the suite, and those of the measures."""
     papers = CITATIONS_BY_NAME.get(result.suite, ())
-    measures = [measure.reference for measure in _catalogue_measures(result).values()]
+    measures = [measure.citation for measure in _catalogue_measures(result).values()]
     keys = dict.fromkeys(
         [SOFTWARE_KEY, *(key for key in (*papers, *measures) if key in bibliography())]
     )

@@ -116,8 +116,8 @@ def measure_record(measure: Measure) -> dict[str, Any]:
         "min_features": measure.min_features,
         "version": measure.version,
         "uninformative": measure.uninformative_when,
-        "reference": measure.reference,
-        "extra": measure.extra,
+        "citation": measure.citation,
+        "requires": measure.requires,
         "summary": measure.summary,
     }
 
@@ -142,7 +142,7 @@ def explain(measure: Measure | Statistic) -> list[Any]:
     ]
     if measure.defaults:
         shown += [parameter_table(measure)]
-    if address := citation_url(measure.reference):
+    if address := citation_url(measure.citation):
         shown += [f"Paper: {address}", f"BibTeX: resemblance cite {measure.name}"]
     return shown
 
@@ -236,10 +236,11 @@ def claims_table(measure: Measure) -> Any:
         "samples": f"at least {measure.min_samples}",
         "in closed form": _exact_evidence(measure),
         "uninformative": measure.uninformative_when,
-        "needs": f"{', '.join(packages_in_extra(measure.extra))} ({install_hint(measure.extra)})"
-        if measure.extra
+        "needs": f"{', '.join(packages_in_extra(measure.requires))} "
+        f"({install_hint(measure.requires)})"
+        if measure.requires
         else "",
-        "reference": measure.reference,
+        "citation": measure.citation,
     }
     return plain_table(
         ("", ""), [(name, value) for name, value in lines.items() if value], header_row=False
@@ -250,7 +251,7 @@ def _exact_evidence(measure: Measure) -> str:
     """Say what of the evidence for a value needs no draws: p by moments, intervals."""
     p = "chance and p over all orders of the samples" if measure.product else ""
     chance = "chance" if measure.chance and not p else ""
-    intervals = "the values without each sample, for intervals" if measure.left_out else ""
+    intervals = "the values without each sample, for intervals" if measure.leave_one_out else ""
     return "; ".join(filter(None, (p, chance, intervals)))
 
 
@@ -269,7 +270,7 @@ def statistic_table(statistic: Statistic) -> Any:
         ),
         "samples": f"at least {statistic.min_samples}",
         "caution": statistic.caution,
-        "reference": statistic.reference,
+        "citation": statistic.citation,
     }
     return plain_table(
         ("", ""), [(name, value) for name, value in lines.items() if value], header_row=False

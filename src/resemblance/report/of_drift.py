@@ -103,7 +103,7 @@ def drift_output(report: DriftReport) -> Output:
         color_by_tone(report.verdict, result.tone),
     ]
     if result.tone == "warning":
-        shown.append("Use --for index to count it.")
+        shown.append("Use --purpose index to count it.")
     shown += suggest_next_step(report)
     document = report.to_dict() | result.document()
     return Output(shown, document, page=report, code=int(report.drifted))

@@ -14,7 +14,7 @@ from .output import Output
 from .terminal import text_table
 
 UPGRADE_TITLE = "An old index under a new model"
-GOAL_LABELS = {"as_new": "the new model's answers", "as_before": "the old model's answers"}
+GOAL_LABELS = {"new_model": "the new model's answers", "old_model": "the old model's answers"}
 DECISION_TONES = {0: "good", 1: "bad", 4: "warning"}  # by the exit code of the decision
 MAX_GROUP_ROWS = 12  # in the table of groups, those with the lowest recall
 
@@ -96,9 +96,9 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
             )
             rebuild = "yes" if row["rebuild"] else "no"
             costs = (_format_thousands(row["embeds"]), rebuild, row["break_even"])
-            of = "new" if row["truth"] == "as_new" else "old"
+            of = "new" if row["truth"] == "new_model" else "old"
             rows.append((row["option"], of, *facts, *costs))
-    goal, accept = upgrade.settings["goal"], upgrade.settings["accept"]
+    goal, accept = upgrade.settings["target"], upgrade.settings["min_recall"]
     figure = Bars(
         "recalls",
         f"Recall of {GOAL_LABELS[goal]}",
@@ -122,7 +122,7 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
     reasons = {
         o.name: f"not assessed: {o.reason}"
         for o in upgrade.options
-        if o.as_new is None and o.as_before is None
+        if o.new_model is None and o.old_model is None
     }
     table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
     figures = (figure,) if figure.bars else ()
@@ -136,18 +136,18 @@ def _format_thousands(value: int | None) -> str | None:
 
 def _recall_bars(upgrade: IndexUpgrade) -> Iterator[Bar]:
     for option in upgrade.options:
-        recall = getattr(option, upgrade.settings["goal"])
+        recall = getattr(option, upgrade.settings["target"])
         if recall is not None and not option.candidates:
             yield Bar(option.name, recall.value, recall.low, recall.high)
 
 
 def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
     """The new model's answers among the first candidates of every way."""
-    options = [o for o in upgrade.options if o.candidates and o.as_new is not None]
+    options = [o for o in upgrade.options if o.candidates and o.new_model is not None]
     if not options:
         return
     counts = sorted({o.candidates for o in options})
-    by_base = {(o.base, o.candidates): o.as_new for o in options}
+    by_base = {(o.base, o.candidates): o.new_model for o in options}
     rows: list[tuple[TableEntry, ...]] = []
     for base in dict.fromkeys(o.base for o in options):
         recalls = [by_base.get((base, count)) for count in counts]
@@ -164,7 +164,7 @@ def _candidates_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
 
 def _lowest_groups_sections(upgrade: IndexUpgrade) -> Iterator[Section]:
     """The groups with the lowest recalls, by the option chosen or the best one."""
-    goal = upgrade.settings["goal"]
+    goal = upgrade.settings["target"]
     recalls = {o.name: getattr(o, goal) for o in upgrade.options if getattr(o, goal) is not None}
     best = upgrade.option if upgrade.option in recalls else ""
     best = best or max(

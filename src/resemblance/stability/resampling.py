@@ -173,7 +173,7 @@ def _select_input_rows(data: Any, numbers: np.ndarray | None) -> Any:
 
 
 def _select_representation_rows(x: Representation, numbers: np.ndarray) -> Representation:
-    return Representation(take_rows(x.source, numbers), x.name, dtype=x.dtype)
+    return Representation(take_rows(x.source, numbers), x.name, dtype=x.requested_dtype)
 
 
 def permutation_null(

@@ -48,9 +48,9 @@ def _spread_claims(
 
 
 @statistic(
-    label="Perturbation coherence", family="perturbation", reference="raju2026geometric", version=2,
+    label="Perturbation coherence", family="perturbation", citation="raju2026geometric", version=2,
     larger_is_more_stable=True, range=(-1, 1), invariant_to=SHAPE_INVARIANCES, min_samples=2,
-    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_coherence_claims,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, claims_for=_coherence_claims,
 )  # fmt: skip
 def perturbation_coherence(
     x: Representation,
@@ -181,9 +181,9 @@ def _nearest_entries_mask(distances: np.ndarray, k: int) -> np.ndarray:
 
 
 @statistic(
-    label="Perturbation magnitude", family="perturbation", reference="raju2026geometric",
+    label="Perturbation magnitude", family="perturbation", citation="raju2026geometric",
     larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID_INVARIANCES, min_samples=2,
-    changes=lambda unit: {"invariant_to": SHAPE_INVARIANCES} if unit == "deviations" else {},
+    claims_for=lambda unit: {"invariant_to": SHAPE_INVARIANCES} if unit == "deviations" else {},
 )  # fmt: skip
 def perturbation_magnitude(
     x: Representation, control: Representation, *, unit: Literal["data", "deviations"] = "data"
@@ -227,9 +227,9 @@ def _standard_deviations(points: np.ndarray) -> np.ndarray:
 
 
 @statistic(
-    label="Perturbation spread", family="perturbation", reference="raju2026geometric",
+    label="Perturbation spread", family="perturbation", citation="raju2026geometric",
     larger_is_more_stable=None, range=(0, np.inf), invariant_to=RIGID_INVARIANCES, min_samples=2,
-    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, changes=_spread_claims,
+    limits={"k": (1, np.inf), "ridge": (0, np.inf)}, claims_for=_spread_claims,
 )  # fmt: skip
 def perturbation_spread(
     x: Representation,
@@ -258,7 +258,7 @@ def perturbation_spread(
 @statistic(
     label="Perturbation reproducibility",
     family="perturbation",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     version=2,
     larger_is_more_stable=True,
     range=(-1, 1),
@@ -347,10 +347,10 @@ def _half_weights(groups: np.ndarray, k: int, seed: int, role: str) -> np.ndarra
 
 
 @statistic(
-    label="Input noise", family="perturbation", reference="raju2026geometric",
+    label="Input noise", family="perturbation", citation="raju2026geometric",
     larger_is_more_stable=True, range=(0, 1), min_samples=3,
     limits={"k": (1, 10_000), "noise": (0, np.inf)},
-    changes=lambda score: {"range": (-1, 1)} if score == "rdm" else {},
+    claims_for=lambda score: {"range": (-1, 1)} if score == "rdm" else {},
 )  # fmt: skip
 def input_noise_stability(
     x: Representation,

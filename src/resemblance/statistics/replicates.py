@@ -29,12 +29,12 @@ from .rdm import (
 @statistic(
     label="Replicate",
     family="replicates",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=True,
     range=(-1, 1),
     invariant_to=COSINE_INVARIANCES,
     min_samples=3,
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
 )
 def replicate(
     x: Representation,
@@ -68,12 +68,12 @@ def replicate(
 @statistic(
     label="Anchor profile",
     family="replicates",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=True,
     range=(-1, 1),
     invariant_to=COSINE_INVARIANCES,
     min_samples=5,
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
 )
 def anchor_profile(
     x: Representation,

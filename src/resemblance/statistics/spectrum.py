@@ -18,7 +18,7 @@ def explained_variance_shares(x: Representation) -> np.ndarray:
 
 
 @statistic(
-    label="Anisotropy", family="spectrum", reference="raju2026geometric", version=2,
+    label="Anisotropy", family="spectrum", citation="raju2026geometric", version=2,
     larger_is_more_stable=None, range=(0, 1), invariant_to=SHAPE_INVARIANCES,
 )  # fmt: skip
 def anisotropy(x: Representation) -> float:
@@ -35,7 +35,7 @@ def anisotropy(x: Representation) -> float:
 
 
 @statistic(
-    label="Participation ratio", family="spectrum", reference="gao2017theory", version=2,
+    label="Participation ratio", family="spectrum", citation="gao2017theory", version=2,
     larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE_INVARIANCES,
 )  # fmt: skip
 def participation_ratio(x: Representation) -> float:
@@ -52,7 +52,7 @@ def participation_ratio(x: Representation) -> float:
 
 
 @statistic(
-    label="Effective rank", family="spectrum", reference="roy2007effective", version=2,
+    label="Effective rank", family="spectrum", citation="roy2007effective", version=2,
     larger_is_more_stable=None, range=(1, np.inf), invariant_to=SHAPE_INVARIANCES,
 )  # fmt: skip
 def effective_rank(x: Representation) -> float:

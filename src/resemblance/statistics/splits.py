@@ -33,14 +33,14 @@ SPLIT_PARAMETER_RANGES = {"k": (1, 10_000), "max_samples": (4, np.inf)}
 @statistic(
     label="Shesha-FS",
     family="splits",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=True,
     range=(-1, 1),
     invariant_to={"isotropic_scaling"},
     min_samples=4,
     min_features=4,
     limits=SPLIT_PARAMETER_RANGES,
-    changes=lambda rdm: (
+    claims_for=lambda rdm: (
         {"invariant_to": SHAPE_INVARIANCES - {"orthogonal"}} if rdm == "euclidean" else {}
     ),
 )
@@ -100,14 +100,14 @@ def feature_halves(points: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, n
 @statistic(
     label="Basis split",
     family="splits",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=True,
     range=(-1, 1),
     invariant_to=COSINE_INVARIANCES,
     min_samples=4,
     min_features=4,
     limits=SPLIT_PARAMETER_RANGES,
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
 )
 def basis_split(
     x: Representation,
@@ -175,13 +175,13 @@ def _points_in_random_bases(
 @statistic(
     label="Shesha-SS",
     family="splits",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=None,
     range=(-1, 1),
     invariant_to=COSINE_INVARIANCES,
     min_samples=13,
     limits=SPLIT_PARAMETER_RANGES | {"fraction": (0.1, 1), "max_samples": (5, np.inf)},
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
     caution="correlates dissimilarities of different pairs of samples: 0 on average whatever the "
     "data; use replicate",
 )
@@ -231,7 +231,7 @@ def sample_split(
 @statistic(
     label="Shesha-Anchor",
     family="splits",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     version=2,
     larger_is_more_stable=None,
     range=(-1, 1),

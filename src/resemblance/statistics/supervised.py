@@ -50,9 +50,9 @@ def class_mean_rows(points: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
 
 
 @statistic(
-    label="Label-conditioned split", family="supervised", reference="raju2026geometric",
+    label="Label-conditioned split", family="supervised", citation="raju2026geometric",
     larger_is_more_stable=True, range=(-1, 1), invariant_to=COSINE_INVARIANCES, min_samples=6,
-    limits={"k": (1, 10_000)}, changes=rdm_invariance_claims,
+    limits={"k": (1, 10_000)}, claims_for=rdm_invariance_claims,
 )  # fmt: skip
 def label_conditioned_split(
     x: Representation,
@@ -101,10 +101,10 @@ def _half_class_means(
 
 
 @statistic(
-    label="Supervised alignment", family="supervised", reference="raju2026geometric", version=2,
+    label="Supervised alignment", family="supervised", citation="raju2026geometric", version=2,
     larger_is_more_stable=True, range=(-1, 1), invariant_to=COLUMN_INVARIANCES, min_samples=3,
     limits={"max_samples": (3, np.inf)},
-    changes=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE_INVARIANCES},
+    claims_for=lambda rdm: {} if rdm == "correlation" else {"invariant_to": SHAPE_INVARIANCES},
 )  # fmt: skip
 def supervised_alignment(
     x: Representation,
@@ -165,7 +165,7 @@ def _stratified_subset(groups: list[np.ndarray], count: int, seed: int) -> np.nd
 
 
 @statistic(
-    label="Variance ratio", family="supervised", reference="raju2026geometric",
+    label="Variance ratio", family="supervised", citation="raju2026geometric",
     larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES, min_samples=4,
 )  # fmt: skip
 def variance_ratio(x: Representation, labels: np.ndarray) -> float:
@@ -202,9 +202,9 @@ def _class_scatter(points: np.ndarray, groups: list[np.ndarray]) -> tuple[float,
 
 
 @statistic(
-    label="Class separation", family="supervised", reference="raju2026geometric",
+    label="Class separation", family="supervised", citation="raju2026geometric",
     larger_is_more_stable=True, range=(0, np.inf), invariant_to=SHAPE_INVARIANCES, min_samples=4,
-    limits={"k": (1, 10_000), "fraction": (0.01, 1)}, changes=rdm_invariance_claims,
+    limits={"k": (1, 10_000), "fraction": (0.01, 1)}, claims_for=rdm_invariance_claims,
 )  # fmt: skip
 def class_separation(
     x: Representation,
@@ -259,7 +259,7 @@ def _distance_class_separation(points: np.ndarray, labels: np.ndarray, rdm: str)
 
 
 @statistic(
-    label="LDA stability", family="supervised", reference="raju2026geometric",
+    label="LDA stability", family="supervised", citation="raju2026geometric",
     larger_is_more_stable=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES, min_samples=4,
     limits={"k": (1, 10_000), "fraction": (0.01, 1), "ridge": (1e-12, 1e6)},
 )  # fmt: skip

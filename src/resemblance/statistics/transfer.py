@@ -27,9 +27,9 @@ SourceOutputs = Literal["logits", "probabilities"]
 
 
 @statistic(
-    label="Fisher", family="supervised", reference="raju2026geometric", larger_is_more_stable=True,
+    label="Fisher", family="supervised", citation="raju2026geometric", larger_is_more_stable=True,
     range=(0, np.inf), invariant_to=SHAPE_INVARIANCES, min_samples=4,
-    changes=lambda form: {"invariant_to": {"affine"}} if form == "eigenvalues" else {},
+    claims_for=lambda form: {"invariant_to": {"affine"}} if form == "eigenvalues" else {},
 )  # fmt: skip
 def fisher_discriminant(
     x: Representation, labels: np.ndarray, *, form: Literal["trace", "eigenvalues"] = "trace"
@@ -78,12 +78,12 @@ def _within_and_between(
 @statistic(
     label="Silhouette",
     family="supervised",
-    reference="rousseeuw1987silhouettes",
+    citation="rousseeuw1987silhouettes",
     larger_is_more_stable=True,
     range=(-1, 1),
     invariant_to=COSINE_INVARIANCES,
     min_samples=3,
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
 )
 def silhouette(
     x: Representation, labels: np.ndarray, *, rdm: Literal["cosine", "euclidean"] = "cosine"
@@ -136,7 +136,7 @@ def _silhouettes(sums: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> n
 
 
 @statistic(
-    label="H-score", family="transfer", reference="bao2019information", larger_is_more_stable=True,
+    label="H-score", family="transfer", citation="bao2019information", larger_is_more_stable=True,
     range=(0, np.inf), invariant_to={"affine"}, min_samples=4,
 )  # fmt: skip
 def h_score(x: Representation, labels: np.ndarray) -> float:
@@ -170,12 +170,12 @@ def h_score(x: Representation, labels: np.ndarray) -> float:
 @statistic(
     label="GBC",
     family="transfer",
-    reference="pandy2022transferability",
+    citation="pandy2022transferability",
     larger_is_more_stable=True,
     range=(-np.inf, 0),
     invariant_to=COLUMN_INVARIANCES,
     min_samples=4,
-    changes=lambda covariance: (
+    claims_for=lambda covariance: (
         {"invariant_to": SHAPE_INVARIANCES} if covariance == "spherical" else {}
     ),
 )
@@ -223,7 +223,7 @@ def _bhattacharyya(means: np.ndarray, spread: np.ndarray, a: int, b: int) -> flo
 
 
 @statistic(
-    label="LEEP", family="transfer", reference="nguyen2020leep", larger_is_more_stable=True,
+    label="LEEP", family="transfer", citation="nguyen2020leep", larger_is_more_stable=True,
     range=(-np.inf, 0), invariant_to={"permutation"}, min_features=2,
 )  # fmt: skip
 def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "logits") -> float:
@@ -252,7 +252,7 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "log
 
 
 @statistic(
-    label="NCE", family="transfer", reference="tran2019transferability", larger_is_more_stable=True,
+    label="NCE", family="transfer", citation="tran2019transferability", larger_is_more_stable=True,
     range=(-np.inf, 0), invariant_to={"permutation", "isotropic_scaling"}, min_features=2,
 )  # fmt: skip
 def nce(x: Representation, labels: np.ndarray) -> float:
@@ -277,7 +277,7 @@ def nce(x: Representation, labels: np.ndarray) -> float:
 
 
 @statistic(
-    label="LogME", family="transfer", reference="you2021logme", larger_is_more_stable=True,
+    label="LogME", family="transfer", citation="you2021logme", larger_is_more_stable=True,
     range=(-np.inf, np.inf), invariant_to=COSINE_INVARIANCES, min_samples=4,
 )  # fmt: skip
 def logme(x: Representation, labels: np.ndarray) -> float:

@@ -33,13 +33,13 @@ class EmptyPartError(ValueError):
 @statistic(
     label="Trial split",
     family="trials",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     version=2,
     larger_is_more_stable=True,
     range=(-1, 1),
     invariant_to=COSINE_INVARIANCES,
     min_samples=6,
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
     parts="odd and even",
 )
 def trial_split(
@@ -84,13 +84,13 @@ def trial_number_in_condition(conditions: np.ndarray) -> np.ndarray:
 @statistic(
     label="Temporal drift",
     family="trials",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=False,
     range=(0, 2),
     invariant_to=COSINE_INVARIANCES,
     min_samples=6,
     limits=EARLY_SHARE_RANGE,
-    changes=rdm_invariance_claims,
+    claims_for=rdm_invariance_claims,
     parts="early and late",
 )
 def temporal_drift(
@@ -149,7 +149,7 @@ def _agreement_of_parts(
 @statistic(
     label="Centroid drift",
     family="trials",
-    reference="raju2026geometric",
+    citation="raju2026geometric",
     larger_is_more_stable=False,
     range=(0, 2),
     invariant_to=COSINE_INVARIANCES,

@@ -119,13 +119,18 @@ class IndexUpgrade:
     def break_even(self, option: str) -> float | None:
         """Return after how many queries re-embedding all documents costs less than what the option
         loses; None without prices, without its recall, and for options that embed documents."""
-        price, loss = self.settings["price"], self.settings["loss"]
+        cost_per_document, cost_per_miss = (
+            self.settings["cost_per_document"],
+            self.settings["cost_per_miss"],
+        )
         entry = next((o for o in self.options if o.name == option), None)
-        recall = None if entry is None or entry.candidates or entry.embeds else entry.as_new
-        if price is None or recall is None:
+        recall = None if entry is None or entry.candidates or entry.embeds else entry.new_model
+        if cost_per_document is None or recall is None:
             return None
-        cost = (1 - recall.value) * self.settings["k"] * loss
-        return float(self.settings["index"] * price / cost) if cost > 0 else float("inf")
+        cost = (1 - recall.value) * self.settings["k"] * cost_per_miss
+        return (
+            float(self.settings["index"] * cost_per_document / cost) if cost > 0 else float("inf")
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Return one row for each option and truth: recall, interval, worst group, and costs.
@@ -135,7 +140,7 @@ class IndexUpgrade:
         """
         rows = []
         for option in self.options:
-            for truth in TRUTH_PHRASES if not option.candidates else ("as_new",):
+            for truth in TRUTH_PHRASES if not option.candidates else ("new_model",):
                 recall = getattr(option, truth)
                 worst = None if recall is None else recall.worst
                 facts = [None] * 3 if recall is None else [recall.value, recall.low, recall.high]
@@ -151,7 +156,9 @@ class IndexUpgrade:
                         "truth": truth,
                         **dict(zip(("recall", "low", "high"), facts)),
                         **dict(zip(("worst_group", "worst_recall", "worst_low"), tail)),
-                        "break_even": self.break_even(option.name) if truth == "as_new" else None,
+                        "break_even": self.break_even(option.name)
+                        if truth == "new_model"
+                        else None,
                         "reason": option.reason if recall is None else "",
                     }
                 )
@@ -182,13 +189,13 @@ def upgrade_index(
     embed: Callable[[np.ndarray], Any] | None = None,
     k: int = 10,
     groups: Any = None,
-    goal: Goal = "as_new",
-    accept: float = 0.9,
+    target: Goal = "new_model",
+    min_recall: float = 0.9,
     maps: Sequence[str] = ("orthogonal", "affine"),
     metric: SearchMetric = "euclidean",
     relevant: Mapping[Hashable, Any] | None = None,
-    price: float | None = None,
-    loss: float | None = None,
+    cost_per_document: float | None = None,
+    cost_per_miss: float | None = None,
     confidence_level: float = 0.95,
     seed: int = 0,
     progress: Progress = True,
@@ -201,8 +208,9 @@ def upgrade_index(
     Maps are a rotation ("orthogonal": the polar factor of the cross-covariance, with a shift and a
     factor of size) and a ridge regression ("affine"). Maps are fitted to half of the documents; a
     document that is mapped took no part in the fit of its map. Each option is judged by its recall,
-    the share of the k right documents that a query finds, by two truths: ``as_new``, what the new
-    model would find if all documents were re-embedded, and ``as_before``, what the old query finds
+    the share of the k right documents that a query finds, by two truths: ``new_model``, what the
+    new
+    model would find if all documents were re-embedded, and ``old_model``, what the old query finds
     in the old index. Neighbours are exact. A document that is as near as the k-th right one is
     right.
 
@@ -223,8 +231,8 @@ def upgrade_index(
         "re-embed", never "keep" or "map queries"; m must be at least 1,000.
     k : documents that a query returns.
     groups : q labels, such as classes or languages: every group must be served.
-    goal : the truth that decides.
-    accept : the recall that is enough, between 0 and 1.
+    target : the truth that decides.
+    min_recall : the recall that is enough, between 0 and 1.
     maps : which maps to fit. "affine" needs 2 max(d, e) documents.
     metric : how the index measures nearness: "euclidean"; "cosine", which ignores lengths; or
         "inner", the inner product, which prefers long vectors.
@@ -241,7 +249,8 @@ def upgrade_index(
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
 
-    The decision is the cheapest option whose lower bounds are at least ``accept``, for all queries
+    The decision is the cheapest option whose lower bounds are at least ``min_recall``, for all
+    queries
     and for every group of 20 or more (all groups together at ``confidence_level``). If an option
     fails only in
     groups with less than half of the queries, these are to be re-embedded and put into the index.
@@ -258,10 +267,10 @@ def upgrade_index(
     cosines that differ by less than rounding.
 
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
-    re-embedding is ``as_new`` here; the maps are Schönemann 1966 and ridge regression.
+    re-embedding is ``new_model`` here; the maps are Schönemann 1966 and ridge regression.
     """
-    check_upgrade_options(goal, accept, confidence_level, k, seed, maps, metric)
-    check_prices(price, loss)
+    check_upgrade_options(target, min_recall, confidence_level, k, seed, maps, metric)
+    check_prices(cost_per_document, cost_per_miss)
     shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
     shared |= {"k": int(k), "confidence_level": float(confidence_level), "seed": int(seed)}
     task = build_upgrade_task(old, new, queries, index, **shared)
@@ -277,7 +286,12 @@ def upgrade_index(
             recalls, truth = extrapolate_recalls(task, ways, tick), "estimate"
         else:
             recalls, truth = pooled_recalls(task, ways, embed, tick), "pool"
-    settings: dict[str, Any] = {"goal": goal, "accept": accept, "k": task.k, "metric": metric}
+    settings: dict[str, Any] = {
+        "target": target,
+        "min_recall": min_recall,
+        "k": task.k,
+        "metric": metric,
+    }
     settings |= {
         "confidence_level": confidence_level,
         "seed": seed,
@@ -285,7 +299,12 @@ def upgrade_index(
     }
     settings |= {"index": len(task.whole.source), "fitted": len(ways.half)}
     settings |= {"queries": len(task.a), "widths": [task.old.width, task.new.width]}
-    settings |= {"groups": len(task.names), "truth": truth, "price": price, "loss": loss}
+    settings |= {
+        "groups": len(task.names),
+        "truth": truth,
+        "cost_per_document": cost_per_document,
+        "cost_per_miss": cost_per_miss,
+    }
     return _build_upgrade(task, ways, recalls, settings)
 
 
@@ -294,10 +313,12 @@ def _build_upgrade(
 ) -> IndexUpgrade:
     """Return the decision with all options and sentences."""
     options = _ordered_options(task, ways, recalls)
-    goal, accept, widths = settings["goal"], settings["accept"], settings["widths"]
-    is_estimate = goal == "as_new" and settings["truth"] == "estimate"
-    decision = choose_option(options, goal, accept, is_estimate, settings["index"], recalls.gain)
-    words = upgrade_verdict(decision, options, goal, accept, task.k, widths, recalls.gain)
+    target, min_recall, widths = settings["target"], settings["min_recall"], settings["widths"]
+    is_estimate = target == "new_model" and settings["truth"] == "estimate"
+    decision = choose_option(
+        options, target, min_recall, is_estimate, settings["index"], recalls.gain
+    )
+    words = upgrade_verdict(decision, options, target, min_recall, task.k, widths, recalls.gain)
     facts = find_version_facts(
         unchanged_rows(task.old), unchanged_rows(task.new), DOCUMENT_NAMES, task.seed
     )
@@ -323,11 +344,11 @@ def _ordered_options(
 ) -> tuple[Option, ...]:
     """Return all options, the cheapest first."""
     unknown = f"fewer than {MIN_CURVE_DOCUMENTS:,} documents are known by both models"
-    if task.whole is not task.old and recalls.as_new:
+    if task.whole is not task.old and recalls.new_model:
         unknown = "it is known only where all documents are re-embedded"
     everything = Recall(1.0, 1.0, 1.0, len(task.a))
-    after = {**recalls.as_new, "re-embed": everything}
-    truths = {"as_new": after, "as_before": recalls.as_before}
+    after = {**recalls.new_model, "re-embed": everything}
+    truths = {"new_model": after, "old_model": recalls.old_model}
     sizes = (len(task.whole.source), len(task.old.source))
     return assemble_options(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
 
@@ -341,21 +362,23 @@ def format_first_names(names: Iterable[str], most: int = 5) -> str:
 
 def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
-    goal, settings = result.settings["goal"], result.settings
-    recalls = [getattr(option, goal) for option in result.options if getattr(option, goal)]
+    target, settings = result.settings["target"], result.settings
+    recalls = [getattr(option, target) for option in result.options if getattr(option, target)]
     yield from (f"{fact.said} {FACT_REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
-    ways = [o for o in result.options if o.name in DECISION_BY_METHOD and (o.as_new or o.as_before)]
+    ways = [
+        o for o in result.options if o.name in DECISION_BY_METHOD and (o.new_model or o.old_model)
+    ]
     if result.gain is not None and result.decision != "stay":
         yield f"On this corpus the new model {format_gain(result.gain)}."
-    yield from (format_option_recalls(option, goal) for option in ways)
+    yield from (format_option_recalls(option, target) for option in ways)
     if words := format_candidate_recalls(result.options):
         yield words
     yield from (
-        format_option_recalls(o, goal) for o in result.options if o.decision == "re-embed a part"
+        format_option_recalls(o, target) for o in result.options if o.decision == "re-embed a part"
     )
     yield from _map_sentence(result)
     if settings["truth"] == "pool":
-        hidden = max((o.as_new.hidden for o in result.options if o.as_new), default=0.0)
+        hidden = max((o.new_model.hidden for o in result.options if o.new_model), default=0.0)
         yield (
             "What the new model would find is its choice from a pool; a deeper pool might lower "
             f"the recalls by {percent(hidden)} or a little more, which their lower bounds allow "
@@ -374,7 +397,7 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
             f"continued to {settings['index']:,}; where it was tried the estimate was too high by "
             f"up to {percent(MAX_EXTRAPOLATION_EXCESS)}."
         )
-        if settings["groups"] and goal == "as_new":
+        if settings["groups"] and target == "new_model":
             yield "Groups are not assessed by an estimate for a larger index; pass embed."
     if result.changed is not None:
         changed = percent(result.changed)

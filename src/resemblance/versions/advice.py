@@ -52,21 +52,21 @@ class Decision(NamedTuple):
 
 def choose_option(
     options: Sequence[Option],
-    goal: Goal,
-    accept: float,
+    target: Goal,
+    min_recall: float,
     is_estimate: bool,
     documents: float = np.inf,
     gain: RelevanceGain | None = None,
 ) -> Decision:
     """Return the first option whose lower bounds, of all queries and of every group, are at least
-    ``accept``; else the one that fails in some groups only; else re-embed.
+    ``min_recall``; else the one that fails in some groups only; else re-embed.
 
     An estimate for a larger index is no ground to keep it, nor is a new model that is not shown to
     find more of the relevant documents a ground to change.
     """
     if gain is not None and gain.low <= 0:
         return Decision("stay")
-    recalls = [(option, getattr(option, goal)) for option in options]
+    recalls = [(option, getattr(option, target)) for option in options]
     assessed = [
         (option, recall)
         for option, recall in recalls
@@ -77,27 +77,27 @@ def choose_option(
     if not assessed:
         return Decision("undecided")
     if is_estimate:
-        is_low = all(recall.high < accept for _, recall in assessed)
+        is_low = all(recall.high < min_recall for _, recall in assessed)
         return Decision("re-embed" if is_low else "undecided")
     whole = [(o, r) for o, r in assessed if o.decision != "re-embed a part"]
     for option, recall in whole:
-        if recall.low >= accept and not _failing_groups(recall, accept):
+        if recall.low >= min_recall and not _failing_groups(recall, min_recall):
             return Decision(option.decision, option.name)
     for option, recall in whole:
-        failing = _failing_groups(recall, accept)
+        failing = _failing_groups(recall, min_recall)
         rest = [g for g in recall.groups if g.low is not None and g not in failing]
         is_most = sum(group.queries for group in rest) >= recall.queries / 2
         if failing and is_most and not option.candidates:
             groups = tuple(group.group for group in failing)
             return Decision("re-embed a part", option.name, groups)
     for option, recall in assessed[len(whole) :]:
-        if recall.low >= accept and not _failing_groups(recall, accept):
+        if recall.low >= min_recall and not _failing_groups(recall, min_recall):
             return Decision(option.decision, option.name)
     return Decision("re-embed")
 
 
-def _failing_groups(recall: Recall, accept: float) -> list[GroupRecall]:
-    return [group for group in recall.groups if group.low is not None and group.low < accept]
+def _failing_groups(recall: Recall, min_recall: float) -> list[GroupRecall]:
+    return [group for group in recall.groups if group.low is not None and group.low < min_recall]
 
 
 # ------------------------------------------------------------------------------------------- words
@@ -106,8 +106,8 @@ def _failing_groups(recall: Recall, accept: float) -> list[GroupRecall]:
 def upgrade_verdict(
     decision: Decision,
     options: Sequence[Option],
-    goal: Goal,
-    accept: float,
+    target: Goal,
+    min_recall: float,
     k: int,
     widths: tuple[int, int],
     gain: RelevanceGain | None = None,
@@ -115,11 +115,11 @@ def upgrade_verdict(
     """Say in a sentence or two what to do, and what it gives."""
     if decision.name == "stay" and gain is not None:
         return f"Stay with the old model: the new one {format_gain(gain)}."
-    recalls = {o.name: getattr(o, goal) for o in options}
+    recalls = {o.name: getattr(o, target) for o in options}
     chosen = next((o for o in options if o.name == decision.option), None)
-    aim = f"of the {k} documents that {TRUTH_PHRASES[goal]}"
+    aim = f"of the {k} documents that {TRUTH_PHRASES[target]}"
     if chosen is None or decision.name in ("re-embed", "undecided"):
-        return _no_cheap_option_verdict(decision, options, goal, accept, aim)
+        return _no_cheap_option_verdict(decision, options, target, min_recall, aim)
     recall = recalls[chosen.name]
     text = f"{option_instruction(chosen, widths)}: they find {format_recall(recall)} {aim}."
     if decision.groups:
@@ -130,16 +130,16 @@ def upgrade_verdict(
         text += (
             f" Re-embed the documents of {names} and {put} into the index: queries of "
             f"{'these groups are' if len(decision.groups) > 1 else 'this group are'} not shown to "
-            f"find {percent(accept)}."
+            f"find {percent(min_recall)}."
         )
     return text
 
 
 def _no_cheap_option_verdict(
-    decision: Decision, options: Sequence[Option], goal: Goal, accept: float, aim: str
+    decision: Decision, options: Sequence[Option], target: Goal, min_recall: float, aim: str
 ) -> str:
     """Say that no cheaper option is shown to find enough, and the best of them."""
-    recalls = {o: getattr(o, goal) for o in options if o.decision != "re-embed"}
+    recalls = {o: getattr(o, target) for o in options if o.decision != "re-embed"}
     known = {option: recall for option, recall in recalls.items() if recall is not None}
     best = max(known, key=lambda option: known[option].value, default=None)
     if best is None:
@@ -155,7 +155,8 @@ def _no_cheap_option_verdict(
             "measured recall."
         )
     return (
-        f"Re-embed all documents: no cheaper option is shown to find {percent(accept)}; at best "
+        f"Re-embed all documents: no cheaper option is shown to find {percent(min_recall)}; at "
+        "best "
         f"{finds}."
     )
 
@@ -216,19 +217,19 @@ def format_gain(gain: RelevanceGain) -> str:
     return f"{shown}: {counts}, a difference of {difference} ({low} to {high}) points"
 
 
-def format_option_recalls(option: Option, goal: Goal) -> str:
+def format_option_recalls(option: Option, target: Goal) -> str:
     """Say what one option gives by both truths, and in the worst group."""
     name = option_phrase(option)
     words = f"{name[0].upper()}{name[1:]} {option_verb(option)}"
     parts = [
         f"{format_recall(recall)} of {ANSWER_PHRASES[truth]}"
-        for truth, recall in (("as_new", option.as_new), ("as_before", option.as_before))
+        for truth, recall in (("new_model", option.new_model), ("old_model", option.old_model))
         if recall is not None
     ]
     if not parts:
         return f"{name[0].upper()}{name[1:]}: not assessed, as {option.reason}."
     line = f"{words} {', and '.join(parts)}"
-    recall = getattr(option, goal)
+    recall = getattr(option, target)
     worst = None if recall is None else recall.worst
     if worst is not None and worst.low is not None:
         line += f"; {percent(worst.value)} (at least {percent(worst.low)}) in group {worst.group}"
@@ -238,12 +239,14 @@ def format_option_recalls(option: Option, goal: Goal) -> str:
 def format_candidate_recalls(options: Sequence[Option]) -> str:
     """Say how many of the new model's answers are among the candidates of the best way; "" without
     any."""
-    reranked = [o for o in options if o.candidates and o.as_new is not None]
+    reranked = [o for o in options if o.candidates and o.new_model is not None]
     if not reranked:
         return ""
-    best = max(reranked, key=lambda option: option.as_new.value if option.as_new else 0.0)
+    best = max(reranked, key=lambda option: option.new_model.value if option.new_model else 0.0)
     of_best = [o for o in reranked if o.base == best.base]
-    shares = ", ".join(f"{percent(o.as_new.value)} of {o.candidates}" for o in of_best if o.as_new)
+    shares = ", ".join(
+        f"{percent(o.new_model.value)} of {o.candidates}" for o in of_best if o.new_model
+    )
     return (
         f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best.base][0]} hold these "
         f"shares of its answers: {shares}."

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Literal, NamedTuple
 
-Goal = Literal["as_new", "as_before"]
+Goal = Literal["new_model", "old_model"]
 TRUTH_PHRASES = {
-    "as_new": "the new model would find if all documents were re-embedded",
-    "as_before": "the old model found",
+    "new_model": "the new model would find if all documents were re-embedded",
+    "old_model": "the old model found",
 }
-ANSWER_PHRASES = {"as_new": "the new model's answers", "as_before": "the old model's"}
+ANSWER_PHRASES = {"new_model": "the new model's answers", "old_model": "the old model's"}
 DECISION_EXIT_CODES = {  # exit codes of the command by decision, in order of cost
     "stay": 0, "keep": 0, "normalise": 0, "cut": 0, "map queries": 0, "map documents": 0,
     "re-rank": 0, "re-embed a part": 1, "re-embed": 1, "undecided": 4,
@@ -74,8 +74,8 @@ class Option(NamedTuple):
 
     name: str
     numbers: int
-    as_new: Recall | None
-    as_before: Recall | None
+    new_model: Recall | None
+    old_model: Recall | None
     reason: str = ""
     base: str = ""
     candidates: int = 0
@@ -115,8 +115,8 @@ def assemble_options(
     index, most = sizes
 
     def option(name: str, count: int, **facts: Any) -> Option:
-        after, before = (recalls[truth].get(name) for truth in ("as_new", "as_before"))
-        reason = reasons.get(name, "" if name in recalls["as_new"] else unknown)
+        after, before = (recalls[truth].get(name) for truth in ("new_model", "old_model"))
+        reason = reasons.get(name, "" if name in recalls["new_model"] else unknown)
         return Option(name, count, after, before, reason)._replace(**facts)
 
     ways = [
@@ -134,7 +134,7 @@ def assemble_options(
         )
         for count in CANDIDATE_COUNTS
         for base in (*DECISION_BY_METHOD, OLD_QUERIES)
-        if rerank_option_name(base, count) in recalls["as_new"]
+        if rerank_option_name(base, count) in recalls["new_model"]
     ]
     base = next((b for b in ("documents_affine", "documents_orthogonal") if b in numbers), "")
     parts = [
@@ -146,7 +146,7 @@ def assemble_options(
             rebuild=True,
         )
         for share in REEMBEDDED_SHARES
-        if part_option_name(share) in recalls["as_new"]
+        if part_option_name(share) in recalls["new_model"]
     ]
     everything = option("re-embed", 0, embeds=index, rebuild=True)
     return (*ways, *reranked, *parts, everything)

@@ -50,8 +50,8 @@ class OptionRecalls(NamedTuple):
     changes, if known, the recalls (way, documents, recall) that an estimate continues, and what the
     new model gains."""
 
-    as_new: RecallByOption
-    as_before: RecallByOption
+    new_model: RecallByOption
+    old_model: RecallByOption
     changed: float | None
     curve: RecallCurve = ()
     gain: RelevanceGain | None = None

@@ -119,7 +119,7 @@ def version_rows(x: Representation) -> Rows:
     """Return the rows of a representation; raise :class:`UndefinedError`, naming the first row with
     a
     NaN or an infinite value."""
-    rows = Rows(to_numpy(x.source), x.precision, 1.0, x.shape[1])
+    rows = Rows(to_numpy(x.source), x.dtype, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             row, column = (int(i) for i in np.argwhere(~np.isfinite(block))[0])

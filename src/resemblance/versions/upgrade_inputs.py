@@ -102,17 +102,19 @@ class UpgradeTask(NamedTuple):
 
 
 def check_upgrade_options(
-    goal: Any, accept: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
+    target: Any, min_recall: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
     """Raise ``ValueError`` for options that no data could be judged by."""
-    if goal not in TRUTH_PHRASES:
-        hint = did_you_mean(str(goal), TRUTH_PHRASES)
-        raise ValueError(f"upgrade: goal must be 'as_new' or 'as_before'; got {goal!r}{hint}")
+    if target not in TRUTH_PHRASES:
+        hint = did_you_mean(str(target), TRUTH_PHRASES)
+        raise ValueError(
+            f"upgrade: target must be 'new_model' or 'old_model'; got {target!r}{hint}"
+        )
     if metric not in SEARCH_METRICS:
         hint = did_you_mean(str(metric), SEARCH_METRICS)
         known = ", ".join(map(repr, SEARCH_METRICS))
         raise ValueError(f"upgrade: metric must be one of {known}; got {metric!r}{hint}")
-    check_share("upgrade: accept", accept)
+    check_share("upgrade: min_recall", min_recall)
     check_share("upgrade: confidence_level", confidence_level)
     check_min_count("upgrade: k", k, 1)
     check_min_count("upgrade: seed", seed, 0)
@@ -124,11 +126,13 @@ def check_upgrade_options(
             raise ValueError(f"upgrade: there is no map {name!r}{hint}")
 
 
-def check_prices(price: Any, loss: Any) -> None:
+def check_prices(cost_per_document: Any, cost_per_miss: Any) -> None:
     """Raise ``ValueError`` unless both prices are positive numbers, or none is given."""
-    if (price is None) != (loss is None):
-        raise ValueError("upgrade: price and loss are needed together, in the same unit")
-    for name, value in (("price", price), ("loss", loss)):
+    if (cost_per_document is None) != (cost_per_miss is None):
+        raise ValueError(
+            "upgrade: cost_per_document and loss are needed together, in the same unit"
+        )
+    for name, value in (("cost_per_document", cost_per_document), ("cost_per_miss", cost_per_miss)):
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):
             raise ValueError(f"upgrade: {name} must be a positive number; got {value!r}")
 

@@ -124,7 +124,7 @@ def measure_card(measure: Measure) -> MeasureCard:
         measure.metric,
         measure.differentiable,
         tuple(sorted(measure.invariant_to)),
-        measure.reference,
+        measure.citation,
     )
 
 

@@ -238,7 +238,7 @@ def _copy_rows(x: Representation, rows: np.ndarray, file: Path | None) -> Repres
     ids = None if x.ids is None else [x.ids[row] for row in rows]
     if file is None or not isinstance(x.source, np.ndarray):
         chosen = x.xp.take(x.source, as_array_like(rows, x.source), axis=0)
-        return Representation(chosen, x.name, ids=ids, dtype=x.dtype)
+        return Representation(chosen, x.name, ids=ids, dtype=x.requested_dtype)
     shape = (len(rows), x.shape[1])
     copy = np.lib.format.open_memmap(file, "w+", dtype=x.source.dtype, shape=shape)
     for start in range(0, len(rows), COPIED_SAMPLES_PER_BLOCK):
@@ -246,4 +246,4 @@ def _copy_rows(x: Representation, rows: np.ndarray, file: Path | None) -> Repres
             rows[start : start + COPIED_SAMPLES_PER_BLOCK]
         ]
     copy.flush()
-    return Representation(file, x.name, ids=ids, dtype=x.dtype)
+    return Representation(file, x.name, ids=ids, dtype=x.requested_dtype)

@@ -236,7 +236,7 @@ def _measure_from_info(info: MeasureInfo) -> Measure:
         larger_is_more_similar=info.larger_is_more_similar,
         range=info.range,
         symmetric=info.symmetric,
-        reference="",
+        citation="",
     )(absent)
     return replace(declared, version=info.version)
 
