@@ -157,7 +157,7 @@ def our_rows(question: str, measure: str, name: str) -> Iterator[Row]:
     pair, head = arrays(name), (question, name, "resemblance")
     calls: dict[str, dict[str, Any]] = {", within=labels": {"within": LABELS}}
     if name == "signal":
-        calls = {"": {}, ", exact=False": {"exact": False}}
+        calls = {"": {}, ', null="permutations"': {"null": "permutations"}}
     for more, options in calls.items():
         call = f'evidence(X, Y, measures="{measure}"{more})'
         yield row(*head, call, lambda draws, o=options: ours(measure, pair, draws, **o))

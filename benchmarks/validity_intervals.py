@@ -71,7 +71,7 @@ def intervals(
     evidence = rs.evidence(
         *({"x": x}, {"y": y}),
         measures=specs,
-        exact=False,
+        null="permutations",
         n_permutations=1,  # intervals need none
         seed=int(rng.integers(2**31)),
         progress=False,
@@ -176,7 +176,7 @@ def differences(
     evidence = rs.evidence(
         *({"A": data.pop("A")}, data),
         measures=specs,
-        exact=False,
+        null="permutations",
         n_permutations=1,
         seed=int(rng.integers(2**31)),
         progress=False,

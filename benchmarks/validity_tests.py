@@ -256,7 +256,7 @@ def of_series(rng: np.random.Generator) -> Numbers:
 
 def of_windows(rng: np.random.Generator) -> Numbers:
     """Test independent series by windows that are shifted against each other."""
-    data, design = in_time(rng, STEPS), design_of(STEPS, series=True)
+    data, design = in_time(rng, STEPS), design_of(STEPS, time_series=True)
     measures = [rs.get_measure(spec) for spec in SERIES]
     values = np.empty((len(measures), design.total + 1))
     for draw in range(design.total + 1):

@@ -52,7 +52,7 @@ def made_evidence(
     *,
     within=None,
     whole_blocks=None,
-    series=False,
+    time_series=False,
     exact=(),
     chance=0.2,
     kind="left_out",
@@ -63,7 +63,11 @@ def made_evidence(
     value, and the measures ``exact`` have no draws."""
     n = comparison.provenance["n_samples"]
     design = design_of(
-        n, within=within, whole_blocks=whole_blocks, series=series, n_permutations=n_permutations
+        n,
+        within=within,
+        whole_blocks=whole_blocks,
+        time_series=time_series,
+        n_permutations=n_permutations,
     )
     nulls, parts = {}, {}
     for info in comparison.measures:

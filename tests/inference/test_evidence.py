@@ -255,8 +255,8 @@ def test_a_series_is_compared_with_shifted_windows():
         for step in range(1, 200):
             series[step] = 0.9 * series[step - 1] + noise[step]
     options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
-    free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, series=True, **options)
-    related = rs.evidence(X, Y + 2 * X, series=True, **options)
+    free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, time_series=True, **options)
+    related = rs.evidence(X, Y + 2 * X, time_series=True, **options)
     assert free.p("cka")[0, 0] < 0.05 < shifted.p("cka")[0, 0]
     assert related.p("cka")[0, 0] == related.attainable == pytest.approx(1 / 51)
     assert (related.adjusted("cka") == related.p("cka")).all()
@@ -294,7 +294,7 @@ def test_below_chance_the_best_pair_is_still_of_two_representations():
 
 
 def test_exact_moments_agree_with_orders():
-    drawn = computed(exact=False, n_permutations=1999, measures=["cka"])
+    drawn = computed(null="permutations", n_permutations=1999, measures=["cka"])
     exact = computed(measures=["cka"])
     off = ~np.eye(3, dtype=bool)
     assert exact.how("cka") == EXACT_MOMENTS
@@ -558,7 +558,8 @@ def test_what_cannot_be_done_is_refused(subtests):
     refused = [
         ({"level": 1.0}, "level must be between 0 and 1"),
         ({"level": "x"}, "level must be between 0 and 1"),
-        ({"exact": "no"}, "exact must be True or False"),
+        ({"null": "no"}, "null is auto, moments, permutations"),
+        ({"null": "moments", "measures": ["procrustes"]}, "pass null='auto'"),
         ({"draws": 0}, "draws must be a whole number"),
         ({"within": [1, 2]}, r"shape \(48,\)"),
         ({"within": range(48)}, "only one order is possible"),

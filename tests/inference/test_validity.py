@@ -65,7 +65,12 @@ def test_intervals_without_each_sample_hold_the_expected_value():
     for i in range(150):
         x, y = pair_of(np.random.default_rng([4, i]), 100, NARROW)
         evidence = rs.evidence(
-            {"x": x}, {"y": y}, measures=["cka"], exact=False, n_permutations=1, progress=False
+            {"x": x},
+            {"y": y},
+            measures=["cka"],
+            null="permutations",
+            n_permutations=1,
+            progress=False,
         )
         assert evidence.parts["cka"].kind == "left_out"
         values.append(evidence["cka"][0, 0])
@@ -87,7 +92,13 @@ def test_the_studies_draw_what_evidence_draws(spec):
     x, y = unrelated(np.random.default_rng(5))
     design = design_of(len(x), n_permutations=6, seed=8)
     evidence = rs.evidence(
-        {"x": x}, {"y": y}, measures=[spec], exact=False, n_permutations=6, seed=8, progress=False
+        {"x": x},
+        {"y": y},
+        measures=[spec],
+        null="permutations",
+        n_permutations=6,
+        seed=8,
+        progress=False,
     )
     orders = [design.order(draw) for draw in range(6)]
     sides = [Representation(x)], [Representation(y)]

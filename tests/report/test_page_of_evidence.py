@@ -191,7 +191,7 @@ def test_the_facts_of_the_design(square):
         "40 samples; chance: exact moments; smallest possible p: < 1e-4; "
         "90 % intervals: from 20 random halves of the samples"
     )
-    runs = made_evidence(comparison, kind="groups", series=True)
+    runs = made_evidence(comparison, kind="groups", time_series=True)
     assert "without each of 20 runs in time" in design_line(runs)
 
 

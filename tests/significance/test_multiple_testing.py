@@ -74,7 +74,7 @@ def test_step_down_by_hand():
 
 def test_step_down_of_one_test_is_its_p_value():
     g = np.random.default_rng(0)
-    for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, series=True)):
+    for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, time_series=True)):
         observed, drawn = g.standard_normal(1), g.standard_normal((design.total, 1))
         assert step_down_max_t(observed, drawn, design)[0] == design.p_value(
             observed[0], drawn[:, 0]

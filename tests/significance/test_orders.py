@@ -146,7 +146,7 @@ def test_one_group_and_blocks_of_one_sample_are_no_restriction():
         assert design.key == free.key
         assert np.array_equal(design.order(5), free.order(5))
     assert not design_of(30, within=[0, 1] * 15).is_free
-    assert not design_of(30, series=True).is_free
+    assert not design_of(30, time_series=True).is_free
 
 
 def test_the_key_tells_designs_apart():
@@ -158,8 +158,8 @@ def test_the_key_tells_designs_apart():
         design_of(12, whole_blocks=labels),
         design_of(12, within=np.arange(12) // 6),
         design_of(12, whole_blocks=np.arange(12) // 2, within=labels),
-        design_of(12, series=2),
-        design_of(12, series=3),
+        design_of(12, time_series=True, max_shift=2),
+        design_of(12, time_series=True, max_shift=3),
         design_of(12, n_permutations=math.factorial(12)),
     ]
     assert len({design.key for design in designs}) == len(designs)
@@ -171,7 +171,7 @@ def test_words():
     assert design_of(4).words == "all 24 orders"
     assert design_of(30, within=[0, 1] * 15, n_permutations=9).words == "9 orders inside 2 groups"
     assert design_of(6, whole_blocks=[0, 0, 1, 1, 2, 2]).words == "all 6 orders of 3 blocks"
-    assert design_of(40, series=True).words == "20 shifts of a window of 20 samples"
+    assert design_of(40, time_series=True).words == "20 shifts of a window of 20 samples"
 
 
 # --------------------------------------------------------------------------------- what is refused
@@ -227,26 +227,33 @@ def test_blocks_of_several_sizes_or_groups_are_refused():
 
 @pytest.mark.parametrize("draws", [0, -3, 2.5, "9", True, None])
 def test_the_number_of_draws_must_be_whole(draws):
-    with pytest.raises(ValueError, match="plan: draws must be a whole number of at least 1"):
+    with pytest.raises(
+        ValueError, match="plan: n_permutations must be a whole number of at least 1"
+    ):
         design_of(10, n_permutations=draws, called="plan")
 
 
 def test_a_series_that_cannot_be_shifted_is_refused():
-    for kept in ({"within": [0, 1] * 10}, {"blocks": [0, 1] * 10}):
-        with pytest.raises(ValueError, match="leave out within= and blocks="):
-            design_of(20, series=True, **kept)
-    for series in (0, -1, 1.5, "yes", None):
-        with pytest.raises(ValueError, match="series must be a whole number"):
-            design_of(20, series=series)
+    for kept in ({"within": [0, 1] * 10}, {"whole_blocks": [0, 1] * 10}):
+        with pytest.raises(ValueError, match="leave out within= and whole_blocks="):
+            design_of(20, time_series=True, **kept)
+    for shift in (0, -1, 1.5, "yes"):
+        with pytest.raises(ValueError, match="max_shift must be a whole number"):
+            design_of(20, time_series=True, max_shift=shift)
+    for no in (1, "yes", None):
+        with pytest.raises(ValueError, match="time_series must be True or False"):
+            design_of(20, time_series=no)
+    with pytest.raises(ValueError, match="max_shift is for a time series; add time_series=True"):
+        design_of(20, max_shift=3)
     with pytest.raises(
         ValueError, match="shifts of up to 9 steps leave a window of 2 of 20 samples"
     ):
-        design_of(20, series=9)
+        design_of(20, time_series=True, max_shift=9)
     for n in (1, 2, 5):
         with pytest.raises(ValueError, match="give more samples"):
-            design_of(n, series=True)
-    assert design_of(6, series=True).shifts == 1
-    assert design_of(20, series=8).shifts == 8
+            design_of(n, time_series=True)
+    assert design_of(6, time_series=True).shifts == 1
+    assert design_of(20, time_series=True, max_shift=8).shifts == 8
 
 
 def test_draws_that_do_not_exist_are_refused():
@@ -255,9 +262,9 @@ def test_draws_that_do_not_exist_are_refused():
     with pytest.raises(IndexError, match="draw -1 of 999"):
         design_of(20).order(-1)
     with pytest.raises(IndexError, match="draw 11 of 10"):
-        design_of(20, series=5).windows(11)
+        design_of(20, time_series=True, max_shift=5).windows(11)
     with pytest.raises(ValueError, match="a series has windows"):
-        design_of(20, series=5).order(0)
+        design_of(20, time_series=True, max_shift=5).order(0)
     with pytest.raises(ValueError, match="only a series has windows"):
         design_of(20).windows(0)
 
@@ -266,7 +273,7 @@ def test_draws_that_do_not_exist_are_refused():
 
 
 def test_windows_of_a_series():
-    design = design_of(12, series=3)
+    design = design_of(12, time_series=True, max_shift=3)
     windows = [design.windows(draw) for draw in range(design.total + 1)]
     assert all(x == slice(3, 9) for x, _ in windows)
     assert [y.start - 3 for _, y in windows] == [0, -1, 1, -2, 2, -3, 3]
@@ -276,7 +283,7 @@ def test_windows_of_a_series():
 
 
 def test_the_two_sides_of_a_series_count_as_one():
-    design = design_of(12, series=3)
+    design = design_of(12, time_series=True, max_shift=3)
     assert design.p_value(5.0, np.array([1, 2, 3, 4, 0, 1])) == 1 / 4
     assert design.p_value(5.0, np.array([1, 2, 7, 4, 0, 1])) == 2 / 4
     assert design.p_value(0.0, np.array([1, 2, 3, 4, 5, 6])) == 1
@@ -284,7 +291,7 @@ def test_the_two_sides_of_a_series_count_as_one():
 
 def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
     """Correlations of smooth series, where one order of the samples is not as likely as another."""
-    design, rejected, naive, sets = design_of(120, series=True), 0, 0, 600
+    design, rejected, naive, sets = design_of(120, time_series=True), 0, 0, 600
     shuffled = [design_of(120, n_permutations=99).order(draw) for draw in range(99)]
     free = design_of(120, n_permutations=99)
     for seed in range(sets):
@@ -351,8 +358,8 @@ def test_missing_and_infinite_values():
         design_of(2),
         design_of(8, within=[0, 0, 0, 1, 1, 1, 1, 1]),
         design_of(12, whole_blocks=np.arange(12) // 4),
-        design_of(40, series=True),
-        design_of(40, series=2),
+        design_of(40, time_series=True),
+        design_of(40, time_series=True, max_shift=2),
     ],
     ids=lambda design: design.words,
 )
@@ -366,7 +373,7 @@ def test_the_smallest_p_value_is_attainable_and_none_is_smaller(design):
 
 def test_p_values_of_many_tests_are_those_of_each():
     g = np.random.default_rng(0)
-    for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, series=True)):
+    for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, time_series=True)):
         observed, drawn = g.standard_normal(5), g.standard_normal((design.total, 5))
         assert design.p_values(observed, drawn).tolist() == [
             design.p_value(value, column) for value, column in zip(observed, drawn.T)

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..intermediates.neighbours import reuse_neighbors_in_subsets
 from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
 from .bench import InferenceRun
 from .evidence_file import restrict_to_measures
+from .exact_pairs import has_exact_moments
 from .intervals import (
     JACKKNIFE_MEMORY_FACTOR,
     compute_resampled_scores,
@@ -38,6 +39,7 @@ from .nulls import compute_null_cells
 from .permuted import draw_chunks
 from .result import Evidence, EvidenceOrigin
 
+NullMethod = Literal["auto", "moments", "permutations"]
 # Three kinds of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT_EVIDENCE_MEASURES = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 
@@ -56,11 +58,12 @@ def evidence(
     measures: Iterable[str | Measure] | str | Measure | None = None,
     within: Any = None,
     whole_blocks: Any = None,
-    series: bool | int = False,
+    time_series: bool = False,
+    max_shift: int | None = None,
     n_permutations: int = DESIGN_PERMUTATIONS,
     confidence_level: float = 0.95,
     seed: int = 0,
-    exact: bool = True,
+    null: NullMethod = "auto",
     executor: Executor | None = None,
     memory: int | str = "half",
     progress: Progress = True,
@@ -91,13 +94,14 @@ def evidence(
         both sides share: what they have in common beyond the classes.
     whole_blocks : a label for each sample, such as its document, subject or trial; blocks move as
         wholes. For samples that are not independent. Blocks of one size only.
-    series : the samples are in the order of time and depend on those before. Windows are shifted
-        against each other, by up to n // 4 steps or the number given (Harris 2020).
-    n_permutations : orders for measures without exact moments. If there are no more orders than
-    this, all
-        are visited, and p is exact.
+    time_series : the samples are in the order of time and depend on those before. Windows are
+        shifted against each other (Harris 2020).
+    max_shift : the largest shift of a time series. Default: n // 4 steps.
+    n_permutations : number of permutations for measures without exact moments. If there are no
+        more orders than this number, all are visited, and p is exact.
     confidence_level : of the intervals.
-    exact : False draws orders for all measures.
+    null : ``"permutations"`` permutes the samples for all measures; ``"moments"`` refuses measures
+        without exact moments; ``"auto"`` permutes the samples for these measures only.
 
     Returns
     -------
@@ -111,7 +115,8 @@ def evidence(
     dominate both
     sides of a pair.
 
-    Raises ``ValueError`` as :func:`compare` does, for a level outside 0 to 1, and for labels that
+    Raises ``ValueError`` as :func:`compare` does, for a confidence level outside 0 to 1, and for
+    labels that
     leave no second order, or whose index has the samples in another order. Results do not depend on
     the executor, the memory or the order of work.
 
@@ -119,8 +124,8 @@ def evidence(
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
     """
     check_confidence_level("evidence: confidence_level", confidence_level)
-    if not isinstance(exact, bool | np.bool_):
-        raise ValueError(f"evidence: exact must be True or False; got {exact!r}")
+    if null not in get_args(NullMethod):
+        raise ValueError(f"evidence: null is {', '.join(get_args(NullMethod))}; got {null!r}")
     rows, columns = named_representations(representations, against, "evidence")
     chosen, uninstalled = select_measures(
         DEFAULT_EVIDENCE_MEASURES if measures is None else measures
@@ -130,7 +135,8 @@ def evidence(
         layout.n,
         within=within,
         whole_blocks=whole_blocks,
-        series=series,
+        time_series=time_series,
+        max_shift=max_shift,
         n_permutations=n_permutations,
         seed=seed,
     )
@@ -143,8 +149,11 @@ def evidence(
         )
         return comparison
 
+    use_moments = null != "permutations"
+    if null == "moments":
+        _check_measures_have_moments(chosen, design)
     result = _compute_evidence(
-        layout, chosen, design, options, progress, confidence_level, exact, compared
+        layout, chosen, design, options, progress, confidence_level, use_moments, compared
     )
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
     result = replace(
@@ -181,6 +190,16 @@ def evidence_from_comparison(
     return replace(result, origin=_evidence_origin(rows, rows, measures))
 
 
+def _check_measures_have_moments(measures: Iterable[Measure], design: Design) -> None:
+    """Raise ``ValueError`` for measures whose null distribution has no exact moments here."""
+    if lacking := [m.spec for m in measures if not has_exact_moments(m, design)]:
+        raise ValueError(
+            f"evidence: no exact moments of the null distribution of {', '.join(lacking)} with "
+            "these "
+            "samples; pass null='auto' to permute the samples for these measures"
+        )
+
+
 def _evidence_origin(
     rows: Sequence[Representation], columns: Sequence[Representation], measures: Iterable[Measure]
 ) -> EvidenceOrigin:
@@ -210,7 +229,7 @@ def _compute_evidence(
     options: RunOptions,
     progress: Progress,
     confidence_level: float,
-    exact: bool,
+    use_moments: bool,
     compared: Callable[[], Comparison],
 ) -> Evidence:
     """Compute chance and intervals around the values that ``compared`` returns."""
@@ -232,7 +251,7 @@ def _compute_evidence(
             comparison = compared()
         advance(sum(pairs.values()))
         bench.remember()
-        nulls = compute_null_cells(bench, comparison, chosen, design, exact)
+        nulls = compute_null_cells(bench, comparison, chosen, design, use_moments)
         parts = compute_resampled_scores(bench, comparison, chosen, design)
     for r in layout.all:
         r.clear_cache()

@@ -49,21 +49,26 @@ class MomentChoice:
     without: Sequence[IndexPair] = ()
 
 
-def allows_exact_moments(design: Design, exact: bool) -> bool:
+def allows_exact_moments(design: Design, use_moments: bool) -> bool:
     """Say whether a design lets exact moments take the place of permutations."""
     is_free = design.is_free and design.count > max(design.n_permutations, PROBE_PERMUTATIONS)
-    return exact and is_free and design.n <= MAX_EXACT_SAMPLES
+    return use_moments and is_free and design.n <= MAX_EXACT_SAMPLES
+
+
+def has_exact_moments(measure: Measure, design: Design, use_moments: bool = True) -> bool:
+    """Say whether the null distribution of a measure has exact moments under a design."""
+    return measure.product is not None and allows_exact_moments(design, use_moments)
 
 
 def exact_pairs(
-    bench: InferenceRun, pairs: RequiredPairs, design: Design, exact: bool
+    bench: InferenceRun, pairs: RequiredPairs, design: Design, use_moments: bool
 ) -> dict[Measure, MomentChoice]:
     """Return which pairs of each measure with an inner product have exact moments.
 
     The choice depends on each side of a pair by itself, never on which samples belong together, so
     it changes no error rate. A pair whose moments say too little is permuted, and no other pair.
     """
-    usable = [m for m in pairs if m.product and allows_exact_moments(design, exact)]
+    usable = [m for m in pairs if has_exact_moments(m, design, use_moments)]
     for side in get_args(MatrixSide):
         ends = {m: _profiled_representations(m, pairs[m], side) for m in usable}
         missing = bench.missing(ends, f"{PROFILE_KIND} {side}")

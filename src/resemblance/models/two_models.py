@@ -29,7 +29,7 @@ from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
 from ..engine.work import ComparisonPlan
 from ..inference._evidence import check_confidence_level, evidence_from_comparison
-from ..inference.exact_pairs import allows_exact_moments
+from ..inference.exact_pairs import has_exact_moments
 from ..significance.orders import DESIGN_PERMUTATIONS, design_of
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
 from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_model
@@ -139,7 +139,7 @@ def compare_models(
     numbers = _compared_row_numbers(rows, samples)
     check_confidence_level("compare_models: confidence_level", confidence_level)
     design: Any = {"n_permutations": n_permutations, "seed": seed}
-    for role, labels in (("within", within), ("blocks", whole_blocks)):
+    for role, labels in (("within", within), ("whole_blocks", whole_blocks)):
         design[role] = _compared_sample_labels(role, labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
     work: Any = {"executor": executor, "memory": memory, "progress": progress}
@@ -347,7 +347,7 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     first, design = measures[0], design_of(n_rows, n_permutations=of["n_permutations"])
     pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
     is_free = of["within"] is None and of["blocks"] is None
-    is_exact = is_free and first.product is not None and allows_exact_moments(design, exact=True)
+    is_exact = is_free and has_exact_moments(first, design)
     permuted = pairs * design.total
     usual = 0 if is_exact else permuted
     return replace(forecast, models=seconds, disk=disk, permutations=usual, permuted=permuted)

@@ -202,7 +202,8 @@ def design_of(
     *,
     within: Any = None,
     whole_blocks: Any = None,
-    series: bool | int = False,
+    time_series: bool = False,
+    max_shift: int | None = None,
     n_permutations: int = DESIGN_PERMUTATIONS,
     seed: int = 0,
     called: str = "evidence",
@@ -212,22 +213,31 @@ def design_of(
     ``within``: a label for every sample; orders stay inside groups of equal labels.
     ``whole_blocks``: a
     label for every sample; the samples of a block stay together and in their order, and blocks of
-    one size (inside a group, if there are groups) change places. ``series``: the samples are in the
-    order of time; True shifts by up to n // 4 steps, a number by up to that many. One group, and
-    blocks of one sample, are no restriction.
+    one size (inside a group, if there are groups) change places. ``time_series``: the samples are
+    in the order of time, and windows are shifted by up to ``max_shift`` steps, by default n // 4.
+    One group, and blocks of one sample, are no restriction.
 
     Raises ``ValueError`` for labels that do not fit, for blocks of different sizes or across
-    groups, for designs without a second order, for a series with anything else, and for no draw.
+    groups, for designs without a second order, for a time series with labels, for
+    ``max_shift`` without a time series, and for no permutation.
     """
     check_positive_integers(called, n_permutations=n_permutations)
-    if series is not False and not (within is None and whole_blocks is None):
+    if not isinstance(time_series, bool | np.bool_):
         raise ValueError(
-            f"{called}: a series is shifted as a whole; leave out within= and whole_blocks="
+            f"{called}: time_series must be True or False; got {time_series!r}. max_shift= sets "
+            "the "
+            "largest shift"
         )
-    if series is not False:
-        return Design(
-            n, shifts=_time_shifts(n, series, called), n_permutations=n_permutations, seed=seed
-        )
+    if max_shift is not None and not time_series:
+        raise ValueError(f"{called}: max_shift is for a time series; add time_series=True")
+    if time_series:
+        if not (within is None and whole_blocks is None):
+            raise ValueError(
+                f"{called}: a time series is shifted as a whole; leave out within= and "
+                "whole_blocks="
+            )
+        shifts = _time_shifts(n, max_shift, called)
+        return Design(n, shifts=shifts, n_permutations=n_permutations, seed=seed)
     groups = None if within is None else label_codes(called, within, n, "within")
     units = None if whole_blocks is None else label_codes(called, whole_blocks, n, "whole_blocks")
     if groups is not None and not groups.any():
@@ -247,11 +257,11 @@ def design_of(
     return design
 
 
-def _time_shifts(n: int, series: bool | int, called: str) -> int:
-    shifts = max(n // 4, 1) if series is True else series
-    check_positive_integers(called, series=shifts)
+def _time_shifts(n: int, max_shift: int | None, called: str) -> int:
+    shifts = max(n // 4, 1) if max_shift is None else max_shift
+    check_positive_integers(called, max_shift=shifts)
     if n - 2 * shifts < MIN_WINDOW_SAMPLES:
-        remedy = "more samples" if series is True else "series= a smaller number, or more samples"
+        remedy = "more samples" if max_shift is None else "a smaller max_shift=, or more samples"
         raise ValueError(
             f"{called}: shifts of up to {shifts} step{'' if shifts == 1 else 's'} leave a window "
             f"of {n - 2 * shifts} of {n} samples, and {MIN_WINDOW_SAMPLES} are needed; give "
