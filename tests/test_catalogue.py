@@ -131,7 +131,7 @@ def test_claims_that_no_measure_can_hold_are_refused():
 
 DECORATED = (
     "decorate plain with @resemblance.measure(label='plain', family='similarity_matrix', "
-    "larger_is_more_similar=True, range=(0, 1), reference='plain')"
+    "larger_is_more_similar=True, range=(0, 1), citation='plain')"
 )
 
 

@@ -220,7 +220,7 @@ def settings(m: rs.Measure) -> Iterator[tuple[str, object]]:
 TITLES = {
     "invariant_to": "unchanged by", "range": "range", "metric": "metric",
     "symmetric": "symmetric", "identity": "X with itself is always most similar",
-    "differentiable": "gradients", "extra": "needs the extra", "min_samples": "samples, at least",
+    "differentiable": "gradients", "requires": "needs the extra", "min_samples": "samples, at least",
 }  # fmt: skip
 
 

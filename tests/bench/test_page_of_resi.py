@@ -32,7 +32,7 @@ from resemblance.sections.figures import Bars, Boxes, Choice, Diagram, HeatMap, 
 from resemblance.significance import places, summarize
 
 HOSTILE = "<script>alert(1)</script>"
-SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
+SAYS = {"larger_is_more_similar": False, "symmetric": True, "citation": "none"}
 
 
 @rs.measure(label="Mine", family="statistic", range=(0, np.inf), **SAYS)

@@ -44,7 +44,7 @@ from resemblance.report.page import write_page
 from resemblance.sections import Result, load_result
 from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
 
-SAYS = {"larger_is_more_similar": False, "symmetric": True, "reference": "none"}
+SAYS = {"larger_is_more_similar": False, "symmetric": True, "citation": "none"}
 HOSTILE = "<script>alert(1)</script>"
 MEASURES = [
     "mka",

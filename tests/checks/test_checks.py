@@ -29,7 +29,7 @@ CLAIMS = {
     "larger_is_more_similar": True,
     "range": (0, 1),
     "symmetric": True,
-    "reference": "kornblith2019similarity",
+    "citation": "kornblith2019similarity",
     "invariant_to": CKA,
 }
 cka = rs.cka.function
@@ -492,7 +492,7 @@ OWN = '''
 import resemblance as rs
 
 claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
-    symmetric=True, reference="x", differentiable=False)
+    symmetric=True, citation="x", differentiable=False)
 
 @rs.measure(label="SizeDiff", invariant_to={"orthogonal", "sample_rotation"}, **claims)
 def size_difference(x, y, *, half: bool = False):

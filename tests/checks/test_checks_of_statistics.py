@@ -21,7 +21,7 @@ CLAIMS = {
     "family": "supervised",
     "larger_is_more_stable": True,
     "range": (0, 1),
-    "reference": "raju2026geometric",
+    "citation": "raju2026geometric",
     "invariant_to": SHAPE,
     "min_samples": 4,
 }

@@ -43,7 +43,7 @@ import time
 import resemblance as rs
 
 claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
-    symmetric=True, invariant_to={"permutation"}, reference="x")
+    symmetric=True, invariant_to={"permutation"}, citation="x")
 
 @rs.measure(label="SizeDiff", **claims)
 def size_difference(x, y):
@@ -648,7 +648,7 @@ def test_explain_knows_statistics(call, subtests):
             code, out, _ = call("explain", s.label)
             assert code == 0
             assert s.name in out
-            assert s.reference in out
+            assert s.citation in out
             assert "more stable is" in out
 
 

@@ -141,13 +141,13 @@ def test_every_claim_is_tested(subtests):
     tested = {without_k(spec) for spec in (*EXACT, *APPROXIMATE)}
     for m in rs.list_measures():
         with subtests.test(str(m)):
-            claimed = {str(variant) for variant in variants(m) if variant.left_out is not None}
+            claimed = {str(variant) for variant in variants(m) if variant.leave_one_out is not None}
             assert claimed <= tested
 
 
 def test_reasons_are_given_only_where_there_is_no_claim():
     for spec in REASONS:
-        assert rs.get_measure(spec).left_out is None
+        assert rs.get_measure(spec).leave_one_out is None
 
 
 def test_one_sample_that_is_all_there_is(subtests):

@@ -68,7 +68,7 @@ def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
             m = rs.get_measure(spec)
             assert m(x, y, index="hnsw") == m(x, y)
             assert m.with_parameters(search="exact") == m
-            assert (m.requires, m.with_parameters(search="hnsw").extra) == (None, "neighbours")
+            assert (m.requires, m.with_parameters(search="hnsw").requires) == (None, "neighbours")
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])

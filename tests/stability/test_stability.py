@@ -795,7 +795,7 @@ def test_every_statistic_is_documented(subtests):
             assert text.split("\n\n")[0].endswith((".", "?"))
             assert "Reference: " in text
             assert "value" in text
-            assert s.reference in bibliography()
+            assert s.citation in bibliography()
             assert getattr(st, s.name) is s
             assert s.name in st.__all__
 

@@ -284,7 +284,7 @@ def has_documentation(trial: CheckContext) -> CheckResult:
     """Check that there is a sentence that says what the measure is, and a reference."""
     m = trial.entry
     missing = [
-        what for what, text in (("docstring", m.summary), ("reference", m.citation)) if not text
+        what for what, text in (("docstring", m.summary), ("citation", m.citation)) if not text
     ]
     detail = f"no {' and no '.join(missing)}" if missing else ""
     return "", None if missing else True, detail

@@ -9,8 +9,6 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from ..base.progress import Progress, progress_announcer, progress_reporter
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
