@@ -106,7 +106,7 @@ def cost(
         executor.submit = partial(submit, timed, log.name)  # type: ignore[method-assign]
         settings = {"measures": MEASURES, "progress": False}
         driver, there = clocked(
-            lambda: rs.compare(arrays, executor=executor, spill=spill, tile=tile, **settings)
+            lambda: rs.compare(arrays, jobs=executor, spill=spill, tile=tile, **settings)
         )
         executor.submit = submit  # type: ignore[method-assign]
         ended = of_each(executor, spent)

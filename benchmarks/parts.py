@@ -53,7 +53,7 @@ from resemblance.models.sample_sources import load_samples
 
 torch.set_num_threads(1)
 model, data, limit, folder = sys.argv[1:]
-samples = load_samples(data, limit=int(limit))
+samples = load_samples(data, max_samples=int(limit))
 before = time.process_time()
 subject = rs.extract_features(model, samples, folder, progress=False)
 most = peak() / 2**20
@@ -125,7 +125,7 @@ def searches(samples: int = 20_000, features: int = 512, neighbours: int = 15) -
         data += centers[rng.integers(50, size=samples)]
         pair = [data, data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)]
         for index in ("exact", "hnsw"):
-            way = {"k": neighbours, "index": index}
+            way = {"k": neighbours, "search": index}
             sides = list(map(rs.Representation, pair))
             spent, value = clocked(lambda: rs.mka(*sides, **way))  # noqa: B023
             recalls = " ".join(f"{rs.neighbour_recall(r, **way):.4f}" for r in sides)

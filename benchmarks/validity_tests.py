@@ -420,7 +420,7 @@ def mixed(signal: float, rng: np.random.Generator) -> Numbers:
     moments."""
     m = rs.get_measure("cka[estimator=debiased]")
     of = far(models(rng, 6, signal), rng)
-    options = {"draws": MAP_DRAWS, "seed": int(rng.integers(2**31)), "progress": False}
+    options = {"n_permutations": MAP_DRAWS, "seed": int(rng.integers(2**31)), "progress": False}
     evidence = rs.evidence(list(of.rows), list(of.columns), measures=[m], **options)
     decisions = {
         "not adjusted": evidence.p(m) <= LEVEL,

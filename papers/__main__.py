@@ -9,7 +9,7 @@ from pathlib import Path
 
 from resemblance.base.json_files import write_atomically
 from resemblance.cli.ending import progress_bars
-from resemblance.cli.executors import process_pool
+from resemblance.engine.jobs import process_pool
 from resemblance.report.page import write_page
 from resemblance.sections.result import Result
 

@@ -121,7 +121,7 @@ def test_a_decorator_without_claims_says_so():
 
 
 def test_claims_that_no_measure_can_hold_are_refused():
-    claims = {"label": "M", "family": "cca", "reference": "x", "range": (0, 1)}
+    claims = {"label": "M", "family": "cca", "citation": "x", "range": (0, 1)}
     wrong = {"unknown family 'CCA'; did you mean 'cca'": {"family": "CCA"}}
     wrong |= {r"must be (smallest, largest); got (1, 0)": {"range": (1, 0)}}
     for message, claim in wrong.items():

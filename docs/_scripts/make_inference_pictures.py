@@ -66,7 +66,7 @@ def names_of(page: str) -> Names:
 
 def drawn(x: np.ndarray, y: np.ndarray, **design: Any) -> tuple[np.ndarray, float]:
     """Return debiased CKA in the orders of a design, and the value that they are compared with."""
-    options = {"measures": DEBIASED, "exact": False, "progress": False, **design}
+    options = {"measures": DEBIASED, "null": "permutations", "progress": False, **design}
     e = rs.evidence({"X": x}, {"Y": y}, **options)
     return e.nulls[DEBIASED].drawn[0, 0], float(e[DEBIASED][0, 0])
 

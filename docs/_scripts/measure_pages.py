@@ -218,10 +218,15 @@ def settings(m: rs.Measure) -> Iterator[tuple[str, object]]:
 
 
 TITLES = {
-    "invariant_to": "unchanged by", "range": "range", "metric": "metric",
-    "symmetric": "symmetric", "identity": "X with itself is always most similar",
-    "differentiable": "gradients", "requires": "needs the extra", "min_samples": "samples, at least",
-}  # fmt: skip
+    "invariant_to": "unchanged by",
+    "range": "range",
+    "metric": "metric",
+    "symmetric": "symmetric",
+    "identity": "X with itself is always most similar",
+    "differentiable": "gradients",
+    "requires": "needs the extra",
+    "min_samples": "samples, at least",
+}
 
 
 def claim(name: str, value: object) -> str:

@@ -27,7 +27,7 @@ def compared(folder: str, client: Client, **options: Any) -> rs.Comparison:
     """Compare the arrays of a folder with the workers of a client, and keep the values in it."""
     arrays = {file.stem: np.load(file) for file in sorted(Path(folder).glob("*.npy"))}
     return rs.compare(
-        arrays, executor=client.get_executor(), save=Path(folder) / "comparison.db", **options
+        arrays, jobs=client.get_executor(), save=Path(folder) / "comparison.db", **options
     )
 
 

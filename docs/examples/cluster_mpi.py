@@ -30,7 +30,7 @@ def compared(folder: str, executor: Executor, **options: Any) -> rs.Comparison:
     """
     arrays = {file.stem: file for file in sorted(Path(folder).glob("*.npy"))}
     save = Path(folder) / "comparison.db"
-    return rs.compare(arrays, executor=executor, save=save, spill=folder, **options)
+    return rs.compare(arrays, jobs=executor, save=save, spill=folder, **options)
 
 
 def study(folder: str, executor: Executor, **options: Any) -> Result:

@@ -23,7 +23,7 @@ import resemblance as rs
 def compared(folder: str, executor: Executor, **options: Any) -> rs.Comparison:
     """Compare the arrays of a folder with any executor, and keep the values in it."""
     arrays = {file.stem: file for file in sorted(Path(folder).glob("*.npy"))}
-    return rs.compare(arrays, executor=executor, save=Path(folder) / "comparison.db", **options)
+    return rs.compare(arrays, jobs=executor, save=Path(folder) / "comparison.db", **options)
 
 
 if __name__ == "__main__":  # without this line each process would begin a pool of its own

@@ -32,7 +32,7 @@ def compared(folder: str, cluster: Any, **options: Any) -> rs.Comparison:
     save = Path(folder) / "comparison.db"
     with Client(cluster) as client:
         client.wait_for_workers(1)
-        return rs.compare(arrays, executor=client.get_executor(), save=save, **options)
+        return rs.compare(arrays, jobs=client.get_executor(), save=save, **options)
 
 
 def study(folder: str, cluster: Any, resource: str | None = None, **options: Any) -> Result:

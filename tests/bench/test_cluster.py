@@ -179,9 +179,9 @@ def test_a_command_runs_on_a_cluster(client, tmp_path, capsys, rng):
 
 def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
     arrays = {name: rng.standard_normal((30, 4)) for name in "xyz"}
-    options = {"measures": ["procrustes", "rsa"], "draws": 19, "progress": False}
+    options = {"measures": ["procrustes", "rsa"], "n_permutations": 19, "progress": False}
     path = tmp_path / "e.db"
-    there = rs.evidence(arrays, **options, executor=client.get_executor(), save=path)
+    there = rs.evidence(arrays, **options, jobs=client.get_executor(), save=path)
     here = rs.evidence(arrays, **options)
     for measure in options["measures"]:
         for other in (there, rs.load_evidence(path)):
@@ -203,7 +203,7 @@ def test_intermediates_are_lent_in_the_memory_of_a_cluster(elsewhere, rng, tmp_p
     here = rs.compare(arrays, measures=measures)
     for spill in (None, False, tmp_path):
         executor = Recorded(elsewhere.get_executor())
-        there = rs.compare(arrays, measures=measures, executor=executor, tile=2, spill=spill)
+        there = rs.compare(arrays, measures=measures, jobs=executor, tile=2, spill=spill)
         futures = [f for arguments in executor.submitted for f in arguments if is_future(f)]
         assert len({f.key for f in futures}) == (len(arrays) if spill is None else 0)
         assert all(np.array_equal(here[m.spec], there[m.spec]) for m in measures)
@@ -230,7 +230,7 @@ def test_a_cluster_that_loses_a_worker_computes_what_it_had_lent_again(elsewhere
     arrays = {str(i): rng.standard_normal((200, 20)) for i in range(6)}
     killer = Killer(lambda: with_work(elsewhere))
     executor = elsewhere.get_executor()
-    there = rs.compare(arrays, measures=["cka", "rsa"], executor=executor, tile=1, progress=killer)
+    there = rs.compare(arrays, measures=["cka", "rsa"], jobs=executor, tile=1, progress=killer)
     assert killer.killed
     here = rs.compare(arrays, measures=["cka", "rsa"])
     assert all(np.array_equal(here[m], there[m]) for m in ("cka", "rsa"))

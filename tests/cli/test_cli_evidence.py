@@ -83,9 +83,9 @@ def test_several_pairs_have_adjusted_p_values(call):
     ("words", "options"),
     [
         (["--within", "labels.npy"], {"within": LABELS}),
-        (["--whole-blocks", "blocks.npy"], {"blocks": np.arange(N) // 4}),
-        (["--series"], {"series": True}),
-        (["--confidence-level", "0.8", "--seed", "3"], {"level": 0.8, "seed": 3}),
+        (["--whole-blocks", "blocks.npy"], {"whole_blocks": np.arange(N) // 4}),
+        (["--series"], {"time_series": True}),
+        (["--confidence-level", "0.8", "--seed", "3"], {"confidence_level": 0.8, "seed": 3}),
     ],
     ids=lambda part: part[0] if isinstance(part, list) else "",
 )

@@ -287,7 +287,10 @@ def test_mistakes_with_groups_have_errors_that_lead(subtests: Any) -> None:
             lambda: comparison.permanova(m, [0, 0, 1, 1, np.nan]),
             "'4' has no label",
         ),
-        "no draws": (lambda: comparison.permanova(m, [0, 0, 1, 1, 1], n_permutations=0), "draws"),
+        "no draws": (
+            lambda: comparison.permanova(m, [0, 0, 1, 1, 1], n_permutations=0),
+            "n_permutations",
+        ),
         "unequal blocks": (
             lambda: comparison.permanova(m, [0, 0, 1, 1, 1], nested=[0, 0, 1, 1, 1]),
             "as many networks",

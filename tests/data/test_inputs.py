@@ -227,7 +227,7 @@ def test_names_survive_a_worker():
 
     with ThreadPoolExecutor(2) as executor:
         found = rs.compare(
-            {"a": NAMED, "b": NAMED + 1}, measures="cka", executor=executor, progress=False
+            {"a": NAMED, "b": NAMED + 1}, measures="cka", jobs=executor, progress=False
         )
     assert found["cka"][0, 1] == pytest.approx(1)
 
@@ -413,11 +413,8 @@ SLIPS = {
         "labels= has the samples",
     ),
     "conditions of noise": (lambda: rs.noise_covariance(TABLE, MIXED), "conditions="),
-    "workers as a number": (lambda: rs.compare([WIDE], measures="cka", executor=4), "ProcessPool"),
-    "workers of across": (
-        lambda: rs.score_models(SUBJECTS, {"m": TABLE}, executor=4),
-        "ProcessPool",
-    ),
+    "workers as a number": (lambda: rs.compare([WIDE], measures="cka", jobs=4), "ProcessPool"),
+    "workers of across": (lambda: rs.score_models(SUBJECTS, {"m": TABLE}, jobs=4), "ProcessPool"),
     "two of one name": (lambda: rs.compare([("a", WIDE), ("a", WIDE)]), "two .* called 'a'"),
     "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
     "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),

@@ -253,7 +253,7 @@ def test_a_full_disk_costs_time_only(x, arrays, tmp_path, monkeypatch):
     folder.mkdir()
     with monkeypatch.context() as patch, fork_pool() as pool:
         patch.setattr(cache_sharing, "write_array", full)
-        options = {"executor": pool, "tile": 2, "spill": folder, "progress": False}
+        options = {"jobs": pool, "tile": 2, "spill": folder, "progress": False}
         result = rs.compare(arrays, measures="cka", **options)
     np.testing.assert_array_equal(result["cka"], expected["cka"])
     assert not list(folder.iterdir())
@@ -343,7 +343,7 @@ def test_each_intermediate_is_computed_once(arrays, executor, tile, tmp_path, mo
     monkeypatch.setenv("NOTES", str(notes))
     few = dict(list(arrays.items())[:3])
     with executor() as pool:
-        options = {"measures": noting, "executor": pool, "tile": tile, "progress": False}
+        options = {"measures": noting, "jobs": pool, "tile": tile, "progress": False}
         for inputs in ([arrays], [few, arrays]):
             rs.compare(*inputs, **options)
             assert sorted(notes.read_text().split()) == sorted(name for a in inputs for name in a)
@@ -357,7 +357,7 @@ def test_only_what_there_is_room_for_is_lent(arrays, room, tmp_path, monkeypatch
     monkeypatch.setattr(cache_sharing, "_free_bytes", lambda folder: size)
     del arrays["wide"]
     with fork_pool() as pool:
-        options = {"executor": pool, "tile": 1, "spill": tmp_path, "progress": False}
+        options = {"jobs": pool, "tile": 1, "spill": tmp_path, "progress": False}
         result = rs.compare(arrays, measures=noting, **options)
     np.testing.assert_array_equal(result["noting"], 1)
     computed = len((tmp_path / "notes").read_text().split())
@@ -374,8 +374,8 @@ def test_what_is_lent_changes_no_bit(arrays, executor, how, tmp_path):
     options = {"measures": measures, "spill": tmp_path if how == "folder" else how, "tile": 2}
     with executor() as pool:
         results = [
-            rs.compare(arrays, executor=pool, **options),
-            rs.compare(rows, arrays, executor=pool, **options),
+            rs.compare(arrays, jobs=pool, **options),
+            rs.compare(rows, arrays, jobs=pool, **options),
         ]
     for one, other in zip(expected, results, strict=True):
         assert one.failures == other.failures
@@ -390,7 +390,7 @@ def test_groups_of_measures_and_small_budgets_are_lent_one_after_the_other(array
     expected = rs.compare(arrays, measures=measures)
     with fork_pool() as pool:
         result = rs.compare(
-            arrays, measures=measures, executor=pool, memory="60 kB", tile=2, spill=tmp_path
+            arrays, measures=measures, jobs=pool, memory="60 kB", tile=2, spill=tmp_path
         )
     for m in measures:
         np.testing.assert_array_equal(expected[m], result[m])
@@ -403,7 +403,7 @@ def test_a_run_that_is_stopped_leaves_nothing_behind(arrays, tmp_path):
             raise KeyboardInterrupt
 
     with fork_pool() as pool, pytest.raises(KeyboardInterrupt):
-        rs.compare(arrays, measures=MEASURES, executor=pool, spill=tmp_path, progress=stop)
+        rs.compare(arrays, measures=MEASURES, jobs=pool, spill=tmp_path, progress=stop)
     assert not list(tmp_path.iterdir())
 
 
@@ -417,7 +417,7 @@ def test_other_executors_share_through_a_folder(arrays, tmp_path):
             return future
 
     expected = rs.compare(arrays, measures="cka")
-    lent = rs.compare(arrays, measures="cka", executor=Elsewhere(), tile=1, spill=tmp_path)
+    lent = rs.compare(arrays, measures="cka", jobs=Elsewhere(), tile=1, spill=tmp_path)
     np.testing.assert_array_equal(lent["cka"], expected["cka"])
 
 
@@ -427,7 +427,7 @@ def test_tensors_are_not_lent(arrays, tmp_path):
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     expected = rs.compare(tensors, measures="procrustes")
     with fork_pool() as pool:
-        options = {"executor": pool, "tile": 2, "spill": tmp_path, "progress": False}
+        options = {"jobs": pool, "tile": 2, "spill": tmp_path, "progress": False}
         result = rs.compare(tensors, measures="procrustes", **options)
     np.testing.assert_array_equal(result["procrustes"], expected["procrustes"])
 
@@ -442,17 +442,17 @@ def test_threads_forget_what_no_task_needs(arrays, memory):
         holding.append(sum(any(map(np.ndim, r.cache.values())) for r in inputs))
 
     with threads() as pool:
-        rs.compare(inputs, measures="rsa", executor=pool, tile=1, memory=memory, progress=look)
+        rs.compare(inputs, measures="rsa", jobs=pool, tile=1, memory=memory, progress=look)
     assert max(holding) == len(inputs) if memory == "1GB" else max(holding) < len(inputs)
     assert not any(isinstance(v, np.ndarray) for r in inputs for v in r.cache.values())
 
 
 def test_evidence_is_the_same_with_what_is_lent(arrays, tmp_path):
-    options = {"measures": ["procrustes", "mutual_knn"], "draws": 19, "progress": False}
+    options = {"measures": ["procrustes", "mutual_knn"], "n_permutations": 19, "progress": False}
     few = dict(list(arrays.items())[:3])
     here = rs.evidence(few, **options)
     with fork_pool() as pool:
-        there = rs.evidence(few, **options, executor=pool, spill=tmp_path)
+        there = rs.evidence(few, **options, jobs=pool, spill=tmp_path)
     for m in options["measures"]:
         np.testing.assert_array_equal(here.p(m), there.p(m))
         np.testing.assert_array_equal(here.low(m), there.low(m))

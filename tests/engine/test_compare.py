@@ -94,12 +94,12 @@ def test_tiles_and_memory_do_not_change_the_numbers(reps, plain, subtests):
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_process_pool(reps, plain, method):
     with ProcessPoolExecutor(2, mp_context=get_context(method)) as pool:
-        assert same(plain, rs.compare(reps, executor=pool, progress=False))
+        assert same(plain, rs.compare(reps, jobs=pool, progress=False))
 
 
 def test_thread_pool(reps, plain):
     with ThreadPoolExecutor(3) as pool:
-        assert same(plain, rs.compare(reps, executor=pool, tile=1, progress=False))
+        assert same(plain, rs.compare(reps, jobs=pool, tile=1, progress=False))
 
 
 def test_layout_in_memory_does_not_change_the_last_digits(plain, reps):
@@ -372,7 +372,7 @@ def test_a_task_that_ends_every_worker_names_the_usual_cause_and_what_is_kept(re
         pytest.warns(UserWarning, match="a worker ended before its work was done"),
         pytest.raises(LostWorkerError, match=r"by dying: .*lack of memory.* kept in .*run\.db"),
     ):
-        rs.compare(reps, measures=[dying], executor=pool, save=tmp_path / "run.db", progress=False)
+        rs.compare(reps, measures=[dying], jobs=pool, save=tmp_path / "run.db", progress=False)
 
 
 @pytest.mark.parametrize("spill", [None, False])
@@ -388,7 +388,7 @@ def test_a_killed_worker_costs_its_task_and_not_the_run(reps, plain, tmp_path, s
         ProcessPoolExecutor(2, get_context("fork")) as pool,
         pytest.warns(UserWarning, match="a worker ended before its work was done"),
     ):
-        result = rs.compare(reps, executor=pool, tile=1, spill=spill, progress=kill)
+        result = rs.compare(reps, jobs=pool, tile=1, spill=spill, progress=kill)
     assert victims
     assert same(plain, result)
 
@@ -409,7 +409,7 @@ def test_a_worker_killed_while_it_computes_intermediates_costs_no_task(reps, tmp
         ProcessPoolExecutor(2, get_context("fork")) as pool,
         pytest.warns(UserWarning, match="to be done again: .*intermediates of"),
     ):
-        result = rs.compare(reps, measures=dying_once, executor=pool, tile=2, progress=False)
+        result = rs.compare(reps, measures=dying_once, jobs=pool, tile=2, progress=False)
     assert same(rs.compare(reps, measures=dying_once, progress=False), result)
 
 
@@ -430,7 +430,7 @@ def test_equal_data_under_several_names_have_one_value(reps, tmp_path):
     with ThreadPoolExecutor(3) as pool:
         results = [
             rs.compare(named, measures=FAST, save=path, progress=note),
-            rs.compare(named, measures=FAST, executor=pool, tile=1, progress=False),
+            rs.compare(named, measures=FAST, jobs=pool, tile=1, progress=False),
             rs.load(path),
         ]
     assert seen[-1] == 3 * len(FAST) + 2  # pwcca and linear_regression in both orders
@@ -684,10 +684,10 @@ class Submitting:
 @pytest.mark.parametrize("workers", [1, 3, 20])
 def test_there_are_as_many_tasks_as_the_workers_of_the_executor_need(reps, plain, workers):
     executor = Submitting(workers)
-    assert same(plain, rs.compare(reps, executor=executor))
+    assert same(plain, rs.compare(reps, jobs=executor))
     assert len(executor.tasks) >= min(2 * workers, 15)
     executor = Submitting(workers)
-    rs.compare(list(reps.values())[:3], list(reps.values()), measures="cka", executor=executor)
+    rs.compare(list(reps.values())[:3], list(reps.values()), measures="cka", jobs=executor)
     assert len(executor.tasks) >= min(2 * workers, 15 - 3)  # three pairs are there in both orders
 
 
@@ -853,7 +853,7 @@ def test_a_worker_keeps_a_value_as_soon_as_it_is_there(reps, tmp_path):
         return 0.0
 
     with ThreadPoolExecutor(1) as pool:
-        rs.compare(reps, measures=[looking], executor=pool, tile=5, save=path, progress=False)
+        rs.compare(reps, measures=[looking], jobs=pool, tile=5, save=path, progress=False)
     assert kept[-1] > 0  # all pairs are one task, which has not ended when the last is computed
 
 
@@ -879,7 +879,7 @@ def test_a_finished_comparison_is_one_plain_file(plain, reps, tmp_path):
     path = tmp_path / "run.db"
     rs.compare(reps, measures="cka", save=path, progress=False)
     with ThreadPoolExecutor(2) as pool:
-        rs.compare(reps, measures="rsa", executor=pool, save=path, progress=False)
+        rs.compare(reps, measures="rsa", jobs=pool, save=path, progress=False)
     assert os.listdir(tmp_path) == ["run.db"]
     # What SQLite writes there for a file without a log.
     assert path.read_bytes()[18:20] == b"\x01\x01"
@@ -1208,7 +1208,7 @@ def test_a_measure_that_cannot_travel_says_so(reps):
         ProcessPoolExecutor(1) as pool,
         pytest.raises(ValueError, match="define it at the top level of a module"),
     ):
-        rs.compare(reps, measures=[local], executor=pool, progress=False)
+        rs.compare(reps, measures=[local], jobs=pool, progress=False)
 
 
 @declared("Column40", larger_is_more_similar=False, range=(0, np.inf))
@@ -1253,7 +1253,7 @@ def test_memory_mapped_files_are_compared_by_path(reps, plain, tmp_path):
         np.save(tmp_path / f"{name.replace('/', '_')}.npy", data)
     paths = sorted(tmp_path.glob("*.npy"))
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        result = rs.compare([rs.Representation(p) for p in paths], executor=pool, progress=False)
+        result = rs.compare([rs.Representation(p) for p in paths], jobs=pool, progress=False)
     assert same(plain, result)
     assert result.rows == tuple(f"net_{i}" for i in range(5))
 

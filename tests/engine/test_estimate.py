@@ -162,7 +162,7 @@ def test_the_first_pairs_are_computed_once_and_values_stay(measured, monkeypatch
     pairs.clear()
     if workers:
         with ThreadPoolExecutor(workers) as pool:
-            after = rs.compare(reps, measures=measures, executor=pool)
+            after = rs.compare(reps, measures=measures, jobs=pool)
     else:
         after = rs.compare(reps, measures=measures)
     assert len(pairs) == len(set(pairs)) == 210

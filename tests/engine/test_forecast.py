@@ -131,9 +131,9 @@ def test_tasks_are_those_that_an_executor_gets():
             with ThreadPoolExecutor(1) as pool:
                 return pool.submit(function, *arguments)
 
-    forecast = rs.plan(made(8), measures=["cka", "jaccard"], executor=Counted())
+    forecast = rs.plan(made(8), measures=["cka", "jaccard"], jobs=Counted())
     assert not tasks
-    rs.compare(made(8), measures=["cka", "jaccard"], executor=Counted(), progress=False)
+    rs.compare(made(8), measures=["cka", "jaccard"], jobs=Counted(), progress=False)
     assert (forecast.tasks, forecast.workers) == (len(tasks), 3)
     assert forecast.tasks >= 6
     assert "on 3 workers" in forecast.line
@@ -167,7 +167,7 @@ def test_memory_is_that_of_intermediates_within_the_budget():
     assert small.passes > whole.passes == 1
     assert small.budget == 4_000_000
     with ThreadPoolExecutor(2) as pool:
-        both = rs.plan(reps, measures="distance_correlation", memory="10MB", executor=pool)
+        both = rs.plan(reps, measures="distance_correlation", memory="10MB", jobs=pool)
     assert small.memory < both.memory < 20e6
 
 

@@ -259,7 +259,7 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
         with subtests.test(type(pool).__name__), pool:
             for options in ({}, {"folds": 3}):
                 one, many = (
-                    rs.score_models(subjects, models, executor=e, **options) for e in (None, pool)
+                    rs.score_models(subjects, models, jobs=e, **options) for e in (None, pool)
                 )
                 assert many.error == pytest.approx(one.error, abs=1e-14)
                 assert many.ceiling == pytest.approx(one.ceiling, abs=1e-14)
@@ -582,10 +582,10 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
     cases: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
         "one subject": ("rs.evidence", {"s0": subjects["s0"]}, models, {}),
         "few stimuli": ("stimuli", *few, {}),
-        "few blocks": ("labels", subjects, models, {"blocks": np.repeat(range(4), 5)}),
+        "few blocks": ("labels", subjects, models, {"whole_blocks": np.repeat(range(4), 5)}),
         "other stimuli": ("samples", subjects, shorter, {}),
-        "a level": ("level", subjects, models, {"level": 95}),
-        "levels": ("0.95", subjects, models, {"level": "95%"}),
+        "a level": ("confidence_level", subjects, models, {"confidence_level": 95}),
+        "levels": ("0.95", subjects, models, {"confidence_level": "95%"}),
         "two measures": ("one measure", subjects, models, {"measure": ["rsa", "cka"]}),
         "no models": ("nothing", subjects, None, {}),
         "dissimilarities as features": (

@@ -42,7 +42,7 @@ def three(n: int = N) -> dict[str, np.ndarray]:
 def computed(**options) -> rs.Evidence:
     arrays = three()
     sides = (arrays,) if options.pop("square", True) else ({"A": arrays.pop("A")}, arrays)
-    settings = {"measures": MEASURES, "draws": 130, "progress": False}
+    settings = {"measures": MEASURES, "n_permutations": 130, "progress": False}
     return rs.evidence(*sides, **settings | options)
 
 
@@ -145,7 +145,7 @@ def test_a_killed_run_continues_with_its_draws(tmp_path):
     kept = _draws(path)
     assert kept
     draws = 100 * (max(start for _, start in kept) // 100 + 1)
-    options = {"measures": ["rtd_lite"], "draws": draws}
+    options = {"measures": ["rtd_lite"], "n_permutations": draws}
     assert_same(computed(save=path, **options), computed(**options))
     assert kept <= _draws(path)
 
@@ -241,7 +241,7 @@ def test_blocks_move_as_wholes_and_are_left_out_as_wholes():
     rng = np.random.default_rng(4)
     blocks = np.repeat(np.arange(20), 5)
     X, Y = (rng.standard_normal((20, 6))[blocks] + rng.standard_normal((100, 6)) for _ in range(2))
-    options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
+    options = {"measures": ["cka[estimator=debiased]"], "n_permutations": 99, "progress": False}
     free, whole = rs.evidence(X, Y, **options), rs.evidence(X, Y, whole_blocks=blocks, **options)
     assert free.p("cka")[0, 0] < 0.05 < whole.p("cka")[0, 0]
     assert whole.standard_error("cka")[0, 0] > 1.1 * free.standard_error("cka")[0, 0]
@@ -254,7 +254,7 @@ def test_a_series_is_compared_with_shifted_windows():
     for series, noise in zip((X, Y), steps):
         for step in range(1, 200):
             series[step] = 0.9 * series[step - 1] + noise[step]
-    options = {"measures": ["cka[estimator=debiased]"], "draws": 99, "progress": False}
+    options = {"measures": ["cka[estimator=debiased]"], "n_permutations": 99, "progress": False}
     free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, time_series=True, **options)
     related = rs.evidence(X, Y + 2 * X, time_series=True, **options)
     assert free.p("cka")[0, 0] < 0.05 < shifted.p("cka")[0, 0]
@@ -357,7 +357,7 @@ def test_a_difference_names_what_does_not_exist(square):
 def test_repeats_of_a_stimulus_are_said_unless_they_move_as_one():
     rng, stimuli = np.random.default_rng(0), np.repeat(np.arange(20), 5)
     X, Y = (rs.Representation(rng.standard_normal((100, 6)), ids=stimuli) for _ in range(2))
-    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    options = {"measures": "cka[estimator=debiased]", "n_permutations": 99, "progress": False}
     apart = rs.evidence({"X": X}, {"Y": Y}, **options)
     assert "100 samples are of 20 stimuli" in apart.cautions[0]
     assert "pass the stimulus of each sample as blocks" in repr(apart)
@@ -375,7 +375,7 @@ def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
     items = np.arange(100) % 20
     np.testing.assert_array_equal(rs.duplicate_labels(X[items]), items)
     np.testing.assert_array_equal(rs.duplicate_labels([[0.0], [1.0], [-0.0]]), [0, 1, 0])
-    options = {"measures": "cka[estimator=debiased]", "draws": 99, "progress": False}
+    options = {"measures": "cka[estimator=debiased]", "n_permutations": 99, "progress": False}
     copies = rs.evidence({"X": X[items]}, {"Y": Y[items]}, **options, save=tmp_path / "e.db")
     repeats = rs.evidence({"X": X[items]}, {"Z": Z}, **options)
     blocks = rs.duplicate_labels(X[items])
@@ -402,13 +402,13 @@ def test_classes_and_single_copies_are_no_repeats(subtests):
         "ratings": (g.integers(1, 6, (100, 2)), g.integers(1, 6, (100, 2))),
         "one copy": (once, once + 0.0),
     }
-    options = {"measures": "cka", "draws": 9, "progress": False}
+    options = {"measures": "cka", "n_permutations": 9, "progress": False}
     for name, (a, b) in sides.items():
         with subtests.test(name):
             assert not any("rows" in c for c in rs.evidence({"a": a}, {"b": b}, **options).cautions)
     unequal = rs.evidence({"a": X[np.r_[:50, :25, :25]]}, {"b": X}, **options).cautions[0]
     assert "leave out copies" in unequal
-    assert "blocks" not in unequal
+    assert "whole_blocks" not in unequal
     many = {f"layer {i}": X[labels] + i for i in range(300)}
     assert "297 more" in rs.evidence({"b": X}, many, **options).cautions[0]
 
@@ -493,7 +493,7 @@ def test_parts_for_which_memory_was_short_are_tried_again(tmp_path):
         known.append(x.shape[0])
         return abs(float(np.corrcoef(x.array[:, 0], y.array[:, 0])[0, 1]))
 
-    options = {"draws": 9, "progress": False, "save": tmp_path / "evidence.db"}
+    options = {"n_permutations": 9, "progress": False, "save": tmp_path / "evidence.db"}
     X, Y = three()["A"][:, :7], three()["B"]
     first = rs.evidence(X, Y, measures=short, **options)
     assert first.failures[0].reason.startswith("no interval by halves: not enough memory")
@@ -545,7 +545,7 @@ def test_labels_in_another_order_are_refused():
     X.index = Y.index = [f"s{i}" for i in range(N)]
     labels = pandas.Series(np.arange(N) // 4, index=X.index)
     e = rs.evidence(X, Y, measures="cka", whole_blocks=labels, n_permutations=9, progress=False)
-    for design in ({"within": labels[::-1]}, {"blocks": labels[::-1]}):
+    for design in ({"within": labels[::-1]}, {"whole_blocks": labels[::-1]}):
         with pytest.raises(ValueError, match="in another order"):
             rs.evidence(X, Y, measures="cka", n_permutations=9, progress=False, **design)
     with pytest.raises(ValueError, match="in another order"):
@@ -556,16 +556,16 @@ def test_labels_in_another_order_are_refused():
 
 def test_what_cannot_be_done_is_refused(subtests):
     refused = [
-        ({"level": 1.0}, "level must be between 0 and 1"),
-        ({"level": "x"}, "level must be between 0 and 1"),
+        ({"confidence_level": 1.0}, "confidence_level must be between 0 and 1"),
+        ({"confidence_level": "x"}, "confidence_level must be between 0 and 1"),
         ({"null": "no"}, "null is auto, moments, permutations"),
         ({"null": "moments", "measures": ["procrustes"]}, "pass null='auto'"),
-        ({"draws": 0}, "draws must be a whole number"),
+        ({"n_permutations": 0}, "n_permutations must be a whole number"),
         ({"within": [1, 2]}, r"shape \(48,\)"),
         ({"within": range(48)}, "only one order is possible"),
-        ({"blocks": np.arange(48) // 7}, "must be of one size"),
-        ({"series": True, "within": [0] * 48}, "shifted as a whole"),
-        ({"series": 23}, "leave a window of 2"),
+        ({"whole_blocks": np.arange(48) // 7}, "must be of one size"),
+        ({"time_series": True, "within": [0] * 48}, "shifted as a whole"),
+        ({"time_series": True, "max_shift": 23}, "leave a window of 2"),
         ({"measures": []}, "measures is empty"),
     ]
     for options, message in refused:

@@ -35,7 +35,7 @@ def related(noise: float = 0.3, count: int = 3, n: int = N) -> dict[str, np.ndar
 
 
 def found(*sides, **options) -> rs.Evidence:
-    return rs.evidence(*sides, **{"draws": 99, "progress": False} | options)
+    return rs.evidence(*sides, **{"n_permutations": 99, "progress": False} | options)
 
 
 # ---------------------------------------------------------------------------------- few orders
@@ -44,7 +44,7 @@ def found(*sides, **options) -> rs.Evidence:
 def test_a_square_of_few_orders_tests_pairs_against_each_other():
     """All orders of both sides at once would leave every pair as it is."""
     arrays, blocks = related(0.6, n=20), np.repeat(np.arange(5), 4)
-    options = {"measures": ["cka"], "blocks": blocks, "draws": 199}
+    options = {"measures": ["cka"], "whole_blocks": blocks, "n_permutations": 199}
     square = found(arrays, **options)
     rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
     assert rectangle.how("cka") == "all 120 orders of 5 blocks"
@@ -58,7 +58,7 @@ def test_a_square_of_few_orders_tests_pairs_against_each_other():
 
 def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
     arrays = {k: a[:5] for k, a in related().items()}
-    options = {"measures": ["cka", "procrustes"], "draws": 150, "save": tmp_path / "e.db"}
+    options = {"measures": ["cka", "procrustes"], "n_permutations": 150, "save": tmp_path / "e.db"}
     first = found(arrays, **options)
     read, again = rs.load_evidence(tmp_path / "e.db"), found(arrays, **options)
     assert first.how("cka") == "all 120 orders"
@@ -87,13 +87,13 @@ def test_designs_in_one_file_do_not_mix(tmp_path):
         {"within": groups},
         {"within": 1 - groups},
         {"within": groups[::2].repeat(2)[::-1]},
-        {"blocks": np.repeat(np.arange(8), 3)},
-        {"series": 3},
-        {"draws": 20},
-        {"exact": False},
+        {"whole_blocks": np.repeat(np.arange(8), 3)},
+        {"time_series": True, "max_shift": 3},
+        {"n_permutations": 20},
+        {"null": "permutations"},
     ]
     sides = (arrays,), ({"A": arrays["A"]}, {k: arrays[k] for k in "BC"})
-    options = {"measures": ["cka[estimator=debiased]", "procrustes"], "draws": 30}
+    options = {"measures": ["cka[estimator=debiased]", "procrustes"], "n_permutations": 30}
     for design in designs:
         for side in sides:
             saved, alone = (found(*side, **options | design, save=s) for s in (path, None))
@@ -149,7 +149,10 @@ def test_labels_of_samples_go_with_parts_and_windows():
     logits = {k: 2 * np.eye(4)[labels] + rng.standard_normal((N, 4)) for k in "AB"}
     arrays = {k: np.exp(v) / np.exp(v).sum(axis=1, keepdims=True) for k, v in logits.items()}
     measure = rs.get_measure("accuracy_difference").with_parameters(labels=tuple(labels.tolist()))
-    for design in ({"blocks": np.repeat(np.arange(8), 3)}, {"series": 4}):
+    for design in (
+        {"whole_blocks": np.repeat(np.arange(8), 3)},
+        {"time_series": True, "max_shift": 4},
+    ):
         some = found(arrays, measures=[measure], **design)
         assert not some.failures
         assert some.parts[measure.spec].kind == "groups"
@@ -171,7 +174,7 @@ OWN = """
 
     def declared(label, **claims):
         options = {"family": "alignment", "larger_is_more_similar": True, "range": (-1, 1)}
-        facts = {"label": label, "symmetric": True, "reference": "own"}
+        facts = {"label": label, "symmetric": True, "citation": "own"}
         return rs.measure(**options | facts | claims)
 
     @rs.cached
@@ -334,7 +337,7 @@ def test_the_memory_budget_bounds_what_draws_take():
     """Intermediates of pairs of samples are moved from square matrices of twice their size."""
     rng = np.random.default_rng(0)
     arrays = {str(i): rng.standard_normal((600, 4)) for i in range(8)}
-    options = {"measures": ["rsa"], "exact": False, "draws": 1}
+    options = {"measures": ["rsa"], "null": "permutations", "n_permutations": 1}
     found({k: a[:40] for k, a in arrays.items()}, **options)  # imports
     tracemalloc.start()
     found(arrays, **options, memory="24MB")
@@ -495,7 +498,7 @@ def test_much_work_is_announced_without_a_cause_and_little_is_not(capsys):
 # --------------------------------------------------------------- values that no pairing can change
 
 
-@pytest.mark.parametrize("design", [{}, {"series": True}, {"within": np.arange(N) % 2}])
+@pytest.mark.parametrize("design", [{}, {"time_series": True}, {"within": np.arange(N) % 2}])
 def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
     """Two clouds that differ by one standard deviation in all columns."""
     rng = np.random.default_rng(0)

@@ -189,7 +189,7 @@ def test_mistakes_are_named(subtests):
             {"k": 5, "metric": "manhattan"},
             "metric must be one of 'cosine', 'euclidean', 'inner'",
         ),
-        (clusters(30), {"k": 5, "index": "ivf"}, "index must be one of 'exact', 'hnsw'"),
+        (clusters(30), {"k": 5, "search": "ivf"}, "search must be one of 'exact', 'hnsw'"),
         (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
         (np.ones((30, 2)), {"k": 5}, "is constant"),
     ]:
@@ -271,7 +271,7 @@ def test_an_exact_search_leaves_every_output_as_it_was(reps):
 def test_recorded_by_workers(reps, compared, workers):
     context = {"mp_context": get_context("fork")} if workers is ProcessPoolExecutor else {}
     with workers(2, **context) as executor:
-        result = rs.compare(reps, measures=POOR, executor=executor, progress=False)
+        result = rs.compare(reps, measures=POOR, jobs=executor, progress=False)
     assert result.diagnostics == compared.diagnostics
     assert all(np.array_equal(result[m.spec], compared[m.spec]) for m in compared.measures)
 

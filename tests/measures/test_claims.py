@@ -80,7 +80,7 @@ def undecided(m: Measure) -> set[str]:
         checks |= {"X is most similar to X", "direction"}
     if "whitened" in m.spec and ("rdm", "sqeuclidean") in m.parameters:  # as CKA, but of samples
         checks.add("invariant to sample rotation")
-    if ("index", "hnsw") in m.parameters or ("estimator", "stochastic") in m.parameters:
+    if ("search", "hnsw") in m.parameters or ("estimator", "stochastic") in m.parameters:
         checks.add("ties in wide data")  # an approximate index, and random vectors of positions
     return checks
 

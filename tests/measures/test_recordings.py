@@ -418,16 +418,16 @@ def test_recordings_that_do_not_fit_are_refused(recording: Any, subtests: Any) -
         "noise of each run": ("mean", {"noise": np.array([np.eye(D)] * RUNS), "runs": NUMBERS}),
         "one run": ("two or more", {"runs": np.zeros(len(trials))}),
         "runs of another length": ("runs", {"runs": NUMBERS[1:]}),
-        "no unbiased form": ("no unbiased form", {"runs": NUMBERS, "kind": "correlation"}),
-        "noise of a correlation": ("noise", {"noise": np.eye(D), "kind": "cosine"}),
+        "no unbiased form": ("no unbiased form", {"runs": NUMBERS, "rdm": "correlation"}),
+        "noise of a correlation": ("noise", {"noise": np.eye(D), "rdm": "cosine"}),
         "noise of other features": ("noise", {"noise": np.eye(3)}),
         "noise without an inverse": ("shrink", {"noise": np.ones((D, D))}),
-        "negative counts": ("negative", {"kind": "poisson"}),
-        "no weight": ("prior", {"kind": "poisson", "prior": (1.0, 0.0)}),
-        "one number of a prior": ("prior", {"kind": "poisson", "prior": 1.0}),
+        "negative counts": ("negative", {"rdm": "poisson"}),
+        "no weight": ("prior", {"rdm": "poisson", "prior": (1.0, 0.0)}),
+        "one number of a prior": ("prior", {"rdm": "poisson", "prior": 1.0}),
         "noise in a word": ("noise_covariance", {"noise": "shrinkage"}),
         "a feature without noise": ("feature 0", {"noise": np.diag(np.arange(D))}),
-        "another kind": ("kind", {"kind": "crossnobis"}),
+        "another kind": ("rdm", {"rdm": "crossnobis"}),
     }
     for name, (message, options) in cases.items():
         data = abs(trials) if "prior" in options else trials
@@ -567,7 +567,7 @@ def test_dissimilarities_of_any_size_are_right_or_refused(size):
 
 
 @pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
-@pytest.mark.parametrize("options", [{}, {"runs": NUMBERS}, {"kind": "euclidean"}])
+@pytest.mark.parametrize("options", [{}, {"runs": NUMBERS}, {"rdm": "euclidean"}])
 def test_responses_far_from_the_origin_keep_their_digits(
     recording: Any, offset: float, options: Any
 ) -> None:

@@ -127,7 +127,7 @@ def test_inference_moves_stimuli_as_wholes() -> None:
     near = X + 0.1 * g.standard_normal(X.shape)
     blocks = np.repeat(np.arange(N), REPEATS)
     rows, columns = {"x": named(X)}, {"near": named(near), "other": named(Y)}
-    options: dict[str, Any] = {"blocks": blocks, "draws": 49, "progress": False}
+    options: dict[str, Any] = {"whole_blocks": blocks, "n_permutations": 49, "progress": False}
     evidence = rs.evidence(rows, columns, measures=[GAUSS], **options)
     p = evidence.p("gaussian_stochastic_shape")[0]
     assert p[0] == pytest.approx(1 / 50)

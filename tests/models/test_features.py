@@ -137,7 +137,7 @@ class Dropping(Counting):
 def test_what_a_model_depends_on_besides_its_samples_stays_known(tmp_path):
     torch.manual_seed(0)
     models = ("drop", Dropping()), ("plain", Counting(1))
-    options = {"measures": "cka", "draws": 19, "progress": False, "save": tmp_path}
+    options = {"measures": "cka", "n_permutations": 19, "progress": False, "save": tmp_path}
     with pytest.warns(UserWarning, match="drop: its layer 'blocks.0' depends on chance"):
         first = rs.compare_models(*models, SAMPLES, **options)
     again = rs.compare_models(*models, SAMPLES, **options)  # of the features that are kept
@@ -199,7 +199,7 @@ def test_models_are_compared_in_one_call(tmp_path):
 def test_models_take_the_design_of_evidence(tmp_path):
     labels = np.arange(23) % 3
     options = {"measures": "rsa", "layers": "blocks.*", "progress": False}
-    design = {"within": labels, "draws": 49, "level": 0.9}
+    design = {"within": labels, "n_permutations": 49, "confidence_level": 0.9}
     models = ("a", Counting()), ("b", Counting(seed=1))
     sure = rs.compare_models(*models, SAMPLES, save=tmp_path, **design, **options).evidence
     same = rs.evidence(
@@ -216,20 +216,20 @@ def test_models_take_the_design_of_evidence(tmp_path):
     assert sure.level == 0.9
     np.testing.assert_array_equal(sure.p("rsa"), same.p("rsa"))
     np.testing.assert_array_equal(sure.low("rsa"), same.low("rsa"))
-    limited = {"limit": 12, "seed": 3}
+    limited = {"max_samples": 12, "seed": 3}
     drawn = list(load_samples(SAMPLES, **limited).places)
     rows = [0, 2, 3, 5, 6, 7, 8, 9, 10, 11]
     same = [
         rs.compare_models(
-            *models, SAMPLES, **limited, **options, rows=rows, within=of, n_permutations=49
+            *models, SAMPLES, **limited, **options, mask=rows, within=of, n_permutations=49
         )
         for of in (labels, labels[drawn], labels[drawn][rows])
     ]
     assert len({str(one.evidence.p("rsa")) for one in same}) == 1
     for wrong, words in (
         ({"within": "labels"}, "comes with none"),
-        ({"blocks": labels[1:]}, "22 labels for 23 samples"),
-        ({"level": 95}, "level must be between 0 and 1"),
+        ({"whole_blocks": labels[1:]}, "22 labels for 23 samples"),
+        ({"confidence_level": 95}, "confidence_level must be between 0 and 1"),
     ):
         with pytest.raises(ValueError, match=words):
             rs.compare_models(*models, SAMPLES, **wrong, **options)
@@ -237,7 +237,7 @@ def test_models_take_the_design_of_evidence(tmp_path):
 
 def test_a_plan_runs_one_batch_of_each_model():
     models = Counting(), Counting(seed=1)
-    options = {"layers": "blocks.*", "batch_size": 5, "reference": "untrained"}
+    options = {"layers": "blocks.*", "batch_size": 5, "reinitialized": True}
     planned = rs.plan_models(*models, SAMPLES, measures=["cka", "rsa"], **options)
     assert [model.calls for model in models] == [1, 1]
     assert (planned.samples, planned.features, planned.representations) == (23, (6, 6), 9)
@@ -262,7 +262,7 @@ def test_an_untrained_copy_of_the_first_model(tmp_path):
     models = ("a", Counting()), ("b", Counting(seed=1))
     options = {"measures": "cka", "save": tmp_path, "progress": False}
     scores = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
-    assert scores.provenance["reference"] == "untrained-3"
+    assert scores.provenance["reinitialized"] == "untrained-3"
     assert scores.rows[-1].startswith("untrained-3/")
     assert "untrained-3 is a with weights drawn anew" in scores.provenance["inputs"]
     assert scores.provenance["models"]["untrained-3"]["weights"] == "untrained, seed=3"
@@ -291,7 +291,7 @@ def test_models_come_with_evidence(tmp_path):
 
 def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
     models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
-    options = {"measures": names, "progress": False, "save": tmp_path, "draws": 99}
+    options = {"measures": names, "progress": False, "save": tmp_path, "n_permutations": 99}
     scores = rs.compare_models(*models, SAMPLES, **options)
     read = rs.load(tmp_path / "scores.comparison")
     assert [m.spec for m in read.measures] == names
@@ -345,7 +345,7 @@ def test_killed_models_continue_with_the_draws_of_their_evidence(tmp_path):
     assert [m.spec for m in read.measures] == ["rtd_lite", "cka"], "all scores are there"
     assert read.evidence is None
     models = ("a", Counting()), ("b", Counting(seed=1))
-    options = {"measures": ["rtd_lite", "cka"], "progress": False, "draws": max(kept) + 20}
+    options = {"measures": ["rtd_lite", "cka"], "progress": False, "n_permutations": max(kept) + 20}
     again = rs.compare_models(*models, SAMPLES, save=tmp_path, **options)
     alone = rs.compare_models(*models, SAMPLES, **options)
     np.testing.assert_array_equal(again.evidence.p("rtd_lite"), alone.evidence.p("rtd_lite"))
@@ -579,7 +579,7 @@ def test_nodes_are_said_to_depend_on_each_other():
     assert "nodes of a graph depend on each other" in scores.provenance["inputs"]
     graph.test_mask = torch.arange(23) < 9
     some = rs.compare_models(
-        *models, graph, rows="test_mask", layers="first", measures="cka", progress=False
+        *models, graph, mask="test_mask", layers="first", measures="cka", progress=False
     )
     arrays = [model(torch.from_numpy(SAMPLES), None).detach()[:9] for _, model in models]
     direct = rs.compare(arrays, measures="cka")["cka"]
@@ -588,8 +588,8 @@ def test_nodes_are_said_to_depend_on_each_other():
     assert some.provenance["mask"] == "test_mask"
     for rows, remedy in (("train_mask", "test_mask"), ([23], "rows must be")):
         with pytest.raises(ValueError, match=remedy):
-            rs.compare_models(*models, graph, rows=rows, layers="first", progress=False)
-    planned = rs.plan_models(*models, graph, rows="test_mask", layers="first", measures="cka")
+            rs.compare_models(*models, graph, mask=rows, layers="first", progress=False)
+    planned = rs.plan_models(*models, graph, mask="test_mask", layers="first", measures="cka")
     assert (planned.samples, planned.features, planned.disk) == (9, (4, 4), 2 * 23 * 4 * 4)
 
 

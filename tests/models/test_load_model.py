@@ -259,7 +259,7 @@ def test_untrained_copies(folder, subtests):
     assert float(drawn.pooler.dense.weight.detach().std()) < 0.1  # as the configuration has it
     bare = nn.Linear(2, 2)
     bare.scale = nn.Parameter(torch.randn(3))
-    with pytest.raises(ValueError, match=r"Linear has no untrained copy.* scale again; pass"):
+    with pytest.raises(ValueError, match=r"Linear has no re-initialized copy.* scale again; pass"):
         make_untrained_copy(load_model(bare), "new", 0)
 
 

@@ -377,7 +377,7 @@ def test_copies_are_left_out_on_request(tmp_path, subtests):
             assert samples.labels is None or samples.labels.tolist() == [0, 1, 3]
             assert samples.ids is None or samples.ids == ("0.png", "1.png", "3.png")
             assert samples.fingerprint != every.fingerprint
-            few = load_samples(data, unique=True, limit=2)
+            few = load_samples(data, unique=True, max_samples=2)
             assert (len(few.batch(0, 9)), few.fingerprint) == (2, load_samples(few).fingerprint)
     unique = load_samples(list("abacb"), unique=True)
     assert unique.fingerprint == load_samples(list("abc")).fingerprint
@@ -387,23 +387,23 @@ def test_copies_are_left_out_on_request(tmp_path, subtests):
 
 def test_samples_that_are_drawn():
     texts = [str(i) for i in range(50)]
-    few = load_samples(texts, limit=9)
+    few = load_samples(texts, max_samples=9)
     drawn = few.batch(0, 9)
     assert drawn == sorted(set(drawn), key=int)
     assert drawn != texts[:9]
-    assert drawn == load_samples(texts, limit=9).batch(0, 99)
-    assert drawn != load_samples(texts, limit=9, seed=1).batch(0, 9)
+    assert drawn == load_samples(texts, max_samples=9).batch(0, 99)
+    assert drawn != load_samples(texts, max_samples=9, seed=1).batch(0, 9)
     assert few.batch(1, 9) == drawn[1:]
     assert few.fingerprint == load_samples(drawn).fingerprint
-    assert load_samples(TEXTS, limit=9).count == 3
+    assert load_samples(TEXTS, max_samples=9).count == 3
     assert load_samples(few).batch(0, 2) == drawn[:2]
     frame = pd.DataFrame({"text": texts, "label": range(50)})
-    np.testing.assert_array_equal(load_samples(frame, limit=9).labels, list(map(int, drawn)))
+    np.testing.assert_array_equal(load_samples(frame, max_samples=9).labels, list(map(int, drawn)))
     for limit in (0, -1, True, 1.5):
         with pytest.raises(ValueError, match=r"limit must be a whole number from 1"):
-            load_samples(TEXTS, limit=limit)
+            load_samples(TEXTS, max_samples=limit)
     with pytest.raises(ValueError, match=r"limit=1 cannot cut batches"):
-        load_samples([torch.eye(2)], limit=1)
+        load_samples([torch.eye(2)], max_samples=1)
 
 
 @pytest.mark.parametrize(

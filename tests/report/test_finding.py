@@ -140,10 +140,10 @@ def test_models_are_compared_at_the_depths_that_all_have():
 
 
 def referred(values, measure="cka"):
-    """A comparison of two layers of A, B, and an untrained copy of A."""
+    """A comparison of two layers of A, B, and a re-initialized copy of A."""
     names = [f"{m}/{layer}" for m in ("A", "B", "new") for layer in (1, 2)]
     comparison = made({measure: values}, names)
-    comparison.provenance["reference"] = "new"
+    comparison.provenance["reinitialized"] = "new"
     return comparison
 
 
@@ -154,7 +154,7 @@ def test_an_untrained_copy_is_what_similarity_is_compared_with():
     first, second, third = lines(referred(values))
     assert first.startswith("Layers of equal depth of A and B are most similar at 1 (CKA 0.90)")
     assert second.startswith("For 2 of 2 layers of A")
-    closer = "closer to A than an untrained copy of it is"
+    closer = "closer to A than a re-initialized copy of it is"
     assert third == f"At 2 B is no {closer} (CKA 0.50, the copy 0.60)."
     last = lines(referred(1 - values, "gulp"))[-1]
     assert last == f"At 2 B is no {closer} (GULP 0.50, the copy 0.40)."
@@ -168,12 +168,12 @@ def test_an_untrained_copy_is_what_similarity_is_compared_with():
 def test_an_untrained_copy_has_its_sentence_for_a_single_layer():
     values = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.2], [0.3, 0.2, 1.0]])
     comparison = made({"cka": values}, ["A/x", "B/x", "new/x"])
-    comparison.provenance["reference"] = "new"
-    closer = "closer to A than an untrained copy of it is"
+    comparison.provenance["reinitialized"] = "new"
+    closer = "closer to A than a re-initialized copy of it is"
     assert lines(comparison)[-1] == f"B is {closer} (CKA 0.60, the copy 0.30)."
     values = values[:, [0, 2, 1]][[0, 2, 1]]
     comparison = made({"cka": values}, ["A/x", "B/x", "new/x"])
-    comparison.provenance["reference"] = "new"
+    comparison.provenance["reinitialized"] = "new"
     assert lines(comparison)[-1] == f"B is no {closer} (CKA 0.30, the copy 0.60)."
 
 
@@ -389,7 +389,7 @@ def test_models_and_data_are_in_the_line_under_the_title():
         "data": "SST-2 validation, 872 sentences",
         "pooling": "mean",
     }
-    copied = models_facts({"models": {"A": {"source": "x"}, "new": {}}, "reference": "new"})
+    copied = models_facts({"models": {"A": {"source": "x"}, "new": {}}, "reinitialized": "new"})
     assert copied == {"A": "x", "new": "A with weights drawn anew"}
     comparison = made(DEPTHS)
     known = replace(comparison, provenance={**comparison.provenance, **provenance})

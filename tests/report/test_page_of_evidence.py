@@ -169,8 +169,11 @@ def test_the_design_is_said_in_words(subtests):
     designs = [
         ({}, "the samples of one representation are reordered."),
         ({"within": LABELS}, "reordered inside 10 groups; what all samples of a group share"),
-        ({"blocks": blocks}, "10 blocks of samples of one representation"),
-        ({"series": True}, "windows of 20 samples that are shifted against each other by up to 10"),
+        ({"whole_blocks": blocks}, "10 blocks of samples of one representation"),
+        (
+            {"time_series": True},
+            "windows of 20 samples that are shifted against each other by up to 10",
+        ),
     ]
     for options, words in designs:
         with subtests.test(words):
@@ -431,7 +434,7 @@ def test_records_in_files(square, tmp_path):
     document = json.loads(content_to_json(square))
     assert document["design"] == {
         "words": "99 orders inside 10 groups",
-        "draws": 99,
+        "n_permutations": 99,
         "seed": 0,
         "attainable": 0.01,
     }

@@ -100,7 +100,9 @@ def test_the_number_of_orders():
     )
 
 
-@pytest.mark.parametrize("kept", [{}, {"within": [0, 1] * 15}, {"blocks": np.arange(30) // 3}])
+@pytest.mark.parametrize(
+    "kept", [{}, {"within": [0, 1] * 15}, {"whole_blocks": np.arange(30) // 3}]
+)
 def test_an_order_needs_no_other_draw_and_follows_the_seed(kept):
     design, again = design_of(30, **kept), design_of(30, **kept, n_permutations=5000)
     first = design.order(400)
@@ -177,7 +179,7 @@ def test_words():
 # --------------------------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize("kind", ["within", "blocks"])
+@pytest.mark.parametrize("kind", ["within", "whole_blocks"])
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [
@@ -202,9 +204,9 @@ def test_labels_that_do_not_fit_are_refused(kind, labels, problem):
 def test_designs_without_a_second_order_are_refused():
     for kept in (
         {"within": range(6)},
-        {"blocks": ["a"] * 6},
-        {"within": [0, 0, 0, 1, 1, 1], "blocks": [0, 0, 0, 1, 1, 1]},
-        {"within": [0, 0, 0, 1, 1, 1], "blocks": [0, 0, 0, 1, 1, 1], "draws": 1},
+        {"whole_blocks": ["a"] * 6},
+        {"within": [0, 0, 0, 1, 1, 1], "whole_blocks": [0, 0, 0, 1, 1, 1]},
+        {"within": [0, 0, 0, 1, 1, 1], "whole_blocks": [0, 0, 0, 1, 1, 1], "n_permutations": 1},
     ):
         with pytest.raises(ValueError, match="only one order is possible"):
             design_of(6, **kept)
@@ -225,7 +227,7 @@ def test_blocks_of_several_sizes_or_groups_are_refused():
         design_of(6, whole_blocks=[0, 0, 1, 1, 2, 2], within=[0, 0, 0, 1, 1, 1])
 
 
-@pytest.mark.parametrize("draws", [0, -3, 2.5, "9", True, None])
+@pytest.mark.parametrize("n_permutations", [0, -3, 2.5, "9", True, None])
 def test_the_number_of_draws_must_be_whole(draws):
     with pytest.raises(
         ValueError, match="plan: n_permutations must be a whole number of at least 1"
@@ -382,7 +384,7 @@ def test_p_values_of_many_tests_are_those_of_each():
 
 @pytest.mark.parametrize(
     "kept",
-    [{}, {"within": np.arange(12) % 2}, {"blocks": np.arange(12) // 2}],
+    [{}, {"within": np.arange(12) % 2}, {"whole_blocks": np.arange(12) // 2}],
     ids=lambda kept: "".join(kept),
 )
 def test_the_level_holds_for_what_the_design_keeps(kept):
@@ -394,7 +396,7 @@ def test_the_level_holds_for_what_the_design_keeps(kept):
         x, y = g.standard_normal((2, 12))
         if "within" in kept:
             x, y = x + 3 * design.groups, y + 3 * design.groups
-        if "blocks" in kept:
+        if "whole_blocks" in kept:
             x, y = x[design.whole_blocks], y[design.whole_blocks]
         rejected += design.p_value(x @ y, np.array([x @ y[order] for order in drawn])) <= 0.1
     assert 70 <= rejected <= 130

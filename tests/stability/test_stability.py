@@ -515,7 +515,7 @@ def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
 def test_intervals_halve_the_parts_that_a_statistic_declares(rng):
     """A parameter called ``early`` says nothing by itself."""
     claims = {
-        "label": "Share", "family": "trials", "reference": "raju2026geometric",
+        "label": "Share", "family": "trials", "citation": "raju2026geometric",
         "larger_is_more_stable": None, "range": (0, 1),
     }  # fmt: skip
     seen = []

@@ -466,7 +466,7 @@ def test_executors_give_the_same_bits():
     stream = streamed(related(n=200))
     here = stream.compare(["cka", "procrustes"], progress=False)
     with ThreadPoolExecutor(2) as pool:
-        there = stream.compare(["cka", "procrustes"], executor=pool, progress=False)
+        there = stream.compare(["cka", "procrustes"], jobs=pool, progress=False)
     assert np.array_equal(here["procrustes"], there["procrustes"])
 
 

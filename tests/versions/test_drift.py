@@ -103,7 +103,7 @@ CHANGES = {
 
 
 def quick(x: object, y: object, **options: object) -> rs.DriftReport:
-    return rs.drift(x, y, **{"draws": 10} | options)
+    return rs.drift(x, y, **{"n_resamples": 10} | options)
 
 
 def strict(x: object, y: object, **options: object) -> rs.DriftReport:
@@ -632,8 +632,8 @@ def test_parameters_are_checked(pair, subtests):
         ("threshold", float("inf"), "between 0 and 1"),
         ("k", 2.5, "k must be at least 1 and a whole number; got 2.5"),
         ("k", True, "k must be"),
-        ("draws", 1, "draws must be at least 10"),
-        ("draws", 10.5, "draws must be at least 10 and a whole number"),
+        ("n_resamples", 1, "n_resamples must be at least 10"),
+        ("n_resamples", 10.5, "n_resamples must be at least 10 and a whole number"),
         ("max_samples", 1e3, "max_samples must be at least 20 and a whole number"),
         ("seed", -1, "seed must be"),
         ("tolerance", 0, "tolerance must be a number between 0 and 1"),
@@ -650,7 +650,7 @@ def test_parameters_are_checked(pair, subtests):
 
 def test_numbers_of_numpy_are_numbers(pair):
     x, _, _ = pair
-    numbers = {"k": np.int64(5), "draws": np.int32(10), "max_samples": np.int16(100)}
+    numbers = {"k": np.int64(5), "n_resamples": np.int32(10), "max_samples": np.int16(100)}
     found = rs.drift(x, x, threshold=np.float32(0.05), **numbers)
     plain = quick(x, x, threshold=float(np.float32(0.05)), k=5, max_samples=100)
     assert found.to_json() == plain.to_json()
@@ -1012,7 +1012,7 @@ def test_a_class_that_moved_is_named_however_few_of_its_samples_are_drawn(kind):
     g = np.random.default_rng(1)
     maps = {"no map": np.eye(16), "rotation": orthogonal(16, g), "linear": anisotropic(16, g)}
     matrix = maps[kind]
-    options = {"labels": [f"class {c}" for c in labels], "draws": 10, "max_samples": 300}
+    options = {"labels": [f"class {c}" for c in labels], "n_resamples": 10, "max_samples": 300}
     found = rs.drift(x, lost @ matrix, purpose="geometry", **options)
     finding = found.findings[-1]
     assert (finding.kind, finding.named, finding.exceeds) == ("moved_classes", True, True)

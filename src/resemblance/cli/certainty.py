@@ -84,7 +84,7 @@ def evidence_command(
         raise ValueError(f"--series shifts all samples together; leave out {other}")
     check_confidence_level("--confidence-level", confidence_level)
     options: dict[str, Any] = {
-        "series": series,
+        "time_series": series,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "seed": seed,
@@ -103,7 +103,7 @@ def evidence_command(
             lambda text: FUNCTION_ARGUMENT.sub(r"--\1", text).removeprefix("evidence: ")
         ),
     ):
-        return evidence(*sides, executor=executor, **options)
+        return evidence(*sides, jobs=executor, **options)
 
 
 def _read_rows_and_columns(
@@ -198,7 +198,7 @@ def across_command(
         open_executors(jobs, scheduler, usual=1) as (executor, _),
         reworded_errors(_across_error_with_options),
     ):
-        options |= {"seed": seed, "executor": executor, "progress": progress}
+        options |= {"seed": seed, "jobs": executor, "progress": progress}
         scores = score_models(subjects, layers, measure=chosen[0], **options)
     return across_output(scores, run_provenance(context))
 

@@ -109,7 +109,7 @@ def compare_command(
     work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
     representations = _read_two_or_more(paths, pool, choice)
     with open_executors(jobs, scheduler, usual=1) as (executor, _):
-        work["executor"] = executor
+        work["jobs"] = executor
         if planned:
             return forecast_output(plan(representations, **work))
         return compare(representations, progress=progress, **work)

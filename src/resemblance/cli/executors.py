@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ..base.extras import import_optional
+from ..engine.jobs import process_pool
 
 SCHEDULER_TIMEOUT = "30s"  # for an answer of a scheduler
-# What a worker does first, as text so that nothing of ours is imported before. Interrupts
-# from the keyboard reach all processes, and only the parent is to answer them; and a worker ends
-# when its parent does, however that ends.
-WORKER_INITIALIZER = """
-import multiprocessing, os, signal, threading
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-threading.Thread(target=lambda: (multiprocessing.parent_process().join(), os._exit(1)),
-                 daemon=True).start()
-from resemblance.engine.memory import keep_freed_memory
-keep_freed_memory()
-"""
 
 
 class ExecutorAndTrainer(NamedTuple):
@@ -101,64 +87,3 @@ def _check_gpu_resource(client: Any, scheduler: str, name: str) -> None:
 def _worker_resources(dask_scheduler: Any) -> list[str]:
     """Return the resources of all workers of a scheduler."""
     return sorted({name for w in dask_scheduler.workers.values() for name in w.resources})
-
-
-@contextmanager
-def process_pool(jobs: int) -> Iterator[Executor | None]:
-    """Yield a pool of processes that ends at once, silently, when something goes wrong here."""
-    from ..engine.workers import WorkerPool
-
-    if jobs == 1:
-        yield None
-        return
-    pool = WorkerPool(partial(_new_process_pool, jobs))
-    try:
-        yield cast(Executor, pool)
-    except BaseException:
-        _terminate_workers(pool.pool)
-        raise
-    pool.pool.shutdown()
-
-
-def _new_process_pool(jobs: int) -> ProcessPoolExecutor:
-    executor = ProcessPoolExecutor(
-        jobs,
-        multiprocessing.get_context("spawn"),
-        initializer=exec,
-        initargs=(WORKER_INITIALIZER, {}),
-    )
-    executor.submit = partial(_submit_without_interrupts, executor.submit)  # type: ignore[method-assign]
-    return executor
-
-
-def _submit_without_interrupts(submit: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Submit a task while interrupts from the keyboard wait, so that a worker that this starts
-    never gets one.
-
-    A worker ignores interrupts from its first line on, but it takes a second to come to that line.
-    """
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        return submit(*args, **named)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        return submit(*args, **named)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _terminate_workers(executor: ProcessPoolExecutor) -> None:
-    """End the workers.
-
-    Cancelled tasks must be out of the pool before, or its thread prints a traceback of its own.
-    """
-    workers = list((executor._processes or {}).values())  # shutdown forgets them
-    executor.shutdown(wait=False, cancel_futures=True)
-    deadline = time.monotonic() + 1
-    waiting = executor._pending_work_items
-    while (
-        any(item.future.cancelled() for item in list(waiting.values()))
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.01)
-    for process in workers:
-        process.terminate()

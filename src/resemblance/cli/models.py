@@ -42,7 +42,7 @@ def models_command(
     column: str | None = None,
     limit: int | None = None,
     unique: bool = False,
-    reference: str | None = None,
+    reinitialized: bool = False,
     rows: str | None = None,
     layers: list[str] | None = None,
     pool: str = "mean",
@@ -73,31 +73,42 @@ def models_command(
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
     parse_bytes(memory)
-    first, second, *more = map(_parse_named_model, models)
-    options: dict[str, Any] = {"column": column, "limit": limit, "unique": unique, "save": save}
+    entries = list(map(_parse_named_model, models))
+    options: dict[str, Any] = {
+        "column": column,
+        "max_samples": limit,
+        "unique": unique,
+        "save": save,
+    }
     options |= {
         "layers": _parse_layer_patterns(layers),
         "pool": _parse_poolings(pool),
         "measures": parse_measures(measures),
     }
-    options |= {"batch_size": batch_size, "device": device, "reference": reference, "seed": seed}
     options |= {
-        "rows": rows,
-        "more": more,
+        "batch_size": batch_size,
+        "device": device,
+        "reinitialized": reinitialized,
+        "seed": seed,
+    }
+    options |= {
+        "mask": rows,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
     }
-    for option, text in (("within", within), ("blocks", whole_blocks)):
+    for option, text in (("within", within), ("whole_blocks", whole_blocks)):
         path = None if text in (None, CLASS_LABELS_OF_DATA) else Path(str(text))
-        options[option] = text if path is None else read_label_file(path, f"--{option}")
+        options[option] = (
+            text if path is None else read_label_file(path, f"--{option.replace('_', '-')}")
+        )
     with (
         reworded_errors(_models_error_with_options),
         open_executors(jobs, usual=1) as (executor, _),
     ):
-        options |= {"executor": executor, "memory": memory, "progress": progress}
+        options |= {"jobs": executor, "memory": memory, "progress": progress}
         if planned:
-            return forecast_output(plan_models(first, second, data, **options))
-        comparison = compare_models(first, second, data, **options)
+            return forecast_output(plan_models(entries, data, **options))
+        comparison = compare_models(entries, data, **options)
     result = result_from_comparison(comparison)
     inputs = comparison.provenance["inputs"]
     return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])
@@ -109,7 +120,7 @@ def _models_error_with_options(text: str) -> str:
 
     for objects in (loading.MODEL_OBJECT_FORMS, samples.SAMPLE_OBJECT_FORMS):
         text = text.replace(objects, "")
-    text = re.sub(r"compare_models: (?=(within|blocks|level|reference)\b)", "--", text)
+    text = re.sub(r"compare_models: (?=(within|whole_blocks|confidence_level)\b)", "--", text)
     text = re.sub(r"^load_samples: ", "--data: ", text)
     return re.sub(r"^(load_model|compare_models|plan_models|extract_features): ", "", text)
 
@@ -294,8 +305,8 @@ HELP: HelpTexts = {
     "column": "Column of a table, or array of an archive, with the samples.",
     "limit": typer.Option(min=2, help="Use only so many samples, drawn by --seed."),
     "unique": "Leave out copies of earlier samples.",
-    "reference": "untrained, or seed=N: compare also a copy of the first model with weights that "
-    "are drawn anew.",
+    "reinitialized": "Compare also a copy of the first model with fresh random weights, drawn by "
+    "--seed.",
     "rows": "Compare only the nodes of a graph in this mask, such as test_mask.",
     "layers": 'Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
     "(several with commas). Default: the blocks; the first line names what they leave out.",
@@ -306,7 +317,7 @@ HELP: HelpTexts = {
     "save": "Folder that keeps features and scores; the same command resumes.",
     "within": "A file with a label per sample, or labels, the classes of the data: samples are "
     "permuted only within groups of equal labels.",
-    "blocks": "The same for samples that depend on each other and stay together.",
+    "whole_blocks": "The same for samples that depend on each other and stay together.",
     "demo.output": typer.Option("--output", "-o", help="Folder for the page."),
     "small": "Fewer networks, images and epochs: half a minute.",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..data.cautions import data_caveats
 from .execution import compare_many
+from .jobs import Jobs, open_executor
 from .work import ComparisonPlan, RunOptions
 
 
@@ -20,7 +20,7 @@ def compare(
     against: Any = None,
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
-    executor: Executor | None = None,
+    jobs: Jobs = None,
     memory: int | str = "half",
     tile: int | None = None,
     progress: Progress = True,
@@ -43,7 +43,9 @@ def compare(
         names of presets. Default: the 24 measures of ``preset("default")``; one whose optional
         dependency is missing is then recorded as failed, while a measure asked for by name raises
         ``ImportError``.
-    executor : any ``concurrent.futures.Executor``. Its tasks are blocks of pairs; the values are
+    jobs : a number of processes of this machine, or any ``concurrent.futures.Executor``, such as
+        that of a Dask cluster. Default: this process computes. The tasks are blocks of pairs; the
+        values are
         the same, to the last bit, for all executors. If a process of a pool of Python's own is
         killed, a new pool of the same kind does its work again.
     memory : budget for the intermediates held at a time, per task, such as ``"2GB"``. Default: half
@@ -81,8 +83,9 @@ def compare(
     faster for many small problems and gives the same values on all machines; the setting is
     restored.
     """
-    options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
-    options |= {"progress": progress, "save": save, "spill": spill}
     work = ComparisonPlan.of(representations, measures, against)
     work.note(data_caveats(work.all))
-    return compare_many([work], **options)[0]
+    with open_executor("compare", jobs) as executor:
+        options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+        options |= {"progress": progress, "save": save, "spill": spill}
+        return compare_many([work], **options)[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor
 from copy import copy
 from dataclasses import dataclass
 from inspect import unwrap
@@ -25,6 +24,7 @@ from .arguments import named_representations
 from .cache_sharing import shared_cache
 from .execution import schedule_pair_blocks, validated_budget
 from .intermediate_sizes import pair_cache_bytes, representation_cache_bytes
+from .jobs import Jobs, open_executor
 from .memory import available_memory, format_bytes
 from .work import ComparisonPlan, PairBlock, RunOptions, load_saved_scores
 from .workers import count_workers, is_on_this_machine
@@ -150,7 +150,7 @@ def plan(
     against: Any = None,
     *,
     measures: Iterable[str | Measure] | str | Measure | None = None,
-    executor: Executor | None = None,
+    jobs: Jobs = None,
     memory: int | str = "half",
     tile: int | None = None,
     save: str | Path | None = None,
@@ -169,7 +169,20 @@ def plan(
 
     Raises ``ValueError`` for what ``compare`` refuses. The file of ``save`` is only read.
     """
-    options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+    with open_executor("plan", jobs) as executor:
+        options: RunOptions = {"executor": executor, "memory": memory, "tile": tile}
+        return _forecast_comparison(representations, against, measures, options, save, spill)
+
+
+def _forecast_comparison(
+    representations: Any,
+    against: Any,
+    measures: Any,
+    options: RunOptions,
+    save: str | Path | None,
+    spill: str | Path | bool | None,
+) -> Forecast:
+    executor = options["executor"]
     rows, columns = named_representations(representations, against)
     if save is None:
         rows, columns = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -19,6 +18,7 @@ from ..data.representation import Representation, representation_title
 from ..engine.arguments import named_representations, select_measures
 from ..engine.execution import compare_many
 from ..engine.intermediate_sizes import representation_cache_bytes
+from ..engine.jobs import Jobs, open_executor
 from ..engine.memory import memory_budget, parse_bytes
 from ..engine.work import ComparisonPlan, RunOptions
 from ..intermediates.neighbours import reuse_neighbors_in_subsets
@@ -62,7 +62,7 @@ def evidence(
     confidence_level: float = 0.95,
     seed: int = 0,
     null: NullMethod = "auto",
-    executor: Executor | None = None,
+    jobs: Jobs = None,
     memory: int | str = "half",
     progress: Progress = True,
     save: str | Path | None = None,
@@ -84,7 +84,7 @@ def evidence(
 
     Parameters
     ----------
-    representations, against, executor, memory, progress, save, spill : as in :func:`compare`. All
+    representations, against, jobs, memory, progress, save, spill : as in :func:`compare`. All
         pairs of one list, or the pairs of two. The file of ``save`` keeps values, draws and parts;
         the same call continues it, and :func:`load_evidence` reads it.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
@@ -138,21 +138,22 @@ def evidence(
         n_permutations=n_permutations,
         seed=seed,
     )
-    options: RunOptions = {"executor": executor, "memory": memory_budget(memory, executor)}
-    options |= {"save": save, "spill": spill, "progress": False}
-
-    def compared() -> Comparison:
-        (comparison,) = compare_many(
-            [ComparisonPlan.of_checked(rows, columns, chosen, uninstalled)], **options
-        )
-        return comparison
-
     use_moments = null != "permutations"
     if null == "moments":
         _check_measures_have_moments(chosen, design)
-    result = _compute_evidence(
-        layout, chosen, design, options, progress, confidence_level, use_moments, compared
-    )
+    with open_executor("evidence", jobs) as executor:
+        options: RunOptions = {"executor": executor, "memory": memory_budget(memory, executor)}
+        options |= {"save": save, "spill": spill, "progress": False}
+
+        def compared() -> Comparison:
+            (comparison,) = compare_many(
+                [ComparisonPlan.of_checked(rows, columns, chosen, uninstalled)], **options
+            )
+            return comparison
+
+        result = _compute_evidence(
+            layout, chosen, design, options, progress, confidence_level, use_moments, compared
+        )
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
     result = replace(
         result, origin=EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})

@@ -23,6 +23,7 @@ from ..data.cautions import chance_caveats, refuse_dissimilarities, shared_data_
 from ..data.inputs import check_label_order, holds_named_arrays, is_single_input
 from ..data.representation import Representation, UndefinedError, representation_title
 from ..engine.arguments import named_representations
+from ..engine.jobs import Jobs, open_executor
 from ..engine.workers import WorkerCall, check_picklable, count_workers, run_calls, single_threaded
 from ..intermediates.missing_pairs import has_missing_pairs
 from ..measures.inner_products import constant_zero
@@ -204,7 +205,7 @@ def score_models(
     whole_blocks: Any = None,
     confidence_level: float = 0.95,
     seed: int = 0,
-    executor: Executor | None = None,
+    jobs: Jobs = None,
     progress: Progress = True,
 ) -> ModelScores:
     r"""Score models on several subjects, for conclusions about other subjects and other stimuli.
@@ -240,8 +241,8 @@ def score_models(
     times with 60), not too small. This takes ``rsa`` with ``compare`` cosine, pearson,
     whitened_cosine or whitened_pearson. A fit in which no part has a weight scores 0.
 
-    ``executor`` and ``progress``: as in :func:`compare`. The result does not depend on the executor
-    or the order of subjects.
+    ``jobs`` and ``progress``: as in :func:`compare`. The result does not depend on ``jobs`` or the
+    order of subjects.
 
     By ``rsa`` with a comparison that is not whitened, a subject may lack stimuli: rows of NaN, or
     ids (then models need ids) that are some of those of the models. It is compared on the pairs of
@@ -303,7 +304,7 @@ def score_models(
         left_out = [np.flatnonzero(units == unit) for unit in range(count)]
         parts = stimulus_folds(folds, n, groups, left_out, seed)
         numbers = np.select([np.isin(np.arange(n), part) for part in parts], range(len(parts)))
-    with single_threaded():
+    with single_threaded(), open_executor("score_models", jobs) as executor:
         for y in columns:
             m.evaluate(y, y)  # a model without a value is nothing that subjects lack
             if parts:

@@ -249,7 +249,7 @@ def _reinitialize_weights(torch: Any, loaded: LoadedModel) -> Any:
         is_constant = bool((weights == weights.flatten()[:1]).all())
         if not is_constant and torch.equal(weights, trained[name].cpu()):
             raise ValueError(
-                f"{loaded.name} has no untrained copy: nothing draws {name} again; pass an "
+                f"{loaded.name} has no re-initialized copy: nothing draws {name} again; pass an "
                 "untrained model as one more model, such as file.py:function"
             )
     return module

@@ -49,7 +49,7 @@ def load_samples(
     *,
     column: str | None = None,
     name: str = "",
-    limit: int | None = None,
+    max_samples: int | None = None,
     unique: bool = False,
     seed: int = 0,
 ) -> Samples:
@@ -85,8 +85,10 @@ def load_samples(
     of files are left out and counted in ``facts``. Warns of a first line that names columns and
     looks like a sample, and of a ``.txt`` file that looks like a table.
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise ValueError(f"load_samples: limit must be a whole number from 1; got {limit!r}")
+    if max_samples is not None and (
+        isinstance(max_samples, bool) or not isinstance(max_samples, int) or max_samples < 1
+    ):
+        raise ValueError(f"load_samples: limit must be a whole number from 1; got {max_samples!r}")
     if isinstance(data, Samples):
         samples = data
     elif isinstance(data, str | Path):
@@ -101,22 +103,25 @@ def load_samples(
         )
     if unique and len(places := list((samples.distinct or {}).values())) < len(samples):
         samples = select_samples(samples, places, {"copies left out": len(samples) - len(places)})
-    if limit is None or (samples.count is not None and samples.count <= limit):
+    if max_samples is None or (samples.count is not None and samples.count <= max_samples):
         return samples
     if samples.read is None:
         remedy = "give fewer batches, or choose rows of the results"
         raise ValueError(
-            f"load_samples: limit={limit} cannot cut {samples.kind} of {samples.name}; {remedy}"
+            f"load_samples: limit={max_samples} cannot cut {samples.kind} of {samples.name}; "
+            f"{remedy}"
         )
     # The first may be of one class
-    places = sorted(generator(seed, "limit").choice(len(samples), limit, replace=False).tolist())
-    return select_samples(samples, places, {"limit": limit, "of": samples.count})
+    places = sorted(
+        generator(seed, "limit").choice(len(samples), max_samples, replace=False).tolist()
+    )
+    return select_samples(samples, places, {"limit": max_samples, "of": samples.count})
 
 
 def first_batch(samples: Samples, batch_size: int, seed: int) -> Samples:
     """Return samples for one batch: drawn where they can be, or those that come first."""
     if samples.read is not None:
-        return load_samples(samples, limit=batch_size, seed=seed)
+        return load_samples(samples, max_samples=batch_size, seed=seed)
     if samples.kind == "graph":
         return samples
 

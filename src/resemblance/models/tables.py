@@ -85,7 +85,7 @@ def _from_tsv(path: Path) -> NamedTableRows:
 
 def _from_csv(path: Path) -> NamedTableRows:
     rows, lines = [], []
-    limit = csv.field_size_limit(MAX_CELL_LETTERS)
+    max_samples = csv.field_size_limit(MAX_CELL_LETTERS)
     reader = csv.reader(io.StringIO(_decode_table_text(path), newline=""), strict=True)
     try:
         names = next(reader, [])
@@ -98,7 +98,7 @@ def _from_csv(path: Path) -> NamedTableRows:
         line = reader.line_num
         raise ValueError(f"line {line} of {path} is no CSV: {error}") from error
     finally:
-        csv.field_size_limit(limit)
+        csv.field_size_limit(max_samples)
     return names, list(rows), lines
 
 

@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import signature
@@ -27,6 +26,7 @@ from ..data.representation import Representation, replace_rows
 from ..engine.arguments import select_measures
 from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
+from ..engine.jobs import Jobs, open_executor
 from ..engine.work import ComparisonPlan
 from ..inference._evidence import check_confidence_level, evidence_from_comparison
 from ..inference.exact_pairs import has_exact_moments
@@ -54,8 +54,7 @@ GENERIC_SAMPLE_NAMES = (
 SAMPLE_LOSS_KEYS = ("blank", "copies", "other files")  # what samples may be without
 CONSTANT_LAYERS_KEY = "layers left out"
 MAX_COMPARED_VALUES = 2**22  # values that are compared at a time
-REFERENCE_KEY = "reference"
-UNTRAINED_PATTERN = re.compile(r"untrained|seed=(\d{1,9})")
+REFERENCE_KEY = "reinitialized"
 MAX_FOLDER_NAME_BYTES, MAX_CUT_NAME_LETTERS = (
     200,
     40,
@@ -63,16 +62,14 @@ MAX_FOLDER_NAME_BYTES, MAX_CUT_NAME_LETTERS = (
 
 
 def compare_models(
-    a: Any,
-    b: Any,
+    models: Mapping[str, Any] | Sequence[Any],
     data: Any,
     *,
-    more: Sequence[Any] = (),
-    reference: str | None = None,
+    reinitialized: bool = False,
     column: str | None = None,
-    limit: int | None = None,
+    max_samples: int | None = None,
     unique: bool = False,
-    rows: Any = None,
+    mask: Any = None,
     layers: str | Sequence[str] = "blocks",
     pool: str | Sequence[str] | Mapping[str, str] | None = None,
     measures: Iterable[str | Measure] | str | Measure | None = None,
@@ -84,7 +81,7 @@ def compare_models(
     device: str | None = None,
     save: str | Path | None = None,
     seed: int = 0,
-    executor: Executor | None = None,
+    jobs: Jobs = None,
     memory: int | str = "half",
     progress: Progress = True,
 ) -> Comparison:
@@ -92,65 +89,68 @@ def compare_models(
 
     Parameters
     ----------
-    a, b : models, in any of the forms of :func:`extract_features`; a pair ``("name", model)`` names
-        one. Models of one name are numbered.
+    models : a mapping from names to models, or a list of models, in any of the forms of
+        :func:`extract_features`. Models of one name in a list are numbered.
     data : samples, in any of the forms of :func:`extract_features`.
-    more : further models.
-    reference : ``"untrained"``, or ``"seed=N"``: compare also a copy of the first model with
-        weights that are drawn anew, by seed 0 or N. What both share, training did not make.
+    reinitialized : compare also a copy of the first model with fresh random weights, drawn by
+        ``seed``. Training did not make what both share.
     column : of a table, or the name of an array in an archive, with the samples.
-    limit : use only so many samples, drawn by ``seed``, in their order.
+    max_samples : use only so many samples, drawn by ``seed``, in their order.
     unique : leave out samples that equal an earlier one, which make unrelated models alike.
-    rows : which samples are compared, of those that the models see: the name of a mask of a graph,
+    mask : which samples are compared, of those that the models see: the name of a mask of a graph,
         such as ``"test_mask"``, n booleans, or numbers of rows. Default: all.
     layers, pool, batch_size, device : as in :func:`extract_features`, of all models. With several
         poolings, such as ``["mean", "last"]``, a model runs once, and is compared by each of them,
         as ``"base mean"`` and ``"base last"``.
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
-    within, whole_blocks, draws, confidence_level : as in :func:`evidence`. Labels are of all
+    within, whole_blocks, n_permutations, confidence_level : as in :func:`evidence`. Labels are of
+    all
     samples, or of those
-        that are compared, without what ``limit``, ``unique`` and ``rows`` leave out; ``"labels"``
+        that are compared, without what ``max_samples``, ``unique`` and ``mask`` leave out;
+        ``"labels"``
         are the classes that come with the data.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
         with the same folder computes only what it lacks: after an interruption, for more layers or
         measures, or for a further model; what was drawn for the evidence is kept, too. Without it
         the features are temporary files.
-    seed : of what is drawn: samples, and orders of them for chance levels.
-    executor, memory, progress : as in :func:`compare`.
+    seed : of samples, of permutations for chance levels, and of the weights of the re-initialized
+        copy.
+    jobs, memory, progress : as in :func:`compare`.
 
     Returns
     -------
     :class:`Comparison` of all pairs of layers, called ``model/layer``. A layer that is the same for
     all samples is left out. Its ``evidence`` is that of :func:`evidence` for the first measure:
     chance, p-values and intervals, which the page of the comparison shows. Its ``provenance`` has
-    ``"models"``: what each model is and how its layers were pooled, ``"data"``, ``"reference"``:
-    the name of the untrained copy, and ``"inputs"``: one line of what the models saw, what was
+    ``"models"``: what each model is and how its layers were pooled, ``"data"``,
+    ``"reinitialized"``: the name of the re-initialized copy, and ``"inputs"``: one line of what the
+    models saw, what was
     pooled, cut and left out, and how many samples are copies of others.
 
-    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for another
-    ``reference``, for weights of the first model that cannot be drawn anew, for ``rows`` that do
-    not exist, and for a model all of whose layers are the same for all samples.
+    Raises ``ValueError`` as :func:`extract_features` and :func:`compare` do, for fewer
+    than two models, for weights of the first model that nothing draws again, for a ``mask`` that
+    does not exist, and for a model all of whose layers are the same for all samples.
     """
     chosen, _ = select_measures(DEFAULT_LAYER_MEASURES if measures is None else measures)
-    number = _reference_seed(reference)
+    number = seed if reinitialized else None
+    entries = _model_entries("compare_models", models)
     _check_one_pooling(pool, number)
-    samples = load_samples(data, column=column, limit=limit, unique=unique, seed=seed)
-    numbers = _compared_row_numbers(rows, samples)
+    samples = load_samples(data, column=column, max_samples=max_samples, unique=unique, seed=seed)
+    numbers = _compared_row_numbers(mask, samples)
     check_confidence_level("compare_models: confidence_level", confidence_level)
     design: Any = {"n_permutations": n_permutations, "seed": seed}
     for role, labels in (("within", within), ("whole_blocks", whole_blocks)):
         design[role] = _compared_sample_labels(role, labels, samples, numbers)
     options: Any = {"layers": layers, "pool": pool, "batch_size": batch_size, "progress": progress}
-    work: Any = {"executor": executor, "memory": memory, "progress": progress}
-    with _feature_folder(save) as folder:
+    with _feature_folder(save) as folder, open_executor("compare_models", jobs) as executor:
         extracted = [
             _split_by_pooling(
                 extract_loaded_model(
                     loaded, samples, folder / model_folder_name(loaded.name), **options
                 )
             )
-            for loaded in _loaded_models([a, b, *more], samples, device, number)
+            for loaded in _loaded_models(entries, samples, device, number)
         ]
         if number is not None:
             extracted.append(extracted.pop(1))
@@ -163,10 +163,14 @@ def compare_models(
         about = _models_provenance(
             model_features, samples, has_reference=number is not None, has_blocks=has_blocks
         )
-        about |= {"mask": rows} if isinstance(rows, str) else {}
+        about |= {"mask": mask} if isinstance(mask, str) else {}
         scores = None if save is None else folder / SCORES_FILE
         (comparison,) = compare_many(
-            [ComparisonPlan.of(model_features, chosen, about=about)], save=scores, **work
+            [ComparisonPlan.of(model_features, chosen, about=about)],
+            save=scores,
+            executor=executor,
+            memory=memory,
+            progress=progress,
         )
         options = {"executor": executor, "memory": memory, "save": scores}
         sure = evidence_from_comparison(
@@ -192,7 +196,8 @@ def _advise_more_samples(comparison: Comparison) -> None:
 def _check_one_pooling(pool: Any, reference: int | None) -> None:
     if reference is not None and not isinstance(pool, str | Mapping | None):
         raise ValueError(
-            f"compare_models: reference is for one pooling; got {list(pool)}: compare by each apart"
+            f"compare_models: reinitialized is for one pooling; got {list(pool)}: compare by each "
+            "apart"
         )
 
 
@@ -204,16 +209,16 @@ def _split_by_pooling(model_features: list[ModelFeatures]) -> list[ModelFeatures
     return [replace(s, name=f"{s.name} {s.traits['pooling']}") for s in model_features]
 
 
-def _reference_seed(reference: str | None) -> int | None:
-    """Return the seed of an untrained copy of the first model; None without a reference."""
-    if reference is None:
-        return None
-    match = UNTRAINED_PATTERN.fullmatch(str(reference))
-    if match is None:
+def _model_entries(function: str, models: Any) -> list[Any]:
+    """Return the models of a list, or the pairs (name, model) of a mapping."""
+    is_group = isinstance(models, Mapping | Sequence) and not isinstance(models, str)
+    if not is_group or len(models) < 2:
         raise ValueError(
-            f"compare_models: reference must be 'untrained' or 'seed=N'; got {reference!r}"
+            f"{function}: models must be two models or more, in a list or in a mapping from names: "
+            f"{function}({{'base': base, 'tuned': tuned}}, data); got "
+            f"{len(models) if is_group else repr(models)}"
         )
-    return int(match[1] or 0)
+    return list(models.items()) if isinstance(models, Mapping) else list(models)
 
 
 @contextmanager
@@ -231,13 +236,13 @@ def _feature_folder(save: str | Path | None) -> Iterator[Path]:
 def _loaded_models(
     models: Sequence[Any], samples: Samples, device: str | None, reference: int | None
 ) -> Iterator[LoadedModel]:
-    """Yield models, and after the first an untrained copy of it if ``reference`` is a seed.
+    """Yield models, and after the first a re-initialized copy of it if ``reference`` is a seed.
 
     One model at a time is in memory, unless they come as modules.
     """
     if samples.count == 1:
         raise ValueError(f"{samples.name} has one sample: a comparison needs at least two")
-    title = f"untrained-{reference}" if reference else "untrained"
+    title = f"reinitialized-{reference}" if reference else "reinitialized"
     names = [] if reference is None else [title]
     for k, model in enumerate(models):
         loaded = _load_with_unique_name(model, samples, device, names)
@@ -252,7 +257,7 @@ def _compared_row_numbers(rows: Any, samples: Samples) -> np.ndarray | None:
     if rows is None:
         return None
     if samples.count is None:
-        raise ValueError(f"compare_models: rows={rows!r} needs samples whose number is known")
+        raise ValueError(f"compare_models: mask={rows!r} needs samples whose number is known")
     if not isinstance(rows, str):
         return validate_row_numbers(rows, samples.count)
     graph = next(samples.batches()) if samples.kind == "graph" else {}
@@ -303,7 +308,7 @@ def _select_model_samples(features: ModelFeatures, numbers: np.ndarray | None) -
     return replace(features, layers=layers, **parts)
 
 
-def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
+def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options: Any) -> Forecast:
     """Estimate what :func:`compare_models` with the same arguments takes, from one batch.
 
     Each model is loaded and runs once, over ``batch_size`` samples that are drawn, or over the
@@ -316,23 +321,30 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
     Raises ``ValueError`` as :func:`compare_models` does, and for a loader whose number of samples
     is not known; ``TypeError`` for an option that it does not have.
     """
-    call = signature(compare_models).bind(a, b, data, **options)
+    call = signature(compare_models).bind(models, data, **options)
     call.apply_defaults()
     of = call.arguments
     measures, _ = select_measures(
         DEFAULT_LAYER_MEASURES if of["measures"] is None else of["measures"]
     )
     samples = load_samples(
-        data, column=of["column"], limit=of["limit"], unique=of["unique"], seed=of["seed"]
+        data,
+        column=of["column"],
+        max_samples=of["max_samples"],
+        unique=of["unique"],
+        seed=of["seed"],
     )
-    numbers, number = _compared_row_numbers(of["rows"], samples), _reference_seed(of["reference"])
+    numbers = _compared_row_numbers(of["mask"], samples)
+    number = of["seed"] if of["reinitialized"] else None
     if samples.count is None:
         raise ValueError(f"plan_models: the number of samples of {samples.name} is not known")
     part, n = first_batch(samples, of["batch_size"], of["seed"]), len(samples)
     n_rows = n if numbers is None else len(numbers)
     arrays, seconds, disk = dict[str, np.ndarray](), 0.0, 0
     with _feature_folder(None) as folder:
-        for loaded in _loaded_models([a, b, *of["more"]], part, of["device"], number):
+        for loaded in _loaded_models(
+            _model_entries("plan_models", models), part, of["device"], number
+        ):
             start, place = time.process_time(), folder / model_folder_name(loaded.name)
             choices = (of["layers"], of["pool"], of["batch_size"], False)
             model_features = _split_by_pooling(extract_loaded_model(loaded, part, place, *choices))
@@ -342,11 +354,10 @@ def plan_models(a: Any, b: Any, data: Any, **options: Any) -> Forecast:
                 row = np.array(layer.source[:1])
                 disk += n * row.nbytes
                 arrays[f"{model}/{name}"] = np.broadcast_to(row, (n_rows, row.shape[1]))
-    work: Any = {"executor": of["executor"], "memory": of["memory"]}
-    forecast = plan(arrays, measures=measures, **work)
+    forecast = plan(arrays, measures=measures, jobs=of["jobs"], memory=of["memory"])
     first, design = measures[0], design_of(n_rows, n_permutations=of["n_permutations"])
     pairs = len(arrays) * (len(arrays) - 1) // (2 if first.symmetric else 1)
-    is_free = of["within"] is None and of["blocks"] is None
+    is_free = of["within"] is None and of["whole_blocks"] is None
     is_exact = is_free and has_exact_moments(first, design)
     permuted = pairs * design.total
     usual = 0 if is_exact else permuted

@@ -123,7 +123,7 @@ def results_between_models(
 ) -> tuple[MeasureResult, ...]:
     """Return the readings with the pairs of layers of different models alone, without an untrained
     copy; with all pairs where no names are layers of several models."""
-    reference = str(evidence.comparison.provenance.get("reference", ""))
+    reference = str(evidence.comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(evidence.rows, evidence.columns, reference)
     if not is_between.any():
         return tuple(known)

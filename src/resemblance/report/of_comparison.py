@@ -128,7 +128,7 @@ def comparison_title(comparison: Comparison, words: str) -> str:
     """Return a title with the names of models or representations, if there are few of them."""
     sides = comparison.rows, comparison.columns
     models = dict.fromkeys(m for side in sides for m in layers_by_model(side))
-    names = [m for m in models if m != comparison.provenance.get("reference")]
+    names = [m for m in models if m != comparison.provenance.get("reinitialized")]
     if "" in models or len(names) < 2:
         names = list(dict.fromkeys((*comparison.rows, *comparison.columns)))
     if not 2 <= len(names) <= MAX_MODELS_IN_SUBTITLE:

@@ -13,7 +13,8 @@ The rules, for the measure that leads:
 - Models that these sentences leave out, for a single layer, are named.
 - Without such models: the most and the least similar pair, of layers of different models if there
   are any; and two groups, if every pair within them is more similar than every pair between them.
-- With an untrained copy of the first model, which the other sentences leave out: at which layers,
+- With a re-initialized copy of the first model, which the other sentences leave out: at which
+layers,
   or whether by its only layer, a model is no closer to the first than the copy is.
 - Chance is that of each pair that the sentence names; where it names none, the mean over its pairs,
   if it is known for all of them.
@@ -232,7 +233,8 @@ def _layer_pair_name(curve: DepthCurve, k: int) -> str:
 def untrained_reference_sentences(
     shown: PageContext, curves: Sequence[DepthCurve]
 ) -> Iterator[str]:
-    """Yield for each other model where it is no closer to the first than an untrained copy is."""
+    """Yield for each other model where it is no closer to the first than a re-initialized copy
+    is."""
     by_models = {(curve.model, curve.other): curve for curve in curves}
     first = next((one for one, other in by_models if other == shown.reference), "")
     copy = by_models.get((first, shown.reference))

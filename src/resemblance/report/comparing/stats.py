@@ -168,8 +168,9 @@ def off_diagonal(comparison: Comparison) -> np.ndarray:
 
 def summarized_pairs(comparison: Comparison) -> np.ndarray:
     """Return True for the pairs that a summary is about: layers of different models, without the
-    untrained copy, or where no names are layers of several models, different representations."""
-    reference = str(comparison.provenance.get("reference", ""))
+    re-initialized copy, or where no names are layers of several models, different
+    representations."""
+    reference = str(comparison.provenance.get("reinitialized", ""))
     is_between = is_between_models(comparison.rows, comparison.columns, reference)
     return is_between if is_between.any() else off_diagonal(comparison)
 
@@ -254,8 +255,8 @@ class PageContext(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """The name of the model that is an untrained copy of the first, or ""."""
-        return str(self.comparison.provenance.get("reference", ""))
+        """The name of the model that is a re-initialized copy of the first, or ""."""
+        return str(self.comparison.provenance.get("reinitialized", ""))
 
     @property
     def measures(self) -> tuple[MeasureInfo, ...]:
@@ -364,7 +365,7 @@ def depth_curves(shown: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...
 
 
 def trained_curves(shown: PageContext, curves: Iterable[DepthCurve]) -> list[DepthCurve]:
-    """Return the curves of models that are no untrained copy."""
+    """Return the curves of models that are no re-initialized copy."""
     return [curve for curve in curves if shown.reference not in (curve.model, curve.other)]
 
 
@@ -397,7 +398,7 @@ def layer_columns(shown: PageContext, model: str) -> list[int]:
 def cross_model_pairs(
     shown: PageContext, places: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of layers of different models that are no untrained copy.
+    """Return the pairs of layers of different models that are no re-initialized copy.
 
     None unless all representations are layers of several models.
     """

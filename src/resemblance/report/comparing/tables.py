@@ -380,7 +380,7 @@ def models_facts(provenance: Mapping[str, Any]) -> dict[str, str]:
     models, data = model_and_data_facts(provenance)
     facts = dict[str, str]()
     if len(models) <= MAX_MODELS_IN_SUBTITLE:
-        copy, first = provenance.get("reference"), next(iter(models), "")
+        copy, first = provenance.get("reinitialized"), next(iter(models), "")
         known = {name: _describe_model_facts(of) for name, of in models.items()}
         known |= {str(copy): f"{first} with weights drawn anew"} if copy in known else {}
         facts |= {name: text for name, text in known.items() if text}
