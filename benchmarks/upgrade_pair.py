@@ -164,11 +164,11 @@ def measure(vectors: Vectors) -> dict[str, Any]:
     for asked in ("queries", "phrases"):
         pair = vectors[f"old {asked}"], vectors[f"new {asked}"]
         named = relevant if asked == "phrases" else None
-        result = rs.upgrade_index(old, new, pair, metric="cosine", relevant=named, progress=False)
+        result = rs.upgrade_index(old, new, *pair, metric="cosine", relevant=named, progress=False)
         plain = (
             result
             if named is None
-            else rs.upgrade_index(old, new, pair, metric="cosine", progress=False)
+            else rs.upgrade_index(old, new, *pair, metric="cosine", progress=False)
         )
         found[asked] = {
             "number": len(pair[0]),

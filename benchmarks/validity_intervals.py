@@ -211,7 +211,7 @@ def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbe
         for i in range(subjects)
     }
     half = FEATURES // 2
-    scores = rs.score_models(area, {"first": seen[:, :half], "second": seen[:, half:]})
+    scores = rs.score_models({"first": seen[:, :half], "second": seen[:, half:]}, area)
     p = {
         "across": scores.dissimilarity("first", "second").p,
         "t-test over subjects": float(ttest_rel(*scores.values.T).pvalue),

@@ -55,7 +55,7 @@ def queries_of_kinds(bad: float, count: int, rng: np.random.Generator) -> list[n
 def expected_recall(bad: float) -> float:
     """Return the largest recall of any way to ask the old index, over 20,000 queries."""
     queries = queries_of_kinds(bad, 20_000, np.random.default_rng(98))
-    result = rs.upgrade_index(*index_of_kinds()[1:], queries, target="old_model", progress=False)
+    result = rs.upgrade_index(*index_of_kinds()[1:], *queries, target="old_model", progress=False)
     return max(o.old_model.value for o in result.options if o.old_model is not None)
 
 
@@ -64,7 +64,7 @@ def decisions(bad: float, count: int, rng: np.random.Generator) -> Numbers:
     0.01."""
     queries, enough = queries_of_kinds(bad, count, rng), expected_recall(bad) + 0.01
     options = {"target": "old_model", "min_recall": enough, "progress": False}
-    result = rs.upgrade_index(*index_of_kinds()[1:], queries, **options)
+    result = rs.upgrade_index(*index_of_kinds()[1:], *queries, **options)
     is_accepted = result.option in ("keep", "orthogonal", "affine")
     return {Key("rs.upgrade_index", "", "accepted"): float(is_accepted)}
 

@@ -396,11 +396,11 @@ def streamed(**options) -> rs.Stream:
 
 SLIPS = {
     "blocks in another order": (
-        lambda: rs.score_models(SUBJECTS, {"m": TABLE}, whole_blocks=MIXED),
+        lambda: rs.score_models({"m": TABLE}, SUBJECTS, whole_blocks=MIXED),
         "blocks=",
     ),
     "folds in another order": (
-        lambda: rs.score_models(SUBJECTS, {"m": TABLE}, folds=MIXED),
+        lambda: rs.score_models({"m": TABLE}, SUBJECTS, folds=MIXED),
         "folds=",
     ),
     "conditions in another order": (lambda: rs.dissimilarities(TABLE, MIXED), "conditions="),
@@ -414,7 +414,7 @@ SLIPS = {
     ),
     "conditions of noise": (lambda: rs.noise_covariance(TABLE, MIXED), "conditions="),
     "workers as a number": (lambda: rs.compare([WIDE], measures="cka", jobs=4), "ProcessPool"),
-    "workers of across": (lambda: rs.score_models(SUBJECTS, {"m": TABLE}, jobs=4), "ProcessPool"),
+    "workers of across": (lambda: rs.score_models({"m": TABLE}, SUBJECTS, jobs=4), "ProcessPool"),
     "two of one name": (lambda: rs.compare([("a", WIDE), ("a", WIDE)]), "two .* called 'a'"),
     "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
     "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),
@@ -495,7 +495,7 @@ def test_what_can_be_understood_is_understood():
         assert result.groups("cka", labels).f == expected
     nested = pd.Series([1, 2, 1, 2], index=[*parts])
     assert result.groups("cka", by_name, nested=nested[::-1]).nested == (1, 2, 1, 2)
-    assert rs.score_models(SUBJECTS, iter({"m": TABLE}.items()), progress=False).models == ("m",)
+    assert rs.score_models(iter({"m": TABLE}.items()), SUBJECTS, progress=False).models == ("m",)
     words = pd.DataFrame(np.arange(120).reshape(40, 3) % 4, columns=["class", "dog", "target"])
     assert rs.Representation(words).shape == (40, 3)
 
@@ -969,11 +969,11 @@ def test_upgrade_puts_the_columns_of_both_models_in_one_order():
     queries = pd.DataFrame(rng.standard_normal((40, 12)), columns=WORDS.columns)
     moved = queries[MOVED.columns]
     for new, pair in ((MOVED, (queries, moved)), (WORDS, (moved, queries))):
-        result = rs.upgrade_index(WORDS, new, pair, progress=False)
+        result = rs.upgrade_index(WORDS, new, *pair, progress=False)
         assert result.decision == "keep"
         assert "were put in the order" in repr(result).splitlines()[1]
     with pytest.raises(ValueError, match="columns of other names"):
-        rs.upgrade_index(WORDS, MOVED, (queries.rename(columns={"a": "z"}), moved), progress=False)
+        rs.upgrade_index(WORDS, MOVED, queries.rename(columns={"a": "z"}), moved, progress=False)
 
 
 @pytest.mark.parametrize("has_names", [True, False])
@@ -988,11 +988,12 @@ def test_documents_that_a_function_embeds_are_in_the_order_of_the_new_columns(ha
         return new.iloc[rows].reset_index(drop=True) if has_names else new.to_numpy()[rows]
 
     options = {"k": 3, "progress": False, "maps": ["orthogonal"]}
-    moved = rs.upgrade_index(old[:200], new[:200], pair, index=old, embed=embed, **options)
+    moved = rs.upgrade_index(old[:200], new[:200], *pair, index=old, embed=embed, **options)
     plain = rs.upgrade_index(
         old[:200].to_numpy(),
         new[WORDS.columns][:200].to_numpy(),
-        (queries.to_numpy(), queries.to_numpy()),
+        queries.to_numpy(),
+        queries.to_numpy(),
         index=old.to_numpy(),
         embed=lambda rows: new[WORDS.columns].to_numpy()[rows],
         **options,

@@ -38,18 +38,18 @@ def experiment(seed: Any = 1, n: int = 20, count: int = 8, equal: bool = False) 
         w, e = rng.standard_normal((12, 15)), rng.standard_normal((n, 15))
         private = rng.standard_normal((n, 5)) * rng.gamma(1.0)
         subjects.append(np.c_[f @ w / 3 + e, private])
-    return {f"s{i}": x for i, x in enumerate(subjects)}, dict(zip(NAMES, models))
+    return dict(zip(NAMES, models)), {f"s{i}": x for i, x in enumerate(subjects)}
 
 
 def test_means_and_ceilings_are_the_peers(subtests: Any) -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     for measure, (low, high) in CEILINGS.items():
         with subtests.test(measure):
-            result = rs.score_models(subjects, models, measure=measure)
+            result = rs.score_models(models, subjects, measure=measure)
             assert result.mean == pytest.approx(MEANS[measure], abs=1e-12)
             assert result.ceiling is not None
             assert result.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
-    alone = np.sqrt(np.diagonal(rs.score_models(subjects, models, measure=COSINE).covariances[0]))
+    alone = np.sqrt(np.diagonal(rs.score_models(models, subjects, measure=COSINE).covariances[0]))
     assert alone[:3] == pytest.approx(OF_SUBJECTS, abs=1e-12)
 
 
@@ -78,17 +78,17 @@ def test_ceilings_of_ranks_are_scores_with_the_pooled_ranks(compare: str, decima
     others = [np.delete(ranks, i, axis=0).mean(axis=0) for i in range(count)]
     low = np.mean([score(v, o) for v, o in zip(vectors, others)])
     high = np.mean([score(v, ranks.mean(axis=0)) for v in vectors])
-    result = rs.score_models(subjects, {"one": subjects["s0"]}, measure=measure, progress=False)
+    result = rs.score_models({"one": subjects["s0"]}, subjects, measure=measure, progress=False)
     assert result.ceiling is not None
     assert result.ceiling[::2] == pytest.approx((low, high), abs=1e-12)
     assert result.ceiling[1] > 0
     assert result.below_ceiling().shape == (1,)
     pooled = rs.from_dissimilarities(ranks.mean(axis=0))  # reaches the upper end
-    reached = rs.score_models(subjects, {"pooled": pooled}, measure=measure, progress=False)
+    reached = rs.score_models({"pooled": pooled}, subjects, measure=measure, progress=False)
     assert reached.mean[0] == pytest.approx(high, abs=1e-9)
     blocked = rs.score_models(
-        subjects,
         {"one": pooled},
+        subjects,
         measure=measure,
         whole_blocks=[0, 0, *range(1, n - 1)],
         progress=False,
@@ -98,8 +98,8 @@ def test_ceilings_of_ranks_are_scores_with_the_pooled_ranks(compare: str, decima
 
 
 def test_errors_follow_from_evidence() -> None:
-    subjects, models = experiment()
-    result = rs.score_models(subjects, models)
+    models, subjects = experiment()
+    result = rs.score_models(models, subjects)
     evidence = rs.evidence(subjects, models, measures=result.measure, progress=False)
     without = np.moveaxis(np.asarray(evidence.parts[result.measure][1]), -1, 0)
     n, count = len(without), len(subjects)
@@ -115,14 +115,14 @@ def test_errors_follow_from_evidence() -> None:
 
 
 def test_no_model_exceeds_the_upper_ceiling() -> None:
-    subjects, _ = experiment()
+    _, subjects = experiment()
     rng = np.random.default_rng(5)
     models = {str(i): rng.standard_normal((20, 5)) for i in range(30)}
     models["mean"] = np.concatenate(
         [x / rs.rdm(x, "sqeuclidean").sum() ** 0.5 for x in subjects.values()], axis=1
     )
     for measure in (COSINE, "cka"):
-        result = rs.score_models(subjects, models, measure=measure)
+        result = rs.score_models(models, subjects, measure=measure)
         assert result.ceiling is not None
         assert result.mean.max() <= result.ceiling[2] + 1e-12
 
@@ -184,14 +184,14 @@ def scores_by_definition(
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 def test_fitted_models_are_those_of_the_definition(subtests: Any) -> None:
-    subjects, models = experiment(count=4)
+    models, subjects = experiment(count=4)
     folds = np.random.default_rng(0).permutation(20) % 3
     squared = [[rs.rdm(x, "sqeuclidean") for x in side.values()] for side in (subjects, models)]
     for compare in ("cosine", "pearson", "whitened_cosine", "whitened_pearson"):
         with subtests.test(compare):
             measure = f"rsa[rdm=sqeuclidean,compare={compare}]"
             layers = {"all": list(models.values()), "true": models["true"]}
-            result = rs.score_models(subjects, layers, measure=measure, folds=folds)
+            result = rs.score_models(layers, subjects, measure=measure, folds=folds)
             expected = scores_by_definition(*squared, folds, compare)
             assert result.models == ("all", "true")
             assert result.values[:, 0] == pytest.approx(expected, abs=1e-9)
@@ -234,48 +234,48 @@ def test_weights_have_the_largest_cosine(subtests: Any) -> None:
 def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
     from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
-    subjects, models = experiment(count=3)
+    models, subjects = experiment(count=3)
     models["all"] = list(models.values())
-    result = rs.score_models(subjects, models, seed=3)
+    result = rs.score_models(models, subjects, seed=3)
     assert len(np.unique(result.folds)) == 3
     backwards = {name: subjects[name] for name in reversed(subjects)}
-    other = rs.score_models(backwards, dict(reversed(models.items())), seed=3)
+    other = rs.score_models(dict(reversed(models.items())), backwards, seed=3)
     assert other.mean[::-1] == pytest.approx(result.mean, abs=1e-12)
     assert other.error[::-1] == pytest.approx(result.error, abs=1e-12)
-    assert not np.array_equal(rs.score_models(subjects, models, seed=4).folds, result.folds)
+    assert not np.array_equal(rs.score_models(models, subjects, seed=4).folds, result.folds)
     del models["all"]
-    plain = rs.score_models(subjects, models)
+    plain = rs.score_models(models, subjects)
     alone = {name: [x] for name, x in models.items()}
-    assert rs.score_models(subjects, alone, folds=1).error == pytest.approx(plain.error, abs=1e-12)
+    assert rs.score_models(alone, subjects, folds=1).error == pytest.approx(plain.error, abs=1e-12)
     whitened = {"rdm": "sqeuclidean", "compare": "whitened_pearson"}
     unequal = rs.rsa.with_parameters(**whitened, variances=tuple(np.linspace(0.5, 2, 20)))
-    one, other = (rs.score_models(subjects, models, measure=unequal, folds=f) for f in (None, 1))
+    one, other = (rs.score_models(models, subjects, measure=unequal, folds=f) for f in (None, 1))
     assert other.error == pytest.approx(one.error, abs=1e-12)
     assert other.ceiling == pytest.approx(one.ceiling, abs=1e-12)
     steps = list[tuple[int, int]]()
-    rs.score_models(subjects, models, progress=lambda *step: steps.append(step))
+    rs.score_models(models, subjects, progress=lambda *step: steps.append(step))
     assert steps[-1] == (6, 6)
     for pool in (ThreadPoolExecutor(2), ProcessPoolExecutor(2)):
         with subtests.test(type(pool).__name__), pool:
             for options in ({}, {"folds": 3}):
                 one, many = (
-                    rs.score_models(subjects, models, jobs=e, **options) for e in (None, pool)
+                    rs.score_models(models, subjects, jobs=e, **options) for e in (None, pool)
                 )
                 assert many.error == pytest.approx(one.error, abs=1e-14)
                 assert many.ceiling == pytest.approx(one.ceiling, abs=1e-14)
 
 
 def test_folds_keep_blocks_together() -> None:
-    subjects, models = experiment(n=40, count=3)
+    models, subjects = experiment(n=40, count=3)
     blocks = np.repeat(range(10), 4)
-    result = rs.score_models(subjects, models | {"all": list(models.values())}, whole_blocks=blocks)
+    result = rs.score_models(models | {"all": list(models.values())}, subjects, whole_blocks=blocks)
     assert [len(np.unique(result.folds[blocks == b])) for b in range(10)] == [1] * 10
     assert (len(np.unique(result.folds)), result.freedom) == (2, 2)
 
 
 def test_results_are_written_by_the_suffix(tmp_path: Any, subtests: Any) -> None:
-    subjects, models = experiment(count=3)
-    result = rs.score_models(subjects, models | {"all": [models["half"], models["other"]]})
+    models, subjects = experiment(count=3)
+    result = rs.score_models(models | {"all": [models["half"], models["other"]]}, subjects)
     words = {"csv": "above_0", "tex": "tabular", "md": "| all", "txt": "ceiling", "json": "folds"}
     for suffix, word in words.items():
         with subtests.test(suffix):
@@ -307,8 +307,8 @@ def test_equal_models_are_seldom_called_different() -> None:
     """A t-test over the subjects alone calls them different far more often."""
     ours, habit = [], []
     for seed in range(60):
-        subjects, models = experiment([3, seed], n=24, equal=True)
-        result = rs.score_models(subjects, models, measure=COSINE)
+        models, subjects = experiment([3, seed], n=24, equal=True)
+        result = rs.score_models(models, subjects, measure=COSINE)
         ours.append(result.difference("half", "other").p < 0.05)
         gaps = result.values[:, 1] - result.values[:, 2]
         habit.append(abs(gaps.mean()) / (gaps.std(ddof=1) / 8**0.5) > 2.365)
@@ -318,9 +318,9 @@ def test_equal_models_are_seldom_called_different() -> None:
 def test_equal_fitted_models_are_seldom_called_different() -> None:
     p = []
     for seed in range(30):
-        subjects, models = experiment([3, seed], n=24, equal=True)
+        models, subjects = experiment([3, seed], n=24, equal=True)
         halves = {name: [models[name][:, :3], models[name][:, 3:]] for name in ("half", "other")}
-        p.append(rs.score_models(subjects, halves, measure=COSINE).difference("half", "other").p)
+        p.append(rs.score_models(halves, subjects, measure=COSINE).difference("half", "other").p)
     assert np.mean(np.array(p) < 0.05) <= 0.07
 
 
@@ -369,21 +369,21 @@ def test_the_claim_of_chance_says_whether_models_score_above_0(estimator: str) -
 
     subjects = {f"s{i}": features(seen) for i in range(4)}
     models = {"true": features(seen), "other": features(unseen)}
-    result = rs.score_models(subjects, models, measure=f"cka[estimator={estimator}]")
+    result = rs.score_models(models, subjects, measure=f"cka[estimator={estimator}]")
     assert result.is_0_by_chance
     p = dict(zip(result.models, result.above_0(None)))
     assert p["true"] < 0.01 < p["other"]
-    assert not rs.score_models(subjects, models, measure="cka").is_0_by_chance
+    assert not rs.score_models(models, subjects, measure="cka").is_0_by_chance
 
 
 def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
-    subjects, models = experiment(count=4)
+    models, subjects = experiment(count=4)
     x = models["true"]
     turned = x @ np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
     same = {"a": x, "scaled": 3 * x, "shifted": x + 1, "turned": turned}
     for measure in (COSINE, PEARSON, "rsa[rdm=sqeuclidean,compare=whitened_cosine]"):
         with subtests.test(measure):
-            p = rs.score_models(subjects, same, measure=measure).pairs(None)
+            p = rs.score_models(same, subjects, measure=measure).pairs(None)
             assert (p[np.triu_indices(4, 1)] > 0.99).all()
 
 
@@ -398,13 +398,13 @@ def test_p_values_are_adjusted_by_hand() -> None:
 
 
 def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     others = {name: x for name, x in subjects.items() if name != "s3"}
     subjects["s3"] = np.where(np.arange(20)[:, None] == 4, np.nan, subjects["s3"])
     for folds in (None, 2):
         with subtests.test(f"folds {folds}"):
-            whole = rs.score_models(others, models, folds=folds)
-            result = rs.score_models(subjects, models, folds=folds)
+            whole = rs.score_models(models, others, folds=folds)
+            result = rs.score_models(models, subjects, folds=folds)
             assert list(result.failures) == ["s3"]
             assert "NaN" in result.failures["s3"]
             assert "s3 is left out: " in repr(result)
@@ -435,7 +435,7 @@ def score(a: Any, b: Any, compare: str) -> float:
     return float(SCORES[compare](a, b))
 
 
-def lacking(subjects: Any, models: Any, how: str) -> tuple[Any, Any]:
+def lacking(models: Any, subjects: Any, how: str) -> tuple[Any, Any]:
     """Return subjects that lack stimuli, and models, in one of the ways to say so."""
     ids = [f"image {i}" for i in range(20)]
     named = {k: rs.Representation(y, ids=ids) for k, y in models.items()}
@@ -451,22 +451,22 @@ def lacking(subjects: Any, models: Any, how: str) -> tuple[Any, Any]:
             matrix = rs.rdm(x, "sqeuclidean")
             matrix[places], matrix[:, places] = np.nan, np.nan
             less[name] = rs.from_dissimilarities(matrix)
-    return less, named if how == "fewer ids" else models
+    return (named if how == "fewer ids" else models), less
 
 
 @pytest.mark.parametrize("how", ["rows of NaN", "fewer ids", "dissimilarities"])
 @pytest.mark.parametrize("compare", ["cosine", "pearson", "spearman"])
 def test_subjects_that_lack_stimuli_keep_the_others(how: str, compare: str) -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     measure = f"rsa[rdm=sqeuclidean,compare={compare}]"
-    result = rs.score_models(*lacking(subjects, models, how), measure=measure)
+    result = rs.score_models(*lacking(models, subjects, how), measure=measure)
     values = by_hand(subjects, models, compare)
     assert result.subjects == tuple(subjects)
     assert not result.failures
     assert np.allclose(result.values, values, rtol=0, atol=1e-9)
     assert "s2 19 of 20 stimuli, 171 of 190 pairs" in repr(result)
     assert "s6 17 of 20 stimuli, 136 of 190 pairs" in repr(result)
-    subjects_by_hand = lacking(subjects, models, "rows of NaN")[0]
+    subjects_by_hand = lacking(models, subjects, "rows of NaN")[1]
     assert result.ceiling is not None
     expected = ceiling_by_hand(list(subjects_by_hand.values()), compare)
     assert result.ceiling[::2] == pytest.approx(expected, abs=1e-9)
@@ -478,12 +478,12 @@ def test_subjects_that_lack_stimuli_keep_the_others(how: str, compare: str) -> N
 
 
 def test_one_pair_that_was_not_measured_costs_no_subject() -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     given = {name: rs.rdm(x, "sqeuclidean") for name, x in subjects.items()}
     whole = {name: rs.from_dissimilarities(matrix) for name, matrix in given.items()}
     given["s3"][1, 2] = given["s3"][2, 1] = np.nan
     one = {name: rs.from_dissimilarities(matrix) for name, matrix in given.items()}
-    a, b = (rs.score_models(side, models, measure=PEARSON) for side in (whole, one))
+    a, b = (rs.score_models(models, side, measure=PEARSON) for side in (whole, one))
     assert "s3 20 of 20 stimuli, 189 of 190 pairs" in repr(b)
     assert b.mean == pytest.approx(a.mean, abs=0.01)
     assert b.error == pytest.approx(a.error, rel=0.05)
@@ -519,9 +519,9 @@ def with_a_gap(x: Any) -> np.ndarray:
 
 
 def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any) -> None:
-    subjects, models = lacking(*experiment(), "fewer ids")
+    models, subjects = lacking(*experiment(), "fewer ids")
     with pytest.raises(ValueError, match="'s2' lacks sample 'image 4'") as error:
-        rs.score_models(subjects, models)
+        rs.score_models(models, subjects)
     remedies = {
         "rs.join_samples": ((dict(zip(subjects, rs.join_samples(*subjects.values())))), None),
         "measure='rsa": (subjects, COSINE),
@@ -532,36 +532,36 @@ def test_subjects_that_lack_stimuli_are_named_where_all_are_needed(subtests: Any
             rest = rs.join_samples(next(iter(side.values())), *models.values())[1:]
             columns = models if measure else dict(zip(models, rest))
             options = {"measure": measure} if measure else {}
-            assert rs.score_models(side, columns, **options).subjects == tuple(subjects)
+            assert rs.score_models(columns, side, **options).subjects == tuple(subjects)
     with subtests.test("folds"):
         half = models["half"]
         parts = rs.from_dissimilarities(with_a_gap(half), ids=half.ids)
         with pytest.raises(rs.UndefinedError, match=r"rs\.join_samples"):
-            rs.score_models(subjects, {"part": parts}, measure=PEARSON, folds=2)
+            rs.score_models({"part": parts}, subjects, measure=PEARSON, folds=2)
 
 
 @pytest.mark.parametrize("measure", [PEARSON, COSINE])
 @pytest.mark.parametrize("folds", [1, 2])
 def test_fits_take_the_pairs_that_subjects_have(measure: str, folds: int) -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     whole = models | {"fitted": list(models.values())}
-    all_pairs = rs.score_models(subjects, whole, measure=measure, folds=folds)
-    less, named = lacking(subjects, models, "fewer ids")
+    all_pairs = rs.score_models(whole, subjects, measure=measure, folds=folds)
+    named, less = lacking(models, subjects, "fewer ids")
     few = rs.score_models(
-        less, named | {"fitted": list(named.values())}, measure=measure, folds=folds
+        named | {"fitted": list(named.values())}, less, measure=measure, folds=folds
     )
     assert few.subjects == all_pairs.subjects
     assert few.mean == pytest.approx(all_pairs.mean, abs=0.05)
     assert few.ceiling is not None
     assert few.ceiling[::2] == pytest.approx(all_pairs.ceiling[::2], abs=0.05)
     if folds == 1:  # a model of one part needs no fit
-        plain = rs.score_models(less, named, measure=measure)
+        plain = rs.score_models(named, less, measure=measure)
         assert few.values[:, : len(named)] == pytest.approx(plain.values, abs=1e-9)
         assert few.ceiling == pytest.approx(plain.ceiling, abs=1e-9)
 
 
 def test_scores_by_pairs_are_those_of_all_where_no_pair_is_missing() -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     given = [rs.as_representation(x, name) for name, x in (subjects | models).items()]
     count, folds = len(subjects), [np.arange(0, 20, 2), np.arange(1, 20, 2)]
     parts = given[count:]
@@ -576,7 +576,7 @@ def test_scores_by_pairs_are_those_of_all_where_no_pair_is_missing() -> None:
 
 
 def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
-    subjects, models = experiment()
+    models, subjects = experiment()
     few = [{k: v[:5] for k, v in side.items()} for side in (subjects, models)]
     shorter = models | {"half": models["half"][:19]}
     cases: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
@@ -612,7 +612,7 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
     }
     for name, (message, rows, columns, options) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=message):
-            rs.score_models(rows, columns, **options)
+            rs.score_models(columns, rows, **options)
 
 
 def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys, subtests):
@@ -633,10 +633,10 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
         for name, array in arrays.items():
             np.save(tmp_path / folder / f"{name}.npy", array)
     np.savetxt("blocks.csv", np.arange(12) % 6, fmt="%d")
-    expected = rs.score_models(subjects, models)
-    by_block = rs.score_models(subjects, models, whole_blocks=np.arange(12) % 6)
+    expected = rs.score_models(models, subjects)
+    by_block = rs.score_models(models, subjects, whole_blocks=np.arange(12) % 6)
     parts = [models["half"], models["whole"]]
-    with_fit = rs.score_models(subjects, {"half + whole": parts} | models, folds=2, seed=1)
+    with_fit = rs.score_models({"half + whole": parts} | models, subjects, folds=2, seed=1)
 
     def run(text):
         status = cli.run(["across", *text.split()])
@@ -683,7 +683,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
 
 
 def test_rows_that_may_be_in_another_order_are_refused(subtests: Any) -> None:
-    (subjects, models), labels = experiment(count=2), [f"img{i}" for i in range(20)]
+    (models, subjects), labels = experiment(count=2), [f"img{i}" for i in range(20)]
     named = {name: rs.dissimilarities(x, labels) for name, x in subjects.items()}
     numbered = {name: rs.dissimilarities(x, range(20)) for name, x in subjects.items()}
     short = {**named, "s": rs.dissimilarities(subjects["s0"][1:], labels[1:])}
@@ -695,8 +695,8 @@ def test_rows_that_may_be_in_another_order_are_refused(subtests: Any) -> None:
     }
     for name, (rows, columns, words) in cases.items():
         with subtests.test(name), pytest.raises(ValueError, match=words):
-            rs.score_models(rows, columns)
-    same = rs.score_models(numbered, models, measure=COSINE).mean
-    assert same == pytest.approx(rs.score_models(subjects, models, measure=COSINE).mean)
+            rs.score_models(columns, rows)
+    same = rs.score_models(models, numbered, measure=COSINE).mean
+    assert same == pytest.approx(rs.score_models(models, subjects, measure=COSINE).mean)
     with pytest.raises(ValueError, match=r"join_samples\(\*x"):
         rs.join_samples(named)

@@ -351,7 +351,7 @@ def warnings_of_call(x: np.ndarray, y: np.ndarray) -> list[str]:
 
 def cautions_of_upgrade(x: np.ndarray, y: np.ndarray) -> list[str]:
     queries = np.random.default_rng(9).standard_normal((20, x.shape[1]))
-    return list(rs.upgrade_index(x, y, (queries, queries), k=2, progress=False).cautions)
+    return list(rs.upgrade_index(x, y, queries, queries, k=2, progress=False).cautions)
 
 
 QUIET = {"progress": False}
@@ -359,7 +359,7 @@ COMMANDS = {
     "a call": warnings_of_call,
     "compare": lambda x, y: rs.compare([x, y], measures="cka", **QUIET).cautions,
     "evidence": lambda x, y: rs.evidence(x, y, measures="cka", n_permutations=9, **QUIET).cautions,
-    "across": lambda x, y: rs.score_models({"a": x, "b": y}, {"m": x + y}, **QUIET).notes,
+    "across": lambda x, y: rs.score_models({"m": x + y}, {"a": x, "b": y}, **QUIET).notes,
     "drift": lambda x, y: rs.drift(x, y, n_resamples=10, **QUIET).cautions,
     "upgrade": cautions_of_upgrade,
 }
@@ -386,20 +386,20 @@ def test_subjects_are_the_same_whatever_their_unit_and_precision(change):
     base = rng.standard_normal((20, 6))
     subjects = {f"s{i}": base + rng.standard_normal(base.shape) for i in range(3)}
     copied = change(subjects["s0"])
-    notes = rs.score_models(subjects | {"s3": copied}, {"m": base}, progress=False).notes
+    notes = rs.score_models({"m": base}, subjects | {"s3": copied}, progress=False).notes
     assert any("subjects have the same data: 's0', 's3'" in words for words in notes)
-    notes = rs.score_models(subjects, {"m": copied}, progress=False).notes
+    notes = rs.score_models({"m": copied}, subjects, progress=False).notes
     assert any("models have the data of subjects: 'm' is 's0'" in words for words in notes)
-    assert not any("data" in words for words in rs.score_models(subjects, {"m": base}).notes)
+    assert not any("data" in words for words in rs.score_models({"m": base}, subjects).notes)
 
 
 def test_subjects_and_models_of_the_same_data_are_named():
     rng = np.random.default_rng(0)
     a, b, c = (rng.standard_normal((12, 5)) for _ in range(3))
-    notes = rs.score_models({"a": a, "b": b, "again": a}, {"m": b, "n": c}, progress=False).notes
+    notes = rs.score_models({"m": b, "n": c}, {"a": a, "b": b, "again": a}, progress=False).notes
     assert any("same data: 'a', 'again'" in note for note in notes)
     assert any("models have the data of subjects: 'm' is 'b'" in note for note in notes)
-    assert not any("data" in n for n in rs.score_models({"a": a, "b": b}, {"n": c}, **QUIET).notes)
+    assert not any("data" in n for n in rs.score_models({"n": c}, {"a": a, "b": b}, **QUIET).notes)
 
 
 def test_remedies_of_cautions_give_the_value_of_the_features():

@@ -139,8 +139,8 @@ def test_what_a_model_depends_on_besides_its_samples_stays_known(tmp_path):
     models = ("drop", Dropping()), ("plain", Counting(1))
     options = {"measures": "cka", "n_permutations": 19, "progress": False, "save": tmp_path}
     with pytest.warns(UserWarning, match="drop: its layer 'blocks.0' depends on chance"):
-        first = rs.compare_models(*models, SAMPLES, **options)
-    again = rs.compare_models(*models, SAMPLES, **options)  # of the features that are kept
+        first = rs.compare_models(models, SAMPLES, **options)
+    again = rs.compare_models(models, SAMPLES, **options)  # of the features that are kept
     for result in (first, again):
         assert result.provenance["inputs"].endswith("; drop depends on chance")
 
@@ -176,7 +176,7 @@ def test_where_there_are_no_features(tmp_path):
 def test_models_are_compared_in_one_call(tmp_path):
     a, b = Counting(), Counting(seed=1)
     scores = rs.compare_models(
-        ("a", a), ("b", b), SAMPLES, layers="blocks.*", measures=["cka", "procrustes"],
+        {"a": a, "b": b}, SAMPLES, layers="blocks.*", measures=["cka", "procrustes"],
         batch_size=5, save=tmp_path, progress=False,
     )  # fmt: skip
     assert scores.rows == tuple(f"{m}/blocks.{i}" for m in "ab" for i in range(3))
@@ -184,16 +184,16 @@ def test_models_are_compared_in_one_call(tmp_path):
     assert scores.provenance["data"]["n_samples"] == 23
     assert rs.load(tmp_path / "scores.comparison").provenance == scores.provenance
     again = rs.compare_models(
-        ("a", a), ("b", b), SAMPLES, more=[("c", Counting(seed=2))], layers="blocks.*",
+        {"a": a, "b": b, "c": Counting(seed=2)}, SAMPLES, layers="blocks.*",
         measures=["cka"], batch_size=5, save=tmp_path, progress=False,
     )  # fmt: skip
     assert a.calls == b.calls == 5
     assert (again["cka"][:6, :6] == scores["cka"]).all()
     assert len(again.rows) == 9
-    twice = rs.compare_models(a, b, SAMPLES, measures="cka", batch_size=5, progress=False)
+    twice = rs.compare_models([a, b], SAMPLES, measures="cka", batch_size=5, progress=False)
     assert twice.rows[4] == "Counting 2/blocks.0"
     with pytest.raises(ValueError, match="two models are called 'a'"):
-        rs.compare_models(("a", a), ("a", b), SAMPLES, progress=False)
+        rs.compare_models({"a": a, "a": b}, SAMPLES, progress=False)
 
 
 def test_models_take_the_design_of_evidence(tmp_path):
@@ -201,7 +201,7 @@ def test_models_take_the_design_of_evidence(tmp_path):
     options = {"measures": "rsa", "layers": "blocks.*", "progress": False}
     design = {"within": labels, "n_permutations": 49, "confidence_level": 0.9}
     models = ("a", Counting()), ("b", Counting(seed=1))
-    sure = rs.compare_models(*models, SAMPLES, save=tmp_path, **design, **options).evidence
+    sure = rs.compare_models(models, SAMPLES, save=tmp_path, **design, **options).evidence
     same = rs.evidence(
         {
             f"{m}/{name}": layer.source
@@ -221,7 +221,7 @@ def test_models_take_the_design_of_evidence(tmp_path):
     rows = [0, 2, 3, 5, 6, 7, 8, 9, 10, 11]
     same = [
         rs.compare_models(
-            *models, SAMPLES, **limited, **options, mask=rows, within=of, n_permutations=49
+            models, SAMPLES, **limited, **options, mask=rows, within=of, n_permutations=49
         )
         for of in (labels, labels[drawn], labels[drawn][rows])
     ]
@@ -232,52 +232,50 @@ def test_models_take_the_design_of_evidence(tmp_path):
         ({"confidence_level": 95}, "confidence_level must be between 0 and 1"),
     ):
         with pytest.raises(ValueError, match=words):
-            rs.compare_models(*models, SAMPLES, **wrong, **options)
+            rs.compare_models(models, SAMPLES, **wrong, **options)
 
 
 def test_a_plan_runs_one_batch_of_each_model():
     models = Counting(), Counting(seed=1)
     options = {"layers": "blocks.*", "batch_size": 5, "reinitialized": True}
-    planned = rs.plan_models(*models, SAMPLES, measures=["cka", "rsa"], **options)
+    planned = rs.plan_models(models, SAMPLES, measures=["cka", "rsa"], **options)
     assert [model.calls for model in models] == [1, 1]
     assert (planned.samples, planned.features, planned.representations) == (23, (6, 6), 9)
     assert planned.disk == 9 * 23 * 6 * 4
     assert planned.models > 0
     assert (planned.permutations, planned.permuted) == (0, 36 * 999)
     assert "exact moments; 35,964 permuted values" in planned.facts()["evidence"]
-    drawn = rs.plan_models(
-        *models, SAMPLES, measures=["procrustes"], n_permutations=9999, **options
-    )
+    drawn = rs.plan_models(models, SAMPLES, measures=["procrustes"], n_permutations=9999, **options)
     assert drawn.permutations == drawn.permuted == 36 * 9999
     assert drawn.facts()["evidence"] == "359,964 permuted values"
-    within = rs.plan_models(*models, SAMPLES, measures=["cka"], within=[0, 1] * 11 + [0], **options)
+    within = rs.plan_models(models, SAMPLES, measures=["cka"], within=[0, 1] * 11 + [0], **options)
     assert within.permutations == within.permuted
     whole = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
-    assert rs.plan_models(*models, whole, measures="cka").samples == 23
+    assert rs.plan_models(models, whole, measures="cka").samples == 23
     with pytest.raises(ValueError, match="number of samples"):
-        rs.plan_models(*models, [torch.from_numpy(SAMPLES)], measures="cka")
+        rs.plan_models(models, [torch.from_numpy(SAMPLES)], measures="cka")
 
 
 def test_an_untrained_copy_of_the_first_model(tmp_path):
     models = ("a", Counting()), ("b", Counting(seed=1))
     options = {"measures": "cka", "save": tmp_path, "progress": False}
-    scores = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
+    scores = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert scores.provenance["reinitialized"] == "untrained-3"
     assert scores.rows[-1].startswith("untrained-3/")
     assert "untrained-3 is a with weights drawn anew" in scores.provenance["inputs"]
     assert scores.provenance["models"]["untrained-3"]["weights"] == "untrained, seed=3"
-    again = rs.compare_models(*models, SAMPLES, reference="seed=3", **options)
+    again = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert (again["cka"] == scores["cka"]).all()
     assert np.diag(again["cka"], 2 * len(again.rows) // 3).max() < 1
     for wrong in ("random", "seed=", "seed=-1", 3, True):
         with pytest.raises(ValueError, match="reference must be 'untrained' or 'seed=N'"):
-            rs.compare_models(*models, SAMPLES, reference=wrong, **options)
+            rs.compare_models(models, SAMPLES, reference=wrong, **options)
 
 
 def test_models_come_with_evidence(tmp_path):
     models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
     options = {"measures": names, "progress": False}
-    scores = rs.compare_models(*models, SAMPLES, save=tmp_path / "run", **options)
+    scores = rs.compare_models(models, SAMPLES, save=tmp_path / "run", **options)
     sure = scores.evidence
     assert [m.spec for m in sure.measures] == names[:1]
     assert sure.rows == scores.rows
@@ -286,13 +284,13 @@ def test_models_come_with_evidence(tmp_path):
     assert "beyond chance" in page
     pairs = [(sure.rows[0], sure.rows[k]) for k in (3, 4)]
     assert 0 < sure.difference("procrustes", *pairs).p <= 1
-    assert rs.compare_models(*models, SAMPLES, **options).evidence.origin is None
+    assert rs.compare_models(models, SAMPLES, **options).evidence.origin is None
 
 
 def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
     models, names = (("a", Counting()), ("b", Counting(seed=1))), ["procrustes", "cka"]
     options = {"measures": names, "progress": False, "save": tmp_path, "n_permutations": 99}
-    scores = rs.compare_models(*models, SAMPLES, **options)
+    scores = rs.compare_models(models, SAMPLES, **options)
     read = rs.load(tmp_path / "scores.comparison")
     assert [m.spec for m in read.measures] == names
     assert (read["cka"] == scores["cka"]).all()
@@ -314,7 +312,7 @@ sys.path.insert(0, {tests!r})
 from test_features import SAMPLES, Counting
 import resemblance as rs
 models = ("a", Counting()), ("b", Counting(seed=1))
-rs.compare_models(*models, SAMPLES, measures=["rtd_lite", "cka"], n_permutations=3000,
+rs.compare_models(models, SAMPLES, measures=["rtd_lite", "cka"], n_permutations=3000,
 progress=False,
                   save={path!r})
 """
@@ -346,8 +344,8 @@ def test_killed_models_continue_with_the_draws_of_their_evidence(tmp_path):
     assert read.evidence is None
     models = ("a", Counting()), ("b", Counting(seed=1))
     options = {"measures": ["rtd_lite", "cka"], "progress": False, "n_permutations": max(kept) + 20}
-    again = rs.compare_models(*models, SAMPLES, save=tmp_path, **options)
-    alone = rs.compare_models(*models, SAMPLES, **options)
+    again = rs.compare_models(models, SAMPLES, save=tmp_path, **options)
+    alone = rs.compare_models(models, SAMPLES, **options)
     np.testing.assert_array_equal(again.evidence.p("rtd_lite"), alone.evidence.p("rtd_lite"))
     assert kept <= draws_in(scores)
     assert rs.load(scores).evidence.design.draws == max(kept) + 20
@@ -547,18 +545,18 @@ def test_what_was_done_to_the_inputs_is_one_line(tmp_path):
     data = np.concatenate([SAMPLES, SAMPLES[:4]])
     models = ("a", Tokens()), ("b", Tokens())
     options = {"layers": ["embed", "block"], "measures": "cka", "progress": False}
-    mean = rs.compare_models(*models, data, save=tmp_path / "run", **options)
+    mean = rs.compare_models(models, data, save=tmp_path / "run", **options)
     line = "27 rows, mean over tokens, 2 layers each; 4 of them are copies of others"
     assert mean.provenance["inputs"].startswith(line)
-    again = rs.compare_models(*models, data, save=tmp_path / "run", **options)
+    again = rs.compare_models(models, data, save=tmp_path / "run", **options)
     assert again.provenance["inputs"] == mean.provenance["inputs"]
-    first = rs.compare_models(*models, data, pool="cls", unique=True, **options)
+    first = rs.compare_models(models, data, pool="cls", unique=True, **options)
     assert first.rows == ("a/block", "b/block")
     words = ("23 rows, first token, 1 layer each; 4 copies left out", "a/embed is the same for")
     assert all(word in first.provenance["inputs"] for word in words)
     assert first.provenance["models"]["a"]["layers left out"] == ["embed"]
     with pytest.raises(ValueError, match="all layers of a are the same for all samples"):
-        rs.compare_models(*models, data, pool="cls", **{**options, "layers": "embed"})
+        rs.compare_models(models, data, pool="cls", **{**options, "layers": "embed"})
 
 
 def test_nodes_are_said_to_depend_on_each_other():
@@ -574,12 +572,12 @@ def test_nodes_are_said_to_depend_on_each_other():
             return self.first(x)
 
     models = ("a", Network()), ("b", Network())
-    scores = rs.compare_models(*models, graph, layers="first", measures="cka", progress=False)
+    scores = rs.compare_models(models, graph, layers="first", measures="cka", progress=False)
     assert scores.provenance["inputs"].startswith("23 nodes")
     assert "nodes of a graph depend on each other" in scores.provenance["inputs"]
     graph.test_mask = torch.arange(23) < 9
     some = rs.compare_models(
-        *models, graph, mask="test_mask", layers="first", measures="cka", progress=False
+        models, graph, mask="test_mask", layers="first", measures="cka", progress=False
     )
     arrays = [model(torch.from_numpy(SAMPLES), None).detach()[:9] for _, model in models]
     direct = rs.compare(arrays, measures="cka")["cka"]
@@ -588,14 +586,14 @@ def test_nodes_are_said_to_depend_on_each_other():
     assert some.provenance["mask"] == "test_mask"
     for rows, remedy in (("train_mask", "test_mask"), ([23], "rows must be")):
         with pytest.raises(ValueError, match=remedy):
-            rs.compare_models(*models, graph, mask=rows, layers="first", progress=False)
-    planned = rs.plan_models(*models, graph, mask="test_mask", layers="first", measures="cka")
+            rs.compare_models(models, graph, mask=rows, layers="first", progress=False)
+    planned = rs.plan_models(models, graph, mask="test_mask", layers="first", measures="cka")
     assert (planned.samples, planned.features, planned.disk) == (9, (4, 4), 2 * 23 * 4 * 4)
 
 
 def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
     models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
-    scores = rs.compare_models(*models, SAMPLES, layers="1", measures="mean_cca", progress=False)
+    scores = rs.compare_models(models, SAMPLES, layers="1", measures="mean_cca", progress=False)
     reasons = [str(caveat.value) for caveat in scores.caveats]
     assert reasons
     assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
@@ -607,7 +605,7 @@ def test_the_names_of_columns_do_not_steer_a_terminal():
         nn.Linear(3, 2),
         lambda batch: torch.tensor([[len(t), t.count("o"), 1.0] for t in batch]),
     )
-    line = rs.compare_models(model, model, texts, measures="cka", progress=False).provenance[
+    line = rs.compare_models([model, model], texts, measures="cka", progress=False).provenance[
         "inputs"
     ]
     assert line.startswith("3 texts (column \\x1b[2Jreview)")

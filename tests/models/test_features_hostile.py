@@ -71,7 +71,7 @@ def test_a_kill_while_complete_arrays_are_moved(tmp_path, monkeypatch, stop):
 
 def test_outputs_that_are_not_numbers_are_left_out_and_layers_fail_with_a_reason(tmp_path):
     scores = rs.compare_models(
-        ("a", Net(spoilt=True)), ("b", Net(1)), SAMPLES, measures="cka", save=tmp_path,
+        {"a": Net(spoilt=True), "b": Net(1)}, SAMPLES, measures="cka", save=tmp_path,
         progress=False,
     )  # fmt: skip
     assert "NaN" in scores.provenance["models"]["a"]["outputs"]
@@ -130,7 +130,7 @@ def test_loaders_that_shuffle_and_iterators_that_end(tmp_path):
         extract(Net(), tmp_path, shuffled)
     once = iter(torch.from_numpy(SAMPLES).split(4))
     with pytest.raises(ValueError, match="pass a list or a loader"):
-        rs.compare_models(Net(), Net(1), once, progress=False)
+        rs.compare_models([Net(), Net(1)], once, progress=False)
 
 
 def test_a_pattern_may_match_modules_that_are_never_called(tmp_path):

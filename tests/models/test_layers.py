@@ -264,13 +264,13 @@ def test_blocks_and_what_they_leave_out(case):
 def test_the_first_line_names_what_the_default_leaves_out():
     images = STEPS[:, :3].repeat(1, 1, 6).reshape(24, 3, 6, 6)
     models = [("early", Staged()), ("late", Staged())]
-    result = rs.compare_models(*models, images, measures="cka", progress=False)
+    result = rs.compare_models(models, images, measures="cka", progress=False)
     assert f"3 layers each; blocks, without stem, fc; {CHOOSE}" in result.provenance["inputs"]
     assert result.rows[0] == "early/layer1"
-    result = rs.compare_models(*models, images, measures="cka", layers="fc", progress=False)
+    result = rs.compare_models(models, images, measures="cka", layers="fc", progress=False)
     assert "without" not in result.provenance["inputs"]
     with pytest.raises(ValueError, match="late: the model has no layer 'stage1'"):
-        rs.compare_models(("late", Staged()), ("b", Staged()), images, layers="stage1")
+        rs.compare_models({"late": Staged(), "b": Staged()}, images, layers="stage1")
 
 
 # ---------------------------------------------------------------------------------- axis of samples
@@ -474,20 +474,20 @@ def test_several_poolings_in_one_comparison():
     models = [(name, BertModel(config).eval()) for name in ("a", "b")]
     batches = [{"input_ids": WORDS, "attention_mask": MASK}]
     result = rs.compare_models(
-        *models, batches, pool=["mean", "last"], measures="cka", progress=False
+        models, batches, pool=["mean", "last"], measures="cka", progress=False
     )
     assert [name for name in result.rows if name.endswith("layer.1")] == [
         f"{model} {word}/encoder.layer.1" for model in "ab" for word in ("mean", "last")
     ]
     assert "mean over tokens and last token" in result.provenance["inputs"]
-    once = rs.compare_models(*models, batches, pool="last", measures="cka", progress=False)
+    once = rs.compare_models(models, batches, pool="last", measures="cka", progress=False)
     pair = result["cka"][
         result.rows.index("a last/encoder.layer.1"), result.rows.index("b last/encoder.layer.1")
     ]
     layer = once.rows.index("a/encoder.layer.1"), once.rows.index("b/encoder.layer.1")
     assert once["cka"][layer] == pytest.approx(pair, abs=1e-12)
     with pytest.raises(ValueError, match="reference is for one pooling"):
-        rs.compare_models(*models, batches, pool=["mean", "last"], reference="untrained")
+        rs.compare_models(models, batches, pool=["mean", "last"], reinitialized=True)
 
 
 class Masked(nn.Module):

@@ -215,9 +215,7 @@ def test_a_store_refuses_a_model_with_other_hooks(tmp_path):
     other = rs.extract_features(ablated, SAMPLES, tmp_path / "b", progress=False)
     assert not np.array_equal(other.last.source, plain.last.source)
     models = [("plain", net()), ("ablated", ablated)]
-    inputs = rs.compare_models(*models, SAMPLES, measures="cka", progress=False).provenance[
-        "inputs"
-    ]
+    inputs = rs.compare_models(models, SAMPLES, measures="cka", progress=False).provenance["inputs"]
     assert "; ablated runs with 1 hook (0: " in inputs
 
 

@@ -111,9 +111,7 @@ def upgrade(names: Sequence[str]) -> Any:
     old, queries = g.normal(size=(200, 6)), g.normal(size=(80, 6))
     turn = np.linalg.qr(g.normal(size=(6, 6)))[0]
     groups = np.repeat(names, 20)
-    return rs.upgrade_index(
-        old, old @ turn, (queries, queries @ turn), groups=groups, progress=False
-    )
+    return rs.upgrade_index(old, old @ turn, queries, queries @ turn, groups=groups, progress=False)
 
 
 KINDS = [every_figure, comparison, pair, evidence, drift, upgrade]

@@ -117,7 +117,7 @@ def test_recalls_are_those_of_an_exact_search() -> None:
     turn = rotation(12) * np.linspace(0.5, 2, 12)
     new = DOCUMENTS @ turn + 0.4 * g.standard_normal(DOCUMENTS.shape)
     queries = QUERIES @ turn + 0.4 * g.standard_normal(QUERIES.shape)
-    result = rs.upgrade_index(DOCUMENTS, new, (QUERIES, queries), k=K)
+    result = rs.upgrade_index(DOCUMENTS, new, QUERIES, queries, k=K)
     after, before = brute(queries, new), brute(QUERIES, DOCUMENTS)
     for way in (option(result, name) for name in ("keep", "orthogonal", "affine")):
         points = queries if way.name == "keep" else result.map(way.name)(queries)
@@ -139,7 +139,8 @@ def test_recalls_of_keeping_do_not_depend_on_a_common_offset(offset) -> None:
         rs.upgrade_index(
             DOCUMENTS + c,
             DOCUMENTS @ change + c,
-            (QUERIES + c, QUERIES @ change + c),
+            QUERIES + c,
+            QUERIES @ change + c,
             maps=["orthogonal"],
             progress=False,
         )
@@ -162,7 +163,7 @@ def test_a_rotation_is_mapped_and_equal_models_keep_their_index(subtests) -> Non
     }
     for decision, ((new, queries), way) in cases.items():
         with subtests.test(decision):
-            result = rs.upgrade_index(DOCUMENTS, new, (QUERIES, queries))
+            result = rs.upgrade_index(DOCUMENTS, new, QUERIES, queries)
             assert (result.decision, result.option) == (decision, way)
 
 
@@ -170,7 +171,7 @@ def test_a_linear_map_is_mapped_to_other_widths() -> None:
     g = np.random.default_rng(5)
     wide = g.standard_normal((12, 20))
     result = rs.upgrade_index(
-        DOCUMENTS, DOCUMENTS @ wide, (QUERIES, QUERIES @ wide), target="old_model", k=K
+        DOCUMENTS, DOCUMENTS @ wide, QUERIES, QUERIES @ wide, target="old_model", k=K
     )
     assert result.option == "affine"
     assert option(result, "affine").old_model.value == 1
@@ -186,7 +187,7 @@ def test_one_class_with_new_neighbours_is_to_be_embedded_again() -> None:
     queries[CLASSES == 2] = clusters(200, 6)[0][CLASSES == 2] @ turn
     labels = np.array(["a", "b", "moved", "d"])[CLASSES]
     result = rs.upgrade_index(
-        documents, new, (QUERIES, queries), groups=labels, maps=["orthogonal"], min_recall=0.8
+        documents, new, QUERIES, queries, groups=labels, maps=["orthogonal"], min_recall=0.8
     )
     assert option(result, "orthogonal").new_model.worst.group == "moved"
     assert (result.decision, result.groups) == ("re-embed a part", ("moved",))
@@ -197,7 +198,7 @@ def test_one_class_with_new_neighbours_is_to_be_embedded_again() -> None:
 def test_bounds_of_groups_hold_for_all_of_them() -> None:
     g, turn = np.random.default_rng(4), rotation(12)
     new, queries = (x @ turn + g.standard_normal(x.shape) for x in (DOCUMENTS, QUERIES))
-    result = rs.upgrade_index(DOCUMENTS, new, (QUERIES, queries), groups=CLASSES, k=K)
+    result = rs.upgrade_index(DOCUMENTS, new, QUERIES, queries, groups=CLASSES, k=K)
     shares = share(brute(result.map("affine")(queries), DOCUMENTS), brute(queries, new))
     for group in option(result, "affine").new_model.groups:
         values = np.append(shares[group.group == CLASSES], 0)
@@ -211,10 +212,10 @@ def test_queries_that_are_documents_leave_themselves_out() -> None:
     some = ids[::6]
     args = [named(DOCUMENTS, ids), named(DOCUMENTS, ids)]
     pair = (named(DOCUMENTS[some], some), named(DOCUMENTS[some], some))
-    result = rs.upgrade_index(*args, pair, k=K)
+    result = rs.upgrade_index(*args, *pair, k=K)
     assert option(result, "keep").new_model.value == 1
     with pytest.raises(ValueError, match=r"equal a document.*ids"):
-        rs.upgrade_index(DOCUMENTS, DOCUMENTS, (DOCUMENTS[some], DOCUMENTS[some]))
+        rs.upgrade_index(DOCUMENTS, DOCUMENTS, DOCUMENTS[some], DOCUMENTS[some])
 
 
 # ------------------------------------------------------------------------------- lost digits, units
@@ -254,7 +255,7 @@ def test_recalls_keep_their_digits(metric, case, dtype) -> None:
         old[5] = place if side == "both" else old[5]
     arrays = [(x + OFFSETS.get(case, 0.0)).astype(dtype) for x in (old, new, a, b)]
     old, new, a, b = arrays
-    result = rs.upgrade_index(old, new, (a, b), metric=metric, progress=False)
+    result = rs.upgrade_index(old, new, a, b, metric=metric, progress=False)
     right = exact(b, new, 10, metric)
     for name in ("keep", "orthogonal", "affine"):
         points = b if name == "keep" else result.map(name)(b)
@@ -269,10 +270,10 @@ def test_recalls_keep_their_digits(metric, case, dtype) -> None:
 def test_the_unit_of_a_model_does_not_matter(sizes) -> None:
     turn = rotation(12)
     new, queries = (x @ turn + 0.01 * np.sin(x) for x in (DOCUMENTS, QUERIES))
-    plain = rs.upgrade_index(DOCUMENTS, new, (QUERIES, queries), progress=False)
+    plain = rs.upgrade_index(DOCUMENTS, new, QUERIES, queries, progress=False)
     before, after = sizes
     scaled = rs.upgrade_index(
-        before * DOCUMENTS, after * new, (before * QUERIES, after * queries), progress=False
+        before * DOCUMENTS, after * new, before * QUERIES, after * queries, progress=False
     )
     for name in ("orthogonal", "affine", "documents_orthogonal", "documents_affine"):
         assert option(scaled, name).new_model == option(plain, name).new_model
@@ -285,12 +286,10 @@ def test_the_unit_of_a_model_does_not_matter(sizes) -> None:
 def test_cosines_that_differ_by_rounding_are_undefined_and_centring_is_the_remedy() -> None:
     far = [x * 1e-3 + 1e12 for x in (DOCUMENTS, DOCUMENTS, QUERIES, QUERIES)]
     with pytest.raises(rs.UndefinedError, match="centre the vectors first"):
-        rs.upgrade_index(far[0], far[1], (far[2], far[3]), metric="cosine")
+        rs.upgrade_index(far[0], far[1], far[2], far[3], metric="cosine")
     centre = far[0].mean(axis=0)
     near = [x - centre for x in far]
-    assert (
-        rs.upgrade_index(near[0], near[1], (near[2], near[3]), metric="cosine").decision == "keep"
-    )
+    assert rs.upgrade_index(near[0], near[1], near[2], near[3], metric="cosine").decision == "keep"
 
 
 # --------------------------------------------------------------------------- options, by their cost
@@ -323,7 +322,7 @@ LONG = [x * np.exp(0.6 * np.sin(9 * x.sum(axis=1, keepdims=True))) for x in (WID
     ],
 )
 def test_what_can_be_done_to_stored_vectors_comes_before_maps(decision, old, new) -> None:
-    result = rs.upgrade_index(old[0], new[0], (old[1], new[1]), progress=False)
+    result = rs.upgrade_index(old[0], new[0], old[1], new[1], progress=False)
     assert (result.decision, result.code) == (decision, 0)
     chosen = option(result, result.option)
     assert chosen.new_model.value == 1
@@ -336,9 +335,9 @@ def test_the_index_decides_how_nearness_is_measured() -> None:
     lengths = [np.exp(0.8 * g.standard_normal((len(x), 1))) for x in (DOCUMENTS, QUERIES)]
     old, a = DOCUMENTS * lengths[0], QUERIES * lengths[1]
     new, b = (x + 0.5 * g.standard_normal(x.shape) for x in (old, a))
-    inner = rs.upgrade_index(old, new, (a, b), metric="inner", progress=False)
+    inner = rs.upgrade_index(old, new, a, b, metric="inner", progress=False)
     plain, cosine = (
-        rs.upgrade_index(old, new, (a, b), metric=metric, progress=False)
+        rs.upgrade_index(old, new, a, b, metric=metric, progress=False)
         for metric in ("euclidean", "cosine")
     )
     assert inner.decision == "keep"
@@ -348,7 +347,7 @@ def test_the_index_decides_how_nearness_is_measured() -> None:
     )
     assert option(cosine, "keep").new_model == option(apart, "keep").new_model
     with pytest.raises(ValueError, match="did you mean 'inner'"):
-        rs.upgrade_index(old, new, (a, b), metric="innner")
+        rs.upgrade_index(old, new, a, b, metric="innner")
 
 
 def noisy(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -362,7 +361,7 @@ def noisy(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_candidates_are_re_ranked_and_a_part_is_re_embedded() -> None:
     (old, new), (a, b) = noisy(3000, 0), noisy(300, 1)
-    result = rs.upgrade_index(old, new, (a, b), progress=False)
+    result = rs.upgrade_index(old, new, a, b, progress=False)
     right = exact(b, new, 10, "euclidean")
     starts = {"orthogonal": result.map("orthogonal")(b), "old_queries": a}
     for base, points in starts.items():
@@ -380,13 +379,13 @@ def test_candidates_are_re_ranked_and_a_part_is_re_embedded() -> None:
     whole = option(result, "documents_affine").new_model.value
     assert whole < recalls[0] < recalls[1] < recalls[2] < 1
     assert [o.embeds for o in result.options][-4:] == [750, 1500, 2250, 3000]
-    strict = rs.upgrade_index(old, new, (a, b), maps=[], min_recall=0.999, progress=False)
+    strict = rs.upgrade_index(old, new, a, b, maps=[], min_recall=0.999, progress=False)
     assert (strict.decision, strict.option, strict.code) == ("re-embed", None, 1)
 
 
 def test_a_part_has_new_vectors_and_the_others_are_mapped() -> None:
     (old, new), (a, b) = noisy(1600, 0), noisy(200, 1)
-    result = rs.upgrade_index(old, new, (a, b), maps=["affine"], progress=False)
+    result = rs.upgrade_index(old, new, a, b, maps=["affine"], progress=False)
     stored = result.map("documents_affine")(old)
     half = np.random.default_rng(0).permutation(1600)[:800]
     stored = unit_rows(stored)
@@ -399,7 +398,7 @@ def test_a_map_of_documents_is_judged_on_documents_that_took_no_part_in_its_fit(
     g = np.random.default_rng(0)
     old, new = g.standard_normal((300, 100)), g.standard_normal((300, 60))
     queries = (g.standard_normal((100, 100)), g.standard_normal((100, 60)))
-    result = rs.upgrade_index(old, new, queries, progress=False)
+    result = rs.upgrade_index(old, new, *queries, progress=False)
     for name in ("affine", "documents_affine", "documents_orthogonal"):
         assert option(result, name).new_model.value < 0.08  # chance is 10 of 300
     assert result.decision == "re-embed"
@@ -407,9 +406,7 @@ def test_a_map_of_documents_is_judged_on_documents_that_took_no_part_in_its_fit(
 
 def test_a_map_says_for_which_side_it_is() -> None:
     wide = np.random.default_rng(5).standard_normal((12, 20))
-    result = rs.upgrade_index(
-        DOCUMENTS, DOCUMENTS @ wide, (QUERIES, QUERIES @ wide), progress=False
-    )
+    result = rs.upgrade_index(DOCUMENTS, DOCUMENTS @ wide, QUERIES, QUERIES @ wide, progress=False)
     assert [result.maps[name].side for name in ("affine", "documents_affine")] == [
         "queries", "documents",
     ]  # fmt: skip
@@ -427,10 +424,10 @@ def test_what_the_rows_show_is_said_first() -> None:
         (zeros, "zeros", "24 of 1,200 rows"),
         (np.random.default_rng(3).standard_normal(DOCUMENTS.shape), "unrelated rows", "same order"),
     ):
-        result = rs.upgrade_index(DOCUMENTS, new, (QUERIES, QUERIES @ TURN), progress=False)
+        result = rs.upgrade_index(DOCUMENTS, new, QUERIES, QUERIES @ TURN, progress=False)
         assert kind in [fact.kind for fact in result.facts]
         assert words in result.lines[0]
-    same = rs.upgrade_index(DOCUMENTS, DOCUMENTS @ TURN, (QUERIES, QUERIES @ TURN), progress=False)
+    same = rs.upgrade_index(DOCUMENTS, DOCUMENTS @ TURN, QUERIES, QUERIES @ TURN, progress=False)
     assert same.facts == ()
 
 
@@ -448,7 +445,7 @@ def judged(noise_old: float, noise_new: float) -> tuple[tuple, dict]:
     )
     documents = [rs.Representation(x[0], ids=ids[0]) for x in (old, new)]
     queries = tuple(rs.Representation(x[1], ids=ids[1]) for x in (old, new))
-    return (*documents, queries), near
+    return (*documents, *queries), near
 
 
 def test_relevant_documents_say_whether_the_new_model_is_better(subtests) -> None:
@@ -457,7 +454,7 @@ def test_relevant_documents_say_whether_the_new_model_is_better(subtests) -> Non
         with subtests.test(f"{before} to {after}"):
             args, near = judged(before, after)
             result = rs.upgrade_index(*args, relevant=near, progress=False)
-            found = [brute(args[2][i].source, args[i].source, 10) for i in (0, 1)]
+            found = [brute(args[2 + i].source, args[i].source, 10) for i in (0, 1)]
             names = [[f"d{j}" for j in rows] for rows in found[1]]
             recall = np.mean([len(set(n) & set(near[f"q{i}"])) / 3 for i, n in enumerate(names)])
             assert result.gain.new == pytest.approx(recall)
@@ -507,14 +504,14 @@ def world(seed: int, n: int, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray
 
 def test_a_pool_estimates_what_the_new_model_would_find() -> None:
     (old, new), queries = world(0, 12_000), world(1, 400)
-    exact = rs.upgrade_index(old, new, queries)
+    exact = rs.upgrade_index(old, new, *queries)
     sizes: list[int] = []
 
     def embed(positions: np.ndarray) -> np.ndarray:
         sizes.append(len(positions))
         return new[positions]
 
-    pool = rs.upgrade_index(old[:3000], new[:3000], queries, index=old, embed=embed)
+    pool = rs.upgrade_index(old[:3000], new[:3000], *queries, index=old, embed=embed)
     assert 0 < sum(sizes) < 200 * 200
     for way in ("orthogonal", "affine"):
         truth, recall = option(exact, way).new_model, option(pool, way).new_model
@@ -528,7 +525,7 @@ def test_a_pool_estimates_what_the_new_model_would_find() -> None:
 def test_vectors_in_other_batches_order_or_precision_give_the_same(subtests) -> None:
     (old, new), queries = world(0, 6000), world(1, 200)
     order, noise = np.random.default_rng(0).permutation(6000), 1 + 1e-6 * np.sin(new)
-    args, half = (old[:2000], new[:2000], queries), new.astype(np.float16)
+    args, half = (old[:2000], new[:2000], *queries), new.astype(np.float16)
     exact = rs.upgrade_index(*args, index=old, embed=lambda p: new[p])
     cases = {
         "index in half precision": (old.astype(np.float16), lambda p: new[p]),
@@ -548,22 +545,22 @@ def test_vectors_in_other_batches_order_or_precision_give_the_same(subtests) -> 
 
 def test_an_estimate_for_a_larger_index_never_says_to_keep() -> None:
     (old, new), queries = world(0, 12_000), world(1, 400)
-    poor = rs.upgrade_index(old[:2000], new[:2000], queries, index=old)
+    poor = rs.upgrade_index(old[:2000], new[:2000], *queries, index=old)
     assert (poor.decision, poor.code) == ("undecided", 4)  # candidates to re-rank may be enough
     names = {name for name, *_ in poor.curve}
     assert names == {"keep", "orthogonal", "affine", "documents_orthogonal", "documents_affine"}
     assert [n for name, n, _ in poor.curve if name == "affine"] == [250, 500, 1000, 2000, 12_000]
     fine = rs.upgrade_index(
-        old[:2000], old[:2000] @ rotation(16), (queries[0], queries[0] @ rotation(16)), index=old
+        old[:2000], old[:2000] @ rotation(16), queries[0], queries[0] @ rotation(16), index=old
     )
     assert fine.decision == "undecided"
     assert "embed" in fine.verdict
-    few = rs.upgrade_index(old[:900], new[:900], queries, index=old)
+    few = rs.upgrade_index(old[:900], new[:900], *queries, index=old)
     assert few.decision == "undecided"
     assert option(few, "affine").new_model is None
     assert "1,000" in option(few, "affine").reason
     by_old = rs.upgrade_index(
-        old[:900], old[:900], (queries[0], queries[0]), index=old, target="old_model"
+        old[:900], old[:900], queries[0], queries[0], index=old, target="old_model"
     )
     assert by_old.decision == "keep"
 
@@ -607,7 +604,8 @@ def test_prices_give_the_number_of_queries_that_pays() -> None:
     result = rs.upgrade_index(
         DOCUMENTS,
         DOCUMENTS @ turn,
-        (QUERIES, QUERIES @ turn),
+        QUERIES,
+        QUERIES @ turn,
         k=K,
         cost_per_document=2.0,
         cost_per_miss=0.5,
@@ -615,7 +613,7 @@ def test_prices_give_the_number_of_queries_that_pays() -> None:
     missed = 1 - option(result, "orthogonal").new_model.value
     assert result.break_even("orthogonal") == pytest.approx(1200 * 2.0 / (missed * K * 0.5))
     same = rs.upgrade_index(
-        DOCUMENTS, DOCUMENTS, (QUERIES, QUERIES), cost_per_document=1, cost_per_miss=1
+        DOCUMENTS, DOCUMENTS, QUERIES, QUERIES, cost_per_document=1, cost_per_miss=1
     )
     assert same.break_even("keep") == np.inf
 
@@ -701,7 +699,7 @@ MISTAKES = {
 def test_mistakes_are_named(subtests) -> None:
     for name, (arguments, options, words) in MISTAKES.items():
         with subtests.test(name), pytest.raises(ValueError, match=words):
-            rs.upgrade_index(*arguments, **options)
+            rs.upgrade_index(*arguments[:2], *arguments[2], **options)
 
 
 def test_unusual_data_are_fine(subtests) -> None:
@@ -715,12 +713,12 @@ def test_unusual_data_are_fine(subtests) -> None:
     }
     for name, (old, new, *pair) in cases.items():
         with subtests.test(name):
-            result = rs.upgrade_index(old, new, pair, k=3)
+            result = rs.upgrade_index(old, new, *pair, k=3)
             assert (result.decision, result.changed) == ("keep", 0)
-    few = rs.upgrade_index(DOCUMENTS[:22], DOCUMENTS[:22], PAIR, k=3)
+    few = rs.upgrade_index(DOCUMENTS[:22], DOCUMENTS[:22], *PAIR, k=3)
     assert "24 documents" in option(few, "affine").reason
     groups = np.where(np.arange(200) < 3, "rare", "usual")
-    result = rs.upgrade_index(DOCUMENTS, DOCUMENTS, PAIR, groups=groups)
+    result = rs.upgrade_index(DOCUMENTS, DOCUMENTS, *PAIR, groups=groups)
     assert any("rare" in line for line in result.lines)
 
 
@@ -729,9 +727,7 @@ def test_unusual_data_are_fine(subtests) -> None:
 
 def test_what_is_written_has_the_same_numbers(tmp_path) -> None:
     turn = rotation(12)
-    result = rs.upgrade_index(
-        DOCUMENTS, DOCUMENTS @ turn, (QUERIES, QUERIES @ turn), groups=CLASSES
-    )
+    result = rs.upgrade_index(DOCUMENTS, DOCUMENTS @ turn, QUERIES, QUERIES @ turn, groups=CLASSES)
     result.save(tmp_path / "a.json")
     document = json.loads((tmp_path / "a.json").read_text())
     assert document["decision"] == "map queries"
@@ -856,7 +852,7 @@ def test_copies_of_documents_are_named_once():
     rows[:6] = np.arange(6) + 394
     old, queries = rng.standard_normal((400, 8)), rng.standard_normal((40, 8))
     turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
-    result = rs.upgrade_index(old[rows], old[rows] @ turn, (queries, queries @ turn))
+    result = rs.upgrade_index(old[rows], old[rows] @ turn, queries, queries @ turn)
     assert [fact.kind for fact in result.facts].count("copies") == 1
     assert not any("cop" in caution or "distinct" in caution for caution in result.cautions)
 

@@ -199,7 +199,7 @@ def across_command(
         reworded_errors(_across_error_with_options),
     ):
         options |= {"seed": seed, "jobs": executor, "progress": progress}
-        scores = score_models(subjects, layers, measure=chosen[0], **options)
+        scores = score_models(layers, subjects, measure=chosen[0], **options)
     return across_output(scores, run_provenance(context))
 
 

@@ -242,7 +242,8 @@ def upgrade_command(
         result = upgrade_index(
             arrays["old"],
             arrays["new"],
-            (arrays["old_queries"], arrays["new_queries"]),
+            arrays["old_queries"],
+            arrays["new_queries"],
             index=None if index is None else read_version(index),
             target=cast(Goal, target),
             metric=cast(SearchMetric, metric),

@@ -196,8 +196,8 @@ class ModelScores:
 
 
 def score_models(
-    subjects: Mapping[str, Any],
     models: Mapping[str, Any],
+    subjects: Mapping[str, Any],
     *,
     measure: str | Measure = "rsa[rdm=sqeuclidean,compare=whitened_cosine]",
     fit: FitMethod = "weights",
@@ -223,7 +223,7 @@ def score_models(
     which
     all of one label are left out together) where these are given.
 
-    ``subjects`` and ``models``: mappings of (n, d) arrays or representations, of features or
+    ``models`` and ``subjects``: mappings of (n, d) arrays or representations, of features or
     dissimilarities, of the same stimuli. The ceiling is of a measure that is a cosine (RSA, CKA):
     with g the scores of the subjects with each other, its upper end is :math:`\sqrt{\sum g} / S`,
     and its lower one the mean over s of :math:`\sum_{t \ne s} g_{ts} / \sqrt{\sum_{t, u \ne s}

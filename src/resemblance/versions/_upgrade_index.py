@@ -183,7 +183,8 @@ class IndexUpgrade:
 def upgrade_index(
     old: Any,
     new: Any,
-    queries: Sequence[Any],
+    old_queries: Any,
+    new_queries: Any,
     *,
     index: Any = None,
     embed: Callable[[np.ndarray], Any] | None = None,
@@ -218,7 +219,8 @@ def upgrade_index(
     ----------
     old, new : (m, d) and (m, e), vectors of the same m documents by both models: arrays, or
         ``.npy`` files read by ``numpy.load(..., mmap_mode="r")``, which stay on disk.
-    queries : a pair (q, d) and (q, e), the same queries by the old and by the new model, at least
+    old_queries, new_queries : (q, d) and (q, e), the same queries by the old and by the new model,
+    at least
         20. A query that is a document needs ids on both sides: its own document is then left out of
         the search and of the fits.
     index : (N, d), all old vectors, where the m documents are a sample of them. Without it the m
@@ -273,7 +275,7 @@ def upgrade_index(
     check_prices(cost_per_document, cost_per_miss)
     shared: dict[str, Any] = {"groups": groups, "relevant": relevant, "metric": metric}
     shared |= {"k": int(k), "confidence_level": float(confidence_level), "seed": int(seed)}
-    task = build_upgrade_task(old, new, queries, index, **shared)
+    task = build_upgrade_task(old, new, old_queries, new_queries, index, **shared)
     if embed is not None and not callable(embed):
         raise ValueError(f"upgrade: embed must be a function of positions; got {embed!r}")
     if embed is not None and index is None:
@@ -405,7 +407,7 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     if result.changed is not None and result.changed > NEARLY_ALL_SHARE:
         yield (
             "That is nearly all: check that queries and documents are in the same order by both "
-            "models, and that queries are the pair (old, new)."
+            "models, and that old_queries are those by the old model."
         )
     for option in result.options:
         queries = result.break_even(option.name)

@@ -140,7 +140,8 @@ def check_prices(cost_per_document: Any, cost_per_miss: Any) -> None:
 def build_upgrade_task(
     old: Any,
     new: Any,
-    queries: Any,
+    old_queries: Any,
+    new_queries: Any,
     index: Any,
     *,
     groups: Any,
@@ -151,7 +152,7 @@ def build_upgrade_task(
     seed: int,
 ) -> UpgradeTask:
     """Return documents, index and queries; raise ``ValueError`` if they do not belong together."""
-    x, y, a, b, z = _documents_and_queries(old, new, queries, index)
+    x, y, a, b, z = _documents_and_queries(old, new, (old_queries, new_queries), index)
     _check_query_counts(x, a, z, k, index is not None)
     for documents in (x, y):
         check_digits(documents)
@@ -202,14 +203,9 @@ def build_upgrade_task(
 
 
 def _documents_and_queries(
-    old: Any, new: Any, queries: Any, index: Any
+    old: Any, new: Any, queries: tuple[Any, Any], index: Any
 ) -> tuple[Representation, ...]:
     """Return the documents by both models, the queries by both, and the index."""
-    if not isinstance(queries, tuple | list) or len(queries) != 2:
-        raise ValueError(
-            "upgrade: queries must be a pair, the same queries by the old and by the new model; "
-            f"got {type(queries).__name__}"
-        )
     x, y = as_representation(old, "old"), as_representation(new, "new")
     a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
     z = x if index is None else as_representation(index, "index")
