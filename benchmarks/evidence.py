@@ -57,7 +57,7 @@ MEASURES = (
     "distance_correlation",
     "mutual_knn",
     "mka",
-    "cknna[estimator=centered]",
+    "cknna[estimator=biased]",
 )
 OF_MAPS = ("cka[estimator=debiased]", "rsa", "mutual_knn")
 

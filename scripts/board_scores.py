@@ -171,7 +171,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     packs = (
         [open_pack(p) for p in options.packs] if options.packs else list(packs_of(options.series))
     )
-    measures = [rs.get_measure(m) for m in options.measures] or list(rs.preset("board"))
+    measures = [rs.get_measure(m) for m in options.measures] or list(rs.preset("leaderboard"))
     if not options.check:
         write(packs, measures, options.file, options.jobs)
         return 0

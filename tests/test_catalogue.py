@@ -32,7 +32,7 @@ def test_presets_are_the_24_measures_of_the_paper_in_its_order():
     assert [m.label for m in rs.preset("default")] == TABLE_2
     assert all(m.parameters == () for m in rs.preset("default"))
     assert set(rs.preset("all")) == {m for m in rs.list_measures() if m.family != "outputs"}
-    variants = {m.spec for m in set(rs.preset("board")) - set(rs.preset("all"))}
+    variants = {m.spec for m in set(rs.preset("leaderboard")) - set(rs.preset("all"))}
     assert variants == {"cka[estimator=debiased]", "rsa[rdm=euclidean]"}
 
 
@@ -230,7 +230,7 @@ def names(**properties):
 
 def test_a_filter_lists_the_measures_with_all_requested_properties():
     both = rs.list_measures(invariant_to=("orthogonal", "translation"), metric=True)
-    assert {m.name for m in both} >= {"procrustes", "shape", "bures"}
+    assert {m.name for m in both} >= {"procrustes", "shape_distance", "bures"}
     assert both == [
         m
         for m in rs.list_measures()
@@ -379,7 +379,7 @@ def test_a_measure_that_returns_nan_is_an_error_not_a_number(rng):
 
 
 def test_a_repr_says_the_claims_in_a_few_words(subtests):
-    for found in [*rs.list_measures(), *rs.stability.list_statistics()]:
+    for found in [*rs.list_measures(), *rs.list_statistics()]:
         with subtests.test(str(found)):
             text = repr(found)
             assert len(text) < 300
@@ -397,7 +397,7 @@ def test_the_repr_of_a_measure():
 
 
 @rs.measure(
-    label="Shift", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    label="Shift", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
     citation="gretton2012kernel", invariant_to={"isotropic_scaling"}, needs_equal_columns=True,
 )  # fmt: skip
 def shift(x, y):
@@ -406,7 +406,7 @@ def shift(x, y):
 
 
 @rs.measure(
-    label="Spread", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    label="Spread", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
     citation="gretton2012kernel", invariant_to={"permutation"},
 )  # fmt: skip
 def spread_difference(x, y):

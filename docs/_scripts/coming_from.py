@@ -210,8 +210,8 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
     "rsatoolbox": _rsatoolbox,
     "netrep": lambda: [
         formula("LinearMetric(alpha=1.0)", "angular_shape", 9, _shape_metric(1.0)),
-        formula("LinearMetric(alpha=0.0)", "shape[alpha=0]", 9, _shape_metric(0.0)),
-        formula("LinearMetric(alpha=0.5)", "shape[alpha=0.5]", 0, _shape_metric(0.5),
+        formula("LinearMetric(alpha=0.0)", "shape_distance[alpha=0]", 9, _shape_metric(0.0)),
+        formula("LinearMetric(alpha=0.5)", "shape_distance[alpha=0.5]", 0, _shape_metric(0.5),
                 "X in its own units there; here the mean squared singular value is 1 first"),
         formula('LinearMetric(score_method="euclidean")', "procrustes_size_shape", 9,
                 procrustes_size_shape),

@@ -11,7 +11,7 @@ FAMILY_TITLES = {
     "similarity_matrix": "Similarity matrices",
     "neighbours": "Neighbourhoods",
     "topology": "Topology",
-    "statistic": "Statistics",
+    "descriptive": "Descriptive statistics",
     "outputs": "Outputs",
 }
 INVARIANCE_TITLES = {

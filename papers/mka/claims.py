@@ -343,7 +343,7 @@ def lost(run: Measured) -> Evidence:
     values = "; ".join(f"{MKA_PAPER_LABELS[m]} {v:.3f}" for m, v in lost.items())
     note = (
         "the unit diagonal that all kernels share keeps MKA from 0: subtract the baseline "
-        "(baseline=permutation)"
+        "(corrected=True)"
     )
     return Evidence(f"mean over n and d: {values}", (lost[MKA] < 0.1, lost[KCKA_CODE] < 0.1), note)
 

@@ -18,11 +18,11 @@ from papers.judging import Evidence, NoData, number
 from resemblance.base.rng import generator
 from resemblance.bench.grounding import kendall
 from resemblance.bench.stability.models import domain_and_architecture
+from resemblance.catalogue import get_statistic
 from resemblance.data.representation import Representation
 from resemblance.intermediates.points import unit_rows_of_array
 from resemblance.models.recipe import Recipe
 from resemblance.sections.sections import Table, TableEntry
-from resemblance.stability import get_statistic
 from resemblance.statistics.rdm import double_precision_rows
 
 from . import correlations, models

@@ -20,13 +20,13 @@ from resemblance.bench.training.graphs import packaged as graphs
 from resemblance.bench.training.language.packaged import docstring_task
 from resemblance.bench.training.standard_library import load_snapshot
 from resemblance.bench.training.vision.digits import split_digits
+from resemblance.catalogue import get_statistic
 from resemblance.data.representation import Representation
 from resemblance.engine.workers import WorkerCall, single_threaded
 from resemblance.engine.workers import run_calls as run_calls
 from resemblance.models.model_folder import read_model
 from resemblance.models.recipe import Recipe
 from resemblance.sections.sections import Table
-from resemblance.stability import get_statistic
 
 UNSUPERVISED = (
     "feature_split[k=10]", "basis_split[k=10]", "anisotropy", "participation_ratio",

@@ -53,7 +53,7 @@ def split_score(
     """Return the feature-split stability with the splits of the author's scripts.
 
     They are permutations of one ``default_rng(seed)``, in turn; an iterator gives each split a seed
-    of its own. ``resemblance.stability.feature_split`` is the same with other splits.
+    of its own. ``resemblance.statistics.feature_split`` is the same with other splits.
     """
     arranged = np.asfortranarray(points)
     streams = (

@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
+    from . import bench as bench
     from . import plot as plot
     from . import report as report
     from . import stability as stability
+    from . import statistics as statistics
+    from .base import exceptions as exceptions
+    from .base.exceptions import UndefinedError as UndefinedError
+    from .base.exceptions import UninformativeWarning as UninformativeWarning
     from .bench.ranking.standing import leaderboard as leaderboard
     from .catalogue import get_measure as get_measure
     from .catalogue import get_statistic as get_statistic
@@ -17,7 +22,6 @@ if _TYPE_CHECKING:
     from .citations import cite as cite
     from .comparison.comparison import Comparison as Comparison
     from .contracts._measure import Measure as Measure
-    from .contracts._measure import UninformativeWarning as UninformativeWarning
     from .contracts._measure import measure as measure
     from .contracts._statistic import Statistic as Statistic
     from .contracts._statistic import statistic as statistic
@@ -32,7 +36,6 @@ if _TYPE_CHECKING:
     from .data.layouts import from_trials as from_trials
     from .data.model_features import ModelFeatures as ModelFeatures
     from .data.representation import Representation as Representation
-    from .data.representation import UndefinedError as UndefinedError
     from .data.representation import as_representation as as_representation
     from .data.representation import cached as cached
     from .data.representation import cached_pair as cached_pair
@@ -78,6 +81,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "bench.ranking.standing": ("leaderboard",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
+    "base.exceptions": ("UndefinedError", "UninformativeWarning"),
     "citations": ("cite",),
     "contracts.claims": ("AllPairs", "Product", "Scores"),
     "engine._compare": ("compare",),
@@ -93,10 +97,10 @@ _MODULES = {
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),
     "measures.mean_shapes": ("align", "mean_shape"),
-    "contracts._measure": ("Measure", "UninformativeWarning", "measure"),
+    "contracts._measure": ("Measure", "measure"),
     "models.two_models": ("compare_models", "plan_models"),
     "data.representation": (
-        "Representation", "UndefinedError", "as_representation", "cached", "cached_pair",
+        "Representation", "as_representation", "cached", "cached_pair",
     ),
     "data.conditions": ("from_conditions",),
     "models.extraction": ("extract_features",),
@@ -112,17 +116,20 @@ _MODULES = {
     "intermediates.recall": ("neighbour_recall",),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
-_PACKAGES = ("plot", "report", "stability")
+_PACKAGES = ("bench", "plot", "report", "stability", "statistics")
 
 
 def __getattr__(name: str) -> _Any:
     """Import the module of a public name when it is asked for."""
     if name in _PACKAGES:
         return _import_module(f".{name}", __name__)
-    if name in _HOMES:
+    if name == "exceptions":
+        value: _Any = _import_module(".base.exceptions", __name__)
+    elif name in _HOMES:
         value = getattr(_import_module(f".{_HOMES[name]}", __name__), name)
     elif name == "__all__":
-        value = [*_HOMES, *_PACKAGES, *_import_module(".measures", __name__).__all__]
+        measures = _import_module(".measures", __name__).__all__
+        value = sorted({*_HOMES, *_PACKAGES, "exceptions", *measures})
     elif not name.startswith("_") and name in _import_module(".measures", __name__).__all__:
         value = getattr(_import_module(".measures", __name__), name)
     else:
@@ -132,4 +139,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    return list(__getattr__("__all__"))

@@ -39,7 +39,7 @@ def list_measures(
     Parameters
     ----------
     family : one of ``"cca"``, ``"alignment"``, ``"similarity_matrix"``, ``"neighbours"``,
-        ``"topology"``, ``"statistic"`` and ``"outputs"``.
+        ``"topology"``, ``"descriptive"`` and ``"outputs"``.
     invariant_to : one or several invariances that each measure claims: ``"permutation"``,
         ``"orthogonal"``, ``"isotropic_scaling"``, ``"translation"``, ``"invertible_linear"``,
         ``"affine"``. A measure that claims a stronger invariance is listed, too:
@@ -197,22 +197,26 @@ def preset(name: str) -> tuple[Measure, ...]:
     ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the
     authors' code computed for the published numbers (IMD: the value its random estimate scatters
     around). ``"default"``: the same 24 by the definitions of the papers that introduced them.
-    ``"all"``: every measure of representations. ``"board"``: the entries of the board, which are
-    these, debiased CKA and RSA of Euclidean distances.
+    ``"all"``: every measure of representations. ``"quick"``: debiased CKA, Procrustes,
+    RSA and mutual nearest neighbours, which take least time. ``"leaderboard"``: the measures of the
+    ranking, which are all measures, debiased CKA and RSA of Euclidean distances.
     """
     everything = tuple(m for m in list_measures() if m.family != "outputs")
     presets = {
         "all": everything,
-        "board": (*everything, *(m.with_parameters(**p) for m, p in _VARIANT_MEASURES)),
+        "leaderboard": (*everything, *(m.with_parameters(**p) for m, p in _VARIANT_MEASURES)),
         "resi": tuple(m.with_parameters(**p) for m, p in _RESI_MEASURES),
         "default": tuple(m for m, _ in _RESI_MEASURES),
+        "quick": tuple(map(get_measure, QUICK_MEASURES)),
     }
     if name not in presets:
         raise ValueError(f"no preset {name!r}; known: {', '.join(sorted(presets))}")
     return presets[name]
 
 
-PRESET_NAMES = ("default", "resi", "all", "board")
+# Four kinds of similarity: linear, of size and rotation, of distances, of neighbours
+QUICK_MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
+PRESET_NAMES = ("default", "resi", "quick", "all", "leaderboard")
 _VARIANT_MEASURES: tuple[tuple[Measure, dict[str, Any]], ...] = (
     (measures.cka, {"estimator": "debiased"}),
     (measures.rsa, {"rdm": "euclidean"}),

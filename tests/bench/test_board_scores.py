@@ -240,7 +240,7 @@ def test_the_scores_that_ship_are_what_is_computed():
 def test_the_scores_that_ship_are_of_the_measures_as_they_are():
     known = {(s.pack, s.measure.spec, s.measure.version) for s in read_scores(SHIPPED)}
     packs = [pack.manifest.identity for pack in packs_of()]
-    assert known == {(p, m.spec, m.version) for p in packs for m in rs.preset("board")}
+    assert known == {(p, m.spec, m.version) for p in packs for m in rs.preset("leaderboard")}
 
 
 def test_reliabilities_are_those_of_the_inputs_of_the_packs():

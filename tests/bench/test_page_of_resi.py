@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
+from resemblance.base.exceptions import UndefinedError
 from resemblance.bench.case import Score
 from resemblance.bench.page import column_letter, failures_section, times_section
 from resemblance.bench.ranks import summarize_scores
@@ -24,7 +25,6 @@ from resemblance.bench.scoring import FailedComparisons
 from resemblance.bench.study_models import ModelFamily
 from resemblance.comparison.comparison import measure_info
 from resemblance.data.model_features import ModelFeatures
-from resemblance.data.representation import UndefinedError
 from resemblance.report import write_page
 from resemblance.report.output import print_tables
 from resemblance.report.terminal import result_tables
@@ -35,13 +35,13 @@ HOSTILE = "<script>alert(1)</script>"
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "citation": "none"}
 
 
-@rs.measure(label="Mine", family="statistic", range=(0, np.inf), **SAYS)
+@rs.measure(label="Mine", family="descriptive", range=(0, np.inf), **SAYS)
 def mine(x, y):
     """Difference of the norms."""
     return abs(float(np.linalg.norm(x.array)) - float(np.linalg.norm(y.array)))
 
 
-@rs.measure(label=HOSTILE, family="statistic", range=(0, np.inf), **SAYS)
+@rs.measure(label=HOSTILE, family="descriptive", range=(0, np.inf), **SAYS)
 def seldom(x, y):
     """No value but for pairs with the first model."""
     if "seed0" not in x.name + y.name:

@@ -200,7 +200,7 @@ def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
 
 def test_measures_of_users_run_on_packs(clouds):
     @rs.measure(
-        label="Mine", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+        label="Mine", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
         symmetric=True, reference="mine2026",
     )  # fmt: skip
     def spread(x: rs.Representation, y: rs.Representation) -> float:

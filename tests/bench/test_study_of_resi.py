@@ -32,7 +32,7 @@ MEASURES = ["cka", "gulp"]
 OWN = '''
 import resemblance as rs
 
-@rs.measure(label="SizeDiff", family="statistic", larger_is_more_similar=False,
+@rs.measure(label="SizeDiff", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")),
             symmetric=True, reference="x")
 def size_difference(x, y):

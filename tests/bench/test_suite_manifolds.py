@@ -17,6 +17,7 @@ import resemblance as rs
 from papers.mka.claims import CLAIMS
 from papers.published import compare_published, published, published_ranks
 from resemblance import cli
+from resemblance.base.exceptions import UndefinedError
 from resemblance.bench import manifolds
 from resemblance.bench.grounding import by_reference, concordance, kendall
 from resemblance.bench.manifolds import run
@@ -39,7 +40,6 @@ from resemblance.bench.pinned import FrozenFeatures
 from resemblance.bench.study import add_claims
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
-from resemblance.data.representation import UndefinedError
 from resemblance.report.page import write_page
 from resemblance.sections import Result, load_result
 from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
@@ -57,7 +57,7 @@ MEASURES = [
 ]
 OWN = """
 import resemblance as rs
-@rs.measure(label="Centres", family="statistic", larger_is_more_similar=False,
+@rs.measure(label="Centres", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")), symmetric=True,
             reference="none")
 def centres(x, y):
@@ -66,7 +66,7 @@ def centres(x, y):
 """
 
 
-@rs.measure(label=HOSTILE, family="statistic", range=(0, np.inf), **SAYS)
+@rs.measure(label=HOSTILE, family="descriptive", range=(0, np.inf), **SAYS)
 def seldom(x, y):
     """A value for rings only."""
     if len(x.array) != 500:

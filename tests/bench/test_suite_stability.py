@@ -10,6 +10,7 @@ from factories.disturbed_models import WATCHED, changed, world
 from factories.output import assert_fits
 
 import resemblance as rs
+from resemblance.base.exceptions import UndefinedError
 from resemblance.bench.case import Score
 from resemblance.bench.ranks import summarize_scores
 from resemblance.bench.scoring import score
@@ -24,7 +25,6 @@ from resemblance.bench.stability.weights import (
 )
 from resemblance.cli import run as command
 from resemblance.comparison.comparison import measure_info
-from resemblance.data.representation import UndefinedError
 from resemblance.sections import headlines
 from resemblance.sections.claims import REPRODUCED, Claim
 from resemblance.sections.result import load_result
@@ -53,7 +53,7 @@ def test_deletion_grades_measures_and_says_what_it_cannot(small):
 
 
 @rs.measure(
-    label="Moved", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    label="Moved", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
     symmetric=True, reference="none",
 )  # fmt: skip
 def moved(x, y):

@@ -491,7 +491,7 @@ def test_the_generators_of_others_are_as_they_were():
 OWN = '''
 import resemblance as rs
 
-claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
+claims = dict(family="descriptive", larger_is_more_similar=False, range=(0, float("inf")),
     symmetric=True, citation="x", differentiable=False)
 
 @rs.measure(label="SizeDiff", invariant_to={"orthogonal", "sample_rotation"}, **claims)

@@ -42,7 +42,7 @@ OWN = '''
 import time
 import resemblance as rs
 
-claims = dict(family="statistic", larger_is_more_similar=False, range=(0, float("inf")),
+claims = dict(family="descriptive", larger_is_more_similar=False, range=(0, float("inf")),
     symmetric=True, invariant_to={"permutation"}, citation="x")
 
 @rs.measure(label="SizeDiff", **claims)

@@ -197,7 +197,7 @@ def test_measures_without_a_place_are_last(results):
 
 def test_the_board_that_ships_has_the_entries_of_the_preset():
     for scores in read_board().scores.values():
-        assert set(scores) == {m.spec for m in rs.preset("board")}
+        assert set(scores) == {m.spec for m in rs.preset("leaderboard")}
     with pytest.raises(ValueError, match="disagreement compares predictions"):
         score(packs_of()[0], "disagreement")
 

@@ -220,7 +220,7 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
     assert ">GULP<" not in page
-    facts = load_evaluation(study).only(["neighbours", "statistic"])
+    facts = load_evaluation(study).only(["neighbours", "descriptive"])
     assert (
         {m.label for m in facts.measures}
         == {s.label for s in facts.scores}

@@ -17,7 +17,7 @@ from resemblance.comparison.arrangements import (
 
 
 @rs.measure(
-    label="Mean", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+    label="Mean", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
     symmetric=True, identity=False, invariant_to=set(), citation="none",
 )  # fmt: skip
 def distance_of_means(x, y):

@@ -444,7 +444,9 @@ SLIPS = {
     "arrays for a measure": (lambda: rs.get_measure(WIDE), "not a measure: an array"),
     "ids without an order": (lambda: rs.Representation(WIDE, ids=set(TITLES)), "must be a list"),
     "text of NaN": (
-        lambda: rs.stability.class_separation(WIDE, np.where(CLASSES, CLASSES, np.nan).astype(str)),
+        lambda: rs.statistics.class_separation(
+            WIDE, np.where(CLASSES, CLASSES, np.nan).astype(str)
+        ),
         "text nan",
     ),
     "a label among features": (lambda: rs.Representation(TABLE.assign(label=CLASSES)), "a label"),

@@ -36,7 +36,7 @@ from resemblance.engine.cache_sharing import (
 
 MEASURES = (rs.cka, rs.get_measure("rsa"), rs.get_measure("pwcca"))
 ALL = [m for m in rs.preset("all") if m.requires is None]
-ABOUT = {"family": "statistic", "larger_is_more_similar": True, "range": (0, np.inf)}
+ABOUT = {"family": "descriptive", "larger_is_more_similar": True, "range": (0, np.inf)}
 ABOUT |= {"symmetric": True, "citation": "nobody2026nothing"}
 
 

@@ -140,7 +140,7 @@ def measured():
 
     @rs.measure(
         label="Kept",
-        family="statistic",
+        family="descriptive",
         larger_is_more_similar=False,
         range=(0, np.inf),
         symmetric=True,

@@ -26,14 +26,14 @@ FORECAST = importlib.import_module("resemblance.engine.forecast")
 RAISING = '''
 import resemblance as rs
 
-@rs.measure(label="Never", family="statistic", larger_is_more_similar=False,
+@rs.measure(label="Never", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")), symmetric=True, citation="x")
 def never(x, y):
     """Never: is not called with data."""
     assert x.shape[0] == 23, "a probe of the shapes of intermediates"
     return 0.0
 
-@rs.measure(label="Raises", family="statistic", larger_is_more_similar=False,
+@rs.measure(label="Raises", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")), symmetric=True, citation="x")
 def raises(x, y):
     """Raises: always."""
@@ -60,7 +60,7 @@ def counting(calls):
 
     @rs.measure(
         label="Counted",
-        family="statistic",
+        family="descriptive",
         larger_is_more_similar=False,
         range=(0, np.inf),
         symmetric=True,

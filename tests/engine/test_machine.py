@@ -82,7 +82,7 @@ def test_the_limit_on_addresses_counts():
 LIMITED = """
 import resource, numpy as np, resemblance as rs
 from resemblance.intermediates.distances import distances
-@rs.measure(label="All", family="statistic", larger_is_more_similar=False, range=(0, np.inf),
+@rs.measure(label="All", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
             symmetric=True, citation="nobody2026nothing")
 def whole(x, y):
     "Whole matrices of distances."

@@ -97,7 +97,7 @@ def board(score: Score, measures: Iterable[Measure] | None = None) -> Board:
     board."""
     scores = []
     for suite, cells in ALL_CELLS.items():
-        for m in rs.preset("board") if measures is None else measures:
+        for m in rs.preset("leaderboard") if measures is None else measures:
             values = [score(m.spec, suite, *cell) for cell in cells]
             scored = (
                 ScoredCell(*cell, value, reason="" if value is not None else "it failed")

@@ -8,7 +8,7 @@ import resemblance as rs
 def declared(label: str, **claims):
     """Return the decorator of a measure from 0 to 1 in which nothing is special but what is
     claimed here."""
-    usual = {"family": "statistic", "larger_is_more_similar": True, "range": (0, 1)}
+    usual = {"family": "descriptive", "larger_is_more_similar": True, "range": (0, 1)}
     usual |= {"symmetric": True, "citation": "nobody2026nothing"}
     usual |= {"invariant_to": {"permutation"}}  # other measures need columns of one width
     return rs.measure(label=label, **usual | claims)

@@ -23,7 +23,7 @@ import resemblance as rs
 from resemblance.intermediates.spectra import decomposition
 
 
-@rs.measure(label="TopShare", family="statistic", larger_is_more_similar=False, range=(0, 1),
+@rs.measure(label="TopShare", family="descriptive", larger_is_more_similar=False, range=(0, 1),
             symmetric=True, citation="mine2026", differentiable=False,
             invariant_to={"orthogonal", "isotropic_scaling", "translation"})
 def top_share(x, y, *, power: int = 1):

@@ -16,9 +16,9 @@ import pytest
 from scipy.stats import t
 
 import resemblance as rs
+from resemblance.base.exceptions import BiasedDifferenceWarning
 from resemblance.comparison.store import ScoreFile
 from resemblance.data.representation import fingerprint
-from resemblance.inference import BiasedDifferenceWarning
 from resemblance.inference.intervals import interval_parts
 from resemblance.inference.nulls import EXACT_MOMENTS, MIN_TRUSTED_EXACT_P, PAIRING_INDEPENDENT
 from resemblance.report.of_comparison import result_from_comparison

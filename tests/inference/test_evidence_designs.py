@@ -524,7 +524,7 @@ def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
 def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
     @rs.measure(
         label="Mean distance",
-        family="statistic",
+        family="descriptive",
         larger_is_more_similar=False,
         range=(0, np.inf),
         symmetric=True,

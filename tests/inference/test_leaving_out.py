@@ -10,8 +10,9 @@ import torch
 from inference_tables import WITHOUT_LEFT_OUT as REASONS
 
 import resemblance as rs
+from resemblance.base.exceptions import UndefinedError
 from resemblance.contracts._measure import Measure
-from resemblance.data.representation import Representation, UndefinedError
+from resemblance.data.representation import Representation
 from resemblance.inference.intervals import interval_kind
 from resemblance.inference.jackknife import leave_group_out_values, leave_one_out_values
 from resemblance.significance.orders import Design

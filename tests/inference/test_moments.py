@@ -14,8 +14,9 @@ from scipy.sparse import csr_array
 from scipy.stats import pearson3
 
 import resemblance as rs
+from resemblance.base.exceptions import UndefinedError
 from resemblance.contracts._measure import Measure
-from resemblance.data.representation import Representation, UndefinedError
+from resemblance.data.representation import Representation
 from resemblance.inference import graph_sums
 from resemblance.inference import moments as exact_moments
 from resemblance.inference.graph_sums import FactoredMatrix, SparsePlusConstant
@@ -42,11 +43,11 @@ VARIANTS = [
     "mean_cca[aggregation=mean_squared]", "mean_cca[aggregation=mean_squared,divisor=width]",
     "gulp[ridge=0.1]", "gulp[squared=True]", "linear_regression[predict=first]",
     "subspace_overlap[k=2]", "mka[k=3]", "mka[k=3,symmetrize=True]", "mka[diagonal=False,k=3]",
-    "mka[baseline=permutation,k=3]", "mka[baseline=permutation,k=3,symmetrize=True]",
-    "mka[baseline=permutation,diagonal=False,k=3]", "mka[k=3,metric=cosine]", "kcka[k=3]",
+    "mka[corrected=True,k=3]", "mka[corrected=True,k=3,symmetrize=True]",
+    "mka[corrected=True,diagonal=False,k=3]", "mka[k=3,metric=cosine]", "kcka[k=3]",
     "kcka[k=3,variant=code]", "mutual_knn[k=2]", "mutual_knn[corrected=True,k=2]",
     "mutual_knn[k=2,metric=euclidean]", "mutual_knn[corrected=True,k=2,metric=inner]",
-    "cknna[estimator=centered,k=2]", "cknna[estimator=centered,k=2,kernel=linear]",
+    "cknna[estimator=biased,k=2]", "cknna[estimator=biased,k=2,kernel=linear]",
     "information_imbalance[k=2]", "information_imbalance[corrected=True,k=2]",
     "information_imbalance[metric=cosine]",
 ]  # fmt: skip

@@ -13,9 +13,10 @@ import torch
 
 import resemblance as rs
 from resemblance.base import arrays
+from resemblance.base.exceptions import UndefinedError
 from resemblance.contracts._measure import Measure
 from resemblance.contracts.claims import AllPairs, Scores
-from resemblance.data.representation import Representation, UndefinedError, pair_cache
+from resemblance.data.representation import Representation, pair_cache
 from resemblance.intermediates import grams, rank_bins, rectangles
 from resemblance.intermediates.rectangles import all_row_column_pairs
 from resemblance.measures import distances, kernel_alignment
@@ -408,7 +409,7 @@ def means_apart(xs, ys) -> Scores:
 
 @rs.measure(
     label="Apart",
-    family="statistic",
+    family="descriptive",
     invariant_to={"permutation"},
     larger_is_more_similar=False,
     range=(0, np.inf),

@@ -370,7 +370,7 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
 
 @rs.measure(
     label="Trimmed",
-    family="statistic",
+    family="descriptive",
     larger_is_more_similar=False,
     range=(0, np.inf),
     symmetric=True,
@@ -384,7 +384,7 @@ def trimmed(x, y, *, share: float = 0.1) -> float:
 
 @rs.measure(
     label="Taken",
-    family="statistic",
+    family="descriptive",
     larger_is_more_similar=False,
     range=(0, 1),
     symmetric=True,

@@ -61,7 +61,7 @@ PRODUCTS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
 
 @rs.measure(
     label="Digits",
-    family="statistic",
+    family="descriptive",
     larger_is_more_similar=True,
     range=(0, np.inf),
     citation="none2026",

@@ -33,10 +33,10 @@ KNOWN = [
     "subspace_overlap[k=2]", "eigenspace_overlap", "ensd", "pwcka", "pwcka[explained_variance=0.6]",
     "gulp[squared=True]", "gulp[ridge=0.1,squared=True]",
     "mka[k=3]", "mka[k=3,symmetrize=True]", "mka[diagonal=False,k=3]", "mka[k=2,metric=cosine]",
-    "mka[baseline=permutation,k=3]", "kcka[k=3]", "kcka[k=3,variant=code]",
+    "mka[corrected=True,k=3]", "kcka[k=3]", "kcka[k=3,variant=code]",
     "mutual_knn[k=2]", "mutual_knn[corrected=True,k=3]", "mutual_knn[k=2,metric=inner]",
-    "cycle_knn[k=2]", "cycle_knn[corrected=True,k=2]", "cknna[estimator=centered,k=3]",
-    "cknna[estimator=centered,k=2,kernel=linear]",
+    "cycle_knn[k=2]", "cycle_knn[corrected=True,k=2]", "cknna[estimator=biased,k=3]",
+    "cknna[estimator=biased,k=2,kernel=linear]",
     "information_imbalance", "information_imbalance[corrected=True,k=2]",
     "jaccard[k=2]", "jaccard[k=3]", "rank_similarity[k=3]", "lcs_knn[k=2]", "lcs_knn[k=3]",
     "disagreement",
@@ -246,7 +246,7 @@ def test_a_claim_may_be_an_object_without_a_hash():
             return self.level
 
     @rs.measure(
-        label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
+        label="Mine", family="descriptive", larger_is_more_similar=True, range=(0, 1),
         citation="kornblith2019similarity", chance=Level(0.5),
     )  # fmt: skip
     def mine(x, y):
@@ -259,7 +259,7 @@ def test_a_claim_may_be_an_object_without_a_hash():
 def test_a_measure_cannot_record_another_chance_beside_its_claim():
     @rs.measure(
         label="Mine",
-        family="statistic",
+        family="descriptive",
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,

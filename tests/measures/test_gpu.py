@@ -61,7 +61,7 @@ def test_two_representations_are_timed_alone_over_the_limit(run, monkeypatch):
 def test_a_measure_that_differs_or_fails_is_reported(run, monkeypatch, capsys):
     @rs.measure(
         label="X",
-        family="statistic",
+        family="descriptive",
         larger_is_more_similar=True,
         range=(0, 1),
         symmetric=True,

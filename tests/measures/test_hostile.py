@@ -344,7 +344,7 @@ def test_what_overflows_is_undefined_without_a_warning():
     with pytest.raises(rs.UndefinedError, match="too large for float32"):
         rs.cka(*narrow)
     for score in ("distance", "rdm"):
-        value = rs.stability.input_noise_stability(
+        value = rs.statistics.input_noise_stability(
             1e154 * x, encoder=lambda rows: rows, score=score
         )
         assert np.isfinite(value)
@@ -362,11 +362,13 @@ def test_nan_is_no_number_of_a_range():
 
 def test_a_layer_without_directions_is_a_failure_of_its_own_pairs_only():
     found = rs.compare(
-        {"dead": SATURATED, "x": X, "y": Y}, measures=["cka", "mean_cca", "shape"], progress=False
+        {"dead": SATURATED, "x": X, "y": Y},
+        measures=["cka", "mean_cca", "shape_distance"],
+        progress=False,
     )
     assert {(f.measure, f.x, f.y) for f in found.failures} == {
         (m, a, b)
-        for m in ("mean_cca", "shape")
+        for m in ("mean_cca", "shape_distance")
         for a in found.rows
         for b in found.rows
         if "dead" in (a, b)
@@ -397,7 +399,7 @@ def test_a_false_claim_of_a_range_is_not_hidden():
 
     claims = {
         "label": "E",
-        "family": "statistic",
+        "family": "descriptive",
         "larger_is_more_similar": True,
         "symmetric": True,
     }

@@ -523,7 +523,7 @@ def test_scikit_learn_jaccard_on_indicator_vectors(rng):
 
 def test_a_second_driver_decomposes_what_the_first_does_not(monkeypatch, rng):
     x, y = rng.standard_normal((40, 6)), rng.standard_normal((40, 6))
-    names = ("aligned_cosine", "procrustes", "svcca", "pwcka", "shape")
+    names = ("aligned_cosine", "procrustes", "svcca", "pwcka", "shape_distance")
     before = {name: float(rs.get_measure(name)(x, y)) for name in names}
 
     def fails(*args, **options):

@@ -98,7 +98,7 @@ def test_products_take_all_digits_on_every_device():
 
     @rs.measure(
         label="Seen",
-        family="statistic",
+        family="descriptive",
         larger_is_more_similar=True,
         range=(0, np.inf),
         citation="none2026",

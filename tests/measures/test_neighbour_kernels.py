@@ -349,7 +349,7 @@ def test_kernels_that_say_nothing_are_refused():
     with pytest.raises(rs.UndefinedError, match=r"mka: the self-similarity .* not positive"):
         rs.mka(x, x, k=5)
     with pytest.raises(rs.UndefinedError, match="nothing is left above chance"):
-        rs.mka(x, x, k=5, diagonal=False, baseline="permutation")
+        rs.mka(x, x, k=5, diagonal=False, corrected=True)
     with pytest.raises(rs.UndefinedError, match=r"3 nearest neighbours .* 'X' is zero"):
         rs.kcka(np.repeat(x, 4, axis=0), np.random.default_rng(0).standard_normal((24, 3)), k=3)
 
@@ -377,7 +377,7 @@ def test_the_baseline_is_the_mean_over_all_orders(symmetrize, diagonal, rng):
     orders = list(itertools.permutations(range(5)))
     chance = np.mean([rs.mka(x, y[list(order)], **settings) for order in orders])
     corrected = (rs.mka(x, y, **settings) - chance) / (1 - chance)
-    assert rs.mka(x, y, **settings, baseline="permutation") == pytest.approx(corrected, rel=1e-9)
+    assert rs.mka(x, y, **settings, corrected=True) == pytest.approx(corrected, rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [15, 100])
@@ -386,7 +386,7 @@ def test_independent_clouds_score_a_third_and_nothing_beyond_chance(k):
     for seed in range(12):
         x, y = np.random.default_rng(seed).standard_normal((2, 200, 40))
         values.append(rs.mka(x, y, k=k))
-        corrected.append(rs.mka(x, y, k=k, baseline="permutation"))
+        corrected.append(rs.mka(x, y, k=k, corrected=True))
     assert np.mean(values) == pytest.approx(0.33 if k == 15 else 0.30, abs=0.01)
     assert np.mean(corrected) == pytest.approx(0, abs=0.01)
     assert np.abs(corrected).max() < 0.03
@@ -394,9 +394,9 @@ def test_independent_clouds_score_a_third_and_nothing_beyond_chance(k):
 
 def test_the_baseline_keeps_what_is_similar(pair):
     x, y = pair
-    assert rs.mka(x, y, k=15, baseline="permutation") == pytest.approx(0.5, abs=0.1)
-    assert rs.mka(x, y, k=15) > rs.mka(x, y, k=15, baseline="permutation")
-    assert rs.mka(x, x, k=15, baseline="permutation") == pytest.approx(1, rel=1e-12)
+    assert rs.mka(x, y, k=15, corrected=True) == pytest.approx(0.5, abs=0.1)
+    assert rs.mka(x, y, k=15) > rs.mka(x, y, k=15, corrected=True)
+    assert rs.mka(x, x, k=15, corrected=True) == pytest.approx(1, rel=1e-12)
 
 
 def test_double_centring_is_the_trace_for_symmetric_kernels(pair):

@@ -137,7 +137,7 @@ def test_dissimilarities_are_compared_with_features_and_with_each_other(recordin
     with pytest.raises(rs.UndefinedError, match="use rsa"):
         rs.cka(given, y)
     with pytest.raises(rs.UndefinedError, match="use rsa"):
-        rs.stability.feature_split(given)
+        rs.statistics.feature_split(given)
 
 
 def test_dissimilarities_in_single_precision_are_taken() -> None:

@@ -17,21 +17,43 @@ from resemblance.report import write_page
 
 WIDTH = 12
 EXACT = [
-    "mean_cca", "mean_cca[aggregation=mean_squared]", "mean_cca[divisor=width]",
+    "mean_cca",
+    "mean_cca[aggregation=mean_squared]",
+    "mean_cca[divisor=width]",
     "svcca[explained_variance=1.0]",
-    "pwcca", "pwcca[weights=second]", "pwcca[weights=symmetric]", "pwcca[directions=all]",
+    "pwcca",
+    "pwcca[weights=second]",
+    "pwcca[weights=symmetric]",
+    "pwcca[directions=all]",
     "linear_regression",
-    "linear_regression[predict=first]", "gulp", "gulp[squared=True]", "gulp[ridge=0.1]",
+    "linear_regression[predict=first]",
+    "gulp",
+    "gulp[squared=True]",
+    "gulp[ridge=0.1]",
     "eigenspace_overlap",
-    "subspace_overlap", "subspace_overlap[k=3]", "shape[alpha=0.0]", "shape", "cka",
+    "subspace_overlap",
+    "subspace_overlap[k=3]",
+    "shape_distance[alpha=0.0]",
+    "shape_distance",
+    "cka",
     "cka[kernel=rbf]",
-    "cka[kernel=cosine]", "distance_correlation", "procrustes", "angular_shape", "nbs", "pwcka",
-    "ensd", "riemannian",
-    "jaccard[k=4]", "mutual_knn[k=4]", "mutual_knn[corrected=True,k=4]",
+    "cka[kernel=cosine]",
+    "distance_correlation",
+    "procrustes",
+    "angular_shape",
+    "nbs",
+    "pwcka",
+    "ensd",
+    "riemannian",
+    "jaccard[k=4]",
+    "mutual_knn[k=4]",
+    "mutual_knn[corrected=True,k=4]",
     "information_imbalance[k=4]",
-    "information_imbalance[corrected=True,k=4]", "cka[estimator=debiased]", "rsa",
+    "information_imbalance[corrected=True,k=4]",
+    "cka[estimator=debiased]",
+    "rsa",
     "magnitude_difference",
-]  # fmt: skip
+]
 
 
 def noise(n: int, d: int, seed: int, rank: int | None = None) -> rs.Representation:
@@ -433,9 +455,9 @@ def test_probabilities_are_no_logits_and_logits_no_probabilities():
         with pytest.raises(rs.UndefinedError, match='outputs="probabilities"'):
             rs.jensen_shannon(outputs, q)
         with pytest.raises(ValueError, match='outputs="probabilities"'):
-            rs.stability.leep(outputs, labels)
+            rs.statistics.leep(outputs, labels)
         assert 0 < rs.jensen_shannon(outputs, q, outputs="probabilities") < 1
-        assert np.isfinite(rs.stability.leep(outputs, labels, outputs="probabilities"))
+        assert np.isfinite(rs.statistics.leep(outputs, labels, outputs="probabilities"))
     with pytest.raises(rs.UndefinedError, match='outputs="logits"'):
         rs.jensen_shannon(logits, logits + 1, outputs="probabilities")
     reasons = rs.compare([p, q], measures="jensen_shannon", progress=False).failures

@@ -97,7 +97,7 @@ MEASURES: dict[str, str | Definition] = {
     "rtd": RESI,
     "rtd_lite": "test_matching.test_rtd_lite_from_bars_of_gudhi_and_single_linkage",
     "second_order_cosine": "test_golden.test_defaults_equal_the_definitions",
-    "shape": "test_matching.test_shape_by_its_definition",
+    "shape_distance": "test_matching.test_shape_by_its_definition",
     "sliced_wasserstein": "test_drift.test_sliced_wasserstein_of_one_dimension_is_the_wasserstein_distance",
     "soft_correlation_match": RESI,
     "soft_matching": "test_matching.test_soft_matching_of_different_widths_is_the_matching_of_copies",

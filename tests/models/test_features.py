@@ -192,8 +192,10 @@ def test_models_are_compared_in_one_call(tmp_path):
     assert len(again.rows) == 9
     twice = rs.compare_models([a, b], SAMPLES, measures="cka", batch_size=5, progress=False)
     assert twice.rows[4] == "Counting 2/blocks.0"
-    with pytest.raises(ValueError, match="two models are called 'a'"):
-        rs.compare_models({"a": a, "a": b}, SAMPLES, progress=False)
+    with pytest.raises(ValueError, match="models must be two models or more"):
+        rs.compare_models([a], SAMPLES, progress=False)
+    with pytest.raises(ValueError, match="models must be two models or more"):
+        rs.compare_models("hf:bert-base-uncased", SAMPLES, progress=False)
 
 
 def test_models_take_the_design_of_evidence(tmp_path):

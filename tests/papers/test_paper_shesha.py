@@ -59,7 +59,7 @@ def test_the_claims_of_recovery_hold_for_these_scores_and_fail_for_others():
 
 def test_a_split_is_that_of_the_library_with_other_halves():
     points = mixture(0.7, 1)
-    assert rs.stability.feature_split(points, rdm="correlation") == pytest.approx(
+    assert rs.statistics.feature_split(points, rdm="correlation") == pytest.approx(
         split_score(points, 1), abs=0.01
     )
     assert split_score(points, count(3), k=2) == pytest.approx(

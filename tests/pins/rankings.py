@@ -14,7 +14,13 @@ from resemblance.sections.result import Result
 ROOT = Path(__file__).parents[2]
 MEASURES = (
     *("cka", "procrustes", "rsa", "jaccard", "mutual_knn", "linear_regression", "mean_cca"),
-    *("distance_correlation", "magnitude_difference", "bures", "shape", "second_order_cosine"),
+    *(
+        "distance_correlation",
+        "magnitude_difference",
+        "bures",
+        "shape_distance",
+        "second_order_cosine",
+    ),
 )
 
 

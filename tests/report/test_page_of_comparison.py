@@ -591,7 +591,7 @@ def test_formulas_become_readable(formula, text):
 
 def test_no_formula_keeps_a_command_of_latex():
     upright = {"max", "min", "argmin", "argmax", "arg", "log", "exp", "cos", "arccos", "tr", "corr"}
-    for found in [*rs.list_measures(), *rs.stability.list_statistics()]:
+    for found in [*rs.list_measures(), *rs.list_statistics()]:
         for block in (inspect.getdoc(found.function) or "").split("\n\n"):
             if block.lstrip().startswith(".. math::"):
                 text = explain.latex_to_text(block.split("::", 1)[1])

@@ -867,7 +867,7 @@ def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
 
 OWN = """
 import resemblance as rs
-@rs.measure(label="Mine", family="statistic", larger_is_more_similar=True, range=(0, 1),
+@rs.measure(label="Mine", family="descriptive", larger_is_more_similar=True, range=(0, 1),
     symmetric=True,
             citation="none")
 def mine(x, y):

@@ -227,7 +227,7 @@ def test_blocks_of_several_sizes_or_groups_are_refused():
         design_of(6, whole_blocks=[0, 0, 1, 1, 2, 2], within=[0, 0, 0, 1, 1, 1])
 
 
-@pytest.mark.parametrize("n_permutations", [0, -3, 2.5, "9", True, None])
+@pytest.mark.parametrize("draws", [0, -3, 2.5, "9", True, None])
 def test_the_number_of_draws_must_be_whole(draws):
     with pytest.raises(
         ValueError, match="plan: n_permutations must be a whole number of at least 1"

@@ -77,7 +77,7 @@ def test_arrays_that_are_none(bad):
 def test_a_study_of_transformations():
     found = {t.name: t for t in transformation_study(mixture(0.9, 0)[:60, :40], k=6)}
     original = found["original"]
-    assert original.stability == rs.stability.feature_split(
+    assert original.stability == rs.statistics.feature_split(
         mixture(0.9, 0)[:60, :40], k=6, seed=320
     )
     assert original.similarity > original.without_self  # it is 1 to itself

@@ -34,8 +34,8 @@ VARIANTS = [
     "hard_correlation_match[matching=greedy]",
     "procrustes[squared=True]",
     "riemannian[shrinkage=0.5]",
-    "shape[alpha=0]",
-    "shape[alpha=1]",
+    "shape_distance[alpha=0]",
+    "shape_distance[alpha=1]",
     "soft_matching[units=unit]",
     "subspace_overlap[k=2]",
     "pwcka[explained_variance=0.5]",
@@ -47,7 +47,14 @@ VARIANTS = [
 ]
 ALL = [m for m in rs.list_measures() if m.family != "outputs"] + list(map(rs.get_measure, VARIANTS))
 STREAMING = [m for m in ALL if stream_requirements(m) is not None]
-WHITENING = {"mean_cca", "pwcca", "linear_regression", "shape", "eigenspace_overlap", "gulp"}
+WHITENING = {
+    "mean_cca",
+    "pwcca",
+    "linear_regression",
+    "shape_distance",
+    "eigenspace_overlap",
+    "gulp",
+}
 
 
 def whitens(m: rs.Measure) -> bool:
@@ -259,7 +266,13 @@ def test_dependent_columns_in_double_precision_need_the_triangular_factor():
 
 def test_ranks_of_leading_components_are_not_refused():
     gram = streamed(related(condition=1e9)).representations().values()
-    for spec in ("svcca", "subspace_overlap", "pwcka", "gulp[ridge=0.1]", "shape[alpha=1]"):
+    for spec in (
+        "svcca",
+        "subspace_overlap",
+        "pwcka",
+        "gulp[ridge=0.1]",
+        "shape_distance[alpha=1]",
+    ):
         assert rs.get_measure(spec)(*gram) >= 0
     with pytest.raises(rs.UndefinedError, match="whitening representation 'b'"):
         rs.svcca(*gram, explained_variance=1.0)
@@ -504,7 +517,7 @@ def test_streams_and_samples_do_not_mix():
 
 
 @pytest.mark.parametrize("use", [
-    lambda a, b: rs.stability.feature_split(a),
+    lambda a, b: rs.statistics.feature_split(a),
     lambda a, b: rs.evidence({"a": a, "b": b}, measures="cka"),
     lambda a, b: rs.drift(a, b),
     lambda a, b: rs.neighbour_recall(a, k=5),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .exceptions import ResemblanceWarning
 from .extras import import_optional
 
 if TYPE_CHECKING:
@@ -74,13 +75,13 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"
 
 
-def warn(line: str) -> None:
+def warn(line: str, category: type[Warning] = ResemblanceWarning) -> None:
     """Warn of the line outside this package that led here."""
     frame, level = sys._getframe(1), 2
     package = __name__.partition(".")[0]
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1
-    warnings.warn(line, stacklevel=level)
+    warnings.warn(line, category, stacklevel=level)
 
 
 def escape_control_characters(text: str, *, keep: str = "") -> str:

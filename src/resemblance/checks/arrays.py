@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import scalar
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import Measure
-from ..data.representation import UndefinedError
 from .data import degenerate_pairs
 from .trial import (
     CheckContext,

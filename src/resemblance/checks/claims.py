@@ -10,10 +10,10 @@ from itertools import chain
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import Measure
 from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
-from ..data.representation import UndefinedError
 from .data import (
     Triple,
     generic_pair,

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import scalar
-from ..contracts._measure import Measure, UninformativeWarning
+from ..base.exceptions import UninformativeWarning
+from ..contracts._measure import Measure
 from ..contracts._statistic import Statistic
 from ..contracts.claims import RANGE_TOLERANCE, DeclaredFunction, as_argument, is_outside_range
 from ..data.representation import pair_cache

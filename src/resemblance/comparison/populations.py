@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..data.inputs import sample_order
-from ..data.representation import UndefinedError
 from ..significance.labels import is_missing_label
 from ..significance.multiple_testing import holm_adjust
 from ..significance.permutation import count_at_least, p_value_of

@@ -22,6 +22,7 @@ from ..base.arrays import (
     records_gradient,
     scalar,
 )
+from ..base.exceptions import UndefinedError, UninformativeWarning
 from ..base.extras import EXTRA_OF_PACKAGE, require_package
 from ..base.text import did_you_mean
 from ..data.cautions import single_pair_caveats
@@ -29,7 +30,6 @@ from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint,
 from ..data.joining import align_columns_to
 from ..data.representation import (
     Representation,
-    UndefinedError,
     check_all_finite,
     check_same_samples,
     pair_cache,
@@ -50,18 +50,13 @@ from .claims import (
 from .streamed import check_stream_precision, require_features
 
 MeasureFamily = Literal[
-    "cca", "alignment", "similarity_matrix", "neighbours", "topology", "statistic", "outputs"
+    "cca", "alignment", "similarity_matrix", "neighbours", "topology", "descriptive", "outputs"
 ]
 MEASURE_FAMILIES: tuple[str, ...] = typing.get_args(MeasureFamily)
 RowKind = Literal["samples", "positions"]
 POSITION_FAMILIES: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
 VARIANCE_FAMILIES = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
 TRANSPOSED_WIDTH_RATIO = 4  # features per sample; from here on both arrays may be transposed
-
-
-class UninformativeWarning(UserWarning):
-    """The value says little: there are too few samples for so many features, or the data are not
-    what they seem to be, such as copies of samples or a matrix of dissimilarities."""
 
 
 def no_diagnostics(x: Representation, y: Representation, **parameters: Any) -> dict[str, float]:

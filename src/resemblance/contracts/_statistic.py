@@ -13,15 +13,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.arrays import full_precision
+from ..base.exceptions import UndefinedError
 from ..base.text import did_you_mean
 from ..data.inputs import check_sample_order, sample_order
 from ..data.joining import align_columns_to
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    check_all_finite,
-    check_same_samples,
-)
+from ..data.representation import Representation, check_all_finite, check_same_samples
 from ..intermediates.digits import check_digits
 from ..significance.labels import label_codes
 from .claims import (

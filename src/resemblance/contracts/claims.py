@@ -18,9 +18,10 @@ from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
 import numpy as np
 
 from ..base.arrays import scalar
+from ..base.exceptions import UndefinedError
 from ..base.text import did_you_mean, html_fact_table
 from ..base.user_modules import function_version, restore_function
-from ..data.representation import Representation, UndefinedError, as_representation
+from ..data.representation import Representation, as_representation
 from ..intermediates.matrices import PairMatrix, expected_inner
 from ..intermediates.rectangles import (
     MAX_STORED_SAMPLES,

@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import Array, to_numpy
-from ..data.representation import (
-    Representation,
-    StreamSummary,
-    UndefinedError,
-    cached_pair,
-    representation_title,
-)
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, StreamSummary, cached_pair, representation_title
 from ..intermediates.digits import resolution
 from ..intermediates.points import column_norms
 from ..intermediates.resi_code import resi_svcca_components

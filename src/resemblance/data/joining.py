@@ -12,17 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import Array, as_array_like, as_float64, detach, to_numpy
+from ..base.exceptions import UndefinedError
 from ..significance.labels import label_codes
 from .columns import are_columns_ordered, column_numbers, column_order
 from .gaps import count_trials_with_gaps, describe_gaps
 from .inputs import check_sample_order, sample_order
-from .representation import (
-    Representation,
-    UndefinedError,
-    as_representation,
-    replace_rows,
-    representation_title,
-)
+from .representation import Representation, as_representation, replace_rows, representation_title
 from .sample_ids import id_spelling_hint
 
 

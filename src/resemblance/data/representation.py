@@ -29,6 +29,7 @@ from ..base.arrays import (
     to_numpy,
     working_precision,
 )
+from ..base.exceptions import UndefinedError
 from ..base.json_files import recorded_fingerprint
 from .array_files import iterate_bytes, memmap_layout, npy_path, open_npy
 from .array_protocol import as_read_only_numpy, forbid_operators, missing_attribute_message
@@ -81,13 +82,6 @@ class PseudoEuclidean(NamedTuple):
 
     signs: np.ndarray  # (n_features,)
     kind: str
-
-
-class UndefinedError(ValueError):
-    """A measure has no value for these data, such as a constant representation or one with a NaN.
-
-    Raised by a single call; recorded, with its reason, by :func:`resemblance.compare`.
-    """
 
 
 class Representation:

@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..comparison.scores import NO_MEMORY_REASON
 from ..contracts._measure import Measure
-from ..data.representation import Representation, UndefinedError, fingerprint, representation_title
+from ..data.representation import Representation, fingerprint, representation_title
 
 SCIPY_NONFINITE_MESSAGES = (
     "array must not contain infs or NaNs",

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ..base.arrays import scalar
+from ..base.exceptions import UndefinedError
 from ..comparison.scores import (
     CAVEAT_KEY,
     NO_MEMORY_REASON,
@@ -19,13 +20,7 @@ from ..comparison.scores import (
 )
 from ..contracts._measure import Measure, batchable_measures
 from ..contracts.claims import CHANCE_KEY, Scores, clip_to_range
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    fingerprint,
-    pair_cache,
-    without_gradient,
-)
+from ..data.representation import Representation, fingerprint, pair_cache, without_gradient
 from .reasons import failure_reason
 from .work import PairBlock
 

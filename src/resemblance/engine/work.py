@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.extras import MISSING_DEPENDENCY, install_hint
 from ..base.progress import Progress
 from ..comparison.comparison import Comparison, MeasureInfo, measure_info
@@ -22,7 +23,7 @@ from ..comparison.scores import NO_MEMORY_REASON, PairScore, ScoreBatch, ScoreMa
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
 from ..data.cautions import reordered_column_caveats
-from ..data.representation import Representation, UndefinedError, fingerprint, needs_copy
+from ..data.representation import Representation, fingerprint, needs_copy
 from .arguments import named_representations, select_measures
 from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
 from .memory import format_bytes

@@ -12,7 +12,6 @@ from ..data.cautions import duplicate_labels
 from ._evidence import evidence
 from ._score_models import ModelScores, score_models
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
-from .bias import BiasedDifferenceWarning
 from .intervals import PartCells
 from .loading import load, load_evidence
 from .nulls import NullCells
@@ -21,7 +20,6 @@ from .result import Evidence
 __all__ = [
     "ModelScores",
     "Best",
-    "BiasedDifferenceWarning",
     "Contributions",
     "CurvePoint",
     "Difference",

@@ -13,6 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from ..base.arrays import scalar
+from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
 from ..base.progress import Progress, progress_reporter
 from ..base.rendering import export_result, plot_result
@@ -21,7 +22,7 @@ from ..contracts._measure import Measure
 from ..contracts.claims import matrix_cosine
 from ..data.cautions import chance_caveats, refuse_dissimilarities, shared_data_caveats
 from ..data.inputs import check_label_order, holds_named_arrays, is_single_input
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..data.representation import Representation, representation_title
 from ..engine.arguments import named_representations
 from ..engine.jobs import Jobs, open_executor
 from ..engine.workers import WorkerCall, check_picklable, count_workers, run_calls, single_threaded

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from ..base.exceptions import BiasedDifferenceWarning
 from ..catalogue import get_measure
-
-
-class BiasedDifferenceWarning(UserWarning):
-    """A difference between values of a biased estimator, whose bias depends on the widths."""
 
 
 def warn_biased_cka(spec: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import Measure
-from ..data.representation import Representation, UndefinedError
+from ..data.representation import Representation
 from ..intermediates.distances import (
     MIN_SHARED_PAIRS,
     sample_weights_in_mean,

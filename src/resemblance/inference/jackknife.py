@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import scalar
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import Measure
 from ..data.representation import (
     Representation,
-    UndefinedError,
     check_all_finite,
     fingerprint,
     pair_cache,

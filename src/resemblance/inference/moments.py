@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import Measure
 from ..contracts.claims import Product
 from ..contracts.streamed import require_samples
 from ..data.representation import (
     Representation,
-    UndefinedError,
     as_representation,
     cached,
     representation_title,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import Measure
-from ..data.representation import Representation, UndefinedError, as_representation, replace_rows
+from ..data.representation import Representation, as_representation, replace_rows
 from ..intermediates.missing_pairs import has_missing_pairs, missing_pairs
 from ..measures._dissimilarities import from_dissimilarities, rdm
 from .ceilings import pairwise_comparison_name

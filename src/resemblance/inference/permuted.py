@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.progress import format_duration
 from ..contracts._measure import Measure
-from ..data.representation import UndefinedError
 from ..engine.estimate import LONG_COMPARISON_SECONDS
 from ..engine.work import PairBlock
 from ..engine.workers import count_workers, single_threaded

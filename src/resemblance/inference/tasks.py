@@ -10,10 +10,11 @@ from itertools import chain
 import numpy as np
 
 from ..base.arrays import scalar
+from ..base.exceptions import UndefinedError
 from ..comparison.comparison import MeasureInfo
 from ..comparison.scores import NO_MEMORY_REASON, ScoreBatch
 from ..contracts._measure import Measure, no_diagnostics
-from ..data.representation import Representation, UndefinedError, pair_cache
+from ..data.representation import Representation, pair_cache
 from ..engine.reasons import failure_reason, is_out_of_memory
 from ..engine.scoring import score_block
 from ..engine.work import PairBlock

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..base.arrays import Array, epsilon, euclidean_norm, namespace, scalar, to_numpy
-from ..data.representation import UndefinedError
+from ..base.exceptions import UndefinedError
 
 TIE_EPSILONS = 16  # times the machine epsilon: values that differ by less tie
 # rounding of cosines close to 1, relative to how far these are from 1

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..base.arrays import Array, detach, epsilon, euclidean_norm, has_float64, has_no_values, scalar
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, representation_title
 
 DOUBLE_EPSILON = float(np.finfo(float).eps)
 MAX_NUMBERS_PER_COPY = 2**18  # numbers that are copied at a time

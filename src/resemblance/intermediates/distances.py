@@ -28,7 +28,8 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, representation_title
 from ..significance import average_ranks
 from ..significance.ranks import MIN_COMPILED_LENGTH
 from .exact_differences import exact_squared_distances, unit_size_distances

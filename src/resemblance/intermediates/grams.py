@@ -24,9 +24,9 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
+from ..base.exceptions import UndefinedError
 from ..data.representation import (
     Representation,
-    UndefinedError,
     cached,
     cached_pair,
     is_large_array,

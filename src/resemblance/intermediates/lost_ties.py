@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import Array, detach, epsilon, namespace, to_numpy
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, representation_title
 from .chords import EQUAL_ROW_EPSILONS, TIE_EPSILONS
 from .digits import resolution
 from .exact_differences import power_of_two_below_norm

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, to_numpy
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, representation_title
 
 MISSING_PAIRS_REMEDY = (
     "rsa with compare= spearman, pearson, cosine, kendall, kendall_a or rho_a takes the pairs that "

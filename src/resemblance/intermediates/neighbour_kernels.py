@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import detach, epsilon, euclidean_norm, row_blocks, to_numpy
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, representation_title
 from .neighbours import NeighbourSearch, nearest, neighbours
 from .points import unit, unit_rows
 from .similarities import (

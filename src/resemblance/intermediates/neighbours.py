@@ -12,13 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    cached,
-    replace_rows,
-    representation_title,
-)
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, replace_rows, representation_title
 from .approximate import hnsw_candidates
 from .lost_ties import require_separated_neighbors
 from .points import preshape

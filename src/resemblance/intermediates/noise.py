@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import as_float64, detach, to_numpy
+from ..base.exceptions import UndefinedError
 from ..data.gaps import (
     MEAN_OVER_FINITE_TRIALS,
     count_trials_with_gaps,
@@ -18,7 +19,6 @@ from ..data.gaps import (
 from ..data.inputs import check_label_order
 from ..data.representation import (
     Representation,
-    UndefinedError,
     as_representation,
     check_all_finite,
     representation_title,

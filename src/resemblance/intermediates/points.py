@@ -20,10 +20,10 @@ from ..base.arrays import (
     scalar,
     sum_of_squares,
 )
+from ..base.exceptions import UndefinedError
 from ..data.representation import (
     ROWS_PER_COPIED_BLOCK,
     Representation,
-    UndefinedError,
     cached,
     cached_pair,
     is_large_array,

@@ -7,10 +7,10 @@ from typing import Any, get_args
 import numpy as np
 
 from ..base.arrays import row_blocks
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..data.representation import (
     Representation,
-    UndefinedError,
     as_representation,
     cached,
     check_all_finite,

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.arrays import as_float64, scalar, to_numpy
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, representation_title
 from .points import feature_products, mean, size, unit
 from .spectra import basis_coordinates, decomposition, numerical_rank
 

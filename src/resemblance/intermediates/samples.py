@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import as_float64
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..data.representation import Representation, cached, representation_title
 from .cross_barcode import SortedEdges, enclosing_radius
 from .distances import distance_matrix
 from .points import centered

@@ -20,7 +20,8 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, representation_title
 from .chords import (
     MAX_COSINE_DISTANCE_ROUNDING,
     TIE_EPSILONS,

@@ -22,7 +22,8 @@ from ..base.arrays import (
     svd,
     to_numpy,
 )
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, cached, representation_title
 from .digits import below_rounding_message, input_precision, resolution, uncentered_norm
 from .points import is_rotated, preshape, reduced_unit_rows, size, size_and_scaled_mean, unit
 

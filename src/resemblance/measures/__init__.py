@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from .alignment import *
     from .cca import *
     from .covariances import *
+    from .descriptive import *
     from .distances import *
     from .kernel_alignment import *
     from .matching import *
@@ -20,7 +21,6 @@ if _TYPE_CHECKING:
     from .outputs import *
     from .regression import *
     from .similarity_analysis import *
-    from .statistics import *
     from .topology import *
 
 __all__: list[str] = []

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import as_float64, full_precision, scalar, to_numpy
+from ..base.exceptions import UndefinedError
 from ..data.array_files import npy_path, open_npy
 from ..data.inputs import check_label_order
 from ..data.representation import (
     PseudoEuclidean,
     Representation,
-    UndefinedError,
     as_representation,
     check_all_finite,
     representation_title,

@@ -22,6 +22,7 @@ from ..base.arrays import (
     svd,
     to_numpy,
 )
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure, no_diagnostics
 from ..contracts.claims import (
     COSINE_INVARIANCES,
@@ -30,7 +31,7 @@ from ..contracts.claims import (
     SHAPE_INVARIANCES,
 )
 from ..contracts.streamed import whitening_error
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..data.representation import Representation, representation_title
 from ..intermediates.pairs import (
     nuclear_norm,
     rotated_chord,

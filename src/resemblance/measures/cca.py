@@ -17,6 +17,7 @@ from ..base.arrays import (
     svd,
     to_numpy,
 )
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import (
     COLUMN_INVARIANCES,
@@ -31,7 +32,7 @@ from ..contracts.streamed import (
     variance_whitening_error,
     whitening_error,
 )
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..data.representation import Representation, representation_title
 from ..intermediates.matrices import leading_projection, projection, uncentred_projection
 from ..intermediates.pairs import (
     basis_overlap,

@@ -21,10 +21,11 @@ from ..base.arrays import (
     scalar,
     to_numpy,
 )
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import measure
 from ..contracts.claims import RIGID_INVARIANCES, SHAPE_INVARIANCES, AllPairs, Product, Scores
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..data.representation import Representation, cached, representation_title
 from ..intermediates.distances import (
     MAX_GATHERED_NUMBERS,
     deviation_norm,

@@ -18,7 +18,8 @@ import math
 import numpy as np
 
 from ..base.arrays import as_float64, scalar
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..base.exceptions import UndefinedError
+from ..data.representation import Representation, representation_title
 from ..intermediates.matrices import FactoredPairMatrix, StoredPairMatrix
 from ..intermediates.points import preshape, size
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import (
     CHANCE_KEY,
@@ -20,13 +21,7 @@ from ..contracts.claims import (
     Product,
     Scores,
 )
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    cached,
-    is_large_array,
-    representation_title,
-)
+from ..data.representation import Representation, cached, is_large_array, representation_title
 from ..intermediates.distances import condensed_rdm
 from ..intermediates.grams import (
     Estimator,

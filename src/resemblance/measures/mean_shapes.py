@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..base.arrays import to_numpy
+from ..base.exceptions import UndefinedError
 from ..data.representation import (
     Representation,
-    UndefinedError,
     as_representation,
     check_same_samples,
     representation_title,

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import Product
-from ..data.representation import Representation, UndefinedError, cached
+from ..data.representation import Representation, cached
 from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbour_matrices import (

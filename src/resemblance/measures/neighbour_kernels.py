@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import Product
-from ..data.representation import Representation, UndefinedError
+from ..data.representation import Representation
 from ..intermediates.matrices import expected_cosine
 from ..intermediates.neighbour_kernels import (
     Kernel,
@@ -37,10 +38,10 @@ from .inner_products import (
 from .neighbours import neighbor_search_claims
 
 
-def _mka_claims(k: int, metric: NeighborMetric, baseline: str, search: Search) -> dict[str, Any]:
+def _mka_claims(k: int, metric: NeighborMetric, corrected: bool, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search, and on what counts as 0."""
     claims = neighbor_search_claims(k, metric, search)
-    if baseline == "permutation":
+    if corrected:
         in_chance = Product(
             chance_scaled_umap_kernel, symmetric=False, value=chance_corrected_cosine
         )
@@ -61,7 +62,7 @@ def mka(
     metric: NeighborMetric = "euclidean",
     symmetrize: bool = False,
     diagonal: bool = True,
-    baseline: Literal["none", "permutation"] = "none",
+    corrected: bool = False,
     search: Search = "exact",
 ) -> float:
     r"""Manifold-approximated kernel alignment: the cosine between two row-centred kernels of
@@ -98,7 +99,7 @@ def mka(
     are found.
 
     The shared diagonal alone makes independent representations score about 1/3 (0.33 for Gaussians
-    with n = 200, k = 15). ``baseline="permutation"`` returns :math:`(m - m_0) / (1 - m_0)`, where
+    with n = 200, k = 15). ``corrected=True`` returns :math:`(m - m_0) / (1 - m_0)`, where
     :math:`m_0` is the mean over *all* orders of the samples of Y, :math:`\operatorname{tr}(KH)
     \operatorname{tr}(LH) / (n - 1)` over the same norms: 0 on average for independent
     representations, 1 for equal ones.
@@ -106,7 +107,7 @@ def mka(
     Use it when you compare manifolds by their neighbourhoods, with a kernel that adapts to the
     density.
 
-    Beware. Unrelated data are far from 0 unless ``baseline="permutation"`` is set. State k; the
+    Beware. Unrelated data are far from 0 unless ``corrected=True`` is set. State k; the
     paper uses 100.
 
     Reference: Islam et al. 2025, Eqs. 2-3. Their code has k = 15, single precision, :math:`\sigma`
@@ -114,7 +115,7 @@ def mka(
     that of the paper's experiments.
     """
     K, L = (umap_kernel(r, k, metric, symmetrize, diagonal, search) for r in (x, y))
-    if baseline == "none":
+    if not corrected:
         return K.cosine(L)
     return rescale_from_chance(K.cosine(L), expected_cosine(K, L))
 
@@ -183,7 +184,7 @@ def kcka(
 def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dict[str, Any]:
     """Return the claims that depend on the search and the estimator."""
     claims = neighbor_search_claims(k, affinity(kernel), search) | {"min_samples": max(k + 1, 4)}
-    if estimator == "centered":
+    if estimator == "biased":
         claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
         claims["compares"] = Product(neighbour_kernel, symmetric=False)
     return claims
@@ -201,7 +202,7 @@ def cknna(
     *,
     k: int = 10,
     kernel: Kernel = "cosine",
-    estimator: Literal["unbiased", "centered"] = "unbiased",
+    estimator: Literal["debiased", "biased"] = "debiased",
     search: Search = "exact",
 ) -> float:
     r"""Centered kernel nearest-neighbour alignment: CKA that looks at mutual nearest neighbours
@@ -216,7 +217,7 @@ def cknna(
     (``kernel="cosine"``) or not (``"linear"``); the neighbours are those of largest inner product,
     and in s(K, K) those of K alone.
 
-    ``estimator="unbiased"`` is the unbiased HSIC of Song et al. 2012 of the masked kernels, as in
+    ``estimator="debiased"`` is the unbiased HSIC of Song et al. 2012 of the masked kernels, as in
     the authors' code. These are not symmetric, so neither is the value, by little, and it has no
     bounds. ``"centered"`` is the formula of the paper: the sum of the products of kernel values,
     each minus the mean of its row, over mutual neighbours; symmetric, in [-1, 1].
@@ -229,7 +230,7 @@ def cknna(
 
     Chance is not 0 but grows with k/n. For independent Gaussian data (n = 300 and 1000, d = 20 and
     200) it is 0.8 to 0.9 k/n with k = 10 and 0.9 to 1.0 k/n with k = 30 and 100. With the linear
-    kernel it is less, down to 0.5 k/n (n = 1000, d = 20, k = 10); with ``estimator="centered"`` it
+    kernel it is less, down to 0.5 k/n (n = 1000, d = 20, k = 10); with ``estimator="biased"`` it
     is k/n, and less where k is a good part of n (0.8 k/n for k = n/3).
 
     Use it when you compare with the platonic-representation studies: kernel alignment restricted to
@@ -240,7 +241,7 @@ def cknna(
     Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of
     the value for 100 samples of unit length; nothing is added here.
     """
-    nearest_rows, centered = NeighbourSearch(k, affinity(kernel), search), estimator == "centered"
+    nearest_rows, centered = NeighbourSearch(k, affinity(kernel), search), estimator == "biased"
     a, b = (neighbor_graph(r, nearest_rows) for r in (x, y))
     p, q = (kernel_graph(r, nearest_rows, kernel=kernel, centered=centered) for r in (x, y))
     s = _masked_product if centered else _masked_hsic

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
-from ..data.representation import Representation, UndefinedError
+from ..data.representation import Representation
 from ..intermediates.neighbours import NeighbourSearch, Search
 from ..intermediates.shared_neighbours import (
     common_neighbors_by_blocks,

@@ -14,9 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import euclidean_norm, row_blocks, scalar
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES
-from ..data.representation import Representation, UndefinedError, cached, representation_title
+from ..data.representation import Representation, cached, representation_title
 from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
 from ..intermediates.neighbours import NeighbourSearch, Search, nearest, neighbours, own_cosines
 from ..intermediates.points import unit_rows

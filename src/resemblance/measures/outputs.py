@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from ..base.arrays import Array, as_float64, detach, namespace, scalar, to_numpy
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..data.representation import Representation, representation_title
 from ..intermediates.digits import resolution
 from .inner_products import check_min_samples, leave_one_out_term_means
 

@@ -9,16 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import as_float64, to_numpy
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import measure
 from ..data.inputs import stimulus_of_each_row
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    cached,
-    check_all_finite,
-    representation_title,
-)
+from ..data.representation import Representation, cached, check_all_finite, representation_title
 
 Alignment = Literal["orthogonal", "permutation", "none"]
 MAX_ALIGNMENT_TURNS = 300

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.text import did_you_mean
-from ..data.representation import UndefinedError
 from ..significance import ranks_of_rows
 from .screen import Perturbations
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
 from ..base.rng import generator
 from ..base.text import did_you_mean
 from ..catalogue import get_statistic
 from ..contracts._statistic import Statistic
-from ..data.representation import Representation, UndefinedError, check_all_finite
+from ..data.representation import Representation, check_all_finite
 from ..statistics.perturbation import nearest_means, split_half_cosine
 from ..statistics.rdm import double_precision_rows
 from .annotated import LabelledRows, control_labels, open_labeled_rows

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..catalogue import get_statistic
 from ..contracts._statistic import Statistic
 from ..data.layouts import as_trials, from_trials
-from ..data.representation import UndefinedError
 
 WINDOW_AXES = "trials bins units"
 

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base.arrays import euclidean_norm, row_blocks, to_numpy
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._statistic import statistic
 from ..contracts.claims import COSINE_INVARIANCES, RIGID_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, UndefinedError, cached, check_all_finite
+from ..data.representation import Representation, cached, check_all_finite
 from ..intermediates.points import unit_rows_of_array
 from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 

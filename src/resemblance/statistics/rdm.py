@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 
 from ..base.arrays import as_float64
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts.claims import COSINE_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, UndefinedError, as_representation
+from ..data.representation import Representation, as_representation
 from ..intermediates.chords import cosines_lose_digits, direction_variance, unit_row_chords
 from ..intermediates.digits import below_rounding_message
 from ..intermediates.distances import average_ranks_in_range, squared_distance_blocks

@@ -204,7 +204,8 @@ def sample_split(
     of one matrix, about two samples, meets entry (1, 2) of the other, about two *other* samples.
     What it gives is noise around 0, for a perfectly redundant representation as for pure noise. It
     is here so that published values can be checked;
-    :func:`resemblance.stability.replicate` and :func:`label_conditioned_split` compare what belongs
+    :func:`resemblance.statistics.replicate` and :func:`label_conditioned_split` compare what
+    belongs
     together.
 
     X is (n, d), the value in [-1, 1]. Raises ``UndefinedError`` when all dissimilarities of a
@@ -258,7 +259,7 @@ def anchor(
     D holds cosine distances between anchors A and probes, R ranks each row, and :math:`P_s, Q_s`
     are disjoint draws of probes. Column 1 of one matrix is another probe than column 1 of the
     other, so their correlation is 0 on average. It is here so that published values can be checked;
-    :func:`resemblance.stability.anchor_profile` compares distances to the same probes.
+    :func:`resemblance.statistics.anchor_profile` compares distances to the same probes.
 
     With fewer than ``anchors`` + 2 ``probes`` samples both numbers shrink in proportion, to 0.9 of
     what there is, but to no fewer than 10 and 20 unless fewer are requested. X is (n, d) with n >=

@@ -7,10 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._statistic import statistic
 from ..contracts.claims import COLUMN_INVARIANCES, COSINE_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, UndefinedError
+from ..data.representation import Representation
 from ..intermediates.digits import resolution
 from .rdm import (
     RANK_TIE_ROUNDING,

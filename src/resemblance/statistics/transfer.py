@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 
 from ..base.arrays import row_blocks
+from ..base.exceptions import UndefinedError
 from ..contracts._statistic import statistic
 from ..contracts.claims import COLUMN_INVARIANCES, COSINE_INVARIANCES, SHAPE_INVARIANCES
-from ..data.representation import Representation, UndefinedError
+from ..data.representation import Representation
 from ..intermediates.digits import resolution
 from ..intermediates.distances import squared_distance_blocks
 from ..intermediates.points import unit_rows_of_array

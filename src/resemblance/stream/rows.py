@@ -8,16 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import Array, device, is_on_cpu, is_torch, namespace, scalar, to_numpy
+from ..base.exceptions import UndefinedError
 from ..contracts.streamed import require_features
 from ..data.columns import column_order
 from ..data.joining import align_columns, reorder_columns
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    check_all_finite,
-    check_same_samples,
-    replace_rows,
-)
+from ..data.representation import Representation, check_all_finite, check_same_samples, replace_rows
 from ..intermediates.digits import resolution
 from ..intermediates.points import directed, unit_rows
 

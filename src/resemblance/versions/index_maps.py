@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..data.representation import UndefinedError
+from ..base.exceptions import UndefinedError
 from .maps import AffineMap
 from .retrieval import MAX_BLOCK_ROWS
 from .stored import StoredRows, scale_to_unit_length

@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.text import did_you_mean
 from ..contracts._statistic import class_indices as checked_labels
 from ..contracts.streamed import require_features
 from ..data.joining import align_columns
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    as_representation,
-    check_same_samples,
-)
+from ..data.representation import Representation, as_representation, check_same_samples
 from ..intermediates.digits import check_digits
 from .verdict import SIDES_BY_PURPOSE
 

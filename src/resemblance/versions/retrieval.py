@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import to_numpy
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
-from ..data.representation import Representation, UndefinedError, representation_title
+from ..data.representation import Representation, representation_title
 from .maps import AffineMap
 
 MAX_LOOKED_UP_SAMPLES, MIN_LOOKED_UP_SAMPLES = (

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..data.representation import UndefinedError
+from ..base.exceptions import UndefinedError
 from .retrieval import Rows
 
 RowChange = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of rows, at their positions

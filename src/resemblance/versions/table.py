@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.arrays import scalar, to_numpy
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..base.text import html_fact_table
-from ..data.representation import Representation, UndefinedError, pair_cache
+from ..data.representation import Representation, pair_cache
 from ..intermediates.points import size
 from ..intermediates.spectra import decomposition
 from ..measures import (

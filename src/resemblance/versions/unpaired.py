@@ -7,16 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._statistic import class_indices as checked_labels
 from ..contracts.streamed import require_features
 from ..data.joining import align_columns
-from ..data.representation import (
-    Representation,
-    UndefinedError,
-    as_representation,
-    representation_title,
-)
+from ..data.representation import Representation, as_representation, representation_title
 from ..intermediates.digits import check_digits
 from ..significance.multiple_testing import holm_adjust
 from .findings import CHANGE_NAMES, Finding, unassessed_finding

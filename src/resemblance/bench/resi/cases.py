@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.base.exceptions import UndefinedError
 from resemblance.data.model_features import ModelFeatures
-from resemblance.data.representation import Representation, UndefinedError
+from resemblance.data.representation import Representation
 from resemblance.measures import disagreement, jensen_shannon
 from resemblance.models.recipe import Recipe, add_default_traits
 

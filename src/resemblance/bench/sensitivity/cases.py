@@ -16,9 +16,10 @@ from resemblance.base.json_files import read_document, write_atomically
 from resemblance.base.rng import generator
 from resemblance.comparison.comparison import Comparison
 from resemblance.data.model_features import ModelFeatures
-from resemblance.data.representation import Representation, UndefinedError
+from resemblance.data.representation import Representation
 from resemblance.significance import known_mean
 
+from ...base.exceptions import UndefinedError
 from ..case import Case, Part, task_name
 from ..grounding import Block, ExpectedBlocks, Rule, kendall, spearman
 from ..reliability import reliability

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.arrays import Array
+from resemblance.base.exceptions import UndefinedError
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import (
     Representation,
-    UndefinedError,
     as_representation,
     check_all_finite,
     representation_title,

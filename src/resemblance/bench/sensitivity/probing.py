@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from resemblance.base.arrays import to_numpy
+from resemblance.base.exceptions import UndefinedError
 from resemblance.base.rng import generator
-from resemblance.data.representation import UndefinedError, as_representation, check_all_finite
+from resemblance.data.representation import as_representation, check_all_finite
 from resemblance.significance import known_mean
 
 PROBE_PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # inverse strengths, as scikit-learn has them

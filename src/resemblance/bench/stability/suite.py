@@ -80,7 +80,7 @@ MEASURES: tuple[str | Measure, ...] = (
     "mutual_knn",
     "jaccard",
     "mka",
-    "shape",
+    "shape_distance",
     "aligned_cosine",
     *(m for m in preset("default") if m.name not in SLOW_STABILITY_MEASURES),
 )

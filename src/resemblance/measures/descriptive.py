@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ..base.arrays import Array, as_float64, clip_above_one, frobenius_inner, scalar
+from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import (
     COSINE_INVARIANCES,
@@ -16,7 +17,7 @@ from ..contracts.claims import (
     SAMPLE_ROTATION,
     SHAPE_INVARIANCES,
 )
-from ..data.representation import Representation, UndefinedError
+from ..data.representation import Representation
 from ..intermediates.points import mean, unit_rows
 from ..intermediates.pooled import mean_kernels, pooled_median, pooled_squares
 from ..intermediates.summaries import (
@@ -30,7 +31,7 @@ from .inner_products import check_min_samples, check_remainder
 
 
 @measure(
-    label="ConcDiff", family="statistic", citation="wang2020towards", version=3,
+    label="ConcDiff", family="descriptive", citation="wang2020towards", version=3,
     larger_is_more_similar=False, range=(0, 2), metric=True, invariant_to=COSINE_INVARIANCES,
     streams_with="directions", 
 )  # fmt: skip
@@ -55,7 +56,7 @@ def concentricity_difference(x: Representation, y: Representation) -> Array:
 
 
 @measure(
-    label="MagDiff", family="statistic", citation="wang2020towards", version=2,
+    label="MagDiff", family="descriptive", citation="wang2020towards", version=2,
     larger_is_more_similar=False, range=(0, np.inf), metric=True,
     invariant_to={"orthogonal"} | SAMPLE_ROTATION,
 )  # fmt: skip
@@ -96,7 +97,7 @@ def uninformative_far_samples(
 
 @measure(
     label="UnifDiff",
-    family="statistic",
+    family="descriptive",
     citation="wang2020understanding",
     version=3,
     larger_is_more_similar=False,
@@ -140,7 +141,7 @@ def uniformity_difference(
 
 
 @measure(
-    label="MMD", family="statistic", citation="gretton2012kernel", version=3,
+    label="MMD", family="descriptive", citation="gretton2012kernel", version=3,
     larger_is_more_similar=False, range=(0, 2**0.5), differentiable=False,
     limits={"bandwidth": (1e-3, 1e3)}, needs_equal_columns=True,
 )  # fmt: skip
@@ -182,7 +183,7 @@ def mmd(x: Representation, y: Representation, *, bandwidth: float = 1.0) -> floa
 
 
 @measure(
-    label="SlicedW", family="statistic", citation="bonneel2015sliced", version=2,
+    label="SlicedW", family="descriptive", citation="bonneel2015sliced", version=2,
     larger_is_more_similar=False, range=(0, np.inf), limits={"projections": (1, 100_000)},
     needs_equal_columns=True, metric=True,
 )  # fmt: skip
@@ -218,7 +219,7 @@ def sliced_wasserstein(
 
 
 @measure(
-    label="EigenSim", family="statistic", citation="raju2026geometric", version=3,
+    label="EigenSim", family="descriptive", citation="raju2026geometric", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to=SHAPE_INVARIANCES | SAMPLE_ROTATION,
 )  # fmt: skip
 def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
