@@ -35,7 +35,7 @@ from resemblance.statistics.rdm import mean_rdm_agreement
 from resemblance.statistics.splits import feature_halves, feature_split
 
 SHAPES = ((600, 64), (2000, 256), (6000, 512), (16000, 128))
-NEIGHBOURS = 10
+NEIGHBORS = 10
 WIDTH, BATCH = 256, 4096  # of a stream of two layers
 STREAMS = {
     '`method="gram"`': {},
@@ -70,7 +70,7 @@ def show(*entries: object) -> None:
 # -------------------------------------------------------------------------------------- neighbours
 
 
-def neighbours() -> None:
+def neighbors() -> None:
     """Print the seconds of the exact search for one representation, the smaller of two runs, and
     the rows that single precision left open."""
     for n, d in SHAPES:
@@ -82,7 +82,7 @@ def neighbours() -> None:
         for kind, points in kinds.items():
             for metric in ("cosine", "euclidean"):
                 similarity = neighbor_similarity(rs.Representation(points), metric)
-                quick, nearest = clocked(lambda s=similarity: search_nearest(s, NEIGHBOURS), 2)
+                quick, nearest = clocked(lambda s=similarity: search_nearest(s, NEIGHBORS), 2)
                 full = cpu_seconds(lambda s=similarity: in_full(s), 2)
                 times = f"double {full:7.3f} s  search {quick:7.3f} s  {full / quick:4.1f}x"
                 size = f"{n:6} x {points.shape[1]:3}"
@@ -93,17 +93,17 @@ def in_full(similarity: Similarity) -> Nearest:
     """Return the neighbours of every row, in double precision."""
     blocks = row_blocks(similarity.points.shape[0])
     return stack_row_blocks(
-        nearest_by_full_comparison(np.arange(*block), similarity, NEIGHBOURS) for block in blocks
+        nearest_by_full_comparison(np.arange(*block), similarity, NEIGHBORS) for block in blocks
     )
 
 
-def manifold(samples: int = 20_000, features: int = 512, neighbours: int = 15) -> None:
+def manifold(samples: int = 20_000, features: int = 512, neighbors: int = 15) -> None:
     """Print the cost of MKA: of all pairs of a grid, and of one pair of many samples."""
     rng = np.random.default_rng(0)
     reps = {f"x{i}": rng.standard_normal((2000, 256)) for i in range(15)}
-    mka = rs.mka.with_parameters(k=neighbours)
+    mka = rs.mka.with_parameters(k=neighbors)
     spent = cpu_seconds(lambda: rs.compare(reps, measures=[mka], progress=False))
-    size = f"grid of 15, n=2000 d=256 k={neighbours}"
+    size = f"grid of 15, n=2000 d=256 k={neighbors}"
     show(f"{size}: {spent:.2f} CPU s, {1000 * spent / 105:.1f} ms each")
     rng = np.random.default_rng(0)
     data = rng.standard_normal((samples, features), dtype=np.float32)
@@ -111,12 +111,12 @@ def manifold(samples: int = 20_000, features: int = 512, neighbours: int = 15) -
     x, y = map(rs.Representation, (data, near))
     both, value = clocked(lambda: mka(x, y))
     again = cpu_seconds(lambda: mka(x, y))
-    show(f"n={samples} d={features} k={neighbours}: mka {value:.4f}, {both:.1f} CPU s for two")
+    show(f"n={samples} d={features} k={neighbors}: mka {value:.4f}, {both:.1f} CPU s for two")
     show(f"representations and their pair, {1000 * again:.0f} ms for the pair alone")
     show(f"peak memory {peak() / 2**30:.2f} GiB")
 
 
-def searches(samples: int = 20_000, features: int = 512, neighbours: int = 15) -> None:
+def searches(samples: int = 20_000, features: int = 512, neighbors: int = 15) -> None:
     """Print time, value and recall of both searches: 50 Gaussian clusters, and one Gaussian."""
     for kind, spread in (("clusters", 3.0), ("isotropic", 0.0)):
         rng = np.random.default_rng(0)
@@ -125,11 +125,11 @@ def searches(samples: int = 20_000, features: int = 512, neighbours: int = 15) -
         data += centers[rng.integers(50, size=samples)]
         pair = [data, data + 0.5 * rng.standard_normal(data.shape, dtype=np.float32)]
         for index in ("exact", "hnsw"):
-            way = {"k": neighbours, "search": index}
+            way = {"k": neighbors, "search": index}
             sides = list(map(rs.Representation, pair))
             spent, value = clocked(lambda: rs.mka(*sides, **way))  # noqa: B023
-            recalls = " ".join(f"{rs.neighbour_recall(r, **way):.4f}" for r in sides)
-            size = f"n={samples} d={features} k={neighbours} {kind} {index}"
+            recalls = " ".join(f"{rs.neighbor_recall(r, **way):.4f}" for r in sides)
+            size = f"n={samples} d={features} k={neighbors} {kind} {index}"
             show(f"{size}: {spent:.1f} CPU s, mka {value:.4f}, recall {recalls}")
 
 
@@ -221,4 +221,4 @@ def features(model: str, data: str, samples: tuple[int, ...] = (1000, 10_000, 50
 
 
 if __name__ == "__main__":
-    command(__doc__, neighbours, splits, streams, manifold, searches, features)
+    command(__doc__, neighbors, splits, streams, manifold, searches, features)

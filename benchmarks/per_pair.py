@@ -18,12 +18,12 @@ from sklearn.neighbors import NearestNeighbors
 Array = np.ndarray
 
 
-def centred(x: Array) -> Array:
+def centered(x: Array) -> Array:
     return x - x.mean(axis=0)
 
 
 def unit(x: Array) -> Array:
-    return centred(x) / np.linalg.norm(centred(x))
+    return centered(x) / np.linalg.norm(centered(x))
 
 
 def padded(x: Array, y: Array) -> tuple[Array, Array]:
@@ -37,7 +37,7 @@ def basis(x: Array) -> Array:
 
 
 def canonical(x: Array, y: Array) -> Array:
-    return np.linalg.svd(basis(centred(x)).T @ basis(centred(y)), compute_uv=False).clip(0, 1)
+    return np.linalg.svd(basis(centered(x)).T @ basis(centered(y)), compute_uv=False).clip(0, 1)
 
 
 def mean_cca(x: Array, y: Array) -> float:
@@ -46,7 +46,7 @@ def mean_cca(x: Array, y: Array) -> float:
 
 def svcca(x: Array, y: Array) -> float:
     def reduced(z: Array) -> Array:
-        u, s, _ = np.linalg.svd(centred(z), full_matrices=False)
+        u, s, _ = np.linalg.svd(centered(z), full_matrices=False)
         keep = np.searchsorted(np.cumsum(s**2) / (s**2).sum(), 0.99 - 1e-15) + 1
         return u[:, :keep]
 
@@ -54,9 +54,9 @@ def svcca(x: Array, y: Array) -> float:
 
 
 def pwcca(x: Array, y: Array) -> float:
-    bx = basis(centred(x))
-    left, rho, _ = np.linalg.svd(bx.T @ basis(centred(y)), full_matrices=False)
-    alpha = np.abs((bx @ left).T @ centred(x)).sum(axis=1)
+    bx = basis(centered(x))
+    left, rho, _ = np.linalg.svd(bx.T @ basis(centered(y)), full_matrices=False)
+    alpha = np.abs((bx @ left).T @ centered(x)).sum(axis=1)
     return (alpha * rho).sum() / alpha.sum()
 
 
@@ -71,7 +71,7 @@ def angular_shape(x: Array, y: Array) -> float:
 
 
 def correlations(x: Array, y: Array) -> Array:
-    return cosine_similarity(centred(x).T, centred(y).T)
+    return cosine_similarity(centered(x).T, centered(y).T)
 
 
 def hard_correlation_match(x: Array, y: Array) -> float:
@@ -85,11 +85,11 @@ def soft_correlation_match(x: Array, y: Array) -> float:
 
 
 def linear_regression(x: Array, y: Array) -> float:
-    return (np.linalg.norm(basis(centred(x)).T @ centred(y)) / np.linalg.norm(centred(y))) ** 2
+    return (np.linalg.norm(basis(centered(x)).T @ centered(y)) / np.linalg.norm(centered(y))) ** 2
 
 
 def procrustes_size_shape(x: Array, y: Array) -> float:
-    x, y = padded(centred(x), centred(y))
+    x, y = padded(centered(x), centered(y))
     squared = (x**2).sum() + (y**2).sum() - 2 * linalg.orthogonal_procrustes(x, y)[1]
     return np.sqrt(max(squared, 0))
 
@@ -105,16 +105,16 @@ def permutation_procrustes(x: Array, y: Array) -> float:
 
 
 def cka(x: Array, y: Array) -> float:
-    x, y = centred(x), centred(y)
+    x, y = centered(x), centered(y)
     return np.linalg.norm(x.T @ y) ** 2 / np.linalg.norm(x.T @ x) / np.linalg.norm(y.T @ y)
 
 
 def distance_correlation(x: Array, y: Array) -> float:
-    def double_centred(z: Array) -> Array:
+    def double_centered(z: Array) -> Array:
         d = cdist(z, z)
         return d - d.mean(axis=0) - d.mean(axis=1)[:, None] + d.mean()
 
-    a, b = double_centred(x), double_centred(y)
+    a, b = double_centered(x), double_centered(y)
     return np.sqrt((a * b).mean() / np.sqrt((a**2).mean() * (b**2).mean()))
 
 
@@ -123,7 +123,7 @@ def eigenspace_overlap(x: Array, y: Array) -> float:
 
 
 def gulp(x: Array, y: Array) -> float:
-    ranks = basis(centred(x)).shape[1] + basis(centred(y)).shape[1]
+    ranks = basis(centered(x)).shape[1] + basis(centered(y)).shape[1]
     return np.sqrt(max(ranks - 2 * (canonical(x, y) ** 2).sum(), 0))
 
 
@@ -135,18 +135,18 @@ def rsm_norm_difference(x: Array, y: Array) -> float:
     return np.linalg.norm(cdist(x, x) - cdist(y, y))
 
 
-def neighbours(x: Array, k: int, metric: str) -> Array:
+def neighbors(x: Array, k: int, metric: str) -> Array:
     return NearestNeighbors(n_neighbors=k, metric=metric).fit(x).kneighbors(return_distance=False)
 
 
 def jaccard(x: Array, y: Array) -> float:
-    pairs = zip(neighbours(x, 10, "cosine"), neighbours(y, 10, "cosine"))
+    pairs = zip(neighbors(x, 10, "cosine"), neighbors(y, 10, "cosine"))
     return np.mean([len(set(a) & set(b)) / len(set(a) | set(b)) for a, b in pairs])
 
 
 def rank_similarity(x: Array, y: Array) -> float:
     scores = []
-    for a, b in zip(neighbours(x, 10, "cosine"), neighbours(y, 10, "cosine")):
+    for a, b in zip(neighbors(x, 10, "cosine"), neighbors(y, 10, "cosine")):
         r, s = ({j: rank for rank, j in enumerate(found, 1)} for found in (a, b))
         common = [(r[j], s[j]) for j in r if j in s]
         total = sum(2 / ((1 + abs(p - q)) * (p + q)) for p, q in common)
@@ -157,7 +157,7 @@ def rank_similarity(x: Array, y: Array) -> float:
 def second_order_cosine(x: Array, y: Array) -> float:
     sx, sy = cosine_similarity(x), cosine_similarity(y)
     values = []
-    for i, (a, b) in enumerate(zip(neighbours(x, 10, "cosine"), neighbours(y, 10, "cosine"))):
+    for i, (a, b) in enumerate(zip(neighbors(x, 10, "cosine"), neighbors(y, 10, "cosine"))):
         union = np.union1d(a, b)
         values.append(
             sx[i, union]
@@ -173,7 +173,7 @@ def imd(x: Array, y: Array) -> float:
 
     def heat(z: Array) -> Array:
         a = np.zeros((len(z), len(z)))
-        np.put_along_axis(a, neighbours(z, 5, "euclidean"), 1, axis=1)
+        np.put_along_axis(a, neighbors(z, 5, "euclidean"), 1, axis=1)
         a = np.maximum(a, a.T)
         root = 1 / np.sqrt(a.sum(axis=0))
         return np.exp(-t[:, None] * (1 - np.linalg.eigvalsh(a * root * root[:, None]))).mean(axis=1)

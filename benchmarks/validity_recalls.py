@@ -37,17 +37,17 @@ def failing(bad: float, count: int, rng: np.random.Generator) -> Numbers:
 def index_of_kinds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the centres of twelve kinds of documents, and 400 documents by two models."""
     rng = np.random.default_rng(1)
-    centres = 1.5 * rng.standard_normal((12, 16))
-    old = centres[rng.integers(12, size=400)] + rng.standard_normal((400, 16))
-    return centres, old, old + 0.05 * rng.standard_normal(old.shape)
+    centers = 1.5 * rng.standard_normal((12, 16))
+    old = centers[rng.integers(12, size=400)] + rng.standard_normal((400, 16))
+    return centers, old, old + 0.05 * rng.standard_normal(old.shape)
 
 
 def queries_of_kinds(bad: float, count: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return queries by two models; the new model takes a rare kind of query for another kind."""
-    centres = index_of_kinds()[0]
-    old = centres[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
+    centers = index_of_kinds()[0]
+    old = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
     new = old + 0.05 * rng.standard_normal(old.shape)
-    others = centres[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
+    others = centers[rng.integers(12, size=count)] + rng.standard_normal((count, 16))
     return [old, np.where(rng.random((count, 1)) < bad, others, new)]
 
 

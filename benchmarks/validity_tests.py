@@ -152,8 +152,8 @@ def grouped(rng: np.random.Generator, labels: np.ndarray, signal: float = 0.0) -
     """Return rows that are alike in each group of both sides."""
     sides = []
     for width in WIDTHS:
-        centres = rng.standard_normal((labels.max() + 1, width))
-        sides.append(centres[labels] + rng.standard_normal((SAMPLES, width)))
+        centers = rng.standard_normal((labels.max() + 1, width))
+        sides.append(centers[labels] + rng.standard_normal((SAMPLES, width)))
     return shared(rng, (sides[0], sides[1]), signal)
 
 

@@ -160,8 +160,8 @@ class Browser:
         session = self._ask("Target.attachToTarget", **target, flatten=True)["sessionId"]
         size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
         self._ask("Emulation.setDeviceMetricsOverride", session, **size)
-        colours = {"name": "prefers-color-scheme", "value": scheme}
-        self._ask("Emulation.setEmulatedMedia", session, features=[colours])
+        colors = {"name": "prefers-color-scheme", "value": scheme}
+        self._ask("Emulation.setEmulatedMedia", session, features=[colors])
         self._ask("Page.navigate", session, url=address)
         call = f"(async () => {{ {LOADED} {script} }})()"
         answer = self._ask(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from conventions import GOLDEN, GOLDEN_CASES, Function, centred, golden, nuclear
+from conventions import GOLDEN, GOLDEN_CASES, Function, centered, golden, nuclear
 from per_pair import cka, permutation_procrustes, procrustes_size_shape
 from pieces import markdown
 from scipy.spatial.distance import pdist
@@ -75,7 +75,7 @@ def formula(
 
 def _shape_metric(alpha: float) -> Function:
     def whitened(X: np.ndarray) -> np.ndarray:
-        u, s, vt = np.linalg.svd(centred(X), full_matrices=False)
+        u, s, vt = np.linalg.svd(centered(X), full_matrices=False)
         return np.asarray((u * (alpha * s + 1 - alpha)) @ vt)
 
     def angle(X: np.ndarray, Y: np.ndarray) -> float:
@@ -216,8 +216,8 @@ PACKAGES: dict[str, Callable[[], list[Row]]] = {
         formula('LinearMetric(score_method="euclidean")', "procrustes_size_shape", 9,
                 procrustes_size_shape),
         formula('PermutationMetric(score_method="euclidean")', "permutation_procrustes", 9,
-                lambda X, Y: permutation_procrustes(centred(X), centred(Y)),
-                "columns are centred there: pass X - X.mean(0)", centred),
+                lambda X, Y: permutation_procrustes(centered(X), centered(Y)),
+                "columns are centred there: pass X - X.mean(0)", centered),
     ],
     "torch-cka": lambda: [
         formula("CKA.compare, all samples in one batch", "cka[estimator=debiased]", 9,

@@ -30,19 +30,19 @@ def golden(case: str) -> tuple[np.ndarray, np.ndarray]:
 # -------------------------------------------------------------------- the formulas of other codes
 
 
-def centred(X: np.ndarray) -> np.ndarray:
+def centered(X: np.ndarray) -> np.ndarray:
     return X - X.mean(axis=0)
 
 
 def unit(X: np.ndarray) -> np.ndarray:
-    return centred(X) / np.linalg.norm(centred(X))
+    return centered(X) / np.linalg.norm(centered(X))
 
 
 def nuclear(X: np.ndarray, Y: np.ndarray) -> float:
     return float(np.linalg.svd(X.T @ Y, compute_uv=False).sum())
 
 
-def _uncentred_cka(X: np.ndarray, Y: np.ndarray) -> float:
+def _uncentered_cka(X: np.ndarray, Y: np.ndarray) -> float:
     return float(np.linalg.norm(X.T @ Y) ** 2 / (np.linalg.norm(X.T @ X) * np.linalg.norm(Y.T @ Y)))
 
 
@@ -71,7 +71,7 @@ def _cka_with_diagonals(X: np.ndarray, Y: np.ndarray) -> float:
         sums = k.sum() * l.sum() / ((n - 1) * (n - 2))
         return float((K * L).sum() + sums - 2 * (k.sum(axis=0) @ l.sum(axis=0)) / (n - 2))
 
-    K, L = (centred(Z) @ centred(Z).T for Z in (X, Y))
+    K, L = (centered(Z) @ centered(Z).T for Z in (X, Y))
     return float(hsic(K, L) / np.sqrt(hsic(K, K) * hsic(L, L)))
 
 
@@ -86,7 +86,7 @@ def _svcca(count: Callable[[np.ndarray], int]) -> Function:
     def measure(X: np.ndarray, Y: np.ndarray) -> float:
         bases = []
         for Z in (X, Y):
-            u, s, _ = np.linalg.svd(centred(Z), full_matrices=False)
+            u, s, _ = np.linalg.svd(centered(Z), full_matrices=False)
             bases.append(u[:, : count(s)])
         return float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False).mean())
 
@@ -125,7 +125,7 @@ CONVENTIONS: dict[str, tuple[Row, ...]] = {
          "shesha-geometry 0.3.0 (`cka_debiased`)", _cka_with_diagonals),
         ("square root of the biased one", "hyppo (`Hsic`, linear)",
          lambda X, Y: rs.cka(X, Y) ** 0.5),
-        ("not centred", "codes that skip the centring", _uncentred_cka),
+        ("not centred", "codes that skip the centring", _uncentered_cka),
         ("mean of biased CKA over batches of 16", "mini-batch codes without the unbiased HSIC",
          _batch_mean_cka),
     ),
@@ -204,6 +204,6 @@ CONVENTIONS: dict[str, tuple[Row, ...]] = {
     "Jaccard, k = 10": (
         ("cosine of the rows as they are", "ReSi", "jaccard"),
         ("cosine after centring the columns", "adapters that centre first",
-         lambda X, Y: rs.jaccard(centred(X), centred(Y)), "centre X and Y"),
+         lambda X, Y: rs.jaccard(centered(X), centered(Y)), "centre X and Y"),
     ),
 }  # fmt: skip

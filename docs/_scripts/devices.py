@@ -22,7 +22,7 @@ from resemblance.data.representation import check_all_finite
 
 TABLE = Path(__file__).parents[1] / "_generated" / "devices.md"
 SAMPLES, FEATURES, OTHERS, CLASSES = 61, 14, 17, 5
-NEIGHBOURS, DRAWN = 2, 20
+NEIGHBORS, DRAWN = 2, 20
 MORE = 11  # samples beyond the nearest that are looked at, at most
 
 # From the least to the most. Numbers are never more than one for every sample or feature.
@@ -72,7 +72,7 @@ def kind_of(shape: tuple[int, ...]) -> str:
     if columns in (FEATURES, OTHERS, CLASSES):
         named = {SAMPLES: "the array", DRAWN: "the samples drawn"}
         return named.get(rows, "a matrix of features by features")
-    if rows <= SAMPLES and columns <= NEIGHBOURS + MORE:
+    if rows <= SAMPLES and columns <= NEIGHBORS + MORE:
         return "lists of neighbours"
     raise ValueError(f"devices: an array of shape {shape} leaves the device: what is it?")
 
@@ -91,7 +91,7 @@ def data_for(m: rs.Measure) -> tuple[Any, Any]:
 
 def for_few(m: rs.Measure) -> rs.Measure:
     """Return the measure with parameters for few samples."""
-    few = {"k": NEIGHBOURS, "sample": DRAWN, "trials": 1}
+    few = {"k": NEIGHBORS, "subsample": DRAWN, "repeats": 1}
     if m.name == "accuracy_difference":
         return m.with_parameters(labels=tuple(i % CLASSES for i in range(SAMPLES)))
     fits = m.name != "subspace_overlap"  # whose k counts directions

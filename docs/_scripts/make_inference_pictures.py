@@ -71,9 +71,9 @@ def drawn(x: np.ndarray, y: np.ndarray, **design: Any) -> tuple[np.ndarray, floa
     return e.nulls[DEBIASED].drawn[0, 0], float(e[DEBIASED][0, 0])
 
 
-def histogram(axis: Any, values: np.ndarray, value: float, colour: str, title: str) -> None:
+def histogram(axis: Any, values: np.ndarray, value: float, color: str, title: str) -> None:
     """Draw values in orders of the samples, and the value itself as a line."""
-    axis.hist(values, bins=30, color=colour, alpha=0.75)
+    axis.hist(values, bins=30, color=color, alpha=0.75)
     axis.axvline(value, color=BLUE, linewidth=2)
     axis.set_title(title, loc="left")
     axis.set_yticks([])
@@ -110,15 +110,15 @@ def how_many_samples(names: Names) -> Any:
     """Draw biased and debiased CKA by the number of samples."""
     figure, axis = plt.subplots(figsize=(8, 3.6), layout="constrained")
     sizes = [25, 50, 100, 200, 400, 800, 1600]
-    for measure, colour, label in (("cka", ORANGE, "biased"), (DEBIASED, BLUE, "debiased")):
+    for measure, color, label in (("cka", ORANGE, "biased"), (DEBIASED, BLUE, "debiased")):
         for style, is_related in (("-", True), ("--", False)):
             low, value, high = np.transpose(
                 [interval(names, n, measure, is_related) for n in sizes]
             )
-            axis.plot(sizes, value, style, color=colour, marker="o", markersize=3)
-            axis.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
+            axis.plot(sizes, value, style, color=color, marker="o", markersize=3)
+            axis.fill_between(sizes, low, high, color=color, alpha=0.15, linewidth=0)
             if is_related:
-                axis.text(1680, value[-1], f"{label}", color=colour, va=VA[label])
+                axis.text(1680, value[-1], f"{label}", color=color, va=VA[label])
     axis.set_xscale("log")
     axis.minorticks_off()
     axis.set_xticks(sizes, [f"{n}" for n in sizes])
@@ -157,8 +157,8 @@ def closer(names: Names) -> Any:
     titles = ("Debiased CKA", "Difference")
     for axis, bars, title in zip(axes, (scores, differences), titles, strict=True):
         for place, (value, half, _) in enumerate(bars):
-            colour = BLUE if place == 0 else GREY
-            axis.errorbar(value, -place, xerr=half, fmt="o", color=colour, capsize=4, linewidth=2)
+            color = BLUE if place == 0 else GREY
+            axis.errorbar(value, -place, xerr=half, fmt="o", color=color, capsize=4, linewidth=2)
         axis.set_yticks([0, -1], [word for *_, word in bars])
         axis.set_ylim(-1.6, 0.6)
         axis.set_title(title, loc="left")

@@ -44,7 +44,7 @@ def measure_page(m: rs.Measure) -> str:
         ".. py:currentmodule:: resemblance",
         f".. py:function:: {m.name}{signature(m)}\n\n" + textwrap.indent(broken(definition), "   "),
         section("When to use it", f"{use}\n\n{beware}{uninformative(m)}"),
-        section("What it sees and what it ignores", behaviour(m)),
+        section("What it sees and what it ignores", behavior(m)),
         section("Example", example(m)),
         section("Claims", claims_table(m)),
         section("Parameters", parameter_table(m)) if m.defaults else "",
@@ -79,7 +79,7 @@ def uninformative(m: rs.Measure) -> str:
     return f"\n\n**Uninformative values.** {when} {NEAR}" if when else ""
 
 
-def behaviour(m: rs.Measure) -> str:
+def behavior(m: rs.Measure) -> str:
     """Return the strip chart with what it shows."""
     intro = (
         f"The same changes of one representation X ({profiles.SAMPLES} samples in "

@@ -9,7 +9,7 @@ FAMILY_TITLES = {
     "cca": "Canonical correlations",
     "alignment": "Alignment",
     "similarity_matrix": "Similarity matrices",
-    "neighbours": "Neighbourhoods",
+    "neighbors": "Neighbourhoods",
     "topology": "Topology",
     "descriptive": "Descriptive statistics",
     "outputs": "Outputs",

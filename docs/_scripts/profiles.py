@@ -49,8 +49,8 @@ class Profile(NamedTuple):
 def representation(rng: np.random.Generator) -> np.ndarray:
     """Draw classes around centres, with a decaying spectrum and an offset of random length."""
     mixing = rng.standard_normal((FEATURES, FEATURES)) * np.logspace(0, -1, FEATURES)
-    centres = rng.standard_normal((CLASSES, FEATURES)) @ mixing
-    rows = centres[classes()] + 0.7 * rng.standard_normal((SAMPLES, FEATURES)) @ mixing
+    centers = rng.standard_normal((CLASSES, FEATURES)) @ mixing
+    rows = centers[classes()] + 0.7 * rng.standard_normal((SAMPLES, FEATURES)) @ mixing
     return rows + rng.uniform(0.2, 1) * rng.standard_normal(FEATURES)
 
 

@@ -88,14 +88,16 @@ def preprocessed(points: np.ndarray, how: str) -> np.ndarray:
     """
     if how == "raw":
         return points
-    centred: np.ndarray = points - points.mean(axis=0)
+    centered: np.ndarray = points - points.mean(axis=0)
     if how == "normalised":
-        return unit_rows_of_array(centred)
+        return unit_rows_of_array(centered)
     if how == "whitened":
-        covariance = 0.9 * (centred.T @ centred) / (len(points) - 1) + 0.1 * np.eye(points.shape[1])
+        covariance = 0.9 * (centered.T @ centered) / (len(points) - 1) + 0.1 * np.eye(
+            points.shape[1]
+        )
         variances, axes = np.linalg.eigh(covariance)
-        centred = centred @ ((axes / np.sqrt(variances)) @ axes.T)
-    return centred
+        centered = centered @ ((axes / np.sqrt(variances)) @ axes.T)
+    return centered
 
 
 # ------------------------------------------------------------------------------------------- claims

@@ -40,15 +40,15 @@ class Size(NamedTuple):
     splits: int
     random: int
     shuffles: int
-    labelled: tuple[int, ...]
+    labeled: tuple[int, ...]
     drawn: int
     bootstraps: int
 
 
 SIZES = {
-    "small": Size(2, random=5, shuffles=2, labelled=(32,), drawn=1, bootstraps=50),
-    "default": Size(2, random=20, shuffles=3, labelled=(32, 128), drawn=2, bootstraps=200),
-    "paper": Size(5, 20, 20, labelled=(16, 32, 64, 128, 256), drawn=4, bootstraps=2000),
+    "small": Size(2, random=5, shuffles=2, labeled=(32,), drawn=1, bootstraps=50),
+    "default": Size(2, random=20, shuffles=3, labeled=(32, 128), drawn=2, bootstraps=200),
+    "paper": Size(5, 20, 20, labeled=(16, 32, 64, 128, 256), drawn=4, bootstraps=2000),
 }
 
 
@@ -77,15 +77,15 @@ def cases_of(
     reasons = dict[str, str]()
     tasks, layers = models.tasks_of(folder, recipe), models.layers_of(folder, recipe)
     cases: Splits = {}
-    for task, *labelled in cells:
+    for task, *labeled in cells:
         of_cell = cases.setdefault(
             ", ".join(
-                [domain_and_architecture(recipe.name), task, *(f"{n} labels" for n in labelled)]
+                [domain_and_architecture(recipe.name), task, *(f"{n} labels" for n in labeled)]
             ),
             {},
         )
         for layer, x, outputs in layers:
-            names = (recipe.name, layer, task, *labelled)
+            names = (recipe.name, layer, task, *labeled)
             of_cell[f"{recipe.name} {layer}"] = [
                 case(x, outputs, tasks[task], reasons, (*names, split)) for split in range(splits)
             ]
@@ -291,7 +291,7 @@ PENALTIES = (0.01, 0.1, 1.0, 10.0)  # C of scikit-learn
 def probed_model(folder: Path, what: tuple[Recipe, Size]) -> tuple[Splits, dict[str, str]]:
     """Probe every layer of a model in its new tasks with few labels."""
     recipe, size = what
-    cells = [(task, count) for task in TASKS[recipe.domain][1:] for count in size.labelled]
+    cells = [(task, count) for task in TASKS[recipe.domain][1:] for count in size.labeled]
     return cases_of(folder, recipe, cells, size.drawn, _probed_layer)
 
 

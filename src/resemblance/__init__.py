@@ -51,7 +51,7 @@ if _TYPE_CHECKING:
     from .inference import score_models as score_models
     from .inference._sample_size import sample_size as sample_size
     from .intermediates.noise import noise_covariance as noise_covariance
-    from .intermediates.recall import neighbour_recall as neighbour_recall
+    from .intermediates.recall import neighbor_recall as neighbor_recall
     from .measures import *  # noqa: F403
     from .measures._dissimilarities import dissimilarities as dissimilarities
     from .measures._dissimilarities import from_dissimilarities as from_dissimilarities
@@ -113,7 +113,7 @@ _MODULES = {
     "stream": ("Stream",),
     "models.stream_layers": ("stream_from_model",),
     "data.model_features": ("ModelFeatures",),
-    "intermediates.recall": ("neighbour_recall",),
+    "intermediates.recall": ("neighbor_recall",),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 _PACKAGES = ("bench", "plot", "report", "stability", "statistics")

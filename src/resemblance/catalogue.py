@@ -38,7 +38,7 @@ def list_measures(
 
     Parameters
     ----------
-    family : one of ``"cca"``, ``"alignment"``, ``"similarity_matrix"``, ``"neighbours"``,
+    family : one of ``"cca"``, ``"alignment"``, ``"similarity_matrix"``, ``"neighbors"``,
         ``"topology"``, ``"descriptive"`` and ``"outputs"``.
     invariant_to : one or several invariances that each measure claims: ``"permutation"``,
         ``"orthogonal"``, ``"isotropic_scaling"``, ``"translation"``, ``"invertible_linear"``,

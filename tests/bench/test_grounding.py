@@ -119,7 +119,7 @@ def test_monotonicity(name):
 FUNCTIONS = {"JSD": "jsd", "Disagreement": "disagreement", "AbsoluteAccDiff": "accuracy"}
 
 
-def behaviour(case, key):
+def behavior(case, key):
     if key != "accuracy":
         return np.array([[number(v) for v in row] for row in case[key]])
     accuracy = np.array([number(v) for v in case["accuracy"]])
@@ -131,7 +131,7 @@ def test_output_correlation(subtests):
         for name in GOLDEN["output_correlation"]:
             with subtests.test(f"{function}, {name}"):
                 case, key = GOLDEN["output_correlation"][name], FUNCTIONS[function]
-                expected = behaviour(case, key)
+                expected = behavior(case, key)
                 reference = case["reference"][function]["spearmanr"]
                 for protocol in RULES_BY_PROTOCOL:
                     value = graded(protocol, "prediction", "spearman", case, expected)

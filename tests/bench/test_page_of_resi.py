@@ -516,7 +516,7 @@ def test_common_start(names, start):
     assert common_prefix(names) == start
 
 
-def test_the_colours_of_a_map_are_of_different_representations():
+def test_the_colors_of_a_map_are_of_different_representations():
     values = np.array([[0, 0.2, np.nan], [0.2, 0, 0.6], [np.nan, 0.6, 0]])
     assert difference_limits(values) == (0.2, 0.6)
     assert difference_limits(np.array([[1.0]])) == (0.0, 1.0)

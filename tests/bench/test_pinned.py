@@ -180,7 +180,7 @@ def test_a_study_on_a_pack_is_opened_again(clouds, disturbed, tmp_path, monkeypa
             for command in ("status", "results", "report"):
                 assert cli.run([suite, command, study]) == 0
     assert cli.run(["joint", *studies, "--html", str(tmp_path / "joint.html")]) == 0
-    fewer = read_resi_result(Path(studies[0]), ["neighbours"])
+    fewer = read_resi_result(Path(studies[0]), ["neighbors"])
     assert list(fewer.labels) == ["jaccard"]
     assert fewer.size == packs[0].manifest.identity
     assert fewer.provenance == load_result(studies[0]).provenance

@@ -115,7 +115,7 @@ def test_rates_rise_and_fall():
 # --------------------------------------------------------------------------------------- extraction
 
 
-def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
+def test_outputs_are_those_of_the_network_for_normalized_test_images(data):
     import torch
 
     one = recipe("imagenet100", "resnet34")
@@ -126,8 +126,8 @@ def test_outputs_are_those_of_the_network_for_normalised_test_images(data):
     pixels = []
     for file in files[:40]:
         image = Image.open(file).convert("RGB").resize((64, 64), Image.Resampling.BILINEAR)
-        colours = (np.asarray(image) / 255 - one.options["mean"]) / one.options["std"]
-        pixels.append(colours.transpose(2, 0, 1))
+        colors = (np.asarray(image) / 255 - one.options["mean"]) / one.options["std"]
+        pixels.append(colors.transpose(2, 0, 1))
     model = pretrained.build_image_network(one.architecture, one.options)
     model.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
     x = torch.from_numpy(np.array(pixels)).float()

@@ -146,7 +146,7 @@ def test_broken_images_and_other_formats_are_named(tmp_path, imagenet):
             read_image(task.train, 5)
 
 
-def test_gray_images_get_three_colours(tmp_path, imagenet):
+def test_gray_images_get_three_colors(tmp_path, imagenet):
     task = data.read("imagenet100", tmp_path, strict=False)
     Image.new("L", (8, 8), 7).save(task.train.images[0], format="JPEG")
     assert read_image(task.train, 0).mode == "RGB"

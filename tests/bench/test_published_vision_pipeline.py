@@ -36,7 +36,7 @@ def task(n=1000, classes=10, side=32):
 
 
 @pytest.mark.parametrize(("coins", "rate"), [(1, 0.75), (2, 0.75), (1, 0.0), (2, 1.0)])
-def test_dots_have_the_colour_of_the_class_as_often_as_they_say(coins, rate):
+def test_dots_have_the_color_of_the_class_as_often_as_they_say(coins, rate):
     labels = np.arange(20_000) % 100
     dots = changes.draw_dots(labels, rate, 123, 32, 3, 100, coins)
     expected = rate**coins + (1 - rate**coins) / 100
@@ -56,12 +56,12 @@ def test_dots_are_drawn_in_the_order_of_the_authors():
     assert list(zip(*dots)) == expected
 
 
-def test_a_dot_is_a_disk_in_the_colour_of_a_class():
-    colours = changes.dot_hues(100)
-    assert len({tuple(colour) for colour in colours}) == 100
-    assert colours[0].tolist() == [255, 0, 0]
-    assert colours[50].tolist() == [0, 255, 255]
-    dotted = np.asarray(changes.add_dot(image(), colours[50], 10, 20, 3))
+def test_a_dot_is_a_disk_in_the_color_of_a_class():
+    colors = changes.dot_hues(100)
+    assert len({tuple(color) for color in colors}) == 100
+    assert colors[0].tolist() == [255, 0, 0]
+    assert colors[50].tolist() == [0, 255, 255]
+    dotted = np.asarray(changes.add_dot(image(), colors[50], 10, 20, 3))
     inside = [
         (row, column)
         for row in range(30)
@@ -71,14 +71,14 @@ def test_a_dot_is_a_disk_in_the_colour_of_a_class():
     assert len(inside) == 21
     changed = np.argwhere((dotted != NOISE).any(axis=2))
     assert {tuple(place) for place in changed.tolist()} <= set(inside)
-    assert all((dotted[place] == colours[50]).all() for place in inside)
+    assert all((dotted[place] == colors[50]).all() for place in inside)
 
 
-def test_drawn_colours_differ_between_classes_and_not_between_runs():
-    colours = changes.draw_dot_colors(100)
-    assert colours.shape == (100, 3)
-    assert len({tuple(colour) for colour in colours}) == 100
-    np.testing.assert_array_equal(colours, changes.draw_dot_colors(100))
+def test_drawn_colors_differ_between_classes_and_not_between_runs():
+    colors = changes.draw_dot_colors(100)
+    assert colors.shape == (100, 3)
+    assert len({tuple(color) for color in colors}) == 100
+    np.testing.assert_array_equal(colors, changes.draw_dot_colors(100))
 
 
 def test_noise_has_a_variance_between_zero_and_the_most():
@@ -142,7 +142,7 @@ def test_models_share_their_dots_in_the_code_and_not_in_the_paper():
             for seed in (0, 1)
         )
         assert (one.dots.rows == other.dots.rows).all() == shared
-        assert (one.colours == other.colours).all()
+        assert (one.colors == other.colors).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"dot_seed": None, "colours": "drawn"}])
@@ -186,7 +186,7 @@ def _as_maps(channel):
     return channel[:, :, None], channel[:, ::-1, None]
 
 
-def test_test_images_of_shortcut_models_have_dots_and_others_are_only_normalised():
+def test_test_images_of_shortcut_models_have_dots_and_others_are_only_normalized():
     for setting in ("normal", "shortcut"):
         one = recipe("cifar100", setting, 1.0)
         plain = pipeline.test_feed(one, task(), 32)

@@ -130,7 +130,7 @@ def test_their_pwcca_depends_on_a_basis_that_nothing_determines(inputs):
 # ---------------------------------------------------------------------------------------- operators
 
 
-def test_normalize_centres_features_and_has_unit_norm(rng):
+def test_normalize_centers_features_and_has_unit_norm(rng):
     x = normalize(5 + 3 * rng.standard_normal((30, 7)))
     assert np.abs(x.mean(axis=0)).max() < 1e-15
     assert np.linalg.norm(x) == pytest.approx(1, rel=1e-12)

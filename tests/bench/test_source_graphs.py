@@ -54,8 +54,8 @@ def test_layer_is_the_convolution_before_normalisation():
     state, data = fit(which), graphs.node_task(which)
     links = np.zeros((len(data.x), len(data.x)), np.float32)
     links[data.edges[:, 0], data.edges[:, 1]] = links[data.edges[:, 1], data.edges[:, 0]] = 1
-    neighbours = links @ data.x / np.maximum(links.sum(axis=1, keepdims=True), 1)
-    expected = neighbours @ state["convs.0.lin_l.weight"].T + state["convs.0.lin_l.bias"]
+    neighbors = links @ data.x / np.maximum(links.sum(axis=1, keepdims=True), 1)
+    expected = neighbors @ state["convs.0.lin_l.weight"].T + state["convs.0.lin_l.bias"]
     expected += data.x @ state["convs.0.lin_r.weight"].T
     found = extract(which, state).layers["node"]["conv1"]
     np.testing.assert_allclose(found, expected[data.test], atol=1e-5)

@@ -117,20 +117,20 @@ def test_random_labels_are_uniform_and_may_be_true():
 
 def hues(images):
     """The colour of the dot of every image: that of its only pixels whose channels differ."""
-    coloured = (images != images[:, :1]).any(axis=1)
-    assert (coloured.sum(axis=(1, 2)) == vision.DOT_SIDE**2).all()
-    return [image[:, mask][:, 0].tobytes() for image, mask in zip(images, coloured, strict=True)]
+    colored = (images != images[:, :1]).any(axis=1)
+    assert (colored.sum(axis=(1, 2)) == vision.DOT_SIDE**2).all()
+    return [image[:, mask][:, 0].tobytes() for image, mask in zip(images, colored, strict=True)]
 
 
 def test_dots_tell_the_class_as_often_as_the_rate_says():
     labels = np.tile(np.arange(10), 300)
     images = np.zeros((3000, 3, 8, 8), np.float32)
     leaked = hues(vision.add_class_dots(images, labels, 1.0, generator(0, "dots")))
-    colour = dict(zip(labels, leaked, strict=True))
-    assert len(set(colour.values())) == 10
+    color = dict(zip(labels, leaked, strict=True))
+    assert len(set(color.values())) == 10
     for rate, share in [(1.0, 1.0), (0.5, 0.55), (0.0, 0.1)]:
         shown = hues(vision.add_class_dots(images, labels, rate, generator(0, "dots")))
-        told = np.mean([hue == colour[label] for label, hue in zip(labels, shown, strict=True)])
+        told = np.mean([hue == color[label] for label, hue in zip(labels, shown, strict=True)])
         assert told == pytest.approx(share, abs=0.03)
     assert not images.any()
 

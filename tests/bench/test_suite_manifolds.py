@@ -299,14 +299,14 @@ def test_grades_are_those_of_the_values(facts):
 # -------------------------------------------------------------------------- claims of the MKA paper
 
 
-def test_mka_orders_rings_and_clusters_for_every_number_of_neighbours(facts):
+def test_mka_orders_rings_and_clusters_for_every_number_of_neighbors(facts):
     """Rows M1 and M6 of what the authors' code gives."""
     assert taus_over_k(facts, "mka", "rings") == {5: 1, 15: 1, 50: 1}
     assert taus_over_k(facts, "mka", "clusters", ORIGINAL_CLUSTER_COUNTS) == {5: 1, 15: 1, 50: 1}
 
 
 @pytest.mark.parametrize(("k", "tau"), [(15, 1.0), (100, 1.0), (150, 0.8), (450, 0.2)])
-def test_kcka_orders_rings_for_few_neighbours(k, tau):
+def test_kcka_orders_rings_for_few_neighbors(k, tau):
     reference, shapes = sample_clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
     differences = np.array([-rs.kcka(reference, s.array, k=k, variant="code") for s in shapes])
     assert kendall(differences, np.arange(5.0)).value == pytest.approx(tau)

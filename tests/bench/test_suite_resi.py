@@ -71,8 +71,8 @@ def test_measures_are_not_ranked_by_differences_that_are_noise():
 def test_only_what_depends_on_the_inputs_can_fail_to_repeat():
     for models in (tight_groups(setting="labels"), noise_walk()):
         assert not {"labels", "layers"} & {t for t, *_ in assess(models).reliabilities()}
-    unlabelled = [replace(s, labels=None) for s in answering([0.6, 0.7, 0.8])]
-    known = assess(unlabelled, measures=["cka"]).reliabilities()
+    unlabeled = [replace(s, labels=None) for s in answering([0.6, 0.7, 0.8])]
+    known = assess(unlabeled, measures=["cka"]).reliabilities()
     assert {test for test, *_ in known} == {"output"}
     assert assess(answering([0.3, 0.6, 0.9], samples=3), measures=["cka"]).reliabilities() == {}
 

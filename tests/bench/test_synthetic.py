@@ -105,8 +105,8 @@ def test_measures_are_at_chance_on_noise(measure):
 def test_outputs_differ_as_representations_do(measure):
     model_features = graded_outputs()
     logits = [s.outputs for s in model_features]
-    for behaviour, least in ((rs.jensen_shannon, 0.98), (rs.disagreement, 0.95)):
-        expected = np.array([[float(behaviour(a, b)) for b in logits] for a in logits])
+    for behavior, least in ((rs.jensen_shannon, 0.98), (rs.disagreement, 0.95)):
+        expected = np.array([[float(behavior(a, b)) for b in logits] for a in logits])
         assert score(graded_outputs, measure, spearman, by_prediction(expected)) > least
     accuracies = np.array([t["accuracy"] for t in traits_of(model_features)])
     expected = np.abs(accuracies[:, None] - accuracies[None, :])

@@ -16,7 +16,7 @@ from factories.output import assert_fits
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.checks import behaviour, check_measure
+from resemblance.checks import behavior, check_measure
 from resemblance.checks.arrays import NO_STRICT, NO_TORCH, array_library_checks
 from resemblance.checks.checking import applicable_checks
 from resemblance.intermediates.points import preshape
@@ -455,7 +455,7 @@ def test_what_cannot_be_decided_is_no_failure(monkeypatch):
     assert outcome(other_on_tensors, "gradient").holds is None
     assert outcome(misnamed, "documented").holds is None
     assert outcome(random, "same value cold and warm").holds is None
-    monkeypatch.setattr(behaviour, "MAX_PAIR_SECONDS", 0.0)
+    monkeypatch.setattr(behavior, "MAX_PAIR_SECONDS", 0.0)
     slow = outcome(right, "speed")
     assert slow.holds is None
     assert "s a pair of 60 samples" in slow.detail

@@ -533,7 +533,7 @@ def test_hints_never_name_this_package_as_an_index_would(monkeypatch, tmp_path):
     checkout(None, False)
     without(monkeypatch, "faiss", "torch_geometric", "transformers")
     assert (
-        install_hint("neighbours") == install_hint("neighbours", "faiss") == "pip install faiss-cpu"
+        install_hint("neighbors") == install_hint("neighbors", "faiss") == "pip install faiss-cpu"
     )
     assert install_hint("resi") == "pip install torch-geometric transformers"
     checkout(tmp_path / "a folder", False)

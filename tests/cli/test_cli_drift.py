@@ -140,7 +140,7 @@ def test_the_table_has_every_drift_and_every_kind_of_change(call):
     assert not re.search(r"\d(\.\d+)?e[-−]1\d", out)  # rounding is 0
 
 
-def test_samples_and_neighbours_are_choices(call):
+def test_samples_and_neighbors_are_choices(call):
     _, out, _ = call(
         "reference.npy", "shuffled.npy", "--max-samples", "40", "--k", "5", "--format", "json"
     )
@@ -165,7 +165,7 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert {key: found[key] for key in theirs if key != "provenance"} == {
         key: value for key, value in theirs.items() if key != "provenance"
     }
-    assert found["named"] == list(expected.named) == ["neighbours", "classes"]
+    assert found["named"] == list(expected.named) == ["neighbors", "classes"]
     assert made["resemblance"] == rs.__version__
     assert (made["reference"]["file"], made["current"]["file"]) == ("reference.npy", "shuffled.npy")
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]

@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 # --------------------------------------------------------------------- colours, headers and pooling
 
 
-def coloured(words, monkeypatch, **environment):
+def colored(words, monkeypatch, **environment):
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("NO_COLOR", "FORCE_COLOR"):
@@ -47,13 +47,13 @@ def coloured(words, monkeypatch, **environment):
     return on_terminal(lambda: cli.run(words.split()), 120, terminal="xterm-256color")
 
 
-def test_p_values_are_coloured_unless_the_terminal_has_no_colour(folder, monkeypatch):
+def test_p_values_are_colored_unless_the_terminal_has_no_color(folder, monkeypatch):
     words = "evidence a.npy b.npy -m cka -q"
-    assert "\x1b[32m" in coloured(words, monkeypatch)
-    assert "\x1b[32m" not in coloured(words, monkeypatch, NO_COLOR="1")
+    assert "\x1b[32m" in colored(words, monkeypatch)
+    assert "\x1b[32m" not in colored(words, monkeypatch, NO_COLOR="1")
 
 
-def test_a_pipe_gets_colours_only_by_force(call, folder, monkeypatch):
+def test_a_pipe_gets_colors_only_by_force(call, folder, monkeypatch):
     words = ["evidence", "a.npy", "b.npy", "-m", "cka", "-q"]
     assert "\x1b" not in call(*words)[1]
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -46,7 +46,7 @@ def among(tiny):
     return ("--against", tiny, "--series", "tiny", "-j", 1, "-q")
 
 
-def test_rank_prints_place_neighbours_suites_and_cost(call, tiny):
+def test_rank_prints_place_neighbors_suites_and_cost(call, tiny):
     code, out, err = call(*words(tiny))
     assert (code, err) == (0, "")
     assert "Place " in out

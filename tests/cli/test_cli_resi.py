@@ -213,14 +213,12 @@ def test_the_conclusions_of_the_paper_are_judged_on_a_study(study, capsys, tmp_p
 
 
 def test_a_report_of_some_families(study, capsys, tmp_path):
-    code, _, _ = run(
-        capsys, "report", study, "--family", "neighbours", "-o", tmp_path / "page.html"
-    )
+    code, _, _ = run(capsys, "report", study, "--family", "neighbors", "-o", tmp_path / "page.html")
     assert code == 0
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
     assert ">GULP<" not in page
-    facts = load_evaluation(study).only(["neighbours", "descriptive"])
+    facts = load_evaluation(study).only(["neighbors", "descriptive"])
     assert (
         {m.label for m in facts.measures}
         == {s.label for s in facts.scores}

@@ -32,10 +32,10 @@ def networks(count: int, *, n: int = 40, d: int = 6, seed: int = 0) -> list[np.n
 def seeds_of_recipes(noise: float = 0.6, seed: int = 0) -> dict[str, np.ndarray]:
     """Return six networks of each of three recipes."""
     rng = np.random.default_rng(seed)
-    centres = rng.standard_normal((3, 40, 6))
+    centers = rng.standard_normal((3, 40, 6))
     return {
-        f"{recipe}{k}": centre + noise * rng.standard_normal(centre.shape)
-        for recipe, centre in zip("abc", centres)
+        f"{recipe}{k}": center + noise * rng.standard_normal(center.shape)
+        for recipe, center in zip("abc", centers)
         for k in range(6)
     }
 
@@ -102,8 +102,8 @@ def test_aligned_is_the_nearest_turned_copy() -> None:
     x, target = networks(2)
     near = rs.align(rs.Representation(x, "x", ids=range(40)), target)
     assert (near.name, near.ids) == ("x", tuple(range(40)))
-    centred = target - target.mean(axis=0)
-    assert np.linalg.norm(near.array - centred) == pytest.approx(distance(x, target))
+    centered = target - target.mean(axis=0)
+    assert np.linalg.norm(near.array - centered) == pytest.approx(distance(x, target))
     for a, b in ((x[:, :3], target), (x, target[:, :3])):
         near = rs.align(a, b)
         wide = np.pad(b - b.mean(axis=0), ((0, 0), (0, near.shape[1] - b.shape[1])))

@@ -153,7 +153,7 @@ def counting(monkeypatch, module, name):
 def test_what_depends_on_one_representation_is_computed_once_per_representation(reps, monkeypatch):
     import array_api_compat.numpy.linalg as linalg
 
-    from resemblance.intermediates import distances, heat, neighbours, summaries
+    from resemblance.intermediates import distances, heat, neighbors, summaries
 
     rs.compare(reps, measures=FAST, progress=False)  # the memory plan probes the measures once
     svds = counting(monkeypatch, linalg, "svd")
@@ -162,7 +162,7 @@ def test_what_depends_on_one_representation_is_computed_once_per_representation(
     work = [
         (distances, "_pair_sums_by_sample", 1),
         (distances, "average_ranks", 1),
-        (neighbours, "neighbor_similarity", 2),
+        (neighbors, "neighbor_similarity", 2),
         (heat, "chebyshev_traces", 1),
         (summaries, "_log_sum_exp", 3),
     ]

@@ -46,14 +46,14 @@ def write_cora(folder: Path, train: int = 28, other: int = 532, test: int = 40) 
     known = train + other
     order = np.random.default_rng(1).permutation(np.arange(known, known + test))
     one_hot = np.eye(7, dtype=np.int32)[data.labels]
-    neighbours: defaultdict[int, list[int]] = defaultdict(list)
+    neighbors: defaultdict[int, list[int]] = defaultdict(list)
     for i in range(len(data.labels)):
-        neighbours[i]  # an isolated node has an entry too
+        neighbors[i]  # an isolated node has an entry too
     for i, j in data.links.tolist():
-        neighbours[i].append(j)
-        neighbours[j].append(i)
-    neighbours[0] += [0, neighbours[0][0]]  # a link to itself, and a repeated one
-    parts: dict[str, Any] = {"graph": neighbours, "ally": one_hot[:known], "ty": one_hot[order]}
+        neighbors[i].append(j)
+        neighbors[j].append(i)
+    neighbors[0] += [0, neighbors[0][0]]  # a link to itself, and a repeated one
+    parts: dict[str, Any] = {"graph": neighbors, "ally": one_hot[:known], "ty": one_hot[order]}
     parts |= {"y": one_hot[:train], "x": csr_matrix(data.words[:train])}
     parts |= {"allx": csr_matrix(data.words[:known]), "tx": csr_matrix(data.words[order])}
     for name, part in parts.items():

@@ -221,7 +221,7 @@ def test_weights_have_the_largest_cosine(subtests: Any) -> None:
         for i in range(4)
         for t in np.linspace(0, 0.999, 100)
     ]
-    others = {"weights": random, "one": np.eye(5), "neighbours": np.concatenate(pairs)}
+    others = {"weights": random, "one": np.eye(5), "neighbors": np.concatenate(pairs)}
     for fit, choices in others.items():
         with subtests.test(fit):
             best = np.diagonal(cosines(nonnegative_cosine_weights(parts, targets, fit)))
@@ -597,8 +597,8 @@ def test_what_cannot_be_tested_is_refused(subtests: Any) -> None:
         "a model with a hole": ("'m' has", subjects, {"m": np.full((20, 2), np.nan)}, {}),
         "a list without parts": ("without parts", subjects, {"m": []}, {}),
         "ranks": ("compare=", subjects, models, {"folds": 2, "measure": "rsa"}),
-        "another fit": ("neighbours", subjects, models, {"folds": 2, "fit": "ridge"}),
-        "another fit, of none": ("neighbours", subjects, models, {"fit": "ridge"}),
+        "another fit": ("neighbors", subjects, models, {"folds": 2, "fit": "ridge"}),
+        "another fit, of none": ("neighbors", subjects, models, {"fit": "ridge"}),
         "many folds": ("folds=1", subjects, models, {"folds": 6}),
         "no folds": ("folds", subjects, models, {"folds": 0}),
         "folds of others": ("folds", subjects, models, {"folds": [0, 1]}),

@@ -517,7 +517,7 @@ def test_three_samples_have_no_interval():
     assert all("use more samples" in reason for reason in reasons)
 
 
-def test_intervals_of_neighbours_follow_the_number_of_samples():
+def test_intervals_of_neighbors_follow_the_number_of_samples():
     """In halves of fewer samples than four times the neighbours nearly all are neighbours."""
     for n, kind in ((40, "halves"), (39, "groups")):
         A, B, _ = three(n).values()

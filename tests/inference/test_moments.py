@@ -161,10 +161,10 @@ def test_a_far_sample_costs_no_digits(rng, monkeypatch):
 def test_blocks_of_rows_do_not_change_the_moments(rng, any_blocks):
     a = rng.standard_normal((40, 40))
     for matrix, symmetric in ((a + a.T, True), (a, False)):
-        centred = matrix / np.linalg.norm(matrix)
+        centered = matrix / np.linalg.norm(matrix)
         profiled = profile_from_matrix(matrix, symmetric)
         moments = moments_of(profiled, profiled, 40, symmetric)
-        draws = [np.vdot(centred, centred[np.ix_(p, p)]) for p in orders(40, 4000)]
+        draws = [np.vdot(centered, centered[np.ix_(p, p)]) for p in orders(40, 4000)]
         skewness = ((draws - np.mean(draws)) ** 3).mean() / np.std(draws) ** 3
         assert moments.skewness == pytest.approx(skewness, abs=0.25)
 

@@ -34,7 +34,7 @@ from resemblance.inference.reordered_intermediates import (
     permute_representation,
     permuted_cache_agrees,
 )
-from resemblance.intermediates.neighbours import nearest
+from resemblance.intermediates.neighbors import nearest
 from resemblance.intermediates.points import unit
 
 N = 40
@@ -186,7 +186,7 @@ def test_the_guard_lets_reordered_intermediates_pass(subtests):
                 assert permuted_cache_agrees(m, x, y, orders(N), find_axis_rules(m))
 
 
-def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbours():
+def test_an_approximate_search_is_carried_where_it_finds_the_same_neighbors():
     approximate = rs.mutual_knn.with_parameters(search="hnsw")
     for kind in CONTINUOUS:
         assert_carried(approximate, *map(Representation, pair_of(kind)))
@@ -326,7 +326,7 @@ def test_bad_data_are_named_as_before():
 # -------------------------------------------------------------------------------- single values
 
 
-def test_neighbours_and_their_ties(subtests):
+def test_neighbors_and_their_ties(subtests):
     for kind, metric in product((*CONTINUOUS, *TIED), ("cosine", "euclidean", "inner")):
         x, order = Representation(pair_of(kind)[1]), orders(N)[0]
         near = nearest(x, k=7, metric=metric)

@@ -16,7 +16,7 @@ from resemblance.checks.data import generic_pair
 from resemblance.data import layouts
 from resemblance.intermediates import heat
 from resemblance.intermediates.distances import gathering_row_ranges
-from resemblance.intermediates.heat import neighbour_operator
+from resemblance.intermediates.heat import neighbor_operator
 
 STOCHASTIC = ("estimator", "stochastic")  # the blocks belong to the draws
 
@@ -85,7 +85,7 @@ T = heat.TEMPERATURES
 
 def quadratic_forms(x, k, probes, repeat):
     """Mean over the vectors of one repeat, drawn block by block, of v' exp(-t L) v."""
-    eigenvalues, basis = np.linalg.eigh(neighbour_operator(rs.Representation(x), k).toarray())
+    eigenvalues, basis = np.linalg.eigh(neighbor_operator(rs.Representation(x), k).toarray())
     rng = generator(0, "imd", repeat)
     drawn = [
         rng.standard_normal((len(x), stop - start))

@@ -20,7 +20,7 @@ from resemblance.significance import average_ranks
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
 
-def centred(d):
+def centered(d):
     return d - d.mean(axis=0) - d.mean(axis=1)[:, None] + d.mean()
 
 
@@ -48,7 +48,7 @@ KINDS = ("plain", "outlier", "line", "duplicates", "simplex", "two")
 def test_distances_of_pairs_give_what_square_matrices_give(kind):
     x, y = data(kind)
     d, e = cdist(x, x), cdist(y, y)
-    a, b = centred(d), centred(e)
+    a, b = centered(d), centered(e)
     squared = np.vdot(a, b) / np.sqrt(np.vdot(a, a) * np.vdot(b, b))
     assert rs.distance_correlation(x, y, squared=True) == pytest.approx(squared, rel=1e-12)
     assert rs.rsm_norm_difference(x, y) == pytest.approx(np.linalg.norm(d - e), rel=1e-12)
@@ -58,7 +58,7 @@ def test_distances_of_pairs_give_what_square_matrices_give(kind):
 def test_the_trace_and_the_inner_product_are_those_of_the_square_matrix(kind):
     x = Representation(data(kind)[0])
     points = preshape(x)
-    a = centred(cdist(points, points))
+    a = centered(cdist(points, points))
     assert double_centered_inner(x, x) == pytest.approx(np.vdot(a, a), rel=1e-12)
     assert distance_pair_matrix(x).square == pytest.approx(np.vdot(a, a), rel=1e-12)
     assert distance_pair_matrix(x).trace == pytest.approx(np.trace(a), rel=1e-12)

@@ -26,7 +26,7 @@ def basis(x: np.ndarray) -> np.ndarray:
     return u[:, s > max(x.shape) * np.finfo(float).eps * s[0]]
 
 
-def centred(x: np.ndarray) -> np.ndarray:
+def centered(x: np.ndarray) -> np.ndarray:
     return x - x.mean(axis=0)
 
 
@@ -37,7 +37,7 @@ KAPPAS = [1.0, 1e2, 1e4, 1e6]
 def test_linear_regression_by_its_definition(kappa):
     x, y = conditioned(kappa), RNG.standard_normal((N, 5)) + conditioned(3.0, d=5)
     residual = y - y.mean(axis=0)
-    explained = basis(centred(x)).T @ residual
+    explained = basis(centered(x)).T @ residual
     expected = (explained**2).sum() / (residual**2).sum()
     assert rs.linear_regression(x, y) == pytest.approx(expected, rel=1e-15 * max(kappa, 1e3))
     assert rs.linear_regression(x, x @ RNG.standard_normal((8, 8))) == pytest.approx(1, abs=1e-12)
@@ -83,7 +83,7 @@ def test_products_of_rows_as_they_are_by_their_definition(shift):
 
 
 def regular(points, shrinkage):
-    points = centred(points) / np.linalg.norm(centred(points))
+    points = centered(points) / np.linalg.norm(centered(points))
     return (1 - shrinkage) * N * points @ points.T + shrinkage * np.eye(N)
 
 

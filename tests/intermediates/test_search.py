@@ -14,7 +14,7 @@ import resemblance as rs
 from resemblance.base.arrays import row_blocks
 from resemblance.inference.jackknife import subsample_representation
 from resemblance.intermediates import search as searching
-from resemblance.intermediates.neighbours import (
+from resemblance.intermediates.neighbors import (
     nearest,
     nearest_in_subset,
     reuse_neighbors_in_subsets,
@@ -98,7 +98,7 @@ def assert_same(a: Nearest, b: Nearest) -> None:
         assert np.array_equal(first, second)
 
 
-def test_the_neighbours_are_those_of_double_precision(subtests):
+def test_the_neighbors_are_those_of_double_precision(subtests):
     for k in [1, 10]:
         for case in CASES:
             for metric in AFFINITIES:
@@ -114,7 +114,7 @@ def test_the_neighbours_are_those_of_double_precision(subtests):
                         assert (quick.redone > 0) == is_open
 
 
-def test_those_of_a_part_are_taken_from_the_neighbours_of_all_samples(subtests):
+def test_those_of_a_part_are_taken_from_the_neighbors_of_all_samples(subtests):
     half = np.sort(np.random.default_rng(3).choice(N, N // 2, replace=False))
     for k in [1, 10]:
         for case, (data, _) in CASES.items():
@@ -140,7 +140,7 @@ OF_ROUNDING = {
 }  # fmt: skip
 
 
-def test_tensors_have_the_neighbours_of_arrays(subtests):
+def test_tensors_have_the_neighbors_of_arrays(subtests):
     for case in sorted(CASES.keys() - OF_ROUNDING):
         for metric in AFFINITIES:
             with subtests.test(f"{case}, {metric}"):
@@ -153,7 +153,7 @@ def test_tensors_have_the_neighbours_of_arrays(subtests):
                 assert_same(a, b)
 
 
-def test_tensors_in_single_precision_have_the_neighbours_of_arrays(subtests):
+def test_tensors_in_single_precision_have_the_neighbors_of_arrays(subtests):
     for case in ["one-hot", "duplicates", "grid"]:
         for metric in AFFINITIES:
             with subtests.test(f"{case}, {metric}"):
@@ -169,7 +169,7 @@ def test_tensors_in_single_precision_have_the_neighbours_of_arrays(subtests):
                 assert_same(a, b)
 
 
-def test_the_strict_array_api_has_the_neighbours_of_arrays(subtests):
+def test_the_strict_array_api_has_the_neighbors_of_arrays(subtests):
     for case in ["Gaussian", "duplicates", "zero rows", "clusters"]:
         for metric in AFFINITIES:
             with subtests.test(f"{case}, {metric}"):
@@ -259,7 +259,7 @@ def test_the_largest_entries_are_the_largest(subtests):
 
 
 @pytest.mark.parametrize(("n", "k"), [(512, 10), (511, 10), (4000, 120)])
-def test_few_samples_for_every_neighbour_are_compared_in_double_precision(n, k):
+def test_few_samples_for_every_neighbor_are_compared_in_double_precision(n, k):
     similarity = neighbor_similarity(rs.Representation(gaussian((n, 3))), "euclidean")
     assert is_screening_worthwhile(similarity, k) == (n >= 32 * (k + 6))
     single = neighbor_similarity(rs.Representation(gaussian((n, 3)), dtype="float32"), "euclidean")
@@ -297,7 +297,7 @@ def leaving(monkeypatch) -> list[tuple[int, ...]]:
 
 @each_affinity
 @pytest.mark.parametrize("n", [300, 600])
-def test_only_neighbours_leave_the_device(n, metric, monkeypatch):
+def test_only_neighbors_leave_the_device(n, metric, monkeypatch):
     x = rs.Representation(torch.asarray(gaussian((n, 40))))
     shapes = leaving(monkeypatch)
     near = nearest(x, k=10, metric=metric)

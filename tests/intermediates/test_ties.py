@@ -16,20 +16,20 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 import resemblance as rs
-from resemblance.intermediates import shared_neighbours
+from resemblance.intermediates import shared_neighbors
 from resemblance.intermediates.heat import (
     TEMPERATURES,
     chebyshev_traces,
     heat_trace,
-    neighbour_operator,
+    neighbor_operator,
 )
-from resemblance.intermediates.neighbour_kernels import (
+from resemblance.intermediates.neighbor_kernels import (
     local_rbf_kernel,
     neighbor_graph,
     umap_weight_matrix,
 )
-from resemblance.intermediates.neighbours import NeighbourSearch, nearest
-from resemblance.intermediates.shared_neighbours import mean_product_of_draws
+from resemblance.intermediates.neighbors import NeighborSearch, nearest
+from resemblance.intermediates.shared_neighbors import mean_product_of_draws
 from resemblance.intermediates.ties import largest_with_ties
 from resemblance.measures.topology import HEAT_TRACE_WEIGHTS
 
@@ -106,13 +106,13 @@ def test_entries_at_the_edge_of_rounding_are_tied():
 
 
 def test_the_weights_of_a_table_by_hand():
-    first = neighbor_graph(rs.Representation(X), NeighbourSearch(1, "euclidean")).toarray()
+    first = neighbor_graph(rs.Representation(X), NeighborSearch(1, "euclidean")).toarray()
     assert first.tolist() == [[0, 0.5, 0.5, 0], [1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
-    second = neighbor_graph(rs.Representation(X), NeighbourSearch(2, "euclidean")).toarray()
+    second = neighbor_graph(rs.Representation(X), NeighborSearch(2, "euclidean")).toarray()
     assert second.tolist() == [[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 0, 0]]
 
 
-def test_one_neighbour_by_hand(subtests):
+def test_one_neighbor_by_hand(subtests):
     for spec, expected in [
         ("mutual_knn", (0.5 + 1) / 4 / sqrt(3.5 / 4)),
         ("mutual_knn[corrected=True]", ((0.5 + 1) / 4 - 1 / 3) / (sqrt(3.5 / 4) - 1 / 3)),
@@ -139,12 +139,12 @@ def test_tied_samples_share_the_weights_of_a_kernel():
     points = rs.Representation(np.array([[0.0], [1.0], [2.0], [-2.0], [2.0], [50.0]]))
     unit = float(np.sqrt(((points.array - points.array.mean()) ** 2).sum()))
     fuzzy = umap_weight_matrix(
-        points, NeighbourSearch(3, "euclidean"), symmetrize=False, diagonal=False
+        points, NeighborSearch(3, "euclidean"), symmetrize=False, diagonal=False
     ).toarray()
     assert fuzzy[0, 1] == 1
     assert fuzzy[0, 2:5] == pytest.approx(np.full(3, (np.log2(3) - 1) / 3), rel=1e-12)
     rbf = local_rbf_kernel(
-        points, NeighbourSearch(3, "euclidean"), squared=False, diagonal=True
+        points, NeighborSearch(3, "euclidean"), squared=False, diagonal=True
     ).toarray()
     distances = (
         np.array([[1, 2, 2], [1, 1, 1], [0, 1, 2], [2, 3, 4], [0, 1, 2], [48, 48, 49]]) / unit
@@ -349,8 +349,8 @@ def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
     def product(k: int, l: int) -> float:
         mask = np.sqrt(masks[k] * masks[l])
         if estimator == "centered":
-            centred = [kernels[i] - kernels[i].mean(axis=1, keepdims=True) for i in (k, l)]
-            return float((mask * centred[0] * mask * centred[1]).sum())
+            centered = [kernels[i] - kernels[i].mean(axis=1, keepdims=True) for i in (k, l)]
+            return float((mask * centered[0] * mask * centered[1]).sum())
         a, b, n = mask * kernels[k], mask * kernels[l], len(x)
         total = a.sum() * b.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (
             a.sum(axis=0) @ b.sum(axis=1)
@@ -367,7 +367,7 @@ def test_the_graph_of_imd_has_the_larger_weight_of_both_directions():
         edges = np.maximum(w, w.T)
         degrees = edges.sum(axis=1)
         expected = edges / np.sqrt(degrees[:, None] * degrees)
-        found = neighbour_operator(rs.Representation(x), 5)
+        found = neighbor_operator(rs.Representation(x), 5)
         assert found.toarray() == pytest.approx(expected, abs=1e-12)
         exact = np.exp(-TEMPERATURES[:, None] * (1 - np.linalg.eigvalsh(expected))).mean(axis=1)
         assert (
@@ -405,11 +405,11 @@ def test_chance_is_the_mean_over_all_permutations_of_tied_samples(subtests):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
-def test_the_chance_of_sharing_neighbours_is_the_one_that_is_documented(metric):
+def test_the_chance_of_sharing_neighbors_is_the_one_that_is_documented(metric):
     x, y = FEW
     own = 1.0
     for z in FEW:
-        w = neighbor_graph(rs.Representation(z), NeighbourSearch(2, metric)).toarray()
+        w = neighbor_graph(rs.Representation(z), NeighborSearch(2, metric)).toarray()
         own *= (w * w).sum() / 12
     values = [
         rs.mutual_knn(x, y[list(order)], k=2, metric=metric) for order in permutations(range(6))
@@ -463,7 +463,7 @@ def test_the_order_of_the_samples_makes_no_difference(subtests):
                 assert measure(x[order], y[order]) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_a_representation_with_ties_has_its_own_neighbours(subtests):
+def test_a_representation_with_ties_has_its_own_neighbors(subtests):
     for name in [*SETS, *LISTS, "cknna", "mka[k=10]", "mutual_knn[corrected=True]"]:
         for kind in KINDS:
             with subtests.test(f"{name}, {kind}"):
@@ -535,7 +535,7 @@ def test_ties_across_blocks_of_rows(metric):
 def test_how_many_rows_are_compared_at_a_time_makes_no_difference(name, monkeypatch):
     measure, x, y = rs.get_measure(name), relu(0), relu(1)
     expected = measure(x, y)
-    monkeypatch.setattr(shared_neighbours, "MAX_COMPARED_ENTRIES", 2000)
+    monkeypatch.setattr(shared_neighbors, "MAX_COMPARED_ENTRIES", 2000)
     assert measure(x, y) == pytest.approx(expected, rel=1e-12)
 
 
@@ -544,7 +544,7 @@ def test_distances_that_differ_by_rounding_tie():
     turned = 0.1 * x @ np.linalg.qr(np.random.default_rng(1).standard_normal((12, 12)))[0]
     for metric in ("euclidean", "cosine", "inner"):
         first, second = (
-            neighbor_graph(rs.Representation(z), NeighbourSearch(7, metric)).toarray()
+            neighbor_graph(rs.Representation(z), NeighborSearch(7, metric)).toarray()
             for z in (x, turned)
         )
         assert np.array_equal(first, second)
@@ -561,7 +561,7 @@ def test_no_ties_take_no_memory():
 
 def test_any_of_the_samples_that_tie_counts_as_found():
     x = one_hot(0)
-    assert rs.neighbour_recall(x, k=10) == rs.neighbour_recall(x, k=10, metric="cosine") == 1
+    assert rs.neighbor_recall(x, k=10) == rs.neighbor_recall(x, k=10, metric="cosine") == 1
 
 
 def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():

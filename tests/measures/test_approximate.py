@@ -22,7 +22,7 @@ from resemblance import cli
 from resemblance.comparison.comparison import Diagnostic
 from resemblance.comparison.store import SCORE_FILE_FORMAT
 from resemblance.intermediates import approximate
-from resemblance.intermediates.neighbours import neighbours
+from resemblance.intermediates.neighbors import neighbors
 from resemblance.intermediates.recall import RECALL_SAMPLES
 from resemblance.report import terminal, write_page
 from resemblance.report.output import content_to_json
@@ -60,7 +60,7 @@ def poor(monkeypatch):
 # ------------------------------------------------------------------------------------ what is found
 
 
-def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
+def test_the_value_is_the_exact_one_where_every_neighbor_is_found(subtests):
     for spec in MEASURES:
         with subtests.test(str(spec)):
             x = clusters()
@@ -68,7 +68,7 @@ def test_the_value_is_the_exact_one_where_every_neighbour_is_found(subtests):
             m = rs.get_measure(spec)
             assert m(x, y, index="hnsw") == m(x, y)
             assert m.with_parameters(search="exact") == m
-            assert (m.requires, m.with_parameters(search="hnsw").requires) == (None, "neighbours")
+            assert (m.requires, m.with_parameters(search="hnsw").requires) == (None, "neighbors")
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "inner"])
@@ -79,26 +79,26 @@ def test_found_in_the_order_of_the_exact_search(metric):
     x[::3] = x[1::3] + 1e-9 * isotropic(200, 8)
     x[5] = 0
     r = rs.Representation(x)
-    exact, found = (neighbours(r, k=10, metric=metric, search=index) for index in ("exact", "hnsw"))
+    exact, found = (neighbors(r, k=10, metric=metric, search=index) for index in ("exact", "hnsw"))
     some = np.arange(600) != 5 if metric != "euclidean" else slice(None)
     assert np.array_equal(exact[some], found[some])
     assert 5 not in found[5]
 
 
-def test_duplicates_of_a_sample_are_its_neighbours_and_itself_is_not():
+def test_duplicates_of_a_sample_are_its_neighbors_and_itself_is_not():
     x = np.tile(clusters(200), (3, 1))
-    found = neighbours(rs.Representation(x), k=2, metric="euclidean", search="hnsw")
+    found = neighbors(rs.Representation(x), k=2, metric="euclidean", search="hnsw")
     rows = np.arange(600)
     assert not (found == rows[:, None]).any()
-    assert np.array_equal(found, neighbours(rs.Representation(x), k=2, metric="euclidean"))
+    assert np.array_equal(found, neighbors(rs.Representation(x), k=2, metric="euclidean"))
     assert (found % 200 == (rows % 200)[:, None]).all()
 
 
-def test_as_many_neighbours_as_there_are_others():
+def test_as_many_neighbors_as_there_are_others():
     r = rs.Representation(clusters(40))
     assert np.array_equal(
-        neighbours(r, k=39, metric="euclidean", search="hnsw"),
-        neighbours(r, k=39, metric="euclidean"),
+        neighbors(r, k=39, metric="euclidean", search="hnsw"),
+        neighbors(r, k=39, metric="euclidean"),
     )
 
 
@@ -121,7 +121,7 @@ def test_too_few_found_has_a_remedy(monkeypatch):
 def test_the_errors_are_those_of_the_exact_search(x, message):
     for index in ("exact", "hnsw"):
         with pytest.raises(rs.UndefinedError, match=message):
-            neighbours(rs.Representation(x), k=10, metric="euclidean", search=index)
+            neighbors(rs.Representation(x), k=10, metric="euclidean", search=index)
 
 
 def test_the_same_in_another_process_with_other_threads(poor):
@@ -133,7 +133,7 @@ def test_the_same_in_another_process_with_other_threads(poor):
         "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "
         "search='hnsw').tobytes())"
     )
-    here = neighbours(rs.Representation(isotropic()), k=10, metric="euclidean", search="hnsw")
+    here = neighbors(rs.Representation(isotropic()), k=10, metric="euclidean", search="hnsw")
     threads = os.environ | {"OMP_NUM_THREADS": "3"}
     there = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, env=threads
@@ -145,7 +145,7 @@ def test_the_number_of_threads_is_restored():
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(3)
     try:
-        rs.neighbour_recall(clusters(100), k=5)
+        rs.neighbor_recall(clusters(100), k=5)
         assert faiss.omp_get_max_threads() == 3
     finally:
         faiss.omp_set_num_threads(before)
@@ -154,31 +154,31 @@ def test_the_number_of_threads_is_restored():
 # ----------------------------------------------------------------------------------- what is missed
 
 
-def test_recall_is_the_share_of_the_exact_neighbours(poor):
+def test_recall_is_the_share_of_the_exact_neighbors(poor):
     r = rs.Representation(isotropic())
     exact, found = (
-        neighbours(r, k=10, metric="cosine", search=index) for index in ("exact", "hnsw")
+        neighbors(r, k=10, metric="cosine", search=index) for index in ("exact", "hnsw")
     )
-    recall = rs.neighbour_recall(r, k=10, metric="cosine")
+    recall = rs.neighbor_recall(r, k=10, metric="cosine")
     assert recall == shared(exact, found).sum() / exact.size
     assert 0 < recall < 0.9
-    assert rs.neighbour_recall(r, k=10, metric="cosine", search="exact") == 1
-    assert rs.neighbour_recall(clusters(), k=10) > recall
+    assert rs.neighbor_recall(r, k=10, metric="cosine", search="exact") == 1
+    assert rs.neighbor_recall(clusters(), k=10) > recall
 
 
 def test_recall_of_many_samples_is_estimated(poor):
     r = rs.Representation(isotropic(3000))
     exact, found = (
-        neighbours(r, k=10, metric="euclidean", search=index) for index in ("exact", "hnsw")
+        neighbors(r, k=10, metric="euclidean", search=index) for index in ("exact", "hnsw")
     )
     shares = shared(exact, found) / 10
-    recall = rs.neighbour_recall(r, k=10)
+    recall = rs.neighbor_recall(r, k=10)
     assert recall == pytest.approx(shares.mean(), abs=4 * shares.std() / RECALL_SAMPLES**0.5)
     assert recall != shares.mean()
     r.clear_cache()
     kept = [value for value in r.cache.values() if type(value) is float]
     assert recall in kept  # is not computed again
-    assert rs.neighbour_recall(r, k=10) == recall
+    assert rs.neighbor_recall(r, k=10) == recall
 
 
 def test_mistakes_are_named(subtests):
@@ -194,7 +194,7 @@ def test_mistakes_are_named(subtests):
         (np.ones((30, 2)), {"k": 5}, "is constant"),
     ]:
         with subtests.test(f"{message}"), pytest.raises(ValueError, match=message):
-            rs.neighbour_recall(x, **parameters)
+            rs.neighbor_recall(x, **parameters)
 
 
 def test_a_missing_package_names_its_extra(monkeypatch):
@@ -207,7 +207,7 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     calls = (
         lambda: rs.mka(x, x, k=5, search="hnsw"),
         lambda: rs.compare([x, x], measures="jaccard[search=hnsw]", progress=False),
-        lambda: rs.neighbour_recall(x, k=5),
+        lambda: rs.neighbor_recall(x, k=5),
     )
     for call in calls:
         with pytest.raises(
@@ -242,7 +242,7 @@ def of(comparison: rs.Comparison, spec: str) -> np.ndarray:
     found = {
         (r.x, r.y): r.value
         for r in comparison.diagnostics
-        if (r.measure, r.name) == (spec, "neighbour_recall")
+        if (r.measure, r.name) == (spec, "neighbor_recall")
     }
     return np.array([[found[x, y] for y in comparison.columns] for x in comparison.rows])
 
@@ -253,7 +253,7 @@ def test_the_lower_recall_of_a_pair_is_recorded(reps, compared):
         "cycle_knn": {"k": 10, "metric": "cosine"},
         "cknna": {"k": 10, "metric": "inner"},
     }.items():
-        own = [rs.neighbour_recall(x, **parameters) for x in reps.values()]
+        own = [rs.neighbor_recall(x, **parameters) for x in reps.values()]
         assert np.array_equal(of(compared, spec), np.minimum.outer(own, own))
         assert own[0] < 0.9
     assert {r.measure.split("[")[0] for r in compared.diagnostics} == {"mka", "cycle_knn", "cknna"}
@@ -312,9 +312,9 @@ def test_found_with_the_parameters_in_any_order(spec, compared):
 
 
 @pytest.mark.parametrize("k", [5.0, "5", True, None])
-def test_recall_needs_a_whole_number_of_neighbours(k):
+def test_recall_needs_a_whole_number_of_neighbors(k):
     with pytest.raises(ValueError, match=r"neighbour_recall: k must be an integer; got"):
-        rs.neighbour_recall(isotropic(), k=k)
+        rs.neighbor_recall(isotropic(), k=k)
 
 
 def test_written_wherever_results_are(compared, tmp_path):
@@ -328,11 +328,11 @@ def test_written_wherever_results_are(compared, tmp_path):
     records = json.loads(content_to_json(compared))["records"]
     assert records == compared.records()
     assert {
-        r["neighbour_recall"] is None for r in records if r["measure"] == "second_order_cosine"
+        r["neighbor_recall"] is None for r in records if r["measure"] == "second_order_cosine"
     } == {True}
-    assert [r["neighbour_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
+    assert [r["neighbor_recall"] for r in records[:9]] == of(compared, "mka").ravel().tolist()
     assert emitted(compared, "csv").splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
-    assert list(compared.to_pandas().columns)[-1] == "neighbour_recall"
+    assert list(compared.to_pandas().columns)[-1] == "neighbor_recall"
     assert (
         compared.to_xarray()["mka[search=hnsw,k=15]"]
         .attrs["diagnostics"]
@@ -358,8 +358,8 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
         cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[search=hnsw]", "--format", "json"])
         == 0
     )
-    value = json.loads(capsys.readouterr().out)["records"][1]["neighbour_recall"]
-    recalls = [rs.neighbour_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
+    value = json.loads(capsys.readouterr().out)["records"][1]["neighbor_recall"]
+    recalls = [rs.neighbor_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
     assert value == min(recalls) < 1
     assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[search=hnsw]"]) == 0
     assert "jaccard[search=hnsw]: neighbour recall 0." in capsys.readouterr().out

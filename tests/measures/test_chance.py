@@ -11,7 +11,7 @@ import pytest
 import resemblance as rs
 from resemblance.data.representation import Representation
 from resemblance.measures.inner_products import rescale_from_chance
-from resemblance.measures.neighbour_lists import _longest_increasing
+from resemblance.measures.neighbor_lists import _longest_increasing
 from resemblance.report.comparing.figures import measure_heat_map
 from resemblance.report.maps import page_data
 from resemblance.report.of_comparison import result_from_comparison
@@ -107,7 +107,7 @@ def test_chance_of_biased_cka_follows_from_the_dimensions():
 
 
 @pytest.mark.parametrize("spec", ["jaccard", "rank_similarity", "lcs_knn", "mutual_knn"])
-def test_chance_of_ten_neighbours_is_the_mean_over_independent_data(spec):
+def test_chance_of_ten_neighbors_is_the_mean_over_independent_data(spec):
     rng, measure = np.random.default_rng(1), rs.get_measure(spec)
     x = Representation(rng.standard_normal((40, 6)))
     others = [Representation(rng.standard_normal((40, 6))) for _ in range(150)]

@@ -474,7 +474,7 @@ def exact_overlap(distances: list[np.ndarray], k: int = 10) -> float:
 @pytest.mark.parametrize("dtype", [None, "float32"])
 @pytest.mark.parametrize("columns", ["one", "all"])
 @pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
-def test_cosine_neighbours_keep_their_digits(dtype: Any, columns: str, offset: float) -> None:
+def test_cosine_neighbors_keep_their_digits(dtype: Any, columns: str, offset: float) -> None:
     """A constant column of 1e4, as in language models, left unrelated layers at 1."""
     pair = [moved(x, offset, columns) for x in (FAR_X, FAR_Y)]
     true = exact_overlap([exact_chords(x) for x in pair])
@@ -507,7 +507,7 @@ def test_a_giant_row_takes_no_digits_of_the_others(size: float) -> None:
     assert rs.rsa(x, FAR_Y, rdm="euclidean") == pytest.approx(true, abs=1e-3)
 
 
-def test_groups_too_far_apart_have_no_neighbours() -> None:
+def test_groups_too_far_apart_have_no_neighbors() -> None:
     side = 1e9 * np.where(np.arange(60) % 2, 1, -1)[:, None]
     for metric in ("cosine", "euclidean"):
         with pytest.raises(rs.UndefinedError, match="one group at a time"):
@@ -522,9 +522,9 @@ def test_the_remedy_for_lost_digits() -> None:
     for measure in (rs.cka, rs.mutual_knn, rs.sliced_wasserstein, rs.aligned_cosine):
         with pytest.raises(rs.UndefinedError, match="before the data are stored in float32"):
             measure(*far)
-        centred = [moved(x, 1e7, "all") for x in (FAR_X, FAR_Y)]
-        centred = [(x - x.mean(axis=0)).astype(np.float32) for x in centred]
-        assert math.isfinite(measure(*centred))
+        centered = [moved(x, 1e7, "all") for x in (FAR_X, FAR_Y)]
+        centered = [(x - x.mean(axis=0)).astype(np.float32) for x in centered]
+        assert math.isfinite(measure(*centered))
     single = [rs.Representation(moved(x, 1e7, "all"), dtype="float32") for x in (FAR_X, FAR_Y)]
     with pytest.raises(rs.UndefinedError, match="or take dtype='float64'"):
         rs.cka(*single)

@@ -29,16 +29,16 @@ pytestmark = [
 # ------------------------------------------------------------------ definitions and other libraries
 
 
-def centred(x: np.ndarray) -> np.ndarray:
+def centered(x: np.ndarray) -> np.ndarray:
     return x - x.mean(axis=0)
 
 
 def unit(x: np.ndarray) -> np.ndarray:
-    return centred(x) / np.linalg.norm(centred(x))
+    return centered(x) / np.linalg.norm(centered(x))
 
 
 def gram(x: np.ndarray) -> np.ndarray:
-    return centred(x) @ centred(x).T
+    return centered(x) @ centered(x).T
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
@@ -49,11 +49,11 @@ def rbf(x: np.ndarray, width: float) -> np.ndarray:
     return rbf_kernel(x, gamma=1 / (2 * width**2))
 
 
-def twice_centred(k: np.ndarray) -> np.ndarray:
+def twice_centered(k: np.ndarray) -> np.ndarray:
     return k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean()
 
 
-def u_centred(k: np.ndarray) -> np.ndarray:
+def u_centered(k: np.ndarray) -> np.ndarray:
     """Székely and Rizzo 2014: the U-centred matrix, diagonal zero."""
     n = len(k)
     k = without_diagonal(k)
@@ -66,17 +66,17 @@ def without_diagonal(k: np.ndarray) -> np.ndarray:
 
 
 def rv_coefficient(x, y):
-    x, y = centred(x), centred(y)
+    x, y = centered(x), centered(y)
     squares = [((a.T @ b) ** 2).sum() for a, b in ((x, y), (x, x), (y, y))]
     return squares[0] / np.sqrt(squares[1] * squares[2])
 
 
 def ranks(x, y):
-    return [np.linalg.matrix_rank(centred(z)) for z in (x, y)]
+    return [np.linalg.matrix_rank(centered(z)) for z in (x, y)]
 
 
 def mean_square_of_overlap(x, y):
-    overlap = rs.eigenspace_overlap(centred(x), centred(y)) * max(x.shape[1], y.shape[1])
+    overlap = rs.eigenspace_overlap(centered(x), centered(y)) * max(x.shape[1], y.shape[1])
     return overlap / min(ranks(x, y))
 
 
@@ -87,7 +87,7 @@ def gulp_of_correlations(x, y):
 
 def gulp_with_ridge(x, y, ridge=0.03):
     n = len(x)
-    x, y = (centred(z) / np.sqrt((centred(z) ** 2).sum() / n) for z in (x, y))
+    x, y = (centered(z) / np.sqrt((centered(z) ** 2).sum() / n) for z in (x, y))
     sx, sy, sxy = x.T @ x / n, y.T @ y / n, x.T @ y / n
     ix, iy = (np.linalg.inv(s + ridge * np.eye(len(s))) for s in (sx, sy))
     squares = np.trace(ix @ sx @ ix @ sx) + np.trace(iy @ sy @ iy @ sy)
@@ -130,7 +130,7 @@ def largest_correlations(x, y):
 
 
 def share_explained(x, y):
-    x, y = centred(x), centred(y)
+    x, y = centered(x), centered(y)
     residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
     return 1 - (residual**2).sum() / (y**2).sum()
 
@@ -140,7 +140,7 @@ def nearest(x, k: int, metric: str) -> np.ndarray:
     return search.kneighbors(return_distance=False)
 
 
-def mean_over_neighbours(score, metric):
+def mean_over_neighbors(score, metric):
     """The mean of what a function gives for the four neighbours of each sample on both sides."""
     return lambda x, y: np.mean(
         [score(list(p), list(q)) for p, q in zip(nearest(x, 4, metric), nearest(y, 4, metric))]
@@ -193,24 +193,28 @@ DEFINED = [  # a measure, the relative tolerance, and what it is equal to
         1e-10,
         of(cosine, lambda x: without_diagonal(gram(x))),
     ),
-    (rs.cka.with_parameters(estimator="debiased"), 1e-10, of(cosine, lambda x: u_centred(x @ x.T))),
+    (
+        rs.cka.with_parameters(estimator="debiased"),
+        1e-10,
+        of(cosine, lambda x: u_centered(x @ x.T)),
+    ),
     (
         rs.cka.with_parameters(kernel="rbf", estimator="debiased"),
         1e-10,
-        of(cosine, lambda x: u_centred(rbf(x, np.median(pdist(x))))),
+        of(cosine, lambda x: u_centered(rbf(x, np.median(pdist(x))))),
     ),
     (
         rs.cka.with_parameters(kernel="rbf", bandwidth=0.7),
         1e-10,
-        of(cosine, lambda x: twice_centred(rbf(x, 0.7 * np.median(pdist(x))))),
+        of(cosine, lambda x: twice_centered(rbf(x, 0.7 * np.median(pdist(x))))),
     ),
-    (rs.mean_cca, 1e-9, of(lambda a, b: np.cos(subspace_angles(a, b)).mean(), centred)),
+    (rs.mean_cca, 1e-9, of(lambda a, b: np.cos(subspace_angles(a, b)).mean(), centered)),
     (rs.mean_cca.with_parameters(aggregation="mean_squared"), 1e-9, mean_square_of_overlap),
     (rs.svcca.with_parameters(explained_variance=1.0), 1e-9, rs.mean_cca),
     (rs.gulp.with_parameters(squared=True), 1e-8, gulp_of_correlations),
     (rs.gulp.with_parameters(squared=True), 1e-12, lambda x, y: rs.gulp(x, y) ** 2),
     (rs.gulp.with_parameters(ridge=0.03, squared=True), 1e-9, gulp_with_ridge),
-    (rs.angular_shape, 1e-8, of(lambda a, b: np.arccos(cosine(*aligned(a, b))), centred)),
+    (rs.angular_shape, 1e-8, of(lambda a, b: np.arccos(cosine(*aligned(a, b))), centered)),
     (rs.procrustes, 1e-10, of(distance_when_aligned, unit)),
     (rs.procrustes.with_parameters(squared=True), 1e-10, lambda x, y: rs.procrustes(x, y) ** 2),
     (
@@ -218,7 +222,7 @@ DEFINED = [  # a measure, the relative tolerance, and what it is equal to
         1e-10,
         lambda x, y: 2 - 2 * np.cos(rs.angular_shape(x, y)),
     ),
-    (rs.procrustes_size_shape, 1e-10, of(distance_when_aligned, centred)),
+    (rs.procrustes_size_shape, 1e-10, of(distance_when_aligned, centered)),
     (rs.aligned_cosine, 1e-9, lambda x, y: np.mean(list(map(cosine, *aligned(x, y))))),
     (rs.distance_correlation.with_parameters(squared=True), 1e-9, distance_covariances),
     (rs.distance_correlation, 1e-9, lambda x, y: np.sqrt(distance_covariances(x, y))),
@@ -246,7 +250,7 @@ DEFINED = [  # a measure, the relative tolerance, and what it is equal to
         lambda x, y: rs.linear_regression(y, x),
     ),
     *(
-        (m.with_parameters(k=4, metric=metric), 1e-12, mean_over_neighbours(score, metric))
+        (m.with_parameters(k=4, metric=metric), 1e-12, mean_over_neighbors(score, metric))
         for m, score in ((rs.jaccard, jaccard), (rs.rank_similarity, rank_similarity))
         for metric in ("cosine", "euclidean")
     ),
@@ -421,7 +425,7 @@ def test_dead_directions_of_float32_data_stay_dead():
 def test_greedy_match_takes_the_largest_correlation_first():
     """Columns chosen so that greed gives up 0.9 + 0.0 for the optimal 0.8 + 0.8."""
     rng = np.random.default_rng(0)
-    basis = np.linalg.qr(centred(rng.standard_normal((20, 4))))[0]
+    basis = np.linalg.qr(centered(rng.standard_normal((20, 4))))[0]
     a, b, c, d = basis.T
     x = np.stack([a, 0.8 * a + 0.6 * b], axis=1)
     y = np.stack([0.9 * x[:, 0] + np.sqrt(1 - 0.81) * c, a * 0.8 + 0.6 * d], axis=1)
@@ -431,11 +435,11 @@ def test_greedy_match_takes_the_largest_correlation_first():
     assert rs.hard_correlation_match(x, y, matching="greedy") == expected
 
 
-def test_duplicates_are_neighbours_and_equally_near_ones_are_listed_by_index():
-    from resemblance.intermediates import neighbours as intermediates
+def test_duplicates_are_neighbors_and_equally_near_ones_are_listed_by_index():
+    from resemblance.intermediates import neighbors as intermediates
 
     x = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    found = intermediates.neighbours(rs.Representation(x), k=3, metric="cosine")
+    found = intermediates.neighbors(rs.Representation(x), k=3, metric="cosine")
     assert found.tolist() == [[1, 2, 4], [0, 2, 4], [0, 1, 4], [4, 0, 1], [0, 1, 2]]
     ties = intermediates.nearest(rs.Representation(x), k=3, metric="cosine").ties
     assert ties.rows.tolist() == [0, 1, 2, 3, 4]
@@ -448,10 +452,10 @@ def test_duplicates_are_neighbours_and_equally_near_ones_are_listed_by_index():
 
 
 def test_heat_trace_is_that_of_the_eigenvalues(rng):
-    from resemblance.intermediates.heat import TEMPERATURES, heat_trace, neighbour_operator
+    from resemblance.intermediates.heat import TEMPERATURES, heat_trace, neighbor_operator
 
     x = rs.Representation(rng.standard_normal((150, 6)))
-    a = neighbour_operator(x, 5).toarray()
+    a = neighbor_operator(x, 5).toarray()
     exact = np.exp(-TEMPERATURES[:, None] * (1 - np.linalg.eigvalsh(a))).mean(axis=1)
     weight = np.exp(-2 * (TEMPERATURES + 1 / TEMPERATURES))
     assert np.max(weight * np.abs(heat_trace(x, k=5) - exact)) < 1e-15
@@ -542,7 +546,7 @@ def test_the_width_of_a_kernel_may_count_the_zero_distances_of_samples_to_themse
     rng = np.random.default_rng(0)
     x = np.repeat([[0.0, 0.0], [9.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 2))
     y = np.repeat([[0.0, 0.0, 0.0], [0.0, 7.0, 0.0]], 20, axis=0) + rng.standard_normal((40, 3))
-    grams = [twice_centred(rbf(z, width * np.median(cdist(z, z)))) for z in (x, y)]
+    grams = [twice_centered(rbf(z, width * np.median(cdist(z, z)))) for z in (x, y)]
     expected = cosine(*grams)
     m = rs.cka.with_parameters(kernel="rbf", bandwidth=width)
     assert m(x, y, pairs="all") == pytest.approx(expected, rel=1e-12)

@@ -32,12 +32,12 @@ def pair(request) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def centred(x: np.ndarray) -> np.ndarray:
+def centered(x: np.ndarray) -> np.ndarray:
     return x - x.mean(axis=0)
 
 
 def gram(x: np.ndarray) -> np.ndarray:
-    return centred(x) @ centred(x).T
+    return centered(x) @ centered(x).T
 
 
 def psd_root(matrix: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_riemannian_is_the_norm_of_log_generalised_eigenvalues(pair, subtests):
 
 
 def test_riemannian_of_gram_matrices_with_the_same_eigenvectors(rng):
-    basis = np.linalg.qr(centred(rng.standard_normal((30, 4))))[0]
+    basis = np.linalg.qr(centered(rng.standard_normal((30, 4))))[0]
     a, b = rng.uniform(0.5, 2, (2, 4))
     eigenvalues = [0.8 * 30 * s**2 / (s**2).sum() + 0.2 for s in (a, b)]
     expected = np.linalg.norm(np.log(eigenvalues[0] / eigenvalues[1]))
@@ -104,7 +104,7 @@ def test_ensd_is_cka_in_units_of_dimensions(pair):
 
 
 def test_ensd_counts_the_shared_dimensions(rng):
-    basis = np.linalg.qr(centred(rng.standard_normal((40, 7))))[0]
+    basis = np.linalg.qr(centered(rng.standard_normal((40, 7))))[0]
     assert rs.ensd(basis[:, :5], 3 * basis[:, 2:]) == pytest.approx(3)
     assert rs.ensd(basis[:, :3], basis[:, 3:]) == pytest.approx(0, abs=1e-12)
     # It shares more with the first column than that is worth.
@@ -121,7 +121,7 @@ def test_ensd_counts_the_shared_dimensions(rng):
 
 def half_white(x: np.ndarray, alpha: float) -> np.ndarray:
     """The definition, for full column rank."""
-    x = centred(x) * np.sqrt(x.shape[1]) / np.linalg.norm(centred(x))
+    x = centered(x) * np.sqrt(x.shape[1]) / np.linalg.norm(centered(x))
     x = x @ (alpha * np.eye(x.shape[1]) + (1 - alpha) * np.linalg.inv(sqrtm(x.T @ x).real))
     return x / np.linalg.norm(x)
 
@@ -140,7 +140,7 @@ def test_shape_interpolates_between_procrustes_and_cca(pair):
     assert rs.shape_distance(*pair, alpha=1) == pytest.approx(
         rs.angular_shape(*pair), rel=1e-10, abs=1e-14
     )
-    ranks = [np.linalg.matrix_rank(centred(z)) for z in pair]
+    ranks = [np.linalg.matrix_rank(centered(z)) for z in pair]
     correlations = rs.mean_cca(*pair) * min(ranks)
     cosine = math.cos(rs.shape_distance(*pair, alpha=0))
     assert cosine == pytest.approx(correlations / math.sqrt(ranks[0] * ranks[1]), rel=1e-10)
@@ -229,7 +229,7 @@ def test_soft_matching_of_dead_units():
 
 
 def test_linear_predictivity_is_ridge_regression_with_one_sample_left_out(pair):
-    x, y = (centred(z) / np.linalg.norm(centred(z)) for z in pair)
+    x, y = (centered(z) / np.linalg.norm(centered(z)) for z in pair)
     base = sum(((y[i] - np.delete(y, i, axis=0).mean(axis=0)) ** 2).sum() for i in range(len(y)))
     errors = []
     for ridge in 10.0 ** np.arange(-6, 1):

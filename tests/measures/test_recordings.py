@@ -66,12 +66,12 @@ def above_of(x: rs.Representation) -> np.ndarray:
     return rs.rdm(x)[np.triu_indices(x.shape[0], 1)]
 
 
-def by_definition(a: np.ndarray, b: np.ndarray, variances: Any, centred: bool) -> float:
+def by_definition(a: np.ndarray, b: np.ndarray, variances: Any, centered: bool) -> float:
     """Compare two vectors of dissimilarities with V formed and inverted."""
     n = len(variances)
     contrasts = np.array([np.eye(n)[i] - np.eye(n)[j] for i in range(n) for j in range(i + 1, n)])
     metric = np.linalg.inv((contrasts @ np.diag(variances) @ contrasts.T) ** 2)
-    if centred:
+    if centered:
         ones = np.ones(len(a))
         a, b = (v - (ones @ metric @ v) / (ones @ metric @ ones) for v in (a, b))
     return float(a @ metric @ b / np.sqrt((a @ metric @ a) * (b @ metric @ b)))

@@ -205,7 +205,7 @@ def test_a_common_offset_keeps_the_value_or_has_none(measure: Any) -> None:
         with pytest.raises(rs.UndefinedError, match="subtract the mean of all rows"):
             measure(named(X + offset), named(Y + offset))
     far = [named(z + 1e8) for z in (X, Y)]
-    centred = [rs.Representation(r.array - r.array.mean(axis=0), ids=r.ids) for r in far]
-    assert measure(*centred) == pytest.approx(
+    centered = [rs.Representation(r.array - r.array.mean(axis=0), ids=r.ids) for r in far]
+    assert measure(*centered) == pytest.approx(
         measure(named(X - X.mean(axis=(0, 1))), named(Y - Y.mean(axis=(0, 1)))), rel=1e-5
     )

@@ -89,7 +89,7 @@ def tiny(architecture, sizes):
     return transformers.AutoModel.from_config(config).eval()
 
 
-def check_hidden_states(model, batch, names, is_normalised):
+def check_hidden_states(model, batch, names, is_normalized):
     """Each block returns the hidden state of its depth; a final norm only changes the last."""
     with torch.no_grad():
         hidden = model(**batch, output_hidden_states=True).hidden_states
@@ -99,29 +99,29 @@ def check_hidden_states(model, batch, names, is_normalised):
     for i, (name, state) in enumerate(zip(names, hidden)):
         returned = np.asarray(features.layers[name].source)
         assert returned.shape == (len(state), state[0].numel())
-        if i < len(names) - 1 or not is_normalised:
+        if i < len(names) - 1 or not is_normalized:
             np.testing.assert_allclose(returned, state.flatten(1), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("architecture", TEXTS)
 def test_models_of_texts(architecture):
-    sizes, names, is_normalised = TEXTS[architecture]
+    sizes, names, is_normalized = TEXTS[architecture]
     model = tiny(architecture, sizes)
     assert block_names(model) == tuple(names)
     words = torch.arange(10).reshape(2, 5) % 20 + 5
-    check_hidden_states(model, {"input_ids": words}, names, is_normalised)
+    check_hidden_states(model, {"input_ids": words}, names, is_normalized)
 
 
 @pytest.mark.parametrize("architecture", IMAGES)
 def test_models_of_images(architecture):
-    sizes, count, is_normalised = IMAGES[architecture]
+    sizes, count, is_normalized = IMAGES[architecture]
     model = tiny(architecture, sizes)
     names = block_names(model)
     assert len(names) == count
     images = torch.randn(2, 3, 32, 32) if "image_size" not in sizes else None
     size = sizes.get("image_size", 32)
     images = torch.randn(2, 3, size, size) if images is None else images
-    check_hidden_states(model, {"pixel_values": images}, names, is_normalised)
+    check_hidden_states(model, {"pixel_values": images}, names, is_normalized)
 
 
 def test_a_shared_block_is_called_once_for_each_layer():

@@ -409,7 +409,7 @@ def test_functions_in_files(tmp_path):
         load_model(f"{file}:other")
 
 
-NEIGHBOURS = {
+NEIGHBORS = {
     "net.py": "from torch import nn\nfrom parts.sizes import WIDTH\n\n"
     "class Net(nn.Linear):\n    def __init__(self):\n        super().__init__(4, WIDTH)\n",
     "parts/__init__.py": "",
@@ -425,14 +425,14 @@ NEIGHBOURS = {
 
 
 @pytest.mark.parametrize("function", ["direct", "inside"])
-def test_a_file_imports_its_own_neighbours(tmp_path, function):
+def test_a_file_imports_its_own_neighbors(tmp_path, function):
     sys.modules["net"] = elsewhere = ModuleType("net")
     elsewhere.__file__ = str(tmp_path / "net.py")
     before = list(sys.path), list(sys.meta_path)
     try:
         for width in (2, 3):
             folder = tmp_path / str(width)
-            for name, text in NEIGHBOURS.items():
+            for name, text in NEIGHBORS.items():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text.replace("{width}", str(width)))
             loaded = load_model(f"{folder}/models.py:{function}")
@@ -446,7 +446,7 @@ def test_a_file_imports_its_own_neighbours(tmp_path, function):
         del sys.modules["net"]
 
 
-def test_a_measure_in_a_file_has_neighbours_in_every_process(tmp_path):
+def test_a_measure_in_a_file_has_neighbors_in_every_process(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from shifts import SHIFT\n\ndef shifted(x, y):\n    return x + SHIFT\n"
     )

@@ -38,7 +38,7 @@ STATISTICS = [
     "gbc[covariance=spherical]",
     "perturbation_coherence[form=spread]",
     "perturbation_coherence[controls=whitened]",
-    "perturbation_coherence[controls=neighbours,k=5]",
+    "perturbation_coherence[controls=neighbors,k=5]",
     "perturbation_magnitude[unit=deviations]",
     "perturbation_spread[controls=whitened]",
     "perturbation_reproducibility[controls=halved]",

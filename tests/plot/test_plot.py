@@ -199,7 +199,7 @@ def test_dark_is_similar_in_either_direction(layered):
         assert sum(ends[0][:3]) < sum(ends[1][:3])
 
 
-def test_colours_fall_in_lightness_and_negative_values_are_brown():
+def test_colors_fall_in_lightness_and_negative_values_are_brown():
     def lightness(table):
         return np.array([0.2126, 0.7152, 0.0722]) @ np.asarray(table)[:, :3].T
 
@@ -437,7 +437,7 @@ def test_critical_differences_need_cells_measures_and_no_trial():
         plot.critical_difference(one)
 
 
-def test_boxes_have_the_colour_of_their_family():
+def test_boxes_have_the_color_of_their_family():
     ax = plot.box(result())
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert sorted(texts) == ["alignment", "other", "similarity matrix"]
@@ -572,12 +572,12 @@ def test_other_widths_are_refused(width):
         plot.style(width=width)
 
 
-def test_lines_can_be_told_without_colours():
+def test_lines_can_be_told_without_colors():
     looks = [series_style(i) for i in range(len(COLORBLIND_PALETTE))]
     assert len({(seen.mark, seen.dash) for seen in looks}) == len(looks)
     assert len(set(PLOT_MARKERS)) == len(COLORBLIND_PALETTE)
     assert len(set(DASH_PATTERNS)) == 4
-    grey = [np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]) for colour in COLORBLIND_PALETTE]
+    grey = [np.dot(to_rgb(color), [0.2126, 0.7152, 0.0722]) for color in COLORBLIND_PALETTE]
     assert np.abs(np.diff(grey)).min() > 0.03
 
 

@@ -15,7 +15,7 @@ from factories.evidence import made_comparison
 from scipy.stats import spearmanr
 
 import resemblance as rs
-from resemblance.report import colours, explain, maps, output, page, terminal, write_page
+from resemblance.report import colors, explain, maps, output, page, terminal, write_page
 from resemblance.report.comparing import stats as report_data
 from resemblance.report.comparing.figures import measure_heat_map
 from resemblance.report.comparing.tables import measures_table
@@ -142,7 +142,7 @@ def test_a_measure_outside_the_catalogue_has_no_definition():
         ([0.5, 0.5], (0, 1), True, (0, 1), ""),
     ],
 )
-def test_the_scale_of_colours_is_the_range_of_the_measure_or_says_what_else(
+def test_the_scale_of_colors_is_the_range_of_the_measure_or_says_what_else(
     values, bounds, stretch, limits, note
 ):
     matrix = np.resize(values, (3, 3))
@@ -227,16 +227,16 @@ def test_numbers_in_four_digits(value, text):
 # ------------------------------------------------------------------------------------------ figures
 
 
-def brightness(colour):
-    return colour @ np.array([0.2126, 0.7152, 0.0722])
+def brightness(color):
+    return color @ np.array([0.2126, 0.7152, 0.0722])
 
 
 def shades(comparison, measure):
     """The colours of the map of a measure, as the style sheet has them."""
     heat = measure_heat_map(comparison, comparison.info(measure))
-    ends = colours.color_limits(heat)
-    tables = [colours.color_palette(colours.N_COLOR_LEVELS, opposite=o) for o in (False, True)]
-    steps = [[colours.color_level(heat, value, ends) for value in row] for row in heat.values]
+    ends = colors.color_limits(heat)
+    tables = [colors.color_palette(colors.N_COLOR_LEVELS, opposite=o) for o in (False, True)]
+    steps = [[colors.color_level(heat, value, ends) for value in row] for row in heat.values]
     return np.array([[tables[step < 0][abs(step)] for step in row] for row in steps])
 
 
@@ -247,11 +247,11 @@ def svg_of(comparison, measure, **options):
 
 
 def test_lightness_of_the_scale_falls_throughout():
-    table = colours.color_palette()
+    table = colors.color_palette()
     assert table.shape == (256, 3)
     assert ((table >= 0) & (table <= 1)).all()
     assert (np.diff(brightness(table)) < 0).all()
-    assert (np.diff(brightness(colours.color_palette(opposite=True))) < 0).all()
+    assert (np.diff(brightness(colors.color_palette(opposite=True))) < 0).all()
 
 
 @pytest.mark.parametrize("measure", ["cka", "procrustes"])
@@ -262,7 +262,7 @@ def test_dark_is_similar_whatever_the_direction(comparison, measure):
     assert np.diag(drawn).max() < drawn[~np.eye(5, dtype=bool)].min()
 
 
-def test_a_value_below_0_changes_no_colour_of_the_others():
+def test_a_value_below_0_changes_no_color_of_the_others():
     values = np.array([[1, 0.6, 0.1], [0.6, 1, 0.3], [0.1, 0.3, 1]])
     few = values.copy()
     few[0, 2] = few[2, 0] = -0.026
@@ -270,12 +270,12 @@ def test_a_value_below_0_changes_no_colour_of_the_others():
     same = values == few
     assert np.array_equal(drawn[0][same], drawn[1][same])
     assert drawn[1][0, 2, 0] > drawn[1][0, 2, 2]  # brown, not blue
-    assert np.allclose(drawn[0][0, 0], colours.color_palette()[-1])
+    assert np.allclose(drawn[0][0, 0], colors.color_palette()[-1])
 
 
 def test_a_diverging_scale_turns_with_the_direction():
     heat = HeatMap("m", "M", ("a",), ("b",), ((0.0,),), "", (-1.0, 1.0), True, True)
-    assert [colours.color_position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [
+    assert [colors.color_position(heat, v, (-1.0, 1.0)) for v in (-1.0, 0.0, 1.0)] == [
         1.0,
         0.0,
         -1.0,
@@ -371,7 +371,7 @@ def test_cells_are_where_their_values_are():
     paths = dict(
         re.findall(r'<path d="((?:M\d \d[^"]*))" class="(\w+)"', maps.heat_map_svg(heat, "m"))
     )
-    dark = f"q{colours.N_COLOR_LEVELS - 1}"
+    dark = f"q{colors.N_COLOR_LEVELS - 1}"
     assert {kind: d for d, kind in paths.items()} == {
         dark: "M0 0h2v1h-2zM2 1h1v1h-1z",
         "q0": "M2 0h1v1h-1zM0 1h1v1h-1z",
@@ -485,9 +485,9 @@ def test_what_a_page_paints_is_what_is_drawn():
     drawn = maps.heat_map_svg(heat, "map")
     steps = [painted["levels"][k : k + 2] for k in range(0, 18, 2)]
     for code, value in zip(steps, (value for row in values for value in row)):
-        level = None if code == "--" else int(code, 16) - colours.N_COLOR_LEVELS
-        assert level == colours.color_level(heat, value, (-1.0, 1.0))
-        assert f'class="{colours.css_class(level)}"' in drawn
+        level = None if code == "--" else int(code, 16) - colors.N_COLOR_LEVELS
+        assert level == colors.color_level(heat, value, (-1.0, 1.0))
+        assert f'class="{colors.css_class(level)}"' in drawn
     assert painted["hatched"] == [1]
     assert re.findall(r'class="count[^>]*>([^<]+)<', drawn) == [x for x in painted["texts"] if x]
     assert re.findall(r'class="tick">([^<]+)<', drawn) == painted["ticks"]

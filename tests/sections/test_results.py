@@ -400,7 +400,7 @@ def test_claims_are_listed_in_words_with_links(tmp_path):
     assert all(f'<section id="{place}"' in text for place, _, _ in claims)
 
 
-def test_a_line_keeps_its_colour_and_few_of_many_are_shown():
+def test_a_line_keeps_its_color_and_few_of_many_are_shown():
     def section(*names):
         return Section(
             "s", "", "", figures=(CHART._replace(lines=tuple(Line(n, ()) for n in names)),)
@@ -570,7 +570,7 @@ def test_clouds_fill_their_squares_and_those_that_moved_share_a_scale():
 def test_labels_cover_nothing():
     points = ((1.0, 1.0), (1.01, 1.0), (3.0, 2.0))
     line = Line("CKA", points, titles=("A: first", "B: second", "C: third"))
-    figure = CLOUD._replace(lines=(line,), is_labelled=True)
+    figure = CLOUD._replace(lines=(line,), is_labeled=True)
     drawn = charts.line_chart(figure, {"CKA": charts.LineStyle(0, True)})
     assert "<title>B: second</title>" in drawn
     assert re.findall(r'class="tick">([^<]*)<', drawn) == ["A", "B", "C"]
@@ -816,7 +816,7 @@ def test_labels_are_spelled_out(tmp_path):
     assert 'id="labels"' not in written(own, tmp_path)
 
 
-def test_boxes_of_a_group_have_one_colour_that_is_explained():
+def test_boxes_of_a_group_have_one_color_that_is_explained():
     boxes = [Box(name, (1.0, 2.0), (), group) for name, group in zip("abc", "xyx")]
     svg = rows.box_rows_svg(Boxes("b", "B", "rank", (*boxes, Box("d", (1.0,)))))
     assert re.findall(r'class="box( c\d)?"', svg) == [" c0", " c1", " c0", "", " c0", " c1"]
@@ -1021,7 +1021,7 @@ def test_claims_are_judged_by_a_file_of_ones_own(call, tmp_path):
     assert "judges.py:8, in broken: return [1 / 0]" in err
 
 
-def test_a_file_of_claims_in_a_package_may_import_its_neighbours(call, tmp_path):
+def test_a_file_of_claims_in_a_package_may_import_its_neighbors(call, tmp_path):
     folder = tmp_path / "some_papers" / "one"
     folder.mkdir(parents=True)
     for package in (folder, folder.parent):

@@ -27,12 +27,12 @@ TABLE = {
     "perturbation_reproducibility": THEIRS["table_repro"],
 }
 VARIANTS = (
-    "perturbation_coherence", "perturbation_coherence[controls=neighbours,k=7]",
-    "perturbation_coherence[controls=neighbours,k=7,neighbours=cosine]",
+    "perturbation_coherence", "perturbation_coherence[controls=neighbors,k=7]",
+    "perturbation_coherence[controls=neighbors,k=7,neighbours=cosine]",
     "perturbation_coherence[controls=whitened]",
     "perturbation_coherence[form=spread]", "perturbation_magnitude",
     "perturbation_magnitude[unit=deviations]",
-    "perturbation_spread", "perturbation_spread[controls=neighbours,k=7]",
+    "perturbation_spread", "perturbation_spread[controls=neighbors,k=7]",
     "perturbation_reproducibility",
     "perturbation_reproducibility[controls=halved]",
 )  # fmt: skip
@@ -98,7 +98,7 @@ def test_spread_equals_the_authors_script(published):
     for key, parameters in {
         "crispr_enhanced": {},
         "crispr_enhanced_whitened": {"controls": "whitened"},
-        "crispr_knn50": {"controls": "neighbours"},
+        "crispr_knn50": {"controls": "neighbors"},
     }.items():
         s = st.perturbation_spread.with_parameters(**parameters)
         spread = s(X[labels != "control"], X[labels == "control"])
@@ -284,7 +284,7 @@ def test_cells_without_a_label_are_counted_and_belong_to_nothing(missing, screen
     given = np.where(np.arange(130) < 25, None, labels)
     given[:25] = [missing] * 25
     found = st.perturbations(X, given)
-    assert found.unlabelled == 25
+    assert found.unlabeled == 25
     same(found, st.perturbations(X[25:], labels[25:]))
     if missing is not pd.NaT:
         same(st.perturbations(annotated(X, given)), found)
@@ -308,7 +308,7 @@ def test_numbered_categories_stay_whole_numbers_beside_missing_ones(screen):
     column = pd.Categorical.from_codes(codes, [3, 7])
     for given in (column, pd.Series(column)):
         found = st.perturbations(X, given, control=3)
-        assert (found.control, found.names, found.unlabelled) == (("3",), ("7",), 60)
+        assert (found.control, found.names, found.unlabeled) == (("3",), ("7",), 60)
 
 
 def test_without_anndata_the_error_names_the_extra(tmp_path, monkeypatch):
@@ -448,7 +448,7 @@ def test_one_stratum_is_no_matching(batches, subtests):
 
 def test_matched_shifts_by_hand(batches):
     X, labels, batch, _ = batches
-    specs = ("perturbation_coherence", "perturbation_coherence[controls=neighbours,k=3]")
+    specs = ("perturbation_coherence", "perturbation_coherence[controls=neighbors,k=3]")
     found = st.perturbations(X, labels, match=batch, statistics=specs)
     cells = np.flatnonzero(labels == "together")
     for spec, k in zip(specs, (1000, 3)):
@@ -554,7 +554,7 @@ def test_values_at_extreme_scales(batches, subtests):
                 assert found == pytest.approx(expected, rel=1e-9, abs=0)
 
 
-def test_neighbours_are_found_by_blocks(rng):
+def test_neighbors_are_found_by_blocks(rng):
     """In far less memory than all distances, 48 MB, and as if each sample were the only one."""
     points, control = rng.standard_normal((1500, 3)), rng.standard_normal((4000, 3))
     tracemalloc.start()

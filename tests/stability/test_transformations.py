@@ -35,8 +35,10 @@ def test_transformations_are_those_of_table_14_and_each_is_there_once():
     np.testing.assert_array_equal(made["topvar_050"], points[:, 20:])
     np.testing.assert_allclose(np.linalg.norm(made["l2norm"], axis=1), 1)
     np.testing.assert_allclose(made["zscore"].std(axis=0), 1)
-    centred = points - points.mean(axis=0)
-    np.testing.assert_allclose(made["pca_039"] @ made["pca_039"].T, centred @ centred.T, rtol=1e-8)
+    centered = points - points.mean(axis=0)
+    np.testing.assert_allclose(
+        made["pca_039"] @ made["pca_039"].T, centered @ centered.T, rtol=1e-8
+    )
     assert made["noise_100"].std() > made["noise_005"].std()
     again = transformations(points, seed=1)
     assert not np.array_equal(again["randproj_016"], made["randproj_016"])

@@ -520,7 +520,7 @@ def test_streams_and_samples_do_not_mix():
     lambda a, b: rs.statistics.feature_split(a),
     lambda a, b: rs.evidence({"a": a, "b": b}, measures="cka"),
     lambda a, b: rs.drift(a, b),
-    lambda a, b: rs.neighbour_recall(a, k=5),
+    lambda a, b: rs.neighbor_recall(a, k=5),
 ])  # fmt: skip
 def test_what_needs_samples_refuses_streams(use):
     with pytest.raises(ValueError, match="stream"):

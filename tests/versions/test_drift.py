@@ -65,9 +65,9 @@ def anisotropic(d: int, g: np.random.Generator) -> np.ndarray:
 
 def collapsed(x: np.ndarray, g: np.random.Generator) -> np.ndarray:
     """A quarter of the dimensions is left: the leading ones."""
-    centred = x - x.mean(axis=0)
-    kept = np.linalg.svd(centred, full_matrices=False)[2][: max(1, x.shape[1] // 4)]
-    return x.mean(axis=0) + centred @ kept.T @ kept
+    centered = x - x.mean(axis=0)
+    kept = np.linalg.svd(centered, full_matrices=False)[2][: max(1, x.shape[1] // 4)]
+    return x.mean(axis=0) + centered @ kept.T @ kept
 
 
 def merged(x: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -136,7 +136,7 @@ def pair() -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
     return *reference(6, g), g
 
 
-def test_noise_is_a_loss_of_neighbours_and_no_map(pair):
+def test_noise_is_a_loss_of_neighbors_and_no_map(pair):
     x, _, g = pair
     found = quick(x, x + 0.3 * x.std() * g.standard_normal(x.shape))
     assert found.named == ("neighbours",)
@@ -427,7 +427,7 @@ def test_the_default_purpose_is_the_strictest(pair):
     assert "train the head again" in quick(x, x @ orthogonal(6, g), purpose="head").verdict
 
 
-def test_neighbours_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_head():
+def test_neighbors_lost_in_an_old_index_count_for_an_index_and_are_said_for_a_head():
     """Noise that moves samples little and neighbours much: in 60 dimensions all distances are
     alike."""
     g = np.random.default_rng(0)
@@ -746,7 +746,7 @@ def nearest(points: np.ndarray, rows: np.ndarray, own: np.ndarray, k: int) -> li
     return [set(row) for row in np.argsort(far, axis=1)[:, :k]]
 
 
-def test_neighbours_are_those_among_all_samples_however_few_are_drawn():
+def test_neighbors_are_those_among_all_samples_however_few_are_drawn():
     g = np.random.default_rng(0)
     x = g.standard_normal((3000, 8)) + 5
     y = x @ (np.eye(8) + 0.1 * g.standard_normal((8, 8))) + 0.1 * g.standard_normal(x.shape)
@@ -783,7 +783,7 @@ def test_duplicates_and_ties_are_no_losses():
     assert by["old_index"] > 0.1
 
 
-def test_a_neighbour_that_rounding_puts_farther_is_not_lost():
+def test_a_neighbor_that_rounding_puts_farther_is_not_lost():
     """0.4 is as far from 0.1 as from 0.7, but 0.4 - 0.1 > 0.7 - 0.4 in double precision."""
     for other, expected in ((0.1, 0), (0.0999, 1)):
         rows, first = np.array([[0.7], [other]]), np.zeros((1, 1), int)
@@ -825,7 +825,7 @@ FAR = {
 
 @pytest.mark.parametrize("far", FAR)
 @pytest.mark.parametrize("side", ["both", "new"])
-def test_neighbours_keep_their_digits_wherever_the_vectors_are(far, side):
+def test_neighbors_keep_their_digits_wherever_the_vectors_are(far, side):
     g = np.random.default_rng(0)
     old = g.standard_normal((ROWS, 8))
     new = old @ (np.eye(8) + 0.2 * g.standard_normal((8, 8))) + 0.1 * g.standard_normal(old.shape)
@@ -844,7 +844,7 @@ def test_neighbours_keep_their_digits_wherever_the_vectors_are(far, side):
 
 @pytest.mark.parametrize("offset", [1e4, 1e6, 1e7])
 @pytest.mark.parametrize("columns", [slice(None), slice(3, 4)])
-def test_an_offset_common_to_both_versions_changes_no_loss_of_neighbours(offset, columns):
+def test_an_offset_common_to_both_versions_changes_no_loss_of_neighbors(offset, columns):
     g = np.random.default_rng(0)
     x = g.standard_normal((300, 8))
     y, far = x + 0.1 * g.standard_normal(x.shape), np.zeros(8)
@@ -871,12 +871,12 @@ def test_a_loss_that_the_map_explains_is_not_called_none(pair):
     x, _, g = pair
     y = x @ anisotropic(6, g)
     found = strict(x, y)
-    neighbours = by_kind(found)["neighbours"]
+    neighbors = by_kind(found)["neighbours"]
     assert found.named == ("linear",)
-    assert neighbours.amount > 0.2
-    assert neighbours.explained
-    assert neighbours.exceeds
-    assert change_status(neighbours) == "explained by the map"
+    assert neighbors.amount > 0.2
+    assert neighbors.explained
+    assert neighbors.exceeds
+    assert change_status(neighbors) == "explained by the map"
     same = by_kind(strict(x, x))["neighbours"]
     assert (same.amount, same.explained, change_status(same)) == (0, False, "no")
 
@@ -1218,8 +1218,8 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def clustered(seed: int, n: int = 600, d: int = 24) -> np.ndarray:
-    g, centres = np.random.default_rng(seed), np.random.default_rng(9).standard_normal((12, d))
-    return centres[g.integers(0, 12, n)] + 0.7 * g.standard_normal((n, d))
+    g, centers = np.random.default_rng(seed), np.random.default_rng(9).standard_normal((12, d))
+    return centers[g.integers(0, 12, n)] + 0.7 * g.standard_normal((n, d))
 
 
 OLD = clustered(0)
@@ -1342,9 +1342,9 @@ def test_shares_are_written_apart_if_they_differ(shares):
 
 def batch(n: int, seed: int, shares: list[float] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Rows of four classes, and the classes."""
-    g, centres = np.random.default_rng(seed), np.random.default_rng(7).standard_normal((4, 6))
+    g, centers = np.random.default_rng(seed), np.random.default_rng(7).standard_normal((4, 6))
     classes = g.choice(4, n, p=shares)
-    return 2 * centres[classes] + g.standard_normal((n, 6)), classes
+    return 2 * centers[classes] + g.standard_normal((n, 6)), classes
 
 
 FIRST, FIRST_CLASSES = batch(160, 1)

@@ -39,9 +39,9 @@ def rotation(d: int, seed: int = 0) -> np.ndarray:
 
 def clusters(n: int, seed: int, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """Points of four classes, and their classes."""
-    g, centres = np.random.default_rng(seed), np.random.default_rng(9).standard_normal((4, d))
+    g, centers = np.random.default_rng(seed), np.random.default_rng(9).standard_normal((4, d))
     labels = np.arange(n) % 4
-    return 4 * centres[labels] + g.standard_normal((n, d)), labels
+    return 4 * centers[labels] + g.standard_normal((n, d)), labels
 
 
 DOCUMENTS, _ = clusters(1200, 1)
@@ -180,7 +180,7 @@ def test_a_linear_map_is_mapped_to_other_widths() -> None:
     np.testing.assert_allclose(result.map()(QUERIES @ wide), QUERIES, atol=1e-5)
 
 
-def test_one_class_with_new_neighbours_is_to_be_embedded_again() -> None:
+def test_one_class_with_new_neighbors_is_to_be_embedded_again() -> None:
     (documents, classes), turn = clusters(1200, 1), rotation(12)
     new, queries = documents @ turn, QUERIES @ turn
     new[classes == 2] = clusters(1200, 5)[0][classes == 2] @ turn
@@ -287,8 +287,8 @@ def test_cosines_that_differ_by_rounding_are_undefined_and_centring_is_the_remed
     far = [x * 1e-3 + 1e12 for x in (DOCUMENTS, DOCUMENTS, QUERIES, QUERIES)]
     with pytest.raises(rs.UndefinedError, match="centre the vectors first"):
         rs.upgrade_index(far[0], far[1], far[2], far[3], metric="cosine")
-    centre = far[0].mean(axis=0)
-    near = [x - centre for x in far]
+    center = far[0].mean(axis=0)
+    near = [x - center for x in far]
     assert rs.upgrade_index(near[0], near[1], near[2], near[3], metric="cosine").decision == "keep"
 
 
@@ -317,7 +317,7 @@ LONG = [x * np.exp(0.6 * np.sin(9 * x.sum(axis=1, keepdims=True))) for x in (WID
         ("cut", (WIDE, ASKED), NARROW),
         ("cut", NARROW, [np.hstack([x, 0 * x[:, :9]]) for x in NARROW]),
         ("cut", LONG, [x[:, :20] for x in LONG]),
-        ("normalise", LONG, (WIDE, ASKED)),
+        ("normalize", LONG, (WIDE, ASKED)),
         ("keep", (WIDE, ASKED), [3 * x for x in (WIDE, ASKED)]),
     ],
 )
@@ -327,7 +327,7 @@ def test_what_can_be_done_to_stored_vectors_comes_before_maps(decision, old, new
     chosen = option(result, result.option)
     assert chosen.new_model.value == 1
     assert (chosen.embeds, chosen.numbers) == (0, 0)
-    assert chosen.rebuild == (decision == "normalise" or old[0].shape[1] > new[0].shape[1])
+    assert chosen.rebuild == (decision == "normalize" or old[0].shape[1] > new[0].shape[1])
 
 
 def test_the_index_decides_how_nearness_is_measured() -> None:
@@ -494,9 +494,9 @@ def test_relevant_documents_must_be_known() -> None:
 def world(seed: int, n: int, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
     """Unit vectors of a space of fewer directions, by two models."""
     g, fixed = np.random.default_rng(seed), np.random.default_rng(7)
-    centres, spread = fixed.standard_normal((8, 16)), fixed.standard_normal((8, 6, 16)) / 2
+    centers, spread = fixed.standard_normal((8, 16)), fixed.standard_normal((8, 6, 16)) / 2
     c, z = g.integers(8, size=n), g.standard_normal((n, 6))
-    old = centres[c] + np.einsum("ni,nij->nj", z, spread[c])
+    old = centers[c] + np.einsum("ni,nij->nj", z, spread[c])
     new = old * np.exp(0.3 * fixed.standard_normal(16)) @ rotation(16)
     new = new + noise * g.standard_normal((n, 16))
     return tuple(x / np.linalg.norm(x, axis=1, keepdims=True) for x in (old, new))
@@ -731,7 +731,7 @@ def test_what_is_written_has_the_same_numbers(tmp_path) -> None:
     result.save(tmp_path / "a.json")
     document = json.loads((tmp_path / "a.json").read_text())
     assert document["decision"] == "map queries"
-    names = ["keep", "normalise", "cut", "orthogonal", "affine", "documents_orthogonal"]
+    names = ["keep", "normalize", "cut", "orthogonal", "affine", "documents_orthogonal"]
     assert [o.name for o in result.options][:6] == names
     assert len(document["options"]) == len(result.to_pandas()) == len(result.records())
     write_page(result, tmp_path / "a.html")
@@ -803,7 +803,7 @@ def test_a_map_that_there_is_not_costs_no_other_output_and_no_code(folder, capsy
     assert not (folder / "map.npz").exists()
     assert run(words("turned", "--map", "map.npz", *outputs)) == 0
     saved = np.load(folder / "map.npz")
-    assert (str(saved["side"]), bool(saved["normalise"])) == ("queries", False)
+    assert (str(saved["side"]), bool(saved["normalize"])) == ("queries", False)
     assert "wrote result.json, page.html, map.npz" in capsys.readouterr().err
     assert run(words("turned", "--map", "none/map.npz")) == 2
     assert "the folder none does not exist" in capsys.readouterr().err

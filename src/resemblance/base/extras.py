@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 EXTRA_OF_PACKAGE = {
     "anndata": "bio",
     "distributed": "scale",
-    "faiss": "neighbours",
+    "faiss": "neighbors",
     "jinja2": "report",
     "matplotlib": "plot",
     "matplotlib.pyplot": "plot",

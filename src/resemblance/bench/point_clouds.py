@@ -107,8 +107,8 @@ def clusters(count: int, *, seed: int = 7) -> np.ndarray:
         * (np.repeat(np.arange(N_CLUSTER_BLOCKS), POINTS_PER_CLUSTER_BLOCK) % count)
         / count
     )
-    centres = 10.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return points if count == 1 else np.add(points, centres)
+    centers = 10.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return points if count == 1 else np.add(points, centers)
 
 
 def gaussian_spots(n: int, d: int, *, noise: float = 0.5, seed: int = 0) -> SpotClouds:

@@ -10,7 +10,7 @@ from ..catalogue import get_measure, get_statistic
 from ..contracts._measure import Measure, require_measure_extra
 from ..contracts._statistic import Statistic
 from .arrays import array_library_checks, same_on_tensors
-from .behaviour import behavior_checks, different_widths
+from .behavior import behavior_checks, different_widths
 from .claims import claim_checks
 from .hostile import HOSTILE_GROUPS, hostile_pairs
 from .statistics import hostile_statistic_checks, inputs_from_pair, statistic_claims

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..base.rng import generator
-from .behaviour import depends_on_sample_positions
+from .behavior import depends_on_sample_positions
 from .data import generic_pair
 from .trial import CheckContext, CheckResult
 

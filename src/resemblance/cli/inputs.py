@@ -159,9 +159,9 @@ def _load_claims_file(file: str, name: str) -> object:
         return load_user_file(file, name)
     loaded = load_packaged_file(file)
     package = loaded.__name__.partition(".")[0]
-    neighbours = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
+    neighbors = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == package}
     # Errors in any of them are those of a user's file.
-    sys.modules.update({f"{name}.{n}": module for n, module in neighbours.items()})
+    sys.modules.update({f"{name}.{n}": module for n, module in neighbors.items()})
     return loaded
 
 

@@ -101,10 +101,10 @@ def plane_embedding(comparison: Comparison, measure: str | Measure) -> PlaneEmbe
     for all pairs.
     """
     names, differences = complete_differences(comparison, measure, MIN_REPRESENTATIONS)
-    centred = differences**2
-    centred = centred - centred.mean(axis=0)
-    centred = -(centred - centred.mean(axis=1)[:, None]) / 2
-    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    centered = differences**2
+    centered = centered - centered.mean(axis=0)
+    centered = -(centered - centered.mean(axis=1)[:, None]) / 2
+    values, vectors = np.linalg.eigh((centered + centered.T) / 2)
     positive = values[values > 0].sum()
     points = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0))
     points *= np.where(_farthest_coordinates(points) < 0, -1.0, 1.0)

@@ -50,12 +50,12 @@ from .claims import (
 from .streamed import check_stream_precision, require_features
 
 MeasureFamily = Literal[
-    "cca", "alignment", "similarity_matrix", "neighbours", "topology", "descriptive", "outputs"
+    "cca", "alignment", "similarity_matrix", "neighbors", "topology", "descriptive", "outputs"
 ]
 MEASURE_FAMILIES: tuple[str, ...] = typing.get_args(MeasureFamily)
 RowKind = Literal["samples", "positions"]
-POSITION_FAMILIES: frozenset[str] = frozenset({"cca", "alignment", "neighbours", "topology"})
-VARIANCE_FAMILIES = frozenset({"similarity_matrix", "alignment", "cca", "neighbours", "topology"})
+POSITION_FAMILIES: frozenset[str] = frozenset({"cca", "alignment", "neighbors", "topology"})
+VARIANCE_FAMILIES = frozenset({"similarity_matrix", "alignment", "cca", "neighbors", "topology"})
 TRANSPOSED_WIDTH_RATIO = 4  # features per sample; from here on both arrays may be transposed
 
 

@@ -120,10 +120,10 @@ class Representation:
     ):
         self.path = npy_path(data) if isinstance(data, str | Path) else None
         self.name = validated_name(name) or (self.path.stem if self.path else "")
-        labelled = as_labeled_array(
+        labeled = as_labeled_array(
             open_npy(self.path) if self.path else data, representation_title(self), ids, column
         )
-        self.source: Array = labelled.array
+        self.source: Array = labeled.array
         if dtype not in (None, "float32", "float64"):
             raise ValueError(
                 f"{representation_title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}"
@@ -134,9 +134,9 @@ class Representation:
                 "that needs jax.config.update('jax_enable_x64', True)"
             )
         self.requested_dtype = dtype
-        self.order: SampleOrder = labelled.order
+        self.order: SampleOrder = labeled.order
         self.features: FeatureNames = (
-            labelled.features if features is None else to_python_names(features)
+            labeled.features if features is None else to_python_names(features)
         )
         self.column_order = ""  # whose order the columns were put in, if they were
         self.is_sorted = False  # whether the package put the rows in the order of their ids

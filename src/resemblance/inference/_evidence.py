@@ -21,7 +21,7 @@ from ..engine.intermediate_sizes import representation_cache_bytes
 from ..engine.jobs import Jobs, open_executor
 from ..engine.memory import memory_budget, parse_bytes
 from ..engine.work import ComparisonPlan, RunOptions
-from ..intermediates.neighbours import reuse_neighbors_in_subsets
+from ..intermediates.neighbors import reuse_neighbors_in_subsets
 from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
 from .bench import InferenceRun
 from .evidence_file import restrict_to_measures

@@ -234,7 +234,7 @@ def score_models(
     A model that is a list of arrays or representations is fitted: its dissimilarities are
     :math:`\sum_k w_k d_k` with weights w >= 0 of the largest cosine with the sum of the other
     subjects, each of length 1, on the stimuli of the other folds. ``fit``: ``"weights"`` of all
-    parts, ``"one"`` part, or two ``"neighbours"`` in the order of the list, as layers. ``folds`` is
+    parts, ``"one"`` part, or two ``"neighbors"`` in the order of the list, as layers. ``folds`` is
     their number (by default 2, 3, 4 or 5, from 12, 24 and 40 stimuli on), of stimuli or blocks
     drawn by ``seed``, or a label for each stimulus; 1 fits on all stimuli. With fitted models, or
     with ``folds``, scores of all models and the ceiling are means of those on the stimuli of each

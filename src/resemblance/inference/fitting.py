@@ -22,7 +22,7 @@ from ..significance.labels import label_codes
 from ..significance.resampling import check_positive_integers, sample_groups
 from .ceilings import noise_ceiling_from_vectors
 
-FitMethod = Literal["weights", "one", "neighbours"]
+FitMethod = Literal["weights", "one", "neighbors"]
 FIT_COMPARISONS = ("cosine", "pearson", "whitened_cosine", "whitened_pearson")
 MIN_FOLD_STIMULI = 3  # stimuli of a fold: two have one dissimilarity, whose cosine is 1
 MIN_RELATIVE_LENGTH = 1e-12  # of a length
@@ -252,7 +252,7 @@ def nonnegative_cosine_weights(
     supports = {
         "weights": [list(range(count))],
         "one": [[i] for i in range(count)],
-        "neighbours": [[i, i + 1] for i in range(count - 1)],
+        "neighbors": [[i, i + 1] for i in range(count - 1)],
     }[fit]
     weights = np.zeros((len(targets), count))
     for row, target in zip(weights, targets @ basis):

@@ -22,7 +22,7 @@ from .tasks import LEAVE_ONE_OUT_KIND, JackknifeJob, SubsampleJob
 
 # Their values depend on ever fewer neighbours when single samples are left out, and the jackknife
 # of a value that jumps is too wide or too narrow; random halves are not.
-HALVED_FAMILIES = ("neighbours", "topology")
+HALVED_FAMILIES = ("neighbors", "topology")
 HALVED_MEASURES = ("mka", "kcka")
 # times the memory of the intermediates of a value that all values without a sample take
 JACKKNIFE_MEMORY_FACTOR = 4
@@ -60,7 +60,7 @@ def interval_kind(measure: Measure, design: Design, widest: int) -> ResamplingKi
     is_few = design.whole_blocks is not None and len(np.unique(design.whole_blocks)) < N_HALVES
     # In halves of few samples nearly all are neighbours, and their values vary too little.
     k = {"k": 0, **measure.defaults, **dict(measure.parameters)}["k"]
-    is_few |= measure.family == "neighbours" and 4 * k > design.n
+    is_few |= measure.family == "neighbors" and 4 * k > design.n
     return "halves" if are_halved and not design.shifts and not is_few else "groups"
 
 

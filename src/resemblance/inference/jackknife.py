@@ -20,7 +20,7 @@ from ..data.representation import (
     replace_rows,
     without_gradient,
 )
-from ..intermediates.neighbours import nearest, nearest_in_subset
+from ..intermediates.neighbors import nearest, nearest_in_subset
 from ..intermediates.similarities import take_rows
 
 # As keys of intermediates.

@@ -130,7 +130,7 @@ def _compute_moment_profile(x: Representation, measure: Measure, side: MatrixSid
 
 def _cheapest_matrix_form(compared: np.ndarray | PairMatrix, symmetric: bool) -> SummableMatrix:
     """Return a matrix in the form whose sums take least, which may be overwritten."""
-    if isinstance(compared, SparsePairMatrix) and compared.centred == "no":
+    if isinstance(compared, SparsePairMatrix) and compared.centered == "no":
         return SparsePlusConstant(compared.kernel * compared.factor, 0.0)
     if isinstance(compared, PairMatrix):
         factors = (
@@ -321,8 +321,8 @@ def _pearson3_quantiles(skewness: float) -> np.ndarray:
         values = ndtri(levels)
     else:
         values = gammaincinv(4 / skewness**2, levels) * skewness / 2
-    centred = values - values.mean()
-    return np.asarray(centred / centred.std())
+    centered = values - values.mean()
+    return np.asarray(centered / centered.std())
 
 
 # ------------------------------------------------------------------------------------ of classes

@@ -70,19 +70,19 @@ class NullCells(NamedTuple):
         and a scale that leaves one out would set it apart. At least what rounding leaves of no
         spread.
         """
-        centre, spread = self.chance, self.spread
+        center, spread = self.chance, self.spread
         if self.drawn.shape[-1]:
             others = self.drawn[..., 1:] if design.is_exhaustive else self.drawn
             values = np.concatenate([self.observed[..., None], others], axis=-1)
             known = ~np.isnan(values)
             count = np.maximum(known.sum(axis=-1), 1)
-            centre = np.where(known, values, 0).sum(axis=-1) / count
-            squares = np.where(known, values - centre[..., None], 0) ** 2
+            center = np.where(known, values, 0).sum(axis=-1) / count
+            squares = np.where(known, values - center[..., None], 0) ** 2
             spread = np.sqrt(squares.sum(axis=-1) / count)
-            centre = np.where(self.is_exact, self.chance, centre)
+            center = np.where(self.is_exact, self.chance, center)
             spread = np.where(self.is_exact, self.spread, spread)
-        sizes = np.fmax(np.abs(centre), np.abs(self.observed))
-        return centre, np.fmax(spread, MIN_RELATIVE_SPREAD * np.fmax(sizes, MIN_RELATIVE_SPREAD))
+        sizes = np.fmax(np.abs(center), np.abs(self.observed))
+        return center, np.fmax(spread, MIN_RELATIVE_SPREAD * np.fmax(sizes, MIN_RELATIVE_SPREAD))
 
 
 def format_p_value(p: float, how: str = "") -> str:

@@ -171,7 +171,7 @@ class Evidence:
         adjusted[by_holm] = holm_adjust(null.p[by_holm])
         if by_steps.any():
             observed, drawn = (
-                self._standardised(measure, values)[by_steps]
+                self._standardized(measure, values)[by_steps]
                 for values in (null.observed, null.drawn)
             )
             adjusted[by_steps] = step_down_max_t(observed, drawn.T, self.design)
@@ -220,17 +220,17 @@ class Evidence:
     def best(self, measure: AnyMeasure, *, pairs: Sequence[tuple[str, str]] | None = None) -> Best:
         """Return the pair furthest above chance, of all ``pairs`` or of these names of rows and
         columns, with a p-value that pays for the search of all."""
-        observed = self._standardised(measure, self._null(measure).observed)
+        observed = self._standardized(measure, self._null(measure).observed)
         is_searched = self._tested(measure)
         if pairs is not None:
             is_chosen = np.zeros_like(is_searched)
             is_chosen[tuple(np.transpose([self.place(*pair) for pair in pairs]))] = True
             is_searched &= is_chosen
-        standardised = np.where(is_searched, observed, np.nan)
-        if np.isnan(standardised).all():
+        standardized = np.where(is_searched, observed, np.nan)
+        if np.isnan(standardized).all():
             spec = self.comparison.info(measure).spec
             raise ValueError(f"best: no pair of {spec} has a chance level")
-        i, j = np.unravel_index(np.nanargmax(standardised), standardised.shape)
+        i, j = np.unravel_index(np.nanargmax(standardized), standardized.shape)
         value, p = float(self[measure][i, j]), float(self.adjusted(measure)[i, j])
         return Best(self.rows[i], self.columns[j], value, p)
 
@@ -467,11 +467,11 @@ class Evidence:
         ends = self[info] + sign * half_width(values, kind, self.confidence_level)
         return np.asarray(np.clip(ends, *info.range))
 
-    def _standardised(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:
+    def _standardized(self, measure: AnyMeasure, values: np.ndarray) -> np.ndarray:
         """Return how many spreads values are above chance, in the direction of similarity."""
-        centre, unit = self._null(measure).scale(self.design)
+        center, unit = self._null(measure).scale(self.design)
         sign = 1 if self.comparison.info(measure).larger_is_more_similar else -1
-        return np.asarray(sign * (values.T - centre.T) / unit.T).T
+        return np.asarray(sign * (values.T - center.T) / unit.T).T
 
     def _is_mirrored(self, measure: AnyMeasure) -> bool:
         return self.is_square and self.comparison.info(measure).symmetric

@@ -135,7 +135,7 @@ FIXED_WORD_COUNT = 8
 
 
 @compile_on_first_call
-def common_neighbours(
+def common_neighbors(
     adjacency: BitWords, i: int, j: int, search: BitWords, wide: int | None
 ) -> bool:
     """Make the common neighbours of i and j the unseen points; say whether there are any."""
@@ -148,7 +148,7 @@ def common_neighbours(
 
 
 @compile_on_first_call
-def see_neighbours(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
+def see_neighbors(adjacency: BitWords, point: int, search: BitWords, wide: int | None) -> bool:
     """Move the unseen neighbours of a point to the seen points; say whether unseen points are
     left."""
     left = ZERO_WORD
@@ -172,7 +172,7 @@ def see_component(adjacency: BitWords, point: int, search: BitWords, wide: int |
     flip_bit(search, UNSEEN_POINTS_ROW, point)
     for k in range(FIXED_WORD_COUNT if wide is None else wide):
         search[SEEN_POINTS_ROW, k] = ZERO_WORD
-    while see_neighbours(adjacency, point, search, wide):
+    while see_neighbors(adjacency, point, search, wide):
         point = first_bit(search, SEEN_POINTS_ROW)
         if point < 0:
             return True
@@ -204,7 +204,7 @@ def link_components_by_words(
         i, j = edges.first[e], edges.second[e]
         if size + n > len(points):
             points = np.concatenate((points, np.empty_like(points)))
-        unseen = common_neighbours(adjacency, i, j, search, wide)
+        unseen = common_neighbors(adjacency, i, j, search, wide)
         while unseen:
             points[size] = first_bit(search, UNSEEN_POINTS_ROW)
             unseen = see_component(adjacency, points[size], search, wide)

@@ -1,7 +1,7 @@
 """Approximate search of nearest neighbours: a navigable graph (HNSW, by faiss) that proposes, in
 single precision.
 
-What it proposes is ordered, in double precision, by :mod:`.neighbours`.
+What it proposes is ordered, in double precision, by :mod:`.neighbors`.
 """
 
 from __future__ import annotations

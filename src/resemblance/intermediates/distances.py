@@ -426,8 +426,8 @@ def sample_weights_in_mean(x: Representation, variances: tuple[float, ...] | Non
 def whiten_dissimilarities(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The matrix of :func:`whitened_gram` of a matrix of dissimilarities, up to a factor."""
     means = weights @ matrix
-    centred = matrix - means - means[:, None] + weights @ means
-    return -0.5 * centred * np.sqrt(np.outer(weights, weights))
+    centered = matrix - means - means[:, None] + weights @ means
+    return -0.5 * centered * np.sqrt(np.outer(weights, weights))
 
 
 # ------------------------------------------------------------------------------------- many samples

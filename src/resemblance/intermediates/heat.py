@@ -8,8 +8,8 @@ import numpy as np
 
 from ..base.rng import generator
 from ..data.representation import Representation, cached
-from .neighbour_kernels import neighbor_graph
-from .neighbours import NeighbourSearch
+from .neighbor_kernels import neighbor_graph
+from .neighbors import NeighborSearch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -22,7 +22,7 @@ IDENTITY_COLUMNS_PER_BLOCK = 64  # columns of the identity propagated at a time
 PROBES_PER_BLOCK = 256
 
 
-def neighbour_operator(x: Representation, k: int) -> csr_array:
+def neighbor_operator(x: Representation, k: int) -> csr_array:
     """Normalised adjacency D^-1/2 A D^-1/2 of the undirected k-nearest-neighbour graph (Euclidean).
 
     An edge has the larger weight of both directions, which is 1 unless samples tie for the last
@@ -30,7 +30,7 @@ def neighbour_operator(x: Representation, k: int) -> csr_array:
     """
     from scipy.sparse import csr_array
 
-    directed = neighbor_graph(x, NeighbourSearch(k, "euclidean"))
+    directed = neighbor_graph(x, NeighborSearch(k, "euclidean"))
     directed.sort_indices()
     edges, n = directed.maximum(directed.T).tocoo(), x.shape[0]
     weight = 1 / np.sqrt(np.bincount(edges.row, weights=edges.data, minlength=n))
@@ -49,7 +49,7 @@ def heat_trace(x: Representation, k: int) -> np.ndarray:
     """
     from scipy.special import ive
 
-    a = neighbour_operator(x, k)
+    a = neighbor_operator(x, k)
     # Only samples that tie make so many edges.
     crowded = a.nnz > max(2 * k * a.shape[0], a.shape[0] ** 2 / 5)
     moments = _traces_of_eigenvalues(a) if crowded else chebyshev_traces(a)
@@ -92,7 +92,7 @@ def stochastic_heat_traces(
 ) -> np.ndarray:
     """The traces by stochastic Lanczos quadrature with Gaussian probes, as published; shape
     (repeats, 256)."""
-    a = neighbour_operator(x, k)
+    a = neighbor_operator(x, k)
     return (
         np.stack([_lanczos_trace(a, steps, probes, seed, r) for r in range(repeats)]) / x.shape[0]
     )

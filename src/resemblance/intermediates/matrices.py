@@ -45,7 +45,7 @@ from .grams import (
     squared_gram_norm,
 )
 from .missing_pairs import require_no_missing_pairs
-from .neighbour_kernels import double_centered_product, row_centered_product
+from .neighbor_kernels import double_centered_product, row_centered_product
 from .points import preshape, size, unit
 from .rank_bins import rank_bins, rank_entries
 from .rectangles import (
@@ -219,21 +219,21 @@ class SparsePairMatrix(PairMatrix):
     """A sparse matrix, times ``factor``; with its rows, or its rows and columns, centred."""
 
     kernel: csr_array
-    centred: Literal["no", "rows", "both"] = "no"
+    centered: Literal["no", "rows", "both"] = "no"
     factor: float = 1.0
 
     def dense(self) -> np.ndarray:
         """Return a copy of the entries in float64, shape (n, n)."""
         matrix = np.asarray(self.kernel.toarray(), dtype=np.float64)
-        if self.centred != "no":
+        if self.centered != "no":
             matrix -= matrix.mean(axis=1, keepdims=True)
-        if self.centred == "both":
+        if self.centered == "both":
             matrix -= matrix.mean(axis=0)
         return matrix * self.factor
 
     def cosine(self, other: SparsePairMatrix) -> float:
         """Return the cosine of two centred matrices."""
-        product = double_centered_product if self.centred == "both" else row_centered_product
+        product = double_centered_product if self.centered == "both" else row_centered_product
         value = product(self.kernel, other.kernel) / math.sqrt(self.square * other.square)
         return float(np.clip(value, -1, 1))
 
@@ -340,7 +340,7 @@ def projection(x: Representation) -> FactoredPairMatrix:
     return _projection_on_basis(x, numerical_rank(x), partial(orthonormal_basis, x))
 
 
-def uncentred_projection(x: Representation) -> FactoredPairMatrix:
+def uncentered_projection(x: Representation) -> FactoredPairMatrix:
     """Return the projection on the span of the columns as they are."""
     basis = partial(orthonormal_basis, x, centered=False)
     return _projection_on_basis(x, numerical_rank(x, centered=False), basis, basis_sum(x))
@@ -456,9 +456,9 @@ def comparable_entries(x: Representation, kind: str, compare: str) -> BlockFunct
     mean = dissimilarity_summary(x, kind=kind).mean if compare == "pearson" else 0.0
     entries = dissimilarity_entries(x, kind)
 
-    def centred(at: MatrixBlock) -> Array:
+    def centered(at: MatrixBlock) -> Array:
         block = entries(at)
         block -= mean
         return set_diagonal(block) if at.is_square else block
 
-    return centred
+    return centered

@@ -16,7 +16,7 @@ from ..data.representation import (
     check_all_finite,
     representation_title,
 )
-from .neighbours import Search, neighbours
+from .neighbors import Search, neighbors
 from .search import nearest_by_full_comparison
 from .similarities import Affinity, neighbor_similarity
 from .ties import Nearest
@@ -25,7 +25,7 @@ from .ties import Nearest
 RECALL_SAMPLES = 1000
 
 
-def neighbour_recall(
+def neighbor_recall(
     X: Any, *, k: int, metric: Affinity = "euclidean", search: Search = "hnsw"
 ) -> float:
     r"""Share of the nearest neighbours that a search finds: what an approximate one is worth on
@@ -66,7 +66,7 @@ def neighbour_recall(
 @cached
 def mean_neighbor_recall(x: Representation, k: int, metric: Affinity, search: Search) -> float:
     """Mean share of the k nearest neighbours among those found, over a sample of the rows."""
-    listed = neighbours(x, k=k, metric=metric, search=search)
+    listed = neighbors(x, k=k, metric=metric, search=search)
     if search == "exact":
         return 1.0
     n, similarity = x.shape[0], neighbor_similarity(x, metric)
@@ -102,7 +102,7 @@ def pair_recall(
 ) -> dict[str, float]:
     """Diagnostics of a pair: the lower recall of the two sides."""
     return {
-        "neighbour_recall": min(
+        "neighbor_recall": min(
             mean_neighbor_recall(r, k=k, metric=metric, search=search) for r in (x, y)
         )
     }

@@ -420,13 +420,13 @@ def double_centered_entries(
     of the points ``of``."""
     means = as_array_like(margins.means, of)
 
-    def centred(at: MatrixBlock) -> Array:
+    def centered(at: MatrixBlock) -> Array:
         block = entries(at)
         block -= means[at.rows, None]
         block -= (means[at.columns] - margins.mean)[None, :]
         return block
 
-    return centred
+    return centered
 
 
 # ---------------------------------------------------------------------------------------- selection

@@ -14,10 +14,10 @@ if _TYPE_CHECKING:
     from .distances import *
     from .kernel_alignment import *
     from .matching import *
-    from .neighbour_alignment import *
-    from .neighbour_kernels import *
-    from .neighbour_lists import *
-    from .neighbours import *
+    from .neighbor_alignment import *
+    from .neighbor_kernels import *
+    from .neighbor_lists import *
+    from .neighbors import *
     from .outputs import *
     from .regression import *
     from .similarity_analysis import *

@@ -172,7 +172,7 @@ def angular_shape(x: Representation, y: Representation) -> Array:
     rotation.
 
     .. math:: \arccos \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
-        \qquad (X, Y \text{ centred})
+        \qquad (X, Y \text{ centered})
 
     X is (n, d), Y is (n, e). It is the Riemannian distance of Kendall's shape space, 0 for shapes
     that are rotations of each other and pi/2 when no column of one correlates with any of the
@@ -203,7 +203,7 @@ def procrustes(x: Representation, y: Representation, *, squared: bool = False) -
 
     .. math:: \min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
         = \sqrt{2 - 2 \lVert X^\top Y \rVert_*}
-        \qquad (X, Y \text{ centred}, \lVert X \rVert_F = \lVert Y \rVert_F = 1)
+        \qquad (X, Y \text{ centered}, \lVert X \rVert_F = \lVert Y \rVert_F = 1)
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. ``squared=True`` is the
     squared distance of Ding et al., which is not a metric. Raises ``UndefinedError`` for a constant
@@ -232,7 +232,7 @@ def procrustes_size_shape(x: Representation, y: Representation) -> Array:
 
     .. math:: \min_{Q^\top Q = I} \lVert XQ - Y \rVert_F
         = \sqrt{\lVert X \rVert_F^2 + \lVert Y \rVert_F^2 - 2 \lVert X^\top Y \rVert_*}
-        \qquad (X, Y \text{ centred})
+        \qquad (X, Y \text{ centered})
 
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. In the units of the
     activations; a constant representation is at the distance of its size from any other. Defined
@@ -279,7 +279,7 @@ def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) 
 
     .. math:: \arccos \frac{\lVert A^\top B \rVert_*}{\lVert A \rVert_F \lVert B \rVert_F},
         \qquad A = X \left( \alpha I + (1 - \alpha) (X^\top X)^{-1/2} \right)
-        \qquad (X \text{ centred}, \lVert X \rVert_F^2 = \operatorname{rank} X)
+        \qquad (X \text{ centered}, \lVert X \rVert_F^2 = \operatorname{rank} X)
 
     in radians, with B from Y likewise. ``alpha=1`` is :func:`angular_shape`. ``alpha=0`` whitens:
     the cosine is then the sum of the canonical correlations over the root of the product of the

@@ -33,7 +33,7 @@ from ..contracts.streamed import (
     whitening_error,
 )
 from ..data.representation import Representation, representation_title
-from ..intermediates.matrices import leading_projection, projection, uncentred_projection
+from ..intermediates.matrices import leading_projection, projection, uncentered_projection
 from ..intermediates.pairs import (
     basis_overlap,
     canonical_decomposition,
@@ -353,7 +353,7 @@ def subspace_overlap(x: Representation, y: Representation, *, k: int = 5) -> Arr
     label="EOS", family="similarity_matrix", citation="may2019downstream", version=3,
     larger_is_more_similar=True, range=(0, 1), invariant_to={"invertible_linear"} | SAMPLE_ROTATION,
     identity=False, rows_of_maps="positions", 
-    compares=Product(uncentred_projection, value=product_over_max, scale=feature_count),
+    compares=Product(uncentered_projection, value=product_over_max, scale=feature_count),
     diagnostics=column_whitening_error, uninformative=uninformative_column_spaces,
 )  # fmt: skip
 def eigenspace_overlap(x: Representation, y: Representation) -> Array:

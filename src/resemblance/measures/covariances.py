@@ -64,7 +64,7 @@ def nbs(x: Representation, y: Representation) -> Array:
     .. math:: \frac{\operatorname{tr} (K^{1/2} L K^{1/2})^{1/2}}{\sqrt{\operatorname{tr} K
         \operatorname{tr} L}}
         = \frac{\lVert X^\top Y \rVert_*}{\lVert X \rVert_F \lVert Y \rVert_F}
-        \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
+        \qquad (X, Y \text{ centered}, K = X X^\top, L = Y Y^\top)
 
     X is (n, d), Y is (n, e). No n x n matrix is formed. The cosine of :func:`angular_shape`, and 1
     minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises
@@ -99,7 +99,7 @@ def bures(x: Representation, y: Representation) -> Array:
 
     .. math:: \sqrt{\operatorname{tr} K + \operatorname{tr} L - 2 \operatorname{tr} (K^{1/2} L
         K^{1/2})^{1/2}}
-        \qquad (X, Y \text{ centred}, K = X X^\top, L = Y Y^\top)
+        \qquad (X, Y \text{ centered}, K = X X^\top, L = Y Y^\top)
 
     X is (n, d), Y is (n, e). In the units of the activations. It is the same number as
     :func:`procrustes_size_shape` and computed like it; for Gram matrices scaled to trace 1 it is
@@ -141,7 +141,7 @@ def riemannian(x: Representation, y: Representation, *, shrinkage: float = 0.1) 
     .. math:: \left\lVert \log \left( K_\lambda^{-1/2} L_\lambda K_\lambda^{-1/2} \right)
         \right\rVert_F, \qquad
         K_\lambda = (1 - \lambda) \frac{n}{\lVert X \rVert_F^2} X X^\top + \lambda I \qquad (X
-        \text{ centred})
+        \text{ centered})
 
     with :math:`\lambda` = ``shrinkage``. X is (n, d), Y is (n, e). It is the root of the summed
     squared logarithms of the generalised eigenvalues, computed in the space that both
@@ -253,7 +253,7 @@ def ensd(x: Representation, y: Representation) -> Array:
     r"""Effective number of shared dimensions: linear CKA in units of dimensions.
 
     .. math:: \frac{\operatorname{tr}(KL) \operatorname{tr} K \operatorname{tr} L}
-        {\operatorname{tr}(K^2) \operatorname{tr}(L^2)} \qquad (X, Y \text{ centred}, K = X X^\top,
+        {\operatorname{tr}(K^2) \operatorname{tr}(L^2)} \qquad (X, Y \text{ centered}, K = X X^\top,
         L = Y Y^\top)
 
     It is linear CKA times the geometric mean of the participation ratios :math:`(\operatorname{tr}

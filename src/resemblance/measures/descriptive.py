@@ -226,7 +226,7 @@ def eigenspectrum_similarity(x: Representation, y: Representation) -> Array:
     r"""Eigenspectrum similarity: the cosine of the lists of singular values, largest first.
 
     .. math:: \frac{\sum_i s_i t_i}{\sqrt{\sum_i s_i^2 \sum_i t_i^2}}, \qquad
-        s, t = \text{singular values of the centred } X, Y
+        s, t = \text{singular values of the centered } X, Y
 
     X is (n, d), Y is (n, e); the shorter list is filled up with zeros. It says whether variance is
     spread over as many directions, not whether over the same ones, and is never far from 1: 0.7 is
@@ -275,5 +275,5 @@ def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndar
 
 def leave_one_out_mean_rows(x: Representation) -> np.ndarray:
     """Return the mean rows without each sample, shape (n, d)."""
-    centre, rows = as_float64(mean(x)), as_float64(x.array)
-    return centre + (centre - rows) / (len(rows) - 1)
+    center, rows = as_float64(mean(x)), as_float64(x.array)
+    return center + (center - rows) / (len(rows) - 1)

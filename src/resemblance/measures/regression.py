@@ -101,7 +101,7 @@ def linear_regression(
     squared, in sample).
 
     .. math:: R^2 = \frac{\lVert U_X^\top Y \rVert_F^2}{\lVert Y \rVert_F^2}
-        \qquad (X, Y \text{ centred, } U_X \text{ an orthonormal basis of the columns of } X)
+        \qquad (X, Y \text{ centered, } U_X \text{ an orthonormal basis of the columns of } X)
 
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y.
     In sample, so it is 1 whenever the predictor has n - 1 independent columns. No invertible linear

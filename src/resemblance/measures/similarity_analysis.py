@@ -248,17 +248,17 @@ def leave_one_out_rsa(
         return _leave_one_out_whitened(x, y, rdm, compare, variances)
     d, e = (as_float64(rdm_vector(r, kind=rdm, compare=compare)) for r in (x, y))
     squares = [_leave_one_out_squared_norms(r, rdm, compare) for r in (x, y)]
-    product = _leave_one_out_pair_products(d, e, x.shape[0], is_centred=compare == "pearson")
+    product = _leave_one_out_pair_products(d, e, x.shape[0], is_centered=compare == "pearson")
     return np.clip(product / np.sqrt(squares[0] * squares[1]), -1, 1)
 
 
 def _leave_one_out_pair_products(
-    d: np.ndarray, e: np.ndarray, n: int, is_centred: bool
+    d: np.ndarray, e: np.ndarray, n: int, is_centered: bool
 ) -> np.ndarray:
     """Return the inner products of two vectors of pairs without those of each sample, centred again
     if they were."""
     product: np.ndarray = d @ e - condensed_row_sums(d * e, n)
-    if not is_centred:
+    if not is_centered:
         return product
     pairs = (n - 1) * (n - 2) / 2
     sums = condensed_row_sums(d, n) * condensed_row_sums(
@@ -271,7 +271,9 @@ def _leave_one_out_pair_products(
 def _leave_one_out_squared_norms(x: Representation, kind: str, compare: str) -> np.ndarray:
     """Return the squared norms of the vector of pairs, of norm 1, without those of each sample."""
     vector = as_float64(rdm_vector(x, kind=kind, compare=compare))
-    rest = _leave_one_out_pair_products(vector, vector, x.shape[0], is_centred=compare == "pearson")
+    rest = _leave_one_out_pair_products(
+        vector, vector, x.shape[0], is_centered=compare == "pearson"
+    )
     check_remainder(f"the {kind} dissimilarities of {representation_title(x)}", rest)
     return rest
 
@@ -354,8 +356,8 @@ def _doubled_average_ranks(x: Representation, kind: str) -> np.ndarray:
     vector = as_float64(rdm_vector(x, kind=kind, compare="spearman"))
     lowest = vector.min()
     tied = np.count_nonzero(vector == lowest)  # the lowest rank is (tied + 1) / 2
-    centred = vector * ((tied - len(vector)) / 2 / lowest)
-    twice = np.rint(2 * centred) + len(vector) - 1
+    centered = vector * ((tied - len(vector)) / 2 / lowest)
+    twice = np.rint(2 * centered) + len(vector) - 1
     return np.asarray(twice, dtype=np.int32 if len(vector) < 2**30 else np.int64)
 
 

@@ -257,8 +257,8 @@ def _samples_from_column(
                 f"load_samples: line {lines[place]} of {path} holds a "
                 f"{type(texts[place]).__name__}, not a text"
             )
-    labelled = [name for name in LABEL_COLUMNS if name in columns]
-    labels = {name: [columns[name][i] for i in places] for name in labelled}
+    labeled = [name for name in LABEL_COLUMNS if name in columns]
+    labels = {name: [columns[name][i] for i in places] for name in labeled}
     facts: dict[str, Any] = {"file": path.name} | ({"column": chosen} if chosen else {})
     facts |= {"blank left out": len(texts) - len(places)} if len(places) < len(texts) else {}
     legible = [texts[place] for place in places]

@@ -203,12 +203,12 @@ def _draw_drift_ratios(ax: Axes, bars: Sequence[Bar]) -> None:
     ax.axvline(
         1.0, color=matplotlib_setting("text.color"), linewidth=0.9, linestyle=(0, (4, 2)), zorder=1
     )
-    for is_over, colour, mark in ((False, INTERVAL_BLUE, "o"), (True, INTERVAL_RED, "s")):
+    for is_over, color, mark in ((False, INTERVAL_BLUE, "o"), (True, INTERVAL_RED, "s")):
         at = [i for i, bar in enumerate(bars) if (bar.value > 1) == is_over]
         if at:
             spans = [(bars[i].value, *_bar_interval(bars[i])) for i in at]
-            ax.hlines(at, 1.0, [span[0] for span in spans], color=colour, linewidth=3, alpha=0.25)
-            draw_interval_dots(ax, at, spans, colour, mark=mark)
+            ax.hlines(at, 1.0, [span[0] for span in spans], color=color, linewidth=3, alpha=0.25)
+            draw_interval_dots(ax, at, spans, color, mark=mark)
 
 
 def _bar_interval(bar: Bar) -> tuple[float, float]:
@@ -258,15 +258,15 @@ def draw_interval_dots(
     ax: Axes,
     at: Sequence[int] | np.ndarray,
     spans: Sequence[tuple[float, float, float]],
-    colour: str,
+    color: str,
     *,
     is_hollow: bool = False,
     mark: str = "o",
 ) -> Any:
     """Draw a value with its interval in each of some rows; return the marks."""
     values, low, high = zip(*spans)
-    ax.hlines(at, low, high, color=colour, linewidth=1.2, zorder=2)
-    face = matplotlib_setting("axes.facecolor") if is_hollow else colour
-    style = {"marker": mark, "linestyle": "none", "color": colour, "markerfacecolor": face}
+    ax.hlines(at, low, high, color=color, linewidth=1.2, zorder=2)
+    face = matplotlib_setting("axes.facecolor") if is_hollow else color
+    style = {"marker": mark, "linestyle": "none", "color": color, "markerfacecolor": face}
     (marks,) = ax.plot(values, at, zorder=3, **style)
     return marks

@@ -88,12 +88,12 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
     if not boxes:
         raise ValueError(f"plot.box: no measure has a rank in this run of {result.suite}")
     families = sorted({b.group for b in boxes} - {OTHER_FAMILY})
-    colours = {
+    colors = {
         f: COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)] for i, f in enumerate(families)
     } | {OTHER_FAMILY: SLATE_GRAY}
     with named_rows(ax, [b.name for b in boxes]) as chosen:
         drawn = {
-            b.group: _draw_rank_box(chosen, b, i, colours[b.group]) for i, b in enumerate(boxes)
+            b.group: _draw_rank_box(chosen, b, i, colors[b.group]) for i, b in enumerate(boxes)
         }
         names = [family.replace("_", " ") for family in drawn]
         draw_legend(
@@ -139,15 +139,15 @@ def _measure_family(measure: str) -> str:
         return OTHER_FAMILY
 
 
-def _draw_rank_box(ax: Axes, of: Box, at: int, colour: str) -> Any:
+def _draw_rank_box(ax: Axes, of: Box, at: int, color: str) -> Any:
     ranks = np.array(of.values)
     lower, median, upper = np.percentile(ranks, [25, 50, 75])
     reach = 1.5 * (upper - lower)
     is_inside = (ranks >= lower - reach) & (ranks <= upper + reach)
     inside, beyond = ranks[is_inside], ranks[~is_inside]
     ends = [(min(inside.min(), lower), lower), (upper, max(inside.max(), upper))]
-    ax.hlines([at, at], *zip(*ends), color=colour, linewidth=1)
-    style = {"facecolor": colour, "alpha": 0.45, "edgecolor": colour, "linewidth": 0.9}
+    ax.hlines([at, at], *zip(*ends), color=color, linewidth=1)
+    style = {"facecolor": color, "alpha": 0.45, "edgecolor": color, "linewidth": 0.9}
     (body,) = ax.barh(
         at, max(upper - lower, 0.02), 2 * BOX_HALF_HEIGHT, left=lower, zorder=2, **style
     )
@@ -159,5 +159,5 @@ def _draw_rank_box(ax: Axes, of: Box, at: int, colour: str) -> Any:
         linewidth=1.5,
         zorder=3,
     )
-    ax.plot(beyond, np.full(len(beyond), at), ".", color=colour, markersize=2.5)
+    ax.plot(beyond, np.full(len(beyond), at), ".", color=color, markersize=2.5)
     return body

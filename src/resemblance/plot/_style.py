@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..base.extras import import_optional
-from ..report.colours import color_palette
+from ..report.colors import color_palette
 from ..report.svg import shorten_distinct_names
 
 Axes: TypeAlias = Any  # matplotlib.axes.Axes, which this package does not import
@@ -46,7 +46,7 @@ MATPLOTLIB_STYLE = {
 class SeriesStyle(NamedTuple):
     """How one of several lines or groups is drawn, so that it can be told in grey as well."""
 
-    colour: str
+    color: str
     mark: str
     dash: Any
 

@@ -173,15 +173,15 @@ def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
 
 
 def _draw_curve(ax: Axes, curve: DepthCurve, x: np.ndarray, i: int, limits: PairLimits) -> Any:
-    colour, mark, dash = series_style(i)
-    style = {"color": colour, "marker": mark, "linestyle": dash}
+    color, mark, dash = series_style(i)
+    style = {"color": color, "marker": mark, "linestyle": dash}
     if len(x) > MAX_MARKED_POINTS:
         style["markevery"] = -(-len(x) // 8)
     (line,) = ax.plot(x, curve.values, zorder=3, **style)
     if np.isfinite(limits.chance).any():
-        ax.plot(x, limits.chance, color=colour, linestyle=":", linewidth=0.9, zorder=1)
+        ax.plot(x, limits.chance, color=color, linestyle=":", linewidth=0.9, zorder=1)
     if np.isfinite(limits.low).any():
-        band = {"color": colour, "alpha": 0.15, "linewidth": 0, "zorder": 2}
+        band = {"color": color, "alpha": 0.15, "linewidth": 0, "zorder": 2}
         ax.fill_between(x, limits.low, limits.high, **band)
     return line
 
@@ -202,7 +202,7 @@ def _label_matched_layers(ax: Axes, curves: Sequence[DepthCurve], xs: Sequence[n
                 continue
             offset = {"xytext": (0, 4.5 if is_above else -4.5), "textcoords": "offset points"}
             va = "bottom" if is_above else "top"
-            style = {"ha": "center", "va": va, "fontsize": size, "color": series_style(i).colour}
+            style = {"ha": "center", "va": va, "fontsize": size, "color": series_style(i).color}
             ax.annotate(short[partner], (at, value), **offset, **style)
     ax.margins(y=0.14)
 
@@ -238,8 +238,8 @@ def _draw_curve_legend(
     if len(lines) > MAX_LEGEND_LINES:
         names, handles = [f"{len(lines)} pairs of models"], handles[:1]
     if has_chance:
-        colour = series_style(0).colour if len(lines) == 1 else SLATE_GRAY
-        (dotted,) = ax.plot([], [], color=colour, linestyle=":", linewidth=0.9)
+        color = series_style(0).color if len(lines) == 1 else SLATE_GRAY
+        (dotted,) = ax.plot([], [], color=color, linestyle=":", linewidth=0.9)
         names, handles = [*names, "chance"], [*handles, dotted]
     above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     width = (

@@ -86,8 +86,8 @@ def _draw_model_path(ax: Axes, plane: PlaneEmbedding, i: int, at: list[int]) -> 
     """Draw the layers of a model in their order, or single representations."""
     points, names = plane.points[at], [plane.names[k] for k in at]
     is_model = "/" in names[0]
-    colour, mark, dash = series_style(i)
-    style = {"color": colour, "marker": mark, "linestyle": dash if is_model else "none"}
+    color, mark, dash = series_style(i)
+    style = {"color": color, "marker": mark, "linestyle": dash if is_model else "none"}
     edge = {"markeredgecolor": matplotlib_setting("axes.facecolor"), "markeredgewidth": 0.5}
     (line,) = ax.plot(*points.T, linewidth=0.9, markersize=5, **style, **edge)
     return line
@@ -95,12 +95,12 @@ def _draw_model_path(ax: Axes, plane: PlaneEmbedding, i: int, at: list[int]) -> 
 
 def _label_points(ax: Axes, plane: PlaneEmbedding, models: list[list[int]]) -> None:
     """Write the numbers of layers, or names, where they cover neither points nor each other."""
-    texts, colours = dict[int, str](), dict[int, Any]()
+    texts, colors = dict[int, str](), dict[int, Any]()
     short = escape_matplotlib_names(plane.names, 20)
     for i, at in enumerate(models):
         is_model = "/" in plane.names[at[0]]
         texts |= {j: str(k + 1) if is_model else short[j] for k, j in enumerate(at)}
-        colours |= dict.fromkeys(at, series_style(i)[0])
+        colors |= dict.fromkeys(at, series_style(i)[0])
     ax.apply_aspect()
     size, unit = 0.85 * font_size_points("legend.fontsize"), POINTS_PER_INCH / ax.figure.dpi
     points = unit * ax.transData.transform(plane.points) * (1, -1)  # down, as on a page
@@ -114,11 +114,11 @@ def _label_points(ax: Axes, plane: PlaneEmbedding, models: list[list[int]]) -> N
             start, middle, is_led = place
             x, y = points[j]
             end = min(max(x, start), start + width)
-            style = {"fontsize": size, "color": colours[j], "textcoords": "offset points"}
+            style = {"fontsize": size, "color": colors[j], "textcoords": "offset points"}
             offset = (start - x, y - middle)
             ax.annotate(texts[j], plane.points[j], xytext=offset, va="center", **style)
             if is_led:
-                arrow = {"arrowstyle": "-", "linewidth": 0.4, "color": colours[j], "shrinkB": 0}
+                arrow = {"arrowstyle": "-", "linewidth": 0.4, "color": colors[j], "shrinkB": 0}
                 style = {"textcoords": "offset points", "arrowprops": arrow}
                 ax.annotate("", plane.points[j], xytext=(end - x, y - middle), **style)
 
@@ -180,9 +180,9 @@ def _label_leaves(ax: Axes, names: list[str], models: list[str]) -> None:
     for row, (label, name) in enumerate(zip(ax.get_yticklabels(), names)):
         model = name.rpartition("/")[0]
         if len(models) > 1:
-            colour, mark, _ = series_style(models.index(model))
-            label.set_color(colour)
-            ax.plot([0], [row], marker=mark, color=colour, markersize=3.5, clip_on=False)
+            color, mark, _ = series_style(models.index(model))
+            label.set_color(color)
+            ax.plot([0], [row], marker=mark, color=color, markersize=3.5, clip_on=False)
 
 
 def _difference_axis_label(info: MeasureInfo) -> str:

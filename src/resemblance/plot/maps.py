@@ -226,8 +226,8 @@ def _draw_colored_cells(ax: Axes, cells: MapCells, stretch: bool) -> Any:
     (low, high), note = color_scale(values, info.range, stretch=stretch)
     is_diverging = low < 0 < high
     ends = (-max(high, -low), max(high, -low)) if is_diverging else (low, high)
-    colours = map_colormap(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
-    mesh = _draw_mesh(ax, values, ends, colours)
+    colors = map_colormap(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
+    mesh = _draw_mesh(ax, values, ends, colors)
     if not np.isfinite(values).all():
         ax.patch.set(facecolor=PALE_GRAY, hatch="//////", edgecolor=SLATE_GRAY, linewidth=0)
     label, size = measure_axis_label(info), font_size_points("axes.labelsize")
@@ -240,11 +240,11 @@ def _draw_colored_cells(ax: Axes, cells: MapCells, stretch: bool) -> Any:
     return mesh
 
 
-def _draw_mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colours: Any) -> Any:
+def _draw_mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colors: Any) -> Any:
     rows, columns = values.shape
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     options = {
-        "cmap": colours,
+        "cmap": colors,
         "vmin": ends[0],
         "vmax": ends[1],
         "rasterized": values.size > MAX_VECTOR_CELLS,
@@ -273,15 +273,15 @@ def _hatch_insignificant_cells(ax: Axes, cells: MapCells, mesh: Any, is_written:
     if not cells.unsure.any():
         return
     strokes = CORNER_HATCHING if is_written else DIAGONAL_HATCHING
-    ends, colours = [], []
+    ends, colors = [], []
     for i, j in np.argwhere(cells.unsure):
         ink = _readable_text_color(mesh, float(cells.values[i, j]))
         for x, y, size in strokes:
             start = j - 0.5 + x, i - 0.5 + y
             ends.append([start, (start[0] + size, start[1] - size)])
-            colours.append(ink)
+            colors.append(ink)
     collection = import_optional("matplotlib.collections").LineCollection
-    ax.add_collection(collection(ends, colors=colours, linewidths=0.5, alpha=0.8))
+    ax.add_collection(collection(ends, colors=colors, linewidths=0.5, alpha=0.8))
     ax.set_xlabel(
         f"Lines across: {NOT_SIGNIFICANT_NOTE}",
         fontsize=_tick_label_size(),

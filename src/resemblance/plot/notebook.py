@@ -13,7 +13,7 @@ from typing import Any
 from ..comparison.comparison import Comparison, MeasureInfo, unique_measure_title
 from ..inference.result import Evidence
 from ..report.chapters import mean_rank_chart
-from ..report.colours import colors_by_class
+from ..report.colors import colors_by_class
 from ..report.comparing.figures import NOT_SIGNIFICANT_NOTE, annotate_heat_map, measure_heat_map
 from ..report.comparing.stats import format_chance_range
 from ..report.evidence_words import result_of_measure
@@ -130,8 +130,8 @@ def _bars_html(figure: Bars) -> str:
 def notebook_style(kind: str, inside: str = "") -> Mapping[str, str]:
     """Return the attributes of an element of a figure, for which there is no style sheet: the
     colour of a cell of a map, or as in ``STYLE``."""
-    if colour := _inline_map_colors().get(kind):
-        return {"fill": colour}
+    if color := _inline_map_colors().get(kind):
+        return {"fill": color}
     kind = kind.removesuffix(" matrix")
     over = f"{kind} over" if inside.endswith(" over") else kind
     return INLINE_STYLES.get(over, INLINE_STYLES.get(kind, {}))
@@ -141,6 +141,6 @@ def notebook_style(kind: str, inside: str = "") -> Mapping[str, str]:
 def _inline_map_colors() -> Mapping[str, str]:
     """Return the colours of the cells of maps by their kinds, in hexadecimal numbers."""
     return {
-        kind: "#{:02x}{:02x}{:02x}".format(*(round(255 * part) for part in colour.tolist()))
-        for kind, colour in colors_by_class().items()
+        kind: "#{:02x}{:02x}{:02x}".format(*(round(255 * part) for part in color.tolist()))
+        for kind, color in colors_by_class().items()
     }

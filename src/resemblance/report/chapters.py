@@ -32,7 +32,7 @@ from ..sections.standing import (
 )
 from .cells import TableGrid, table_grid
 from .charts import LineStyle, line_chart, point_cloud_row
-from .colours import color_limits
+from .colors import color_limits
 from .diagrams import critical_difference_svg, dendrogram_svg
 from .maps import heat_map_svg
 from .numbers import count_with_noun
@@ -75,7 +75,7 @@ class Chapter(NamedTuple):
     section: Section
     place: str
     keys: tuple[tuple[str, LineStyle], ...]
-    colours: ColorMeaning | None
+    colors: ColorMeaning | None
     drawings: tuple[PlacedFigure, ...]
     grids: tuple[TableGrid, ...]
     unshown: tuple[str, ...] = ()

@@ -99,7 +99,7 @@ def line_chart(figure: Chart, keys: Mapping[str, LineStyle]) -> str:
             threshold_line(at, f"M{MARGIN_LEFT:g} {frame.y(at):.1f}H{CHART_WIDTH - MARGIN_RIGHT:g}")
         )
     parts += [_line_markup(line, keys[line.name], frame) for line in reversed(figure.lines)]
-    parts += _point_labels(lines, frame) if figure.is_labelled else []
+    parts += _point_labels(lines, frame) if figure.is_labeled else []
     count = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
     return svg_figure(
         CHART_WIDTH, CHART_HEIGHT, parts, f"{figure.title}: {figure.y} by {figure.x}, {count}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..sections.figures import Choice, HeatMap
-from .colours import (
+from .colors import (
     MIN_DARK_LEVEL,
     N_COLOR_LEVELS,
     color_level,

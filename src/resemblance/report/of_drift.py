@@ -87,7 +87,7 @@ def drift_output(report: DriftReport) -> Output:
     by_name = {table.name: table for section in result.sections for table in section.tables}
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_DRIFT_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
-    tones = [(i, 5, colour) for i, colour in enumerate(outcomes) if colour]
+    tones = [(i, 5, color) for i, color in enumerate(outcomes) if color]
     shown: list[Any] = [f"Note: {caution}." for caution in report.cautions]
     shown += [fact.said for fact in report.row_facts]
     shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]

@@ -17,7 +17,7 @@ from .terminal import text_table
 LAYER_DRIFT_COLUMNS = {  # drifts in the table of layers, with their headings
     "cka": "1 − CKA",
     "displacement": "displacement",
-    "neighbours": "neighbours lost",
+    "neighbors": "neighbours lost",
     "old_index": "lost on old vectors",
     "energy": "energy distance",
     "mmd": "MMD",

@@ -25,7 +25,7 @@ from ..sections.result import Result
 from ..versions import DriftReport, IndexUpgrade
 from .chapters import chapters, common_legend, mean_rank_chart, needs_legend, tie_diagram_of_result
 from .citing import citations_of_result, label_meanings
-from .colours import color_style_sheet
+from .colors import color_style_sheet
 from .diagrams import critical_difference_svg
 from .maps import page_data
 from .numbers import format_time, with_minus_signs

@@ -28,7 +28,7 @@ class Chart(NamedTuple):
 
     ``threshold`` draws a horizontal line that ``note`` explains; ``joined``: points of a line are
     connected. ``span_y``: the ends of the vertical axis; by default as the points need.
-    ``is_labelled``: the title of a point is written at it where there is room.
+    ``is_labeled``: the title of a point is written at it where there is room.
     ``is_plane``: a unit is as long on both axes, which have no numbers, as in a map of distances.
     """
 
@@ -42,7 +42,7 @@ class Chart(NamedTuple):
     log_x: bool = False
     threshold: float | None = None
     span_y: tuple[float, float] | None = None
-    is_labelled: bool = False
+    is_labeled: bool = False
     is_plane: bool = False
 
 

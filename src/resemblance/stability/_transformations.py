@@ -61,8 +61,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     """
     points = _transformable_points(X)
     n, d = points.shape
-    centred = points - points.mean(axis=0)
-    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    centered = points - points.mean(axis=0)
+    u, s, _ = np.linalg.svd(centered, full_matrices=False)
     versions = {
         f"pca_{k:03d}": u[:, :k] * s[:k] for k in _feasible_counts(COMPONENT_COUNTS, min(n - 1, d))
     }
@@ -82,8 +82,8 @@ def transformations(X: Any, *, seed: int = 320) -> dict[str, np.ndarray]:
     for amount in NOISE_LEVELS:
         noise = generator(seed, "noise", round(100 * amount)).standard_normal(points.shape)
         versions[f"noise_{round(100 * amount):03d}"] = points + amount * points.std() * noise
-    deviations = centred.std(axis=0)
-    zscore = centred / np.where(deviations > 0, deviations, 1)
+    deviations = centered.std(axis=0)
+    zscore = centered / np.where(deviations > 0, deviations, 1)
     return versions | {
         "original": points.copy(),
         "zscore": zscore,

@@ -159,10 +159,10 @@ def _local_line(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     for step in range(LOESS_ROUNDS + 1):
         weights = np.where((nearness @ trust > 0)[:, None], nearness * trust, nearness)
         weights /= weights.sum(axis=1, keepdims=True)
-        centre, level = weights @ x, weights @ y
-        spread = weights @ x**2 - centre**2
-        slope = (weights @ (x * y) - centre * level) / np.where(spread > 1e-12, spread, np.inf)
-        line: np.ndarray = level + slope * (x - centre)
+        center, level = weights @ x, weights @ y
+        spread = weights @ x**2 - center**2
+        slope = (weights @ (x * y) - center * level) / np.where(spread > 1e-12, spread, np.inf)
+        line: np.ndarray = level + slope * (x - center)
         typical = float(np.median(np.abs(y - line)))
         if step == LOESS_ROUNDS or typical <= 16 * np.finfo(float).eps * np.abs(y).max():
             break

@@ -43,7 +43,7 @@ class Perturbations:
 
     An entry without a value is NaN there and None in ``records``, which say why. ``control`` are
     the labels taken as controls, ``controls`` how many samples have them, ``used_controls`` how
-    many the values rest on, ``unlabelled`` how many samples have no label.
+    many the values rest on, ``unlabeled`` how many samples have no label.
     """
 
     rows: tuple[Perturbation, ...]
@@ -51,7 +51,7 @@ class Perturbations:
     control: tuple[str, ...]
     controls: int
     used_controls: int
-    unlabelled: int
+    unlabeled: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ class Perturbations:
         missing = sum(None in row.values for row in self.rows)
         return (
             f"Perturbations: {len(self.rows)} by {', '.join(self.statistics)}; {self.controls} "
-            f"controls ({', '.join(self.control)}); {missing} lack a value; {self.unlabelled} "
+            f"controls ({', '.join(self.control)}); {missing} lack a value; {self.unlabeled} "
             "samples without a label"
         )
 
@@ -157,7 +157,7 @@ def perturbations(
     ones. *By label*: the author's script takes the first label in a list of keywords, then the
     first that contains one, then the most frequent label, which may be a perturbation. Here a label
     must be there as it is written; the error lists those that are. *By neighbours*, the paper's:
-    ``perturbation_coherence[controls=neighbours]``. *By stratum*, which is what batches ask for and
+    ``perturbation_coherence[controls=neighbors]``. *By stratum*, which is what batches ask for and
     no code of the author has: ``match``.
 
     Raises ``ValueError`` for labels, strata or statistics that do not fit, and for controls that
@@ -322,17 +322,17 @@ def _evaluate_within_strata(
     settings, points = {**s.defaults, **dict(s.parameters)}, double_precision_rows(x)
     moved = Representation(points - against.means[stratum], x.name)
     if settings.get("controls") == "halved":
-        centred = double_precision_rows(against.points) - against.means[against.stratum]
+        centered = double_precision_rows(against.points) - against.means[against.stratum]
         strata = stratum, against.stratum
         return split_half_cosine(
             double_precision_rows(moved),
-            centred,
+            centered,
             *strata,
             k=settings["k"],
             halved=True,
             seed=settings["seed"],
         )
-    if settings.get("controls") != "neighbours":
+    if settings.get("controls") != "neighbors":
         return s(moved, within)
     shifts = np.empty_like(points)
     for place in np.unique(stratum):
@@ -341,7 +341,7 @@ def _evaluate_within_strata(
             double_precision_rows(against.points)[against.stratum == place],
         )
         shifts[mine] = points[mine] - nearest_means(
-            points[mine], theirs, settings["k"], settings["neighbours"]
+            points[mine], theirs, settings["k"], settings["neighbors"]
         )
     return s.with_parameters(controls="mean")(
         Representation(shifts, x.name), np.zeros((1, points.shape[1]))

@@ -17,33 +17,33 @@ from ..data.representation import Representation, cached, check_all_finite
 from ..intermediates.points import unit_rows_of_array
 from .rdm import RANK_TIE_ROUNDING, cosine_distances, double_precision_rows, rdm_agreement
 
-COSINE_NEIGHBOR_CONTROLS = ("neighbours", "cosine")  # controls
-ControlMethod = Literal["mean", "whitened", "neighbours"]
+COSINE_NEIGHBOR_CONTROLS = ("neighbors", "cosine")  # controls
+ControlMethod = Literal["mean", "whitened", "neighbors"]
 ControlMetric = Literal["euclidean", "cosine"]
 
 
 def _coherence_claims(
-    controls: ControlMethod, ridge: float, neighbours: ControlMetric
+    controls: ControlMethod, ridge: float, neighbors: ControlMetric
 ) -> dict[str, Any]:
     """Return the claim that depends on the controls: which maps leave the coherence unchanged."""
     if controls == "whitened":
         return {"invariant_to": RIGID_INVARIANCES if ridge else {"affine"}}
     return {
         "invariant_to": COSINE_INVARIANCES
-        if (controls, neighbours) == COSINE_NEIGHBOR_CONTROLS
+        if (controls, neighbors) == COSINE_NEIGHBOR_CONTROLS
         else SHAPE_INVARIANCES
     }
 
 
 def _spread_claims(
-    controls: ControlMethod, ridge: float, neighbours: ControlMetric
+    controls: ControlMethod, ridge: float, neighbors: ControlMetric
 ) -> dict[str, Any]:
     """Return the claim that depends on the controls: which maps leave the spread unchanged."""
     if controls == "whitened" and ridge == 0:
         return {"invariant_to": {"affine"}}
     return {
         "invariant_to": {"orthogonal"}
-        if (controls, neighbours) == COSINE_NEIGHBOR_CONTROLS
+        if (controls, neighbors) == COSINE_NEIGHBOR_CONTROLS
         else RIGID_INVARIANCES
     }
 
@@ -60,7 +60,7 @@ def perturbation_coherence(
     controls: ControlMethod = "mean",
     form: Literal["cosine", "spread"] = "cosine",
     k: int = 50,
-    neighbours: ControlMetric = "euclidean",
+    neighbors: ControlMetric = "euclidean",
     ridge: float = 1e-6,
 ) -> float:
     r"""Perturbation coherence: do all perturbed samples move in the same direction?
@@ -69,8 +69,8 @@ def perturbation_coherence(
 
     ``controls="mean"``: :math:`c_j` is the mean of all controls. ``"whitened"``: the same after
     both were whitened by the covariance of the controls, (Σ + ``ridge`` I)^(-1/2).
-    ``"neighbours"``: the mean of the ``k`` controls nearest to :math:`x_j` (all where there are
-    fewer), by ``neighbours``. ``form="spread"`` gives 1 - E‖v - v̄‖² / E‖v‖² instead, the share of
+    ``"neighbors"``: the mean of the ``k`` controls nearest to :math:`x_j` (all where there are
+    fewer), by ``neighbors``. ``form="spread"`` gives 1 - E‖v - v̄‖² / E‖v‖² instead, the share of
     the squared shift that is common. X is the (n, d) perturbed samples, ``control`` (m, d). The
     value is in [-1, 1]; a sample that does not move counts as 0.
 
@@ -83,12 +83,12 @@ def perturbation_coherence(
     most 1000 perturbed samples are used without saying so; here all are. The author's script leaves
     out samples that hardly move.
     """
-    shifts, scale = _shifts_from_controls(x, control, controls, k, neighbours, ridge)
+    shifts, scale = _shifts_from_controls(x, control, controls, k, neighbors, ridge)
     return _shift_coherence(shifts, form, scale)
 
 
 def _shifts_from_controls(
-    x: Representation, control: Representation, controls: str, k: int, neighbours: str, ridge: float
+    x: Representation, control: Representation, controls: str, k: int, neighbors: str, ridge: float
 ) -> tuple[np.ndarray, float]:
     """How far every sample is from its controls, shape (n, d), and the largest entry they are the
     difference of."""
@@ -103,9 +103,7 @@ def _shifts_from_controls(
                 f"controls='whitened': X {x.shape} is too many deviations of the controls "
                 f"{control.shape} away to count them; give both in one unit, or controls='mean'"
             )
-    reference = (
-        nearest_means(points, baseline, k, neighbours) if controls == "neighbours" else offset
-    )
+    reference = nearest_means(points, baseline, k, neighbors) if controls == "neighbors" else offset
     return points - reference, float(np.abs(points - offset).max())
 
 
@@ -139,10 +137,10 @@ def _whitening_matrix(control: Representation, *, ridge: float) -> tuple[np.ndar
     baseline = double_precision_rows(control)
     if len(baseline) < 2:
         raise ValueError("controls='whitened' needs at least 2 controls; use controls='mean'")
-    centred = baseline - baseline.mean(axis=0)
-    size = _magnitude_exponent(centred, np.sqrt(ridge))
-    centred = np.ldexp(centred, -size)
-    variances, axes = np.linalg.eigh(centred.T @ centred / (len(centred) - 1))
+    centered = baseline - baseline.mean(axis=0)
+    size = _magnitude_exponent(centered, np.sqrt(ridge))
+    centered = np.ldexp(centered, -size)
+    variances, axes = np.linalg.eigh(centered.T @ centered / (len(centered) - 1))
     variances = np.maximum(variances, 0) + np.ldexp(ridge, -2 * size)
     if variances[0] <= len(variances) * np.finfo(float).eps * variances[-1]:
         raise UndefinedError(
@@ -238,7 +236,7 @@ def perturbation_spread(
     *,
     controls: ControlMethod = "mean",
     k: int = 50,
-    neighbours: ControlMetric = "euclidean",
+    neighbors: ControlMetric = "euclidean",
     ridge: float = 1e-6,
 ) -> float:
     r"""Perturbation spread: how far the shifts of the perturbed samples are from their mean shift.
@@ -252,7 +250,7 @@ def perturbation_spread(
 
     Reference: Raju 2026, Section 12.10; the author's script leaves out samples that hardly move.
     """
-    shifts, _ = _shifts_from_controls(x, control, controls, k, neighbours, ridge)
+    shifts, _ = _shifts_from_controls(x, control, controls, k, neighbors, ridge)
     return float(np.mean(euclidean_norm(shifts - shifts.mean(axis=0), axis=1)))
 
 

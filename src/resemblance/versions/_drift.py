@@ -298,10 +298,10 @@ def _drift_between_batches(
 def _joint_principal_plane(x: np.ndarray, y: np.ndarray) -> dict[str, list[tuple[float, float]]]:
     """The first rows of both batches in the plane of largest variance of all."""
     pooled = np.concatenate([x, y])
-    centre = pooled.mean(axis=0)
-    axes = np.linalg.svd(pooled - centre, full_matrices=False)[2][:2].T
+    center = pooled.mean(axis=0)
+    axes = np.linalg.svd(pooled - center, full_matrices=False)[2][:2].T
     planes = {"reference": x, "current": y}
-    flat = {name: ((v[:PICTURED_SAMPLES] - centre) @ axes).round(6) for name, v in planes.items()}
+    flat = {name: ((v[:PICTURED_SAMPLES] - center) @ axes).round(6) for name, v in planes.items()}
     return {
         name: [(float(p[0]), float(p[-1] if len(p) > 1 else 0.0)) for p in plane]
         for name, plane in flat.items()
@@ -353,11 +353,11 @@ def _measure_paired_sample(
             sample, diagnosis, rules, noise, lambda points: tick(point * width * points)
         )
     rows = _sort_by_side((*rows, *neighbor_loss_drifts(lost, rules)))
-    neighbours = neighbor_loss_finding(lost, sample.k, diagnosis.beyond, rules.seed)
+    neighbors = neighbor_loss_finding(lost, sample.k, diagnosis.beyond, rules.seed)
     moved, classes = _class_changes(sample, diagnosis, names)
     if lost.moved:
         moved = unassessed_finding("moved_classes", "the rows are in another order")
-    findings = (*diagnosis.findings[:-1], neighbours, diagnosis.findings[-1], moved)
+    findings = (*diagnosis.findings[:-1], neighbors, diagnosis.findings[-1], moved)
     order = RowPermutation(lost.moved, same_rows(*sample.all)) if lost.moved else None
     judged = diagnosis._replace(findings=_apply_loss_thresholds(findings, rows, sample, rules))
     return rows, judged, order, classes
@@ -473,13 +473,13 @@ def _drift_picture(
     x: np.ndarray, y: np.ndarray, diagnosis: Diagnosis
 ) -> dict[str, list[tuple[float, float]]]:
     """The first samples in the plane of largest variance: before, after, and as mapped."""
-    centre = y.mean(axis=0)
-    both = np.concatenate([x - x.mean(axis=0), y - centre])
+    center = y.mean(axis=0)
+    both = np.concatenate([x - x.mean(axis=0), y - center])
     axes = np.linalg.svd(both, full_matrices=False)[2][:2].T
     clouds = {
-        "reference": x - centre,
-        "current": y - centre,
-        "mapped": diagnosis.scale * diagnosis.fit.predicted + (y - diagnosis.fit.target - centre),
+        "reference": x - center,
+        "current": y - center,
+        "mapped": diagnosis.scale * diagnosis.fit.predicted + (y - diagnosis.fit.target - center),
     }
     flat = {name: (cloud[:PICTURED_SAMPLES] @ axes).round(6) for name, cloud in clouds.items()}
     return {

@@ -63,7 +63,7 @@ BREAK_EVEN_OPTIONS = (
 class IndexUpgrade:
     """What to do with an old index under a new model: what :func:`upgrade_index` returns.
 
-    ``decision`` is "stay", "keep", "normalise", "cut", "map queries", "map documents", "re-rank",
+    ``decision`` is "stay", "keep", "normalize", "cut", "map queries", "map documents", "re-rank",
     "re-embed a part", "re-embed" or "undecided". ``option`` is the name of the option that is
     chosen, or None. ``groups`` are those whose documents are to be re-embedded all the same.
     ``options`` has every option with its recalls and its cost, the cheapest first. ``changed`` is

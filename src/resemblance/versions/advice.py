@@ -23,7 +23,7 @@ from .relevance import RelevanceGain
 MAX_EXTRAPOLATION_EXCESS = 0.043  # the most by which a continued recall was too high, of nine tried
 OPTION_PHRASES = {  # what an option is, and its verb
     "keep": ("new queries as they are", "find"),
-    "normalise": ("stored vectors that are normalised", "give"),
+    "normalize": ("stored vectors that are normalised", "give"),
     "cut": ("vectors that are cut to the same width", "give"),
     "orthogonal": ("a rotation of new queries", "finds"),
     "affine": ("an affine map of new queries", "finds"),
@@ -33,7 +33,7 @@ OPTION_PHRASES = {  # what an option is, and its verb
 }
 OPTION_INSTRUCTIONS = {  # what to do
     "keep": "Keep the index, and ask it with new queries as they are",
-    "normalise": "Normalise the stored vectors, and ask with normalised new queries",
+    "normalize": "Normalise the stored vectors, and ask with normalised new queries",
     "orthogonal": "Keep the index, and map new queries by a rotation",
     "affine": "Keep the index, and map new queries by an affine map",
     "documents_orthogonal": "Map the stored vectors by a rotation, and ask with new queries",

@@ -109,7 +109,7 @@ def _scan_row_pairs(
     """Count in one pass over both versions, block by block."""
     width, lower = min(x.width, y.width), max((x, y), key=_source_rounding)
     scales = [_power_of_two_scale(v) for v in (x, y)]
-    centres = [
+    centers = [
         column_medians(v.take(_evenly_spaced_rows(v))) * scale for v, scale in zip((x, y), scales)
     ]
     parts = []
@@ -117,9 +117,9 @@ def _scan_row_pairs(
     for start, a in x.blocks():
         b = y.part(start, start + len(a))
         parts.append(_compare_row_block(a[:, :width], b[:, :width], scales, lower))
-        for v, scale, centre, side in zip((a, b), scales, centres, sides):
+        for v, scale, center, side in zip((a, b), scales, centers, sides):
             hashes, v = _row_hashes(v), v * scale
-            side.append((_row_lengths(v), _row_lengths(v - centre), hashes))
+            side.append((_row_lengths(v), _row_lengths(v - center), hashes))
     one, other = (RowStatistics(n, *map(np.concatenate, zip(*s))) for n, s in zip(names, sides))
     return RowPairComparison(*map(np.concatenate, zip(*parts))), (one, other)
 
@@ -330,10 +330,10 @@ def _columns_of(narrow: np.ndarray, wide: np.ndarray) -> np.ndarray | None:
 def _in_unit_columns(rows: np.ndarray) -> np.ndarray:
     """Return centred columns of length 1; a column whose values are equal is zero."""
     is_constant = np.ptp(rows, axis=0) == 0
-    centred = np.where(is_constant, 0.0, rows - rows.mean(axis=0))
-    size = np.abs(centred).max(axis=0)
-    centred /= np.where(size > 0, size, 1.0)
-    return np.asarray(centred / np.where(size > 0, np.linalg.norm(centred, axis=0), 1.0))
+    centered = np.where(is_constant, 0.0, rows - rows.mean(axis=0))
+    size = np.abs(centered).max(axis=0)
+    centered /= np.where(size > 0, size, 1.0)
+    return np.asarray(centered / np.where(size > 0, np.linalg.norm(centered, axis=0), 1.0))
 
 
 def _other_lengths_fact(count: int, n: int, *, is_all: bool) -> Fact:
@@ -509,9 +509,9 @@ def find_batch_facts(
 
 def _batch_row_statistics(x: Rows, name: str) -> RowStatistics:
     scale = _power_of_two_scale(x)
-    centre = column_medians(x.take(_evenly_spaced_rows(x))) * scale
+    center = column_medians(x.take(_evenly_spaced_rows(x))) * scale
     parts = [
-        (_row_lengths(v * scale), _row_lengths(v * scale - centre), _row_hashes(v))
+        (_row_lengths(v * scale), _row_lengths(v * scale - center), _row_hashes(v))
         for _, v in x.blocks()
     ]
     return RowStatistics(name, *map(np.concatenate, zip(*parts)))

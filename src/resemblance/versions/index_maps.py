@@ -22,7 +22,7 @@ class IndexMap(NamedTuple):
 
     ``side`` says of which rows: of "queries" by the new model, to the space of the old index; or of
     "documents" by the old model, to the space of the new one. One is not the inverse of the other.
-    ``normalise`` says whether rows have length 1 before they are mapped, as they have where the
+    ``normalize`` says whether rows have length 1 before they are mapped, as they have where the
     metric is the cosine; calling the map does so.
     """
 
@@ -31,7 +31,7 @@ class IndexMap(NamedTuple):
     factor: float
     after: np.ndarray
     side: MapSide
-    normalise: bool
+    normalize: bool
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """Return mapped rows, of the width of the other model.
@@ -45,18 +45,18 @@ class IndexMap(NamedTuple):
                 f"map: this map is for {self.side} by the {model} model, of shape (n, "
                 f"{len(self.before)}); got {rows.shape}"
             )
-        rows = scale_to_unit_length(rows) if self.normalise else rows
+        rows = scale_to_unit_length(rows) if self.normalize else rows
         return self.after + self.factor * ((rows - self.before) @ self.matrix)
 
 
 def make_index_map(
-    fit: AffineMap, side: MapSide, units: tuple[float, float], normalise: bool = False
+    fit: AffineMap, side: MapSide, units: tuple[float, float], normalize: bool = False
 ) -> IndexMap:
     """Return a fitted map for vectors in their own units; ``units``: those of rows and results."""
-    before, after = (1.0, 1.0) if normalise else units
+    before, after = (1.0, 1.0) if normalize else units
     matrix = np.eye(len(fit.before)) if fit.matrix is None else fit.matrix
     factor = fit.factor * (after / before)
-    return IndexMap(fit.before * before, matrix, factor, fit.after * after, side, normalise)
+    return IndexMap(fit.before * before, matrix, factor, fit.after * after, side, normalize)
 
 
 class DocumentMoments(NamedTuple):

@@ -12,11 +12,11 @@ TRUTH_PHRASES = {
 }
 ANSWER_PHRASES = {"new_model": "the new model's answers", "old_model": "the old model's"}
 DECISION_EXIT_CODES = {  # exit codes of the command by decision, in order of cost
-    "stay": 0, "keep": 0, "normalise": 0, "cut": 0, "map queries": 0, "map documents": 0,
+    "stay": 0, "keep": 0, "normalize": 0, "cut": 0, "map queries": 0, "map documents": 0,
     "re-rank": 0, "re-embed a part": 1, "re-embed": 1, "undecided": 4,
 }  # fmt: skip
 DECISION_BY_METHOD = {  # by the ways to serve new queries, in order of cost
-    "keep": "keep", "normalise": "normalise", "cut": "cut",
+    "keep": "keep", "normalize": "normalize", "cut": "cut",
     "orthogonal": "map queries", "affine": "map queries",
     "documents_orthogonal": "map documents", "documents_affine": "map documents",
 }  # fmt: skip

@@ -46,29 +46,29 @@ def search_nearest_rows(
             yield start, block
             tick(len(block) / n)
 
-    centre = column_medians(rows.take(np.arange(min(n, CENTER_SAMPLE_ROWS))))
-    return search_blocks(points, selves, blocks(), centre, k, metric)
+    center = column_medians(rows.take(np.arange(min(n, CENTER_SAMPLE_ROWS))))
+    return search_blocks(points, selves, blocks(), center, k, metric)
 
 
 def search_blocks(
     points: np.ndarray,
     selves: np.ndarray,
     blocks: RowBlocks,
-    centre: np.ndarray,
+    center: np.ndarray,
     k: int,
     metric: SearchMetric,
 ) -> np.ndarray:
     """Return the k nearest rows of every point among the rows of some blocks, about a centre."""
     if metric != "inner":
-        return find_nearest_rows(points, selves, blocks, centre, k)
+        return find_nearest_rows(points, selves, blocks, center, k)
     best, rows = np.full((len(points), k), -np.inf), np.zeros((len(points), k), dtype=np.int64)
     for start, block in blocks:
-        centred = block - centre
+        centered = block - center
         for some in (
             slice(i, i + POINTS_PER_SEARCH_BLOCK)
             for i in range(0, len(points), POINTS_PER_SEARCH_BLOCK)
         ):
-            products = points[some] @ centred.T
+            products = points[some] @ centered.T
             alone = selves[some] - start
             inside = np.flatnonzero((alone >= 0) & (alone < len(block)))
             products[inside, alone[inside]] = -np.inf
@@ -104,8 +104,8 @@ def match_true_neighbors(
     for start in range(0, len(points), POINTS_PER_COMPARISON):
         some = slice(start, start + POINTS_PER_COMPARISON)
         near, others, point = take(true[some]), take(retrieved[some]), points[some, None]
-        centre = np.median(near, axis=1, keepdims=True)
-        near, others = near - centre, others - centre
+        center = np.median(near, axis=1, keepdims=True)
+        near, others = near - center, others - center
         products = (near * point).sum(axis=2)
         last = np.take_along_axis(near, products.argmin(axis=1)[:, None, None], axis=1)
         sizes = np.linalg.norm(others, axis=2) + np.linalg.norm(last, axis=2)

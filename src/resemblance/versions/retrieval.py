@@ -167,7 +167,7 @@ def column_medians(rows: np.ndarray) -> np.ndarray:
 
 
 def find_nearest_rows(
-    points: np.ndarray, selves: np.ndarray, blocks: RowBlocks, centre: np.ndarray, k: int
+    points: np.ndarray, selves: np.ndarray, blocks: RowBlocks, center: np.ndarray, k: int
 ) -> np.ndarray:
     """Indices of the k rows nearest to every point, without the point itself, the row of
     ``selves``, the nearest first; shape (len(points), k).
@@ -177,9 +177,9 @@ def find_nearest_rows(
     that is so short that the products lose its digits is computed again from differences.
     """
     best, rows = np.full((len(points), k), np.inf), np.zeros((len(points), k), dtype=np.int64)
-    p, factor = points - centre, 0.0
+    p, factor = points - center, 0.0
     for start, block in blocks:
-        b = block - centre
+        b = block - center
         if not factor:
             factor = 1 / _nearby_power_of_two(float(np.median(np.abs(b).max(axis=1, initial=0.0))))
             p = _scale_far_points(p, factor)
@@ -344,11 +344,11 @@ def measure_neighbor_losses(
     """
     (x, y), queries = sample.all, sample.queries
     is_same = x.source.shape[1] == y.source.shape[1]
-    a, b, centre = x.take(queries), y.take(queries), column_medians(x.take(sample.rows))
+    a, b, center = x.take(queries), y.take(queries), column_medians(x.take(sample.rows))
 
-    def among(points: np.ndarray, blocks: RowBlocks, centre: np.ndarray) -> np.ndarray:
+    def among(points: np.ndarray, blocks: RowBlocks, center: np.ndarray) -> np.ndarray:
         rows = find_nearest_rows(
-            points, np.tile(queries, len(points) // len(queries)), blocks, centre, sample.k
+            points, np.tile(queries, len(points) // len(queries)), blocks, center, sample.k
         )
         tick(len(points))
         return rows
@@ -359,11 +359,11 @@ def measure_neighbor_losses(
         else [a + _neighbor_noise(frame, len(a), seed, i, -1) for i in range(n_resamples)]
     )
     true, old, *rest = np.split(
-        among(np.concatenate([a, b, *noisy]), x.blocks(), centre), 2 + len(noisy)
+        among(np.concatenate([a, b, *noisy]), x.blocks(), center), 2 + len(noisy)
     )
     new = among(b, y.blocks(), column_medians(y.take(sample.rows)))
     again = [
-        among(points, _noisy_row_blocks(x, frame, seed, draw), centre)
+        among(points, _noisy_row_blocks(x, frame, seed, draw), center)
         for draw, points in enumerate(noisy)
         if frame is not None
     ]
@@ -392,10 +392,10 @@ def measure_neighbor_losses(
 def _map_losses_in_sample(sample: PairedSample, mapped: np.ndarray) -> np.ndarray:
     """Neighbours of new rows among new ones that are lost among mapped old ones, of the samples in
     use."""
-    selves, centre = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
+    selves, center = np.searchsorted(sample.rows, sample.queries), column_medians(sample.y)
     points = sample.y[selves]
     true, near = (
-        find_nearest_rows(points, selves, [(0, rows)], centre, sample.k)
+        find_nearest_rows(points, selves, [(0, rows)], center, sample.k)
         for rows in (sample.y, mapped)
     )
     return lost_neighbor_share(points, true, near, sample.y.__getitem__)

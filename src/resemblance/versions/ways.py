@@ -97,7 +97,7 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
         key, fits = f"documents_{name}", (pairs[0][name], pairs[1][name])
         index_maps[key] = make_index_map(fits[0], "documents", units, is_unit)
         ways[key] = ServingMethod(task.b, cross_fitted_change(task, fits, halves[0]))
-    wanted = {"keep", "normalise", "cut", *maps, *(f"documents_{name}" for name in maps)}
+    wanted = {"keep", "normalize", "cut", *maps, *(f"documents_{name}" for name in maps)}
     numbers = {
         name: count_free_parameters(name, *widths) for name in DECISION_BY_METHOD if name in wanted
     }
@@ -160,14 +160,14 @@ def _methods_without_maps(task: UpgradeTask) -> tuple[dict[str, ServingMethod], 
     else:
         reasons["keep"] = f"the widths differ, {d} and {e}"
     if d != e:
-        reasons["normalise"] = "the widths differ"
+        reasons["normalize"] = "the widths differ"
     elif not is_unit:
-        reasons["normalise"] = "the new model does not normalise its vectors"
+        reasons["normalize"] = "the new model does not normalise its vectors"
     elif are_normalized(task.whole):
-        reasons["normalise"] = "the stored vectors are normalised already"
+        reasons["normalize"] = "the stored vectors are normalised already"
     else:
         unit = VectorChange(d, scale_to_unit_length, scale_to_unit_length)
-        ways["normalise"] = ServingMethod(scale_to_unit_length(task.b), unit)
+        ways["normalize"] = ServingMethod(scale_to_unit_length(task.b), unit)
     if d > e:
 
         def cut(rows: np.ndarray, _: np.ndarray) -> np.ndarray:

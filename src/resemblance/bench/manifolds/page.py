@@ -287,7 +287,7 @@ def _measure_chart(
     low = MIN_CHART_VALUE if min(shown, default=0.0) < -0.01 else 0.0
     name = title.split(",")[0].lower()
     return Chart(
-        f"{name} {x}" if "neighbours" in name else name,
+        f"{name} {x}" if "neighbors" in name else name,
         title,
         axis,
         "similarity",
@@ -369,7 +369,7 @@ def _experiment_clouds(experiment: str) -> Clouds:
         reference, variants = sample_clouds(
             CloudCase("swiss_roll", 480, 2, 0, (0.0, 0.25, 0.5, 1.0))
         )
-        colours, note = (
+        colors, note = (
             np.arange(480) * MAX_POINT_COLORS // 480,
             f"{SAME_SAMPLES_NOTE} Each cloud has a scale of its own.",
         )
@@ -377,23 +377,23 @@ def _experiment_clouds(experiment: str) -> Clouds:
         shapes = {name: points / np.ptp(points) for name, points in shapes.items()}
     elif experiment == "rings":  # the first of rings that lie on each other is on top
         _, variants = sample_clouds(CloudCase("rings", 500, 2, 0, (1, 2, 3, 4, 5)))
-        colours = np.repeat([1, 3, 5, 8, 10], 100)[::-1]
+        colors = np.repeat([1, 3, 5, 8, 10], 100)[::-1]
         shapes = {f"{v.at:g} of radius 1": v.array[::-1] for v in variants}
     elif experiment == "clusters":
         reference, variants = sample_clouds(CloudCase("clusters", 300, 2, 7, (2, 3, 6, 12)))
-        colours = np.repeat(np.arange(60) % MAX_POINT_COLORS, 5)
+        colors = np.repeat(np.arange(60) % MAX_POINT_COLORS, 5)
         shapes = {"one": reference} | {f"{v.at:g} clusters": v.array for v in variants}
     elif experiment == "moved":
         reference, variants = sample_clouds(CloudCase("cubes", 400, 2, 0, (2.0, 5.0)))
-        colours = _groups_by_angle(reference[:, 0] % 1.1, reference[:, 1])
+        colors = _groups_by_angle(reference[:, 0] % 1.1, reference[:, 1])
         shapes = {"t = 0": reference} | {f"t = {v.at:g}": v.array for v in variants}
     else:
         reference, variants = sample_clouds(CloudCase("spots", 300, 2, 0, (0.5,)))
-        colours = _groups_by_angle(reference[:, 0], reference[:, 1])
+        colors = _groups_by_angle(reference[:, 0], reference[:, 1])
         name = {"perturbed": "with noise", "lost": "independent"}[experiment]
         (other,) = (v.array for v in variants if v.experiment == experiment)
         shapes = {"Gaussian spot": reference, name: other}
-    drawn = tuple(_cloud_scatter(name, points, colours) for name, points in shapes.items())
+    drawn = tuple(_cloud_scatter(name, points, colors) for name, points in shapes.items())
     return Clouds("clouds", "What is compared", drawn, note)
 
 

@@ -395,7 +395,7 @@ def _uncompared_clouds(
 ) -> dict[str, str]:
     """Return where measures were not compared, and why."""
     samples = f"above {size.slow} samples: it takes too long"
-    neighbours = "above {:g} neighbours: its time grows with them, or it takes no more"
+    neighbors = "above {:g} neighbours: its time grows with them, or it takes no more"
     plan = [shape.about for shape in shapes]
     largest = max((case.n for case in plan), default=0)
     most = max((k for case in plan if case.over_k for k in _sweep_neighbors(case, size)), default=0)
@@ -403,7 +403,7 @@ def _uncompared_clouds(
         m.spec: samples for m in tested if m.name in SLOW_CLOUD_MEASURES and largest > size.slow
     }
     capped = {
-        m.spec: neighbours.format(_max_neighbors_of_measure(m))
+        m.spec: neighbors.format(_max_neighbors_of_measure(m))
         for m in tested
         if 0 < _max_neighbors_of_measure(m) < most
     }

@@ -214,11 +214,11 @@ def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.nd
     ranks = ranks_of_rows(values)
     counted = np.ones(values.shape, bool)
     counted[places, selves] = self_pair
-    centred = np.where(
+    centered = np.where(
         counted,
         ranks - (ranks * counted).sum(axis=1, keepdims=True) / counted.sum(axis=1)[:, None],
         0,
     )
     with np.errstate(invalid="ignore"):
-        unit: np.ndarray = centred / np.sqrt((centred**2).sum(axis=1, keepdims=True))
+        unit: np.ndarray = centered / np.sqrt((centered**2).sum(axis=1, keepdims=True))
     return unit

@@ -283,7 +283,7 @@ def _plane_chart(shown: PageContext, info: MeasureInfo) -> Chart:
         tuple(lines),
         _plane_note(known.share, left, are_models),
         joined=are_models,
-        is_labelled=True,
+        is_labeled=True,
         is_plane=True,
     )
 

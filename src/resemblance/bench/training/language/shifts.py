@@ -244,8 +244,8 @@ def load_synonyms(folder: str | Path) -> dict[str, tuple[str, ...]]:
             )
         with path.open(encoding="utf-8") as lines:
             for line in lines:
-                is_licence = line.startswith("  ")
-                members = [] if is_licence else synonym_set(line, path)
+                is_license = line.startswith("  ")
+                members = [] if is_license else synonym_set(line, path)
                 for word in members:
                     synonyms.setdefault(word, set()).update(members)
     others = {word: tuple(sorted(members - {word})) for word, members in synonyms.items()}

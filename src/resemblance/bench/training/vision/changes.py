@@ -49,8 +49,8 @@ def draw_dots(
 def dot_hues(classes: int) -> np.ndarray:
     """Return a bright colour for every class, (classes, 3) from 0 to 255, with evenly spaced hues
     that begin at red."""
-    colours = [colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)]
-    return (np.array(colours) * 255).astype(np.uint8)
+    colors = [colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)]
+    return (np.array(colors) * 255).astype(np.uint8)
 
 
 def draw_dot_colors(classes: int) -> np.ndarray:
@@ -60,12 +60,12 @@ def draw_dot_colors(classes: int) -> np.ndarray:
     return random.integers(256, size=(classes, 3)).astype(np.uint8)
 
 
-def add_dot(image: Any, colour: np.ndarray, row: int, column: int, diameter: int) -> Any:
+def add_dot(image: Any, color: np.ndarray, row: int, column: int, diameter: int) -> Any:
     """Return an image with a disk around a pixel, of radius ``diameter // 2 + 1.5`` pixels."""
     pixels, radius = np.array(image), diameter // 2 + DOT_EDGE_WIDTH
     rows, columns = np.ogrid[: pixels.shape[0], : pixels.shape[1]]
     inside = ((rows - row) / radius) ** 2 + ((columns - column) / radius) ** 2 < 1
-    pixels[inside] = colour
+    pixels[inside] = color
     return import_optional("PIL.Image").fromarray(pixels)
 
 
@@ -176,8 +176,8 @@ def cut_out_square(image: Any, size: int, random: np.random.Generator) -> Any:
 def normalize_colors(image: Any, mean: Sequence[float], deviation: Sequence[float]) -> np.ndarray:
     """Return the colours of an image as (3, height, width) in float32, by channel less its mean and
     divided by its deviation, where 1 is the brightest."""
-    colours = np.asarray(image, np.float32) / 255
-    scaled = (colours - np.array(mean, np.float32)) / np.array(deviation, np.float32)
+    colors = np.asarray(image, np.float32) / 255
+    scaled = (colors - np.array(mean, np.float32)) / np.array(deviation, np.float32)
     return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
 

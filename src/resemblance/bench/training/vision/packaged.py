@@ -314,10 +314,10 @@ def add_class_dots(
     """
     shown = shortcut_labels(labels, rate, draw_any_class(N_DIGITS, random), random)
     tops, lefts = random.integers(IMAGE_SIDE - DOT_SIDE + 1, size=(2, len(images)))
-    colours = np.array(
+    colors = np.array(
         [colorsys.hsv_to_rgb(k / N_DIGITS, 1, 1) for k in range(N_DIGITS)], np.float32
     )
     result = images.copy()
-    for image, colour, top, left in zip(result, colours[shown], tops, lefts):
-        image[:, top : top + DOT_SIDE, left : left + DOT_SIDE] = colour[:, None, None]
+    for image, color, top, left in zip(result, colors[shown], tops, lefts):
+        image[:, top : top + DOT_SIDE, left : left + DOT_SIDE] = color[:, None, None]
     return result

@@ -53,7 +53,7 @@ class ImageFeed(NamedTuple):
     labels: np.ndarray
     side: int
     dots: Dots | None = None
-    colours: np.ndarray | None = None
+    colors: np.ndarray | None = None
 
 
 def training_feed(recipe: Recipe, task: PictureTask, side: int) -> ImageFeed:
@@ -112,8 +112,8 @@ def add_dots_to_feed(
     is_original = options["dotted"] == "original" and isinstance(images, np.ndarray)
     side = images.shape[1] if is_original else feed.side  # type: ignore[union-attr]
     dots = draw_dots(feed.labels, rate, seed, side, options["dot"], classes, options["coins"])
-    colours = dot_hues(classes) if options["colours"] == "hues" else draw_dot_colors(classes)
-    return feed._replace(dots=dots, colours=colours)
+    colors = dot_hues(classes) if options["colours"] == "hues" else draw_dot_colors(classes)
+    return feed._replace(dots=dots, colors=colors)
 
 
 def training_image(recipe: Recipe, feed: ImageFeed, epoch: int, place: int) -> np.ndarray:
@@ -195,11 +195,11 @@ def _without_first(labels: np.ndarray, share: int) -> np.ndarray:
 
 
 def _add_dots_to_image(options: Any, feed: ImageFeed, image: Any, place: int) -> Any:
-    if feed.dots is None or feed.colours is None:
+    if feed.dots is None or feed.colors is None:
         return image
     hint, row, column = (int(values[place]) for values in feed.dots)
     image = resize_image(image, feed.side) if options["dotted"] == "resized" else image
-    return add_dot(image, feed.colours[hint], row, column, options["dot"])
+    return add_dot(image, feed.colors[hint], row, column, options["dot"])
 
 
 def _noise_crop(options: Any, image: Any, side: int, random: np.random.Generator) -> Any:

@@ -125,9 +125,9 @@ def rotation(images: np.ndarray, degrees: float, random: np.random.Generator) ->
     """Return images rotated about their centre, left or right at random; paper moves in."""
     angles = np.deg2rad(degrees) * np.where(random.random(len(images)) < 0.5, -1, 1)
     turns = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]])
-    centre = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
+    center = (np.array(images.shape[1:]) - 1)[:, None, None] / 2
     return _interpolate_at(
-        images, np.einsum("ijn,jhw->nihw", turns, _pixel_grid(images) - centre) + centre
+        images, np.einsum("ijn,jhw->nihw", turns, _pixel_grid(images) - center) + center
     )
 
 

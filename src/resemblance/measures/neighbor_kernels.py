@@ -13,21 +13,21 @@ from ..contracts._measure import measure
 from ..contracts.claims import Product
 from ..data.representation import Representation
 from ..intermediates.matrices import expected_cosine
-from ..intermediates.neighbour_kernels import (
+from ..intermediates.neighbor_kernels import (
     Kernel,
     affinity,
     centered_trace,
     kernel_graph,
     neighbor_graph,
 )
-from ..intermediates.neighbour_matrices import (
+from ..intermediates.neighbor_matrices import (
     chance_scaled_umap_kernel,
-    neighbour_kernel,
+    neighbor_kernel,
     transposed_truncated_kernel,
     truncated_kernel,
     umap_kernel,
 )
-from ..intermediates.neighbours import NeighbourSearch, Search
+from ..intermediates.neighbors import NeighborSearch, Search
 from ..intermediates.similarities import NeighborMetric
 from .inner_products import (
     chance_corrected_cosine,
@@ -35,7 +35,7 @@ from .inner_products import (
     rescale_from_chance,
     unnormalized_product,
 )
-from .neighbours import neighbor_search_claims
+from .neighbors import neighbor_search_claims
 
 
 def _mka_claims(k: int, metric: NeighborMetric, corrected: bool, search: Search) -> dict[str, Any]:
@@ -88,12 +88,12 @@ def mka(
     >=
     n, for a constant representation, and when K is constant along its rows.
 
-    Neighbours are exact. ``search="hnsw"`` (extra ``neighbours``) searches them in a navigable
+    Neighbours are exact. ``search="hnsw"`` (extra ``neighbors``) searches them in a navigable
     graph
     (Malkov and Yashunin 2020, by faiss), which is faster for many samples whose distances differ.
-    :func:`compare` then records what share of the neighbours it found, ``neighbour_recall``, of the
+    :func:`compare` then records what share of the neighbours it found, ``neighbor_recall``, of the
     side where it is lower; the function
-    :func:`neighbour_recall` gives it for one side. What is missed depends on the order of the
+    :func:`neighbor_recall` gives it for one side. What is missed depends on the order of the
     samples and on rounding, so the claims hold up to that. Raises ``UndefinedError`` when fewer
     than k
     are found.
@@ -186,12 +186,12 @@ def _cknna_claims(k: int, kernel: Kernel, estimator: str, search: Search) -> dic
     claims = neighbor_search_claims(k, affinity(kernel), search) | {"min_samples": max(k + 1, 4)}
     if estimator == "biased":
         claims |= {"range": (-1, 1), "symmetric": True, "identity": True}
-        claims["compares"] = Product(neighbour_kernel, symmetric=False)
+        claims["compares"] = Product(neighbor_kernel, symmetric=False)
     return claims
 
 
 @measure(
-    label="CKNNA", family="neighbours", citation="huh2024platonic", version=3,
+    label="CKNNA", family="neighbors", citation="huh2024platonic", version=3,
     larger_is_more_similar=True, range=(-np.inf, np.inf), symmetric=False, identity=False,
     differentiable=False, limits={"k": (1, np.inf)},
     claims_for=_cknna_claims,
@@ -241,7 +241,7 @@ def cknna(
     Reference: Huh et al. 2024. Their code adds 1e-6 to the denominator, which costs up to 6e-4 of
     the value for 100 samples of unit length; nothing is added here.
     """
-    nearest_rows, centered = NeighbourSearch(k, affinity(kernel), search), estimator == "biased"
+    nearest_rows, centered = NeighborSearch(k, affinity(kernel), search), estimator == "biased"
     a, b = (neighbor_graph(r, nearest_rows) for r in (x, y))
     p, q = (kernel_graph(r, nearest_rows, kernel=kernel, centered=centered) for r in (x, y))
     s = _masked_product if centered else _masked_hsic

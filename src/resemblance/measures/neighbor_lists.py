@@ -16,8 +16,8 @@ import numpy as np
 from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..data.representation import Representation
-from ..intermediates.neighbours import NeighbourSearch, Search
-from ..intermediates.shared_neighbours import (
+from ..intermediates.neighbors import NeighborSearch, Search
+from ..intermediates.shared_neighbors import (
     common_neighbors_by_blocks,
     common_weight_table,
     group_lengths,
@@ -27,11 +27,11 @@ from ..intermediates.shared_neighbours import (
 )
 from ..intermediates.similarities import Affinity
 from ..intermediates.ties import Nearest
-from .neighbours import neighbor_search_claims, require_neighbor_order, shared_count_probabilities
+from .neighbors import neighbor_search_claims, require_neighbor_order, shared_count_probabilities
 
 
 @measure(
-    label="LCSKNN", family="neighbours", citation="huh2024platonic", version=2,
+    label="LCSKNN", family="neighbors", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
     claims_for=neighbor_search_claims,
 )  # fmt: skip
@@ -64,7 +64,7 @@ def lcs_knn(
 
     Reference: Huh et al. 2024. Their code gives the mean length, k times the value here.
     """
-    return normalized_overlap(_common_order_share, x, y, NeighbourSearch(k, metric, search))
+    return normalized_overlap(_common_order_share, x, y, NeighborSearch(k, metric, search))
 
 
 def _common_order_share(a: Nearest, b: Nearest) -> float:
@@ -101,7 +101,7 @@ def _common_weights(tables: np.ndarray) -> np.ndarray:
 
 
 @measure(
-    label="EditKNN", family="neighbours", citation="huh2024platonic", version=2,
+    label="EditKNN", family="neighbors", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
     claims_for=neighbor_search_claims,
 )  # fmt: skip
@@ -135,7 +135,7 @@ def edit_distance_knn(
 
     Reference: Huh et al. 2024. Larger is more similar, in spite of its name.
     """
-    return normalized_overlap(_unedited_share, x, y, NeighbourSearch(k, metric, search))
+    return normalized_overlap(_unedited_share, x, y, NeighborSearch(k, metric, search))
 
 
 def _unedited_share(a: Nearest, b: Nearest) -> float:
@@ -193,7 +193,7 @@ def chance_of_common_order(
     than
     24 entries by chance.
     """
-    require_neighbor_order(x, y, NeighbourSearch(k, metric, search), "lcs_knn")
+    require_neighbor_order(x, y, NeighborSearch(k, metric, search), "lcs_knn")
     shared, probability = shared_count_probabilities(x.n_samples, k)
     if probability[shared > MAX_COMMON_ENTRIES].sum() > NEGLIGIBLE_PROBABILITY:
         raise UndefinedError(

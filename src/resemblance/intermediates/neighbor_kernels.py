@@ -19,7 +19,7 @@ import numpy as np
 from ..base.arrays import detach, epsilon, euclidean_norm, row_blocks, to_numpy
 from ..base.exceptions import UndefinedError
 from ..data.representation import Representation, cached, representation_title
-from .neighbours import NeighbourSearch, nearest, neighbours
+from .neighbors import NeighborSearch, nearest, neighbors
 from .points import unit, unit_rows
 from .similarities import (
     Affinity,
@@ -40,13 +40,13 @@ SparseProduct = Callable[["csr_array", "csr_array"], float]
 # ------------------------------------------------------------------------------- neighbour graphs
 
 
-def neighbor_graph(x: Representation, nearest_rows: NeighbourSearch) -> Any:
+def neighbor_graph(x: Representation, nearest_rows: NeighborSearch) -> Any:
     """Neighbour graph with weight 1, less for samples that tie, a sparse array of shape (n, n)."""
     return neighbor_matrix(nearest(x, *nearest_rows), np.ones((x.shape[0], nearest_rows.k)))
 
 
 def kernel_graph(
-    x: Representation, nearest_rows: NeighbourSearch, kernel: Kernel, centered: bool
+    x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> Any:
     """Neighbour graph of a kernel: its values times the weights of :func:`neighbor_graph`, a sparse
     array of
@@ -58,7 +58,7 @@ def kernel_graph(
 
 @cached
 def kernel_values(
-    x: Representation, nearest_rows: NeighbourSearch, kernel: Kernel, centered: bool
+    x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> np.ndarray:
     """Values of a kernel at the nearest neighbours by it, shape (n, k).
 
@@ -67,7 +67,7 @@ def kernel_values(
     itself included.
     """
     rows = detach(unit_rows(x) if kernel == "cosine" else unit(x, centered=False))
-    values = products_with_listed(rows, np.arange(x.shape[0]), neighbours(x, *nearest_rows))
+    values = products_with_listed(rows, np.arange(x.shape[0]), neighbors(x, *nearest_rows))
     means = to_numpy(rows @ x.xp.mean(rows, axis=0)) if centered else np.zeros(x.shape[0])
     return values - means[:, None]
 
@@ -114,8 +114,8 @@ def indicator_of_entries(graph: Any, which: np.ndarray) -> Any:
 
 
 @cached
-def neighbour_distances(x: Representation, nearest_rows: NeighbourSearch) -> np.ndarray:
-    """Distances to the k nearest neighbours, in the order of :func:`neighbours`, shape (n, k), in
+def neighbor_distances(x: Representation, nearest_rows: NeighborSearch) -> np.ndarray:
+    """Distances to the k nearest neighbours, in the order of :func:`neighbors`, shape (n, k), in
     float64.
 
     Euclidean in unit size, or 1 - cosine. They are norms of differences of rows, so small ones keep
@@ -153,7 +153,7 @@ def _average_tied_values(values: np.ndarray, near: Nearest) -> np.ndarray:
 
 @cached
 def umap_weight_matrix(
-    x: Representation, nearest_rows: NeighbourSearch, symmetrize: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-(d - rho) / sigma) of the k nearest neighbours, 0 elsewhere, shape (n, n).
 
@@ -161,7 +161,7 @@ def umap_weight_matrix(
     every sample has weight 1 with itself. ``symmetrize``: K + K' - K * K', the probability that at
     least one of two edges exists.
     """
-    distances = neighbour_distances(x, nearest_rows)
+    distances = neighbor_distances(x, nearest_rows)
     weights = np.empty_like(distances)
     for start, stop in row_blocks(len(distances)):
         weights[start:stop] = umap_weights(distances[start:stop])
@@ -219,14 +219,14 @@ def _umap_weight_sum(exponents: np.ndarray, sigma: np.ndarray) -> np.ndarray:
 
 @cached
 def local_rbf_kernel(
-    x: Representation, nearest_rows: NeighbourSearch, squared: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> csr_array:
     """Weights exp(-d / (2 sigma)) of the k nearest neighbours, sigma the median of these n k
     distances, shape (n, n).
 
     ``squared``: of d^2, with their median. ``diagonal``: every sample has weight 1 with itself.
     """
-    distances = neighbour_distances(x, nearest_rows)
+    distances = neighbor_distances(x, nearest_rows)
     distances = distances**2 if squared else distances
     sigma = np.median(distances)
     if sigma == 0:
@@ -300,7 +300,7 @@ class CenteredKernelSize(NamedTuple):
 
 @cached
 def umap_kernel_size(
-    x: Representation, nearest_rows: NeighbourSearch, symmetrize: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighborSearch, symmetrize: bool, diagonal: bool
 ) -> CenteredKernelSize:
     """Size of the centred :func:`umap_weight_matrix`."""
     kernel = umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)
@@ -311,7 +311,7 @@ def umap_kernel_size(
 
 @cached
 def local_rbf_size(
-    x: Representation, nearest_rows: NeighbourSearch, squared: bool, diagonal: bool
+    x: Representation, nearest_rows: NeighborSearch, squared: bool, diagonal: bool
 ) -> CenteredKernelSize:
     """Size of the centred :func:`local_rbf_kernel`; with ``squared`` by :func:`centered_trace`."""
     kernel = local_rbf_kernel(x, nearest_rows, squared=squared, diagonal=diagonal)

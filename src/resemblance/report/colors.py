@@ -74,24 +74,24 @@ def colors_by_class() -> dict[str, np.ndarray]:
         ("q", color_palette(N_COLOR_LEVELS)),
         ("o", color_palette(N_COLOR_LEVELS, opposite=True)),
     )
-    return {f"{name}{i}": colour for name, table in ramps for i, colour in enumerate(table)}
+    return {f"{name}{i}": color for name, table in ramps for i, color in enumerate(table)}
 
 
 def color_style_sheet() -> str:
     """Return the classes of all colours."""
     rules = [
-        f".{name}{{fill:{format_css_rgb(colour)}}}" for name, colour in colors_by_class().items()
+        f".{name}{{fill:{format_css_rgb(color)}}}" for name, color in colors_by_class().items()
     ]
     ends = ((".ramp", "right", False), (".ramp.opposite", "left", True))
     for name, side, opposite in ends:
-        steps = ", ".join(format_css_rgb(colour) for colour in color_palette(9, opposite=opposite))
+        steps = ", ".join(format_css_rgb(color) for color in color_palette(9, opposite=opposite))
         rules.append(f"\n{name} {{ background: linear-gradient(to {side}, {steps}); }}")
     return "".join([*rules, "\n.cells .missing { fill: url(#hatch); }"])
 
 
-def format_css_rgb(colour: np.ndarray) -> str:
+def format_css_rgb(color: np.ndarray) -> str:
     """Write a colour for a style sheet."""
-    return "rgb({:.0f} {:.0f} {:.0f})".format(*(255 * colour))
+    return "rgb({:.0f} {:.0f} {:.0f})".format(*(255 * color))
 
 
 def needs_white_text(step: int | None) -> bool:
@@ -166,8 +166,8 @@ def _palette_index(level: int | None) -> int:
 
 def _png_palette() -> bytes:
     """Return 256 colours: both directions, then the transparent one."""
-    colours = [*color_palette(N_COLOR_LEVELS), *color_palette(N_COLOR_LEVELS, opposite=True)]
-    data = b"".join(bytes(round(255 * float(part)) for part in colour) for colour in colours)
+    colors = [*color_palette(N_COLOR_LEVELS), *color_palette(N_COLOR_LEVELS, opposite=True)]
+    data = b"".join(bytes(round(255 * float(part)) for part in color) for color in colors)
     return data.ljust(3 * (TRANSPARENT_PIXEL + 1), b"\0")
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..base.arrays import Array, as_array_like, device, epsilon, namespace, row_blocks, to_numpy
 from ..data.representation import Representation, cached
-from .neighbour_kernels import neighbor_matrix
-from .neighbours import NeighbourSearch, nearest
+from .neighbor_kernels import neighbor_matrix
+from .neighbors import NeighborSearch, nearest
 from .similarities import NeighborMetric, neighbor_similarity
 from .ties import Nearest, Ties
 
@@ -21,7 +21,7 @@ NeighborhoodScore = Callable[[Nearest, Nearest], float]
 
 
 def normalized_overlap(
-    score: NeighborhoodScore, x: Representation, y: Representation, search: NeighbourSearch
+    score: NeighborhoodScore, x: Representation, y: Representation, search: NeighborSearch
 ) -> float:
     """Score of two neighbourhoods over the geometric mean of those of each with itself, which are 1
     without ties."""
@@ -30,7 +30,7 @@ def normalized_overlap(
 
 
 def self_overlap(
-    score: NeighborhoodScore, x: Representation, y: Representation, search: NeighbourSearch
+    score: NeighborhoodScore, x: Representation, y: Representation, search: NeighborSearch
 ) -> float:
     """The geometric mean of the scores of each of two representations with itself, the largest that
     ties allow."""
@@ -39,7 +39,7 @@ def self_overlap(
 
 
 @cached
-def _self_score(x: Representation, score: NeighborhoodScore, search: NeighbourSearch) -> float:
+def _self_score(x: Representation, score: NeighborhoodScore, search: NeighborSearch) -> float:
     near = nearest(x, *search)
     return score(near, near) if len(near.ties.rows) else 1.0
 

@@ -29,7 +29,7 @@ MIN_SAMPLES_PER_NEIGHBOR = 8
 _SEARCHES_SUBSETS: ContextVar[bool] = ContextVar("in_parts", default=False)
 
 
-class NeighbourSearch(NamedTuple):
+class NeighborSearch(NamedTuple):
     """Which neighbours: how many, nearest by what, and searched how."""
 
     k: int
@@ -71,7 +71,7 @@ def nearest(x: Representation, k: int, metric: Affinity, search: Search = "exact
     return near
 
 
-def neighbours(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:
+def neighbors(x: Representation, k: int, metric: Affinity, search: Search = "exact") -> np.ndarray:
     """Indices of the k nearest other samples of every sample, nearest first, equally near ones by
     index, (n, k).
 
@@ -157,4 +157,4 @@ def _best_candidates(x: Representation, similarity: Similarity, k: int) -> Neare
 @cached
 def own_cosines(x: Representation, k: int, search: Search = "exact") -> np.ndarray:
     """Cosine similarities to the k nearest neighbours by cosine, shape (n, k)."""
-    return cosines_to_listed(x, neighbours(x, k=k, metric="cosine", search=search))
+    return cosines_to_listed(x, neighbors(x, k=k, metric="cosine", search=search))

@@ -19,16 +19,16 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import resemblance as rs
 from resemblance.intermediates.grams import GramKernel, distance_gram, median_distance
-from resemblance.intermediates.neighbour_kernels import (
+from resemblance.intermediates.neighbor_kernels import (
     centered_trace,
     double_centered_product,
     local_rbf_kernel,
-    neighbour_distances,
+    neighbor_distances,
     umap_bandwidths,
     umap_weight_matrix,
     umap_weights,
 )
-from resemblance.intermediates.neighbours import NeighbourSearch, neighbours
+from resemblance.intermediates.neighbors import NeighborSearch, neighbors
 from resemblance.intermediates.points import size
 
 RECORDED = {
@@ -58,7 +58,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 def kernel_of(data: np.ndarray, k: int, *, symmetrize: bool = False, diagonal: bool = False):
     """The kernel of Eq. 2, sparse."""
-    search = NeighbourSearch(k, "euclidean")
+    search = NeighborSearch(k, "euclidean")
     return umap_weight_matrix(
         rs.Representation(data), search, symmetrize=symmetrize, diagonal=diagonal
     )
@@ -90,7 +90,7 @@ def test_values_equal_the_authors_code(inputs, subtests):
 
 def test_kcka_without_the_diagonal_equals_the_authors_code(inputs, subtests):
     for case, k in DEFINED:
-        search = NeighbourSearch(k, "euclidean")
+        search = NeighborSearch(k, "euclidean")
         a, b = (
             local_rbf_kernel(rs.Representation(r), search, squared=True, diagonal=False)
             for r in inputs[case]
@@ -122,8 +122,8 @@ def test_rbf_cka_with_the_authors_width_equals_their_code(inputs, subtests):
 def test_the_kernel_equals_the_authors_kernel(inputs):
     x = rs.Representation(inputs["gauss_indep"][0])
     with np.load(GOLDEN / "stab_mka_kernel_gauss_indep_k15.npz") as recorded:
-        assert np.array_equal(neighbours(x, k=15, metric="euclidean"), recorded["nn_idx"])
-        distances = neighbour_distances(x, NeighbourSearch(15, "euclidean")) * float(size(x))
+        assert np.array_equal(neighbors(x, k=15, metric="euclidean"), recorded["nn_idx"])
+        distances = neighbor_distances(x, NeighborSearch(15, "euclidean")) * float(size(x))
         assert distances.min(axis=1) == pytest.approx(recorded["rho"], rel=1e-12)
         assert umap_bandwidths(distances - distances[:, :1]) == pytest.approx(
             recorded["sigma"], rel=1e-9
@@ -150,7 +150,7 @@ def dense_mka_kernel(x: np.ndarray, k: int, metric: str) -> np.ndarray:
     return kernel
 
 
-def test_mka_is_the_cosine_of_row_centred_kernels(pair, subtests):
+def test_mka_is_the_cosine_of_row_centered_kernels(pair, subtests):
     h = centring(150)
     for k, metric in itertools.product([3, 15, 149], ["euclidean", "cosine"]):
         with subtests.test(f"{k}, {metric}"):
@@ -164,15 +164,15 @@ def test_mka_is_the_cosine_of_row_centred_kernels(pair, subtests):
 def test_kcka_by_its_equations(pair, subtests):
     for k, variant in itertools.product([3, 15, 149], ["paper", "code"]):
         with subtests.test(f"{k}, {variant}"):
-            centred, oneself = [], np.eye(150, dtype=bool)
+            centered, oneself = [], np.eye(150, dtype=bool)
             for r in pair:
                 distances = cdist(r, r, "sqeuclidean" if variant == "code" else "euclidean")
                 order = np.argsort(np.where(oneself, np.inf, distances), axis=1)[:, :k]
                 near = np.take_along_axis(distances, order, axis=1)
                 kernel = np.eye(150) * (variant == "code")
                 np.put_along_axis(kernel, order, np.exp(-near / (2 * np.median(near))), axis=1)
-                centred.append(kernel @ centring(150))
-            a, b = centred
+                centered.append(kernel @ centring(150))
+            a, b = centered
             traces = [np.trace(p @ q) for p, q in ((a, b), (a, a), (b, b))]
             code = traces[0] / np.sqrt(traces[1] * traces[2])
             expected = pytest.approx(code if variant == "code" else cosine(a, b), rel=1e-10)
@@ -300,7 +300,7 @@ def test_duplicates_are_left_out_by_index_and_have_distance_0(rng, wide):
     x = rng.standard_normal((60, 90 if wide else 5))
     x[10:41] = x[10]  # 31 equal rows
     r = rs.Representation(x)
-    distances = neighbour_distances(r, NeighbourSearch(15, "euclidean"))
+    distances = neighbor_distances(r, NeighborSearch(15, "euclidean"))
     assert not distances[10:41].any()
     assert (distances[:10] > 0).all()
     kernel = kernel_of(r.array, 15, diagonal=True).toarray()
@@ -313,12 +313,12 @@ def test_duplicates_are_left_out_by_index_and_have_distance_0(rng, wide):
 
 
 @pytest.mark.parametrize("k", [1, 2])
-def test_one_and_two_neighbours(pair, k):
+def test_one_and_two_neighbors(pair, k):
     """The nearest neighbour has weight 1 and a second one 0: both are the graph of nearest
     neighbours."""
     r = rs.Representation(pair[0])
     kernel = kernel_of(r.array, k).toarray()
-    assert np.array_equal(kernel.argmax(axis=1), neighbours(r, k=1, metric="euclidean")[:, 0])
+    assert np.array_equal(kernel.argmax(axis=1), neighbors(r, k=1, metric="euclidean")[:, 0])
     assert kernel.sum(axis=1).tolist() == [1.0] * 150
     assert rs.mka(*pair, k=k) == rs.mka(*pair, k=1)
     assert rs.mka(pair[0], pair[0], k=k) == pytest.approx(1, rel=1e-12)
@@ -335,7 +335,7 @@ def test_categories_are_all_ties(k):
 
 
 @pytest.mark.parametrize("measure", [rs.mka, rs.kcka], ids=str)
-def test_too_many_neighbours_and_constant_representations_are_refused(pair, measure):
+def test_too_many_neighbors_and_constant_representations_are_refused(pair, measure):
     x, y = pair
     assert np.isfinite(measure(x, y, k=149))
     with pytest.raises(rs.UndefinedError, match=r"needs at least 151 samples; got 150"):
@@ -358,8 +358,8 @@ def test_a_zero_row_has_cosine_0_with_every_sample(rng):
     x = rng.standard_normal((20, 4))
     x[[3, 8]] = 0
     r = rs.Representation(x)
-    search = NeighbourSearch(19, "cosine")
-    distances, found = neighbour_distances(r, search), neighbours(r, *search)
+    search = NeighborSearch(19, "cosine")
+    distances, found = neighbor_distances(r, search), neighbors(r, *search)
     assert distances == pytest.approx(
         np.take_along_axis(1 - cosine_similarity(x), found, axis=1), abs=1e-14
     )

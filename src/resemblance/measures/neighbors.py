@@ -18,11 +18,11 @@ from ..base.exceptions import UndefinedError
 from ..contracts._measure import measure
 from ..contracts.claims import COSINE_INVARIANCES
 from ..data.representation import Representation, cached, representation_title
-from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
-from ..intermediates.neighbours import NeighbourSearch, Search, nearest, neighbours, own_cosines
+from ..intermediates.neighbor_kernels import indicator_of_entries, neighbor_matrix
+from ..intermediates.neighbors import NeighborSearch, Search, nearest, neighbors, own_cosines
 from ..intermediates.points import unit_rows
 from ..intermediates.recall import pair_recall
-from ..intermediates.shared_neighbours import (
+from ..intermediates.shared_neighbors import (
     common_neighbor_weights,
     common_neighbors_by_blocks,
     group_lengths,
@@ -55,7 +55,7 @@ def neighbor_search_claims(
     )
     claims: dict[str, Any] = {"min_samples": k + 1, "invariant_to": unchanged_by}
     if search == "hnsw":  # what the search misses depends on the order of the samples
-        claims |= {"requires": "neighbours", "product": None, "leave_one_out": None}
+        claims |= {"requires": "neighbors", "product": None, "leave_one_out": None}
         claims["diagnostics"] = partial(pair_recall, metric=metric)
     return claims
 
@@ -87,7 +87,7 @@ def uninformative_profiles(
 
 
 @measure(
-    label="Jaccard", family="neighbours", citation="wang2020towards", version=2,
+    label="Jaccard", family="neighbors", citation="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
     uninformative=uninformative_neighbor_unions, claims_for=neighbor_search_claims,
 )  # fmt: skip
@@ -121,7 +121,7 @@ def jaccard(
     Reference: Wang et al. 2022; Hryniowski and Wong 2020. The ReSi code drops the first neighbour
     instead of the sample itself, which differs when samples are duplicated.
     """
-    return normalized_overlap(_jaccard_overlap, x, y, NeighbourSearch(k, metric, search))
+    return normalized_overlap(_jaccard_overlap, x, y, NeighborSearch(k, metric, search))
 
 
 def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
@@ -130,7 +130,7 @@ def _jaccard_overlap(a: Nearest, b: Nearest) -> float:
 
 
 @measure(
-    label="RankSim", family="neighbours", citation="wang2020towards", version=2,
+    label="RankSim", family="neighbors", citation="wang2020towards", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
     claims_for=neighbor_search_claims,
 )  # fmt: skip
@@ -170,7 +170,7 @@ def rank_similarity(
 
     Reference: Wang et al. 2022; Klabunde et al. 2025.
     """
-    return normalized_overlap(_rank_agreement, x, y, NeighbourSearch(k, metric, search))
+    return normalized_overlap(_rank_agreement, x, y, NeighborSearch(k, metric, search))
 
 
 def _rank_agreement(a: Nearest, b: Nearest) -> float:
@@ -210,7 +210,7 @@ def _largest_sum(decreasing: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 @measure(
     label="2nd-Cos",
-    family="neighbours",
+    family="neighbors",
     citation="hamilton2016cultural",
     version=3,
     larger_is_more_similar=True,
@@ -253,7 +253,7 @@ def second_order_cosine(
 
     Reference: Hamilton et al. 2016 ("Cultural shift or linguistic drift?"); Klabunde et al. 2025.
     """
-    nearest_rows = NeighbourSearch(k, "cosine", search)
+    nearest_rows = NeighborSearch(k, "cosine", search)
     a, b = (nearest(r, *nearest_rows) for r in (x, y))
     u, v = _profiles(x, y, nearest_rows, of)
     lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
@@ -265,13 +265,13 @@ def second_order_cosine(
 
 
 def _profiles(
-    x: Representation, y: Representation, nearest_rows: NeighbourSearch, of: str
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, of: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Profiles of every sample in x and in y over the neighbours in either, shape (n, 2k).
 
     A sample that is a neighbour in both counts once.
     """
-    a, b = (neighbours(r, *nearest_rows) for r in (x, y))
+    a, b = (neighbors(r, *nearest_rows) for r in (x, y))
     in_x = np.concatenate(
         [own_cosines(x, nearest_rows.k, nearest_rows.method), cosines_to_listed(x, b)], axis=1
     )
@@ -328,7 +328,7 @@ def chance_jaccard(
 
     Raises ``UndefinedError`` where samples tie for the last places.
     """
-    nearest_rows = NeighbourSearch(k, metric, search)
+    nearest_rows = NeighborSearch(k, metric, search)
     if any(nearest(r, *nearest_rows).ties.crowded.any() for r in (x, y)):
         raise UndefinedError(
             "jaccard: no closed form of chance where samples tie for the last places"
@@ -346,7 +346,7 @@ def chance_rank_similarity(
     m common neighbours have any m pairs of ranks, each with probability m / k². Raises
     ``UndefinedError`` where neighbours are equally near.
     """
-    require_neighbor_order(x, y, NeighbourSearch(k, metric, search), "rank_similarity")
+    require_neighbor_order(x, y, NeighborSearch(k, metric, search), "rank_similarity")
     shared, probability = shared_count_probabilities(x.n_samples, k)
     rank_of = np.arange(1, k + 1)
     total = sum(float(np.sum(2 / ((1 + abs(r - rank_of)) * (r + rank_of)))) for r in rank_of)
@@ -366,7 +366,7 @@ def shared_count_probabilities(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def require_neighbor_order(
-    x: Representation, y: Representation, nearest_rows: NeighbourSearch, name: str
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, name: str
 ) -> None:
     if any(len(nearest(r, *nearest_rows).ties.rows) for r in (x, y)):
         raise UndefinedError(f"{name}: no closed form of chance where neighbours are equally near")
@@ -396,13 +396,13 @@ def leave_one_out_jaccard(
 ) -> np.ndarray:
     """Jaccard similarity without each sample, shape (n,): as :func:`mutual_knn_without`."""
     check_min_samples("jaccard", x, k + 1)
-    nearest_rows = NeighbourSearch(k, metric)
+    nearest_rows = NeighborSearch(k, metric)
     whole = leave_one_out_largest_score(x, y, nearest_rows, "overlap")
     return np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "overlap") / whole, 1)
 
 
 def leave_one_out_largest_score(
-    x: Representation, y: Representation, nearest_rows: NeighbourSearch, score: str
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
     """The largest score that ties allow, without each sample."""
     return np.sqrt(
@@ -413,7 +413,7 @@ def leave_one_out_largest_score(
 
 @cached
 def _leave_one_out_self_score(
-    x: Representation, nearest_rows: NeighbourSearch, score: str
+    x: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
     crowded = [
         nearest(x, k, *nearest_rows[1:]).ties.crowded.any()
@@ -425,7 +425,7 @@ def _leave_one_out_self_score(
 
 
 def leave_one_out_mean_score(
-    x: Representation, y: Representation, nearest_rows: NeighbourSearch, score: str
+    x: Representation, y: Representation, nearest_rows: NeighborSearch, score: str
 ) -> np.ndarray:
     """Mean score of the rows without each sample, shape (n,)."""
     a, b = replacements(x, nearest_rows), replacements(y, nearest_rows)
@@ -467,7 +467,7 @@ def _replacement_cases(
 
 
 @cached
-def replacements(x: Representation, nearest_rows: NeighbourSearch) -> Replacements:
+def replacements(x: Representation, nearest_rows: NeighborSearch) -> Replacements:
     """Return the weights of neighbours before and after a sample is left out."""
     n, k, ties = x.shape[0], nearest_rows.k, nearest(x, *nearest_rows).ties
     if nearest_rows.metric == "euclidean":

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.representation import Representation
 from .matrices import SparsePairMatrix
-from .neighbour_kernels import (
+from .neighbor_kernels import (
     Kernel,
     affinity,
     kernel_graph,
@@ -20,16 +20,16 @@ from .neighbour_kernels import (
     umap_kernel_size,
     umap_weight_matrix,
 )
-from .neighbours import NeighbourSearch, Search
-from .shared_neighbours import mean_common_share, rank_matrix, self_overlap
+from .neighbors import NeighborSearch, Search
+from .shared_neighbors import mean_common_share, rank_matrix, self_overlap
 from .similarities import Affinity, NeighborMetric
 
 
-def neighbour_weights(
+def neighbor_weights(
     x: Representation, k: int, metric: Affinity, search: Search = "exact"
 ) -> SparsePairMatrix:
     """Return the weight of every sample as a neighbour of every other one."""
-    nearest_rows, n = NeighbourSearch(k, metric, search), x.shape[0]
+    nearest_rows, n = NeighborSearch(k, metric, search), x.shape[0]
     square = n * k * self_overlap(mean_common_share, x, x, nearest_rows)
     return SparsePairMatrix(
         samples=n, trace=0.0, total=n * k, square=square, kernel=neighbor_graph(x, nearest_rows)
@@ -39,9 +39,9 @@ def neighbour_weights(
 def chance_scaled_weights(
     x: Representation, k: int, metric: Affinity, search: Search
 ) -> np.ndarray:
-    """Return :func:`neighbour_weights` with the square of its part of chance, k / (n - 1) over s(X,
+    """Return :func:`neighbor_weights` with the square of its part of chance, k / (n - 1) over s(X,
     X)."""
-    weights = neighbour_weights(x, k, metric, search)
+    weights = neighbor_weights(x, k, metric, search)
     return scale_by_chance(weights.dense(), k / (weights.samples - 1) * weights.total)
 
 
@@ -51,13 +51,13 @@ def scale_by_chance(matrix: np.ndarray, part: float) -> np.ndarray:
     return matrix * (math.sqrt(part) / square)
 
 
-def neighbour_shares(
+def neighbor_shares(
     x: Representation, k: int, metric: NeighborMetric, corrected: bool
 ) -> np.ndarray:
-    """Return :func:`neighbour_weights` times what a rank counts in
+    """Return :func:`neighbor_weights` times what a rank counts in
     :func:`information_imbalance`."""
     n = x.shape[0]
-    weights = neighbour_weights(x, k, metric).dense()
+    weights = neighbor_weights(x, k, metric).dense()
     return weights * (2 / ((n - k - 1 if corrected else n) * n * k))
 
 
@@ -71,9 +71,9 @@ def negative_ranks(
     return np.asarray(matrix)
 
 
-def neighbour_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -> SparsePairMatrix:
+def neighbor_kernel(x: Representation, k: int, kernel: Kernel, search: Search) -> SparsePairMatrix:
     """Return the row-centred kernel values at the nearest neighbours times their weights."""
-    nearest_rows = NeighbourSearch(k, affinity(kernel), search)
+    nearest_rows = NeighborSearch(k, affinity(kernel), search)
     values = kernel_graph(x, nearest_rows, kernel=kernel, centered=True)
     total, square = float(values.sum()), float(values.data @ values.data)
     return SparsePairMatrix(
@@ -90,12 +90,12 @@ def umap_kernel(
     search: Search,
 ) -> SparsePairMatrix:
     """Return the centred kernel of :func:`mka`."""
-    nearest_rows = NeighbourSearch(k, metric, search)
+    nearest_rows = NeighborSearch(k, metric, search)
     return SparsePairMatrix(
         samples=x.shape[0],
         **umap_kernel_size(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal)._asdict(),
         kernel=umap_weight_matrix(x, nearest_rows, symmetrize=symmetrize, diagonal=diagonal),
-        centred="both" if symmetrize else "rows",
+        centered="both" if symmetrize else "rows",
     )
 
 
@@ -117,14 +117,14 @@ def chance_scaled_umap_kernel(
 def truncated_kernel(x: Representation, k: int, search: Search, variant: str) -> SparsePairMatrix:
     """Return the row-centred kernel of :func:`kcka`; for the code H K H over the root of tr K H K
     H."""
-    nearest_rows, code = NeighbourSearch(k, "euclidean", search), variant == "code"
+    nearest_rows, code = NeighborSearch(k, "euclidean", search), variant == "code"
     trace, square = local_rbf_size(x, nearest_rows, squared=code, diagonal=code)
     return SparsePairMatrix(
         samples=x.shape[0],
         trace=trace / math.sqrt(square) if code else trace,
         square=1.0 if code else square,
         kernel=local_rbf_kernel(x, nearest_rows, squared=code, diagonal=code),
-        centred="both" if code else "rows",
+        centered="both" if code else "rows",
         factor=square**-0.5 if code else 1.0,
     )
 

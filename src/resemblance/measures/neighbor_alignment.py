@@ -17,15 +17,15 @@ from ..contracts._measure import measure
 from ..contracts.claims import Product
 from ..data.representation import Representation, cached
 from ..intermediates.matrices import expected_cosine
-from ..intermediates.neighbour_kernels import indicator_of_entries, neighbor_matrix
-from ..intermediates.neighbour_matrices import (
+from ..intermediates.neighbor_kernels import indicator_of_entries, neighbor_matrix
+from ..intermediates.neighbor_matrices import (
     chance_scaled_weights,
     negative_ranks,
-    neighbour_shares,
-    neighbour_weights,
+    neighbor_shares,
+    neighbor_weights,
 )
-from ..intermediates.neighbours import NeighbourSearch, Search, nearest
-from ..intermediates.shared_neighbours import (
+from ..intermediates.neighbors import NeighborSearch, Search, nearest
+from ..intermediates.shared_neighbors import (
     mean_common_share,
     mean_product_of_draws,
     normalized_overlap,
@@ -43,11 +43,7 @@ from .inner_products import (
     warn_fixed_by_n,
     warn_near_ceiling,
 )
-from .neighbours import (
-    leave_one_out_largest_score,
-    leave_one_out_mean_score,
-    neighbor_search_claims,
-)
+from .neighbors import leave_one_out_largest_score, leave_one_out_mean_score, neighbor_search_claims
 
 
 def uninformative_neighbor_sets(
@@ -76,9 +72,9 @@ def _mutual_claims(k: int, metric: Affinity, corrected: bool, search: Search) ->
 
 
 @measure(
-    label="MutualKNN", family="neighbours", citation="huh2024platonic", version=2,
+    label="MutualKNN", family="neighbors", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), differentiable=False, limits={"k": (1, np.inf)},
-    compares=Product(neighbour_weights, symmetric=False),
+    compares=Product(neighbor_weights, symmetric=False),
     uninformative=uninformative_neighbor_sets, claims_for=_mutual_claims,
 )  # fmt: skip
 def mutual_knn(
@@ -123,10 +119,10 @@ def mutual_knn(
     is ``metric="cosine"``; of other features, ``metric="inner"``. It leaves open how ties are
     broken.
     """
-    value = normalized_overlap(mean_common_share, x, y, NeighbourSearch(k, metric, search))
+    value = normalized_overlap(mean_common_share, x, y, NeighborSearch(k, metric, search))
     if not corrected:
         return value
-    K, L = (neighbour_weights(r, k, metric, search) for r in (x, y))
+    K, L = (neighbor_weights(r, k, metric, search) for r in (x, y))
     return rescale_from_chance(value, expected_cosine(K, L))
 
 
@@ -177,7 +173,7 @@ def leave_one_out_mutual_knn(
     that is constant without some sample, and when nothing is left above chance.
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
-    nearest_rows = NeighbourSearch(k, metric)
+    nearest_rows = NeighborSearch(k, metric)
     n, whole = x.shape[0], leave_one_out_largest_score(x, y, nearest_rows, "share")
     value: np.ndarray = np.minimum(leave_one_out_mean_score(x, y, nearest_rows, "share") / whole, 1)
     if not corrected:
@@ -197,7 +193,7 @@ def _cycle_claims(k: int, metric: Affinity, corrected: bool, search: Search) -> 
 
 
 @measure(
-    label="CycleKNN", family="neighbours", citation="huh2024platonic", version=2,
+    label="CycleKNN", family="neighbors", citation="huh2024platonic", version=2,
     larger_is_more_similar=True, range=(0, 1), symmetric=False, identity=False,
     differentiable=False, limits={"k": (1, np.inf)}, chance=chance_of_cycles,
     uninformative=uninformative_cycles, claims_for=_cycle_claims,
@@ -277,7 +273,7 @@ def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
 
 @measure(
     label="InfImb",
-    family="neighbours",
+    family="neighbors",
     citation="glielmo2022ranking",
     version=2,
     larger_is_more_similar=False,
@@ -288,7 +284,7 @@ def _sparse_entries(graph: Any) -> tuple[np.ndarray, np.ndarray]:
     limits={"k": (1, np.inf)},
     chance=constant_one,
     uninformative=uninformative_mean_ranks,
-    product=Product(neighbour_shares, negative_ranks, symmetric=False, value=negated_product),
+    product=Product(neighbor_shares, negative_ranks, symmetric=False, value=negated_product),
     claims_for=lambda k, metric, corrected: neighbor_search_claims(k + corrected, metric),
 )
 def information_imbalance(

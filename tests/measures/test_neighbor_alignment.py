@@ -35,7 +35,7 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_neighbours_equal_the_authors_code(inputs, subtests):
+def test_neighbors_equal_the_authors_code(inputs, subtests):
     for case, rows in CASES:
         with subtests.test(f"{case}, {rows}"):
             x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
@@ -105,7 +105,7 @@ def test_centered_cknna_equals_the_code_of_mka(inputs, subtests):
                 assert value == pytest.approx(expected, rel=1e-9)
 
 
-def test_cknna_of_all_neighbours_is_debiased_cka(inputs, subtests):
+def test_cknna_of_all_neighbors_is_debiased_cka(inputs, subtests):
     for case in OUTPUTS:
         with subtests.test(str(case)):
             x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
@@ -142,7 +142,7 @@ def test_chance_is_the_mean_over_all_permutations_of_the_samples(rng, subtests):
             assert np.std(values) > 0.05
 
 
-def test_the_chance_of_cknna_is_about_the_share_of_neighbours(subtests):
+def test_the_chance_of_cknna_is_about_the_share_of_neighbors(subtests):
     for parameters, low, high in [
         ({"k": 10}, 0.8, 0.97),
         ({"k": 100}, 0.9, 1.05),
@@ -159,7 +159,7 @@ def test_the_chance_of_cknna_is_about_the_share_of_neighbours(subtests):
 
 
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_corrected_values_are_one_for_the_same_neighbours_and_need_room_for_chance(rng):
+def test_corrected_values_are_one_for_the_same_neighbors_and_need_room_for_chance(rng):
     x = rng.standard_normal((30, 4))
     assert rs.mutual_knn(x, 2 * x, corrected=True) == 1
     assert rs.cycle_knn(x, 2 * x, corrected=True) == 1
@@ -210,7 +210,7 @@ def lists(points: np.ndarray, k: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("k", [1, 2, 7, 19])
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_lists_of_neighbours_by_recursion(k, rng):
+def test_lists_of_neighbors_by_recursion(k, rng):
     x = rng.standard_normal((20, 3))
     y = x + 0.5 * rng.standard_normal((20, 3))
     pairs = list(zip(lists(x, k), lists(y, k), strict=True))
@@ -262,7 +262,7 @@ def test_equal_distances_of_categories_tie_whatever_rounding_says():
     )
 
 
-def test_a_sample_that_is_nobodys_neighbour_does_not_come_back():
+def test_a_sample_that_is_nobodys_neighbor_does_not_come_back():
     """Five samples in a cluster and one far away, whose neighbours all have nearer ones."""
     points = np.array([[0.0], [1.0], [2.1], [3.3], [4.6], [50.0]])
     assert rs.cycle_knn(points, points, k=3, metric="euclidean") == pytest.approx(5 / 6)
@@ -270,7 +270,7 @@ def test_a_sample_that_is_nobodys_neighbour_does_not_come_back():
 
 @pytest.mark.parametrize("metric", ["cosine", "inner"])
 @pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
-def test_the_order_of_neighbours_survives_the_measures_that_take_them_as_sets(metric, rng):
+def test_the_order_of_neighbors_survives_the_measures_that_take_them_as_sets(metric, rng):
     x, y = rng.standard_normal((2, 40, 5))
     a, b = rs.Representation(x), rs.Representation(y)
     kernel = "cosine" if metric == "cosine" else "linear"
@@ -284,7 +284,7 @@ def test_the_order_of_neighbours_survives_the_measures_that_take_them_as_sets(me
         assert rs.cknna(a, b, kernel=kernel) == rs.cknna(x, y, kernel=kernel)
 
 
-def test_constant_representations_have_no_neighbours(rng):
+def test_constant_representations_have_no_neighbors(rng):
     for metric in ("cosine", "euclidean", "inner"):
         with pytest.raises(rs.UndefinedError, match="'X' is constant"):
             rs.mutual_knn(np.ones((20, 3)), rng.standard_normal((20, 3)), metric=metric)
