@@ -128,7 +128,7 @@ def timed(
 ) -> Timing:
     """Time a measure alone, for all pairs and for one; its twin on some of them."""
     twin = getattr(per_pair, m.name)
-    single = m.with_parameters(trials=1) if m.name == "rtd" else m  # the twin computes one trial
+    single = m.with_parameters(repeats=1) if m.name == "rtd" else m  # the twin computes one trial
     some = [pairs[i] for i in np.linspace(0, len(pairs) - 1, few).astype(int)]
     theirs, values = zip(*(clocked(lambda x=x, y=y: twin(reps[x], reps[y])) for x, y in some))
     ours, result = clocked(lambda: rs.compare(reps, measures=[single], progress=False), repeats)

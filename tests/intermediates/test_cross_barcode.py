@@ -250,7 +250,7 @@ def test_rtd_equals_that_of_every_pair_by_itself(subtests):
         for n in [12, 60, 90]:
             with subtests.test(f"{kind}, {n}"):
                 m, reps = (
-                    rs.rtd.with_parameters(sample=60, trials=2),
+                    rs.rtd.with_parameters(subsample=60, repeats=2),
                     [Representation(x) for x in data(kind, n)],
                 )
                 for x, y in itertools.permutations(reps, 2):
@@ -267,7 +267,7 @@ def test_rtd_equals_that_of_every_pair_by_itself(subtests):
 
 def test_distances_are_sorted_once_per_representation_and_subset():
     reps = [Representation(x) for x in data("normal", 90)]
-    m = rs.rtd.with_parameters(sample=60, trials=2)
+    m = rs.rtd.with_parameters(subsample=60, repeats=2)
     m.evaluate(reps[0], reps[1])
     drawn = subset_draws(90, 60, 2, 0)
     before = [sorted_edges(reps[0], draw).order for draw in drawn]

@@ -190,7 +190,7 @@ def test_rtd_of_more_samples_than_a_subset_is_the_mean_over_seeded_subsets(golde
     from resemblance.intermediates.samples import subset_indices
 
     x, y = golden_inputs["pub02_rot_noise__R"], golden_inputs["pub02_rot_noise__Rp"]
-    subsets = rs.rtd.with_parameters(sample=100, trials=3)
+    subsets = rs.rtd.with_parameters(subsample=100, repeats=3)
     for seed in (0, 1):
         rows = [subset_indices(200, 100, seed, trial) for trial in range(3)]
         expected = np.mean([rs.rtd(x[i], y[i]) for i in rows])
