@@ -278,7 +278,7 @@ def test_adjusted_p_values_are_never_smaller(square):
 
 def test_the_best_pair_pays_for_the_search(square):
     best = square.best("cka")
-    assert (best.row, best.column) == ("A", "B")
+    assert (best.x, best.y) == ("A", "B")
     assert best.p == square.adjusted("cka")[0, 1]
 
 
@@ -449,7 +449,7 @@ def test_a_failed_pair_has_a_reason_and_no_p_value():
     assert not np.isnan(found.p("cka")[0, 1])
     assert {(f.x, f.y) for f in found.failures} >= {("A", "C"), ("B", "C")}
     assert "NaN" in found.failures[0].reason
-    assert found.best("cka").column == "B"
+    assert found.best("cka").y == "B"
 
 
 def test_an_interval_that_cannot_be_made_has_a_reason():

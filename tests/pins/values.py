@@ -23,7 +23,7 @@ from .data import Pair, layers, outputs, pairs
 # Numbers on which a formula branches, and what keeps the rest defined and fast on little data.
 NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.3, 1.0), "explained_variance": (0.6, 0.99)}
 NUMBERS |= {"bandwidth": (0.5, 1.0), "shrinkage": (0.1, 0.5)}
-SMALL = {"k": 5, "probes": 64, "repeats": 2, "projections": 20, "sample": 30, "trials": 2}
+SMALL = {"k": 5, "probes": 64, "repeats": 2, "projections": 20, "subsample": 30}
 HNSW = ("jaccard[search=hnsw,k=5]", "mutual_knn[search=hnsw,k=5]", "mka[search=hnsw,k=5]")
 OUTPUTS = ("accuracy_difference", "disagreement", "jensen_shannon[outputs=probabilities]")
 STATISTICS = [

@@ -122,7 +122,7 @@ def test_the_first_sentence_says_what_there_is(square, pair, failing):
     assert re.match(r"\d+ of 15 pairs are beyond chance by at least one of 3 measures, 3 by", first)
     beyond = (square.adjusted("cka") <= ALPHA).sum() // 2
     best = square.best("cka")
-    assert each[0].startswith(f"CKA: {beyond} of 15, furthest {best.row} and {best.column}: ")
+    assert each[0].startswith(f"CKA: {beyond} of 15, furthest {best.x} and {best.y}: ")
     assert spoken(pair)[0] == "A and B are beyond chance by 2 of 3 measures."
     assert spoken(failing)[0].startswith("All 3 pairs are beyond chance by CKA; furthest are ")
 

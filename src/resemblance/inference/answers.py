@@ -32,8 +32,8 @@ class PairEvidence(NamedTuple):
 class Best(NamedTuple):
     """The pair furthest above chance; its p-value pays for the search among all pairs."""
 
-    row: str
-    column: str
+    x: str
+    y: str
     value: float
     p: float
 

@@ -288,7 +288,7 @@ class Evidence:
         p = 2 * float(stdtr(freedom, -abs(value) / error))
         return Difference(value, value - half, value + half, p)
 
-    def influence(self, measure: AnyMeasure, row: str, column: str, by: Any = None) -> Influence:
+    def influence(self, measure: AnyMeasure, x: str, y: str, by: Any = None) -> Influence:
         """Return how much each sample adds to a value, or each group of samples with a label.
 
         It is the value minus that without the sample or group: positive where it makes the value
@@ -296,35 +296,33 @@ class Evidence:
         with an RBF or Laplace kernel, which are close; n calls for other measures, and a call for
         each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
         """
-        m, x, y = self._inputs(measure, row, column)
-        value = float(self[measure][self.place(row, column)])
+        m, first, second = self._inputs(measure, x, y)
+        value = float(self[measure][self.place(x, y)])
         if by is None:
-            return Influence(
-                x.ids or tuple(range(x.shape[0])), value - leave_one_out_values(m, x, y)
-            )
-        groups = _rows_by_label(class_indices("influence", x, by, "by"), by)
-        without = leave_group_out_values(m, x, y, groups.values())
+            samples = first.ids or tuple(range(first.shape[0]))
+            return Influence(samples, value - leave_one_out_values(m, first, second))
+        groups = _rows_by_label(class_indices("influence", first, by, "by"), by)
+        without = leave_group_out_values(m, first, second, groups.values())
         return Influence(tuple(groups), value - without)
 
-    def contributions(
-        self, measure: AnyMeasure, row: str, column: str, labels: Any
-    ) -> Contributions:
+    def contributions(self, measure: AnyMeasure, x: str, y: str, labels: Any) -> Contributions:
         """Return shares of a value that add up to it, one for each pair of classes.
 
         Raises ``ValueError`` for a measure that is not proportional to an inner product of two
         matrices, and for evidence from a file.
         """
-        m, x, y = self._inputs(measure, row, column)
-        numbers = class_indices("contributions", x, labels)
+        m, first, second = self._inputs(measure, x, y)
+        numbers = class_indices("contributions", first, labels)
         return Contributions(
-            tuple(_rows_by_label(numbers, labels)), class_pair_contributions(m, x, y, numbers)
+            tuple(_rows_by_label(numbers, labels)),
+            class_pair_contributions(m, first, second, numbers),
         )
 
     def curve(
         self,
         measure: AnyMeasure,
-        row: str,
-        column: str,
+        x: str,
+        y: str,
         fractions: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
         n_resamples: int = 10,
     ) -> tuple[CurvePoint, ...]:
@@ -333,7 +331,7 @@ class Evidence:
         A curve that still rises or falls at all samples is that of a biased measure, whose value
         depends on their number. Raises ``ValueError`` for evidence from a file.
         """
-        m, *sides = self._inputs(measure, row, column)
+        m, *sides = self._inputs(measure, x, y)
         if not all(0 < f <= 1 for f in fractions) or n_resamples < 2:
             raise ValueError(
                 "curve: fractions must be above 0 and at most 1, and draws at least 2; got "
@@ -345,8 +343,8 @@ class Evidence:
             for draw in range(n_resamples if size < n else 1):
                 random = generator(self.design.seed, "curve", n, size, draw)
                 rows = np.sort(random.choice(n, size, replace=False))
-                x, y = (subsample_representation(r, rows) for r in sides)
-                works.append(ComparisonPlan.of([x], [subsample_measure(m, rows, n)], [y]))
+                first, second = (subsample_representation(r, rows) for r in sides)
+                works.append(ComparisonPlan.of([first], [subsample_measure(m, rows, n)], [second]))
             comparisons = compare_many(works, progress=False)
             values = np.array([c[c.measures[0].spec][0, 0] for c in comparisons])
             spread = float(values.std(ddof=1)) if size < n else 0.0

@@ -327,7 +327,7 @@ def furthest_above_chance(evidence: Evidence, known: MeasureResult) -> PairResul
     """Return the reading of the pair furthest above chance, in units of the spread."""
     pairs = [(pair.x, pair.y) for pair in known.pairs]
     best = evidence.best(known.info.spec, pairs=pairs)
-    return known.pairs[pairs.index((best.row, best.column))]
+    return known.pairs[pairs.index((best.x, best.y))]
 
 
 def _describe_only_measure(evidence: Evidence, known: MeasureResult) -> str:
