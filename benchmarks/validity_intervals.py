@@ -13,8 +13,9 @@ from scipy.stats import norm, rankdata, ttest_rel
 from validity_tests import LEVEL, Key, Numbers, Row, Study
 
 import resemblance as rs
+from resemblance.base.exceptions import BiasedDifferenceWarning
 from resemblance.data.representation import Representation
-from resemblance.inference import BiasedDifferenceWarning, Evidence
+from resemblance.inference import Evidence
 from resemblance.significance.standings_gaps import (
     BootstrapTasks,
     MeasurePairs,

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance import stability as st
 from resemblance.checks import check_statistic
 from resemblance.checks.checking import applicable_checks
 
@@ -25,7 +24,7 @@ CLAIMS = {
     "invariant_to": SHAPE,
     "min_samples": 4,
 }
-ratio = st.variance_ratio.function
+ratio = rs.statistics.variance_ratio.function
 
 
 def declare(**claims):
@@ -41,13 +40,13 @@ def right(x, labels):
 @declare(family="perturbation", range=(0, np.inf), larger_is_more_stable=None)
 def right_of_controls(x, control):
     """Right if both arrays are changed alike."""
-    return st.perturbation_magnitude.function(x, control, unit="deviations")
+    return rs.statistics.perturbation_magnitude.function(x, control, unit="deviations")
 
 
 @declare(family="replicates", range=(-1, 1), invariant_to=SHAPE - {"translation"})
 def right_of_replicates(x, replicate):
     """Right if the samples of both are in one order."""
-    return st.replicate.function(x, replicate)
+    return rs.statistics.replicate.function(x, replicate)
 
 
 @declare(
@@ -55,7 +54,7 @@ def right_of_replicates(x, replicate):
 )
 def right_of_trials(x):
     """Right if it is not asked of another order of recording."""
-    return st.centroid_drift.function(x)
+    return rs.statistics.centroid_drift.function(x)
 
 
 @declare(invariant_to=SHAPE | {"affine"})

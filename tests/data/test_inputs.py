@@ -44,7 +44,7 @@ ENTRANCES = {
     "a measure": rs.cka,
     "compare": compared,
     "drift": lambda x, y: rs.drift(x, y, n_resamples=10),
-    "a statistic": st.replicate,
+    "a statistic": rs.statistics.replicate,
 }
 entrance = pytest.mark.parametrize("enter", ENTRANCES.values(), ids=ENTRANCES)
 
@@ -207,19 +207,23 @@ def test_an_index_with_missing_values_is_refused():
 
 def test_labels_belong_to_samples():
     """By position, unless both have names, or both are numbered, and those say something else."""
-    plain = st.variance_ratio(X, LABELS)
+    plain = rs.statistics.variance_ratio(X, LABELS)
     for frame in (NAMED, DEFAULT):
         column = pd.Series(LABELS, index=frame.index)
-        assert st.variance_ratio(frame, column) == st.variance_ratio(frame, LABELS) == plain
+        assert (
+            rs.statistics.variance_ratio(frame, column)
+            == rs.statistics.variance_ratio(frame, LABELS)
+            == plain
+        )
         for call in (
-            st.variance_ratio,
+            rs.statistics.variance_ratio,
             lambda x, y: rs.drift(x, x, labels=y, n_resamples=10),
             st.perturbations,
         ):
             with pytest.raises(ValueError, match=r"labels has the samples of .* in another order"):
                 call(frame, column.iloc[SHUFFLED])
-    assert st.variance_ratio(X, pd.Series(LABELS, index=SHUFFLED)) == plain
-    assert st.variance_ratio(NAMED, pd.Series(LABELS)) == plain
+    assert rs.statistics.variance_ratio(X, pd.Series(LABELS, index=SHUFFLED)) == plain
+    assert rs.statistics.variance_ratio(NAMED, pd.Series(LABELS)) == plain
 
 
 def test_names_survive_a_worker():

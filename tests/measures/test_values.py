@@ -162,13 +162,13 @@ def test_every_measure_that_is_defined_is_in_the_catalogue():
 
 
 def test_every_statistic_that_is_defined_is_in_the_catalogue():
-    assert defined(statistics, Statistic) == {s.name for s in st.list_statistics()}
+    assert defined(statistics, Statistic) == {s.name for s in rs.list_statistics()}
     assert defined(statistics, Statistic) <= set(st.__all__)
 
 
 def test_every_measure_and_statistic_has_a_test_of_its_value():
     assert set(MEASURES) == {m.name for m in rs.list_measures()}
-    assert set(STATISTICS) == {s.name for s in st.list_statistics()}
+    assert set(STATISTICS) == {s.name for s in rs.list_statistics()}
 
 
 @pytest.mark.parametrize("proof", PROOFS)
@@ -210,7 +210,7 @@ def in_halves(order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_splits_of_features_by_their_definitions(x):
     orders = [in_halves(generator(4, "feature_split", s).permutation(7)) for s in range(3)]
     expected = agreements((x[:, a], x[:, b]) for a, b in orders)
-    assert st.feature_split(x, k=3, seed=4) == pytest.approx(expected, rel=1e-9)
+    assert rs.statistics.feature_split(x, k=3, seed=4) == pytest.approx(expected, rel=1e-9)
 
     def turned(split: int) -> np.ndarray:
         u, s, _ = np.linalg.svd(x, full_matrices=False)
@@ -220,13 +220,13 @@ def test_splits_of_features_by_their_definitions(x):
         return u * s @ left @ right
 
     expected = agreements((z[:, :3], z[:, 3:6]) for z in map(turned, range(3)))
-    assert st.basis_split(x, k=3, seed=4) == pytest.approx(expected, rel=1e-9)
+    assert rs.statistics.basis_split(x, k=3, seed=4) == pytest.approx(expected, rel=1e-9)
 
 
 def test_sample_split_by_its_definition(x):
     draws = [generator(4, "sample_split", s) for s in range(3)]
     pairs = [[x[draw.choice(30, 12, replace=False)] for _ in range(2)] for draw in draws]
-    assert st.sample_split(x, k=3, seed=4) == pytest.approx(agreements(pairs), rel=1e-9)
+    assert rs.statistics.sample_split(x, k=3, seed=4) == pytest.approx(agreements(pairs), rel=1e-9)
 
 
 def test_anchor_by_its_definition(rng):
@@ -240,7 +240,7 @@ def test_anchor_by_its_definition(rng):
             for p in (probes[:20], probes[20:40])
         ]
         values.append(pearsonr(*(side.ravel() for side in sides)).statistic)
-    assert st.anchor(x, anchors=10, probes=20, k=3, seed=4) == pytest.approx(
+    assert rs.statistics.anchor(x, anchors=10, probes=20, k=3, seed=4) == pytest.approx(
         np.mean(values), rel=1e-9
     )
 
@@ -255,7 +255,7 @@ def test_label_conditioned_split_by_its_definition(x):
         pairs.append(
             [np.stack([x[order[side]].mean(axis=0) for order in orders]) for side in (0, 1)]
         )
-    value = st.label_conditioned_split(x, GROUPS, k=3, compare="pearson", seed=4)
+    value = rs.statistics.label_conditioned_split(x, GROUPS, k=3, compare="pearson", seed=4)
     expected = np.mean(
         [pearsonr(pdist(a, "cosine"), pdist(b, "cosine")).statistic for a, b in pairs]
     )
@@ -273,7 +273,9 @@ def test_class_separation_by_its_definition(x):
         )
         apart, same = cdist(x[rows], x[rows]), GROUPS[rows, None] == GROUPS[rows]
         values.append(apart[~same].mean() / apart[same & ~np.eye(15, dtype=bool)].mean())
-    assert st.class_separation(x, GROUPS, k=3, seed=4) == pytest.approx(np.mean(values), rel=1e-9)
+    assert rs.statistics.class_separation(x, GROUPS, k=3, seed=4) == pytest.approx(
+        np.mean(values), rel=1e-9
+    )
 
 
 def test_lda_stability_is_the_cosine_of_scikit_learns_directions(x):
@@ -289,7 +291,7 @@ def test_lda_stability_is_the_cosine_of_scikit_learns_directions(x):
         draw = generator(4, "lda_stability", split)
         rows = np.concatenate([draw.choice(np.flatnonzero(labels == c), 7) for c in (0, 1)])
         cosines.append(abs(whole @ direction(x[rows], labels[rows])))
-    assert st.lda_stability(x, labels, k=3, seed=4, ridge=1e-12) == pytest.approx(
+    assert rs.statistics.lda_stability(x, labels, k=3, seed=4, ridge=1e-12) == pytest.approx(
         np.mean(cosines), rel=1e-7
     )
 
@@ -300,12 +302,12 @@ def test_reproducibility_by_its_definition(x, rng):
         order = generator(4, "perturbation_reproducibility", "samples", split).permutation(30)
         a, b = (x[half].mean(axis=0) - control.mean(axis=0) for half in in_halves(order))
         cosines.append(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-    value = st.perturbation_reproducibility(x, control, k=3, seed=4)
+    value = rs.statistics.perturbation_reproducibility(x, control, k=3, seed=4)
     assert value == pytest.approx(np.mean(cosines), rel=1e-9)
 
 
 def test_input_noise_by_its_definition(x):
     noise = [generator(4, "input_noise_stability", s).standard_normal(x.shape) for s in range(3)]
     moved = [np.linalg.norm(np.tanh(x + 0.2 * x.std() * z) - np.tanh(x), axis=1) for z in noise]
-    value = st.input_noise_stability(x, np.tanh, noise=0.2, k=3, seed=4)
+    value = rs.statistics.input_noise_stability(x, np.tanh, noise=0.2, k=3, seed=4)
     assert value == pytest.approx(1 / (1 + np.mean(moved)), rel=1e-9)

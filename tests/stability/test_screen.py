@@ -100,14 +100,16 @@ def test_spread_equals_the_authors_script(published):
         "crispr_enhanced_whitened": {"controls": "whitened"},
         "crispr_knn50": {"controls": "neighbors"},
     }.items():
-        s = st.perturbation_spread.with_parameters(**parameters)
+        s = rs.statistics.perturbation_spread.with_parameters(**parameters)
         spread = s(X[labels != "control"], X[labels == "control"])
         assert spread == pytest.approx(THEIRS[key]["spread"], rel=1e-10), key
 
 
 def test_reproducibility_scatters_as_in_the_package(published):
     X, _ = published
-    ours = [st.perturbation_reproducibility(X[300:], X[:300], seed=seed) for seed in range(4)]
+    ours = [
+        rs.statistics.perturbation_reproducibility(X[300:], X[:300], seed=seed) for seed in range(4)
+    ]
     assert np.mean(ours) == pytest.approx(THEIRS["split_half_cosine_seed0"], abs=0.015)
 
 
@@ -125,7 +127,7 @@ def test_bins_of_magnitude_equal_the_package():
 
 def test_reproducibility_at_extreme_scales(published):
     X, _ = published
-    s = st.perturbation_reproducibility.with_parameters(controls="halved")
+    s = rs.statistics.perturbation_reproducibility.with_parameters(controls="halved")
     expected = pytest.approx(s(X[300:], X[:300]))
     for scale in (1e-200, 1e150):
         assert s(scale * X[300:], scale * X[:300]) == expected
@@ -174,7 +176,7 @@ def test_without_effect_shared_controls_look_like_one():
     rng, found = np.random.default_rng(0), []
     for _ in range(8):
         x, control = rng.standard_normal((2, 100, 80))
-        s = st.perturbation_reproducibility
+        s = rs.statistics.perturbation_reproducibility
         found.append((s(x, control), s(x, control, controls="halved")))
     shared, halved = np.mean(found, axis=0)
     assert shared == pytest.approx(1 / 3, abs=0.08)

@@ -53,8 +53,8 @@ VARIANTS = [
     "temporal_drift[rdm=correlation]", "temporal_drift[rdm=euclidean]",
     "centroid_drift[unit_rows=False]",
 ]  # fmt: skip
-MEMBERS = [*st.list_statistics(), *map(st.get_statistic, VARIANTS)]
-LABELLED = [s for s in st.list_statistics() if {"labels", "conditions"} & set(s.needs)]
+MEMBERS = [*rs.list_statistics(), *map(rs.get_statistic, VARIANTS)]
+LABELLED = [s for s in rs.list_statistics() if {"labels", "conditions"} & set(s.needs)]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_every_check_holds(subtests):
 
 
 def test_descriptions_without_a_direction():
-    found = {s.name for s in st.list_statistics() if s.larger_is_more_stable is None}
+    found = {s.name for s in rs.list_statistics() if s.larger_is_more_stable is None}
     spectrum = {"anisotropy", "participation_ratio", "effective_rank"}
     assert found == spectrum | {
         "sample_split",
@@ -116,15 +116,15 @@ def test_withdrawn_statistics_say_so_and_are_zero_on_average(name):
     redundant = np.tile(rng.standard_normal((150, 2)), (1, 10)) + 0.01 * rng.standard_normal(
         (150, 20)
     )
-    s = st.get_statistic(name)
+    s = rs.get_statistic(name)
     assert "0 on average" in s.caution
     assert "do not use it" in s.summary
     assert abs(s(redundant)) < 0.05
-    assert st.feature_split(redundant) > 0.95
+    assert rs.statistics.feature_split(redundant) > 0.95
 
 
 def test_only_withdrawn_statistics_carry_a_caution():
-    assert {s.name for s in st.list_statistics() if s.caution} == {"sample_split", "anchor"}
+    assert {s.name for s in rs.list_statistics() if s.caution} == {"sample_split", "anchor"}
 
 
 # --------------------------------------------------------------------------------- published values
@@ -147,7 +147,10 @@ def test_feature_split_scatters_as_in_the_package(inputs, subtests):
         with subtests.test(str(case)):
             theirs = THEIRS[case]["shesha_0_3_0"]["feature_split_cosine_30seeds"]
             ours = np.mean(
-                [st.feature_split(inputs[f"{case}__X"], k=10, seed=seed) for seed in range(4)]
+                [
+                    rs.statistics.feature_split(inputs[f"{case}__X"], k=10, seed=seed)
+                    for seed in range(4)
+                ]
             )
             assert ours == pytest.approx(theirs["mean"], abs=6 * theirs["std"])
 
@@ -158,30 +161,32 @@ def test_values_equal_the_authors_codes(inputs, subtests):
         x, y, labels = (inputs[f"{case}__{part}"] for part in "XYy")
         n, package = len(x), THEIRS[case]["shesha_0_3_0"]
         scripts = THEIRS[case]["geometric_stability_scripts"]
-        eigenvalues = st.fisher_discriminant(x, labels, form="eigenvalues")
+        eigenvalues = rs.statistics.fisher_discriminant(x, labels, form="eigenvalues")
         values = {
-            "variance_ratio": (st.variance_ratio(x, labels), 1e-10),
-            "steer_compute_fisher_criterion": (st.fisher_discriminant(x, labels), 1e-7),
+            "variance_ratio": (rs.statistics.variance_ratio(x, labels), 1e-10),
+            "steer_compute_fisher_criterion": (rs.statistics.fisher_discriminant(x, labels), 1e-7),
             "transfer_compute_fisher_discriminate": (eigenvalues, 1e-8),
-            "steer_compute_silhouette": (st.silhouette(x, labels), 1e-10),
-            "transfer_compute_hscore": (st.h_score(x, labels) * (n - 1) / n, 1e-9),
-            "thuml_LEEP_softmax_first6": (st.leep(x[:, :6], labels), 1e-10),
-            "thuml_NCE_argmax_first6": (st.nce(x[:, :6], labels), 1e-10),
+            "steer_compute_silhouette": (rs.statistics.silhouette(x, labels), 1e-10),
+            "transfer_compute_hscore": (rs.statistics.h_score(x, labels) * (n - 1) / n, 1e-9),
+            "thuml_LEEP_softmax_first6": (rs.statistics.leep(x[:, :6], labels), 1e-10),
+            "thuml_NCE_argmax_first6": (rs.statistics.nce(x[:, :6], labels), 1e-10),
         }
         for kind in ("cosine", "correlation", "euclidean"):
-            profile = st.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
+            profile = rs.statistics.anchor_profile(x, y, anchors=tuple(range(10)), rdm=kind)
             values[f"anchor_profile_{kind}"] = profile, 1e-10
             for compare in ("spearman", "pearson"):
-                value = st.replicate(x, y, rdm=kind, compare=compare)
+                value = rs.statistics.replicate(x, y, rdm=kind, compare=compare)
                 values[f"replicate_stability_{kind}_{compare}"] = value, 1e-10
                 assert value == pytest.approx(rs.rsa(x, y, rdm=kind, compare=compare), rel=1e-10)
         for kind in ("cosine", "correlation"):
-            alignment = st.supervised_alignment(x, labels, rdm=kind)
+            alignment = rs.statistics.supervised_alignment(x, labels, rdm=kind)
             values[f"supervised_alignment_{kind}_seed320"] = alignment, 1e-10
         for name, (value, tolerance) in values.items():
             with subtests.test(f"{case}, {name}"):
                 assert value == pytest.approx((package | scripts)[name], rel=tolerance)
-        assert 0 <= st.logme(x, labels) - scripts["logme"] < 5e-4  # theirs stops before the maximum
+        assert (
+            0 <= rs.statistics.logme(x, labels) - scripts["logme"] < 5e-4
+        )  # theirs stops before the maximum
 
 
 def test_class_separation_scatters_as_in_the_package(inputs, subtests):
@@ -189,19 +194,21 @@ def test_class_separation_scatters_as_in_the_package(inputs, subtests):
     for case in CLASSES:
         for kind in ("cosine", "euclidean"):
             with subtests.test(f"{case}, {kind}"):
-                value = st.class_separation(inputs[f"{case}__X"], inputs[f"{case}__y"], rdm=kind)
+                value = rs.statistics.class_separation(
+                    inputs[f"{case}__X"], inputs[f"{case}__y"], rdm=kind
+                )
                 theirs = THEIRS[case]["shesha_0_3_0"][f"class_separation_ratio_{kind}_30seeds"]
                 assert value == pytest.approx(theirs["mean"], abs=4 * theirs["std"])
 
 
 def test_lda_stability_scatters_as_in_the_package(inputs):
     theirs = THEIRS["two_class"]["shesha_0_3_0"]["lda_stability_30seeds"]
-    value = st.lda_stability(inputs["two_class__X"], inputs["two_class__y"])
+    value = rs.statistics.lda_stability(inputs["two_class__X"], inputs["two_class__y"])
     assert value == pytest.approx(theirs["mean"], abs=3 * theirs["std"])
 
 
 def test_gbc_follows_from_the_published_distance_of_two_classes(inputs):
-    value = st.gbc(inputs["two_class__X"], inputs["two_class__y"])
+    value = rs.statistics.gbc(inputs["two_class__X"], inputs["two_class__y"])
     theirs = THEIRS["two_class"]["geometric_stability_scripts"][
         "transfer_compute_bhattacharyya_distance"
     ]
@@ -212,12 +219,16 @@ def test_spectra_equal_the_authors_scripts(inputs, subtests):
     for case in [case for case in THEIRS if case not in ("pert", "trials")]:
         with subtests.test(str(case)):
             x, theirs = inputs[f"{case}__X"], THEIRS[case]["geometric_stability_scripts"]
-            assert st.participation_ratio(x) == pytest.approx(
+            assert rs.statistics.participation_ratio(x) == pytest.approx(
                 theirs["participation_ratio_X"], rel=1e-10
             )
-            assert st.effective_rank(x) == pytest.approx(theirs["effective_rank_X"], rel=1e-9)
+            assert rs.statistics.effective_rank(x) == pytest.approx(
+                theirs["effective_rank_X"], rel=1e-9
+            )
             if "steer_anisotropy" in theirs:
-                assert st.anisotropy(x) == pytest.approx(theirs["steer_anisotropy"], rel=1e-10)
+                assert rs.statistics.anisotropy(x) == pytest.approx(
+                    theirs["steer_anisotropy"], rel=1e-10
+                )
 
 
 def test_perturbations_equal_the_package(inputs, subtests):
@@ -234,17 +245,19 @@ def test_perturbations_equal_the_package(inputs, subtests):
         ("coherence[controls=neighbors,k=10]", "perturbation_coherence_knn_k10"),
     ):
         with subtests.test(name):
-            value = st.get_statistic(f"perturbation_{name}")(x, control)
+            value = rs.get_statistic(f"perturbation_{name}")(x, control)
             assert value == pytest.approx(THEIRS["pert"][key], rel=1e-10)
 
 
 def test_trials_equal_the_authors_script(inputs):
     x, conditions, theirs = inputs["trials__X"], inputs["trials__cond"], THEIRS["trials"]
-    assert st.trial_split(x, conditions, parity="recording") == pytest.approx(
+    assert rs.statistics.trial_split(x, conditions, parity="recording") == pytest.approx(
         theirs["split_half"], rel=1e-10
     )
-    assert 1 - st.temporal_drift(x, conditions) == pytest.approx(theirs["temporal"], rel=1e-10)
-    assert 1 - st.centroid_drift(x) == pytest.approx(theirs["centroid_drift"], rel=1e-8)
+    assert 1 - rs.statistics.temporal_drift(x, conditions) == pytest.approx(
+        theirs["temporal"], rel=1e-10
+    )
+    assert 1 - rs.statistics.centroid_drift(x) == pytest.approx(theirs["centroid_drift"], rel=1e-8)
 
 
 def test_permutation_null_agrees_with_the_authors_script(inputs):
@@ -272,7 +285,7 @@ def test_intervals_agree_with_the_bootstrap_of_the_package(inputs):
 
 
 def test_redundant_features_are_perfectly_stable(rng):
-    assert st.feature_split(
+    assert rs.statistics.feature_split(
         np.tile(rng.standard_normal((20, 1)), (1, 8)), rdm="euclidean"
     ) == pytest.approx(1)
 
@@ -282,58 +295,60 @@ def test_a_rotation_changes_feature_split_but_not_basis_split(rng):
     mixed."""
     aligned = rng.standard_normal((300, 64)) / np.arange(1, 65) ** 2
     rotated = aligned @ np.linalg.qr(rng.standard_normal((64, 64)))[0]
-    assert abs(st.feature_split(aligned, rdm="euclidean", compare="pearson")) < 0.25
-    assert st.feature_split(rotated) > 0.9
-    assert st.basis_split(rotated) == pytest.approx(st.basis_split(aligned), abs=1e-9)
-    assert st.basis_split(aligned) > 0.9
+    assert abs(rs.statistics.feature_split(aligned, rdm="euclidean", compare="pearson")) < 0.25
+    assert rs.statistics.feature_split(rotated) > 0.9
+    assert rs.statistics.basis_split(rotated) == pytest.approx(
+        rs.statistics.basis_split(aligned), abs=1e-9
+    )
+    assert rs.statistics.basis_split(aligned) > 0.9
 
 
 def test_independent_features_of_equal_variance_share_nothing(rng):
     x = rng.standard_normal((200, 40))
-    assert abs(st.feature_split(x)) < 0.03
-    assert abs(st.basis_split(x)) < 0.03
-    assert abs(st.basis_split(rng.standard_normal((40, 100)))) < 0.1
+    assert abs(rs.statistics.feature_split(x)) < 0.03
+    assert abs(rs.statistics.basis_split(x)) < 0.03
+    assert abs(rs.statistics.basis_split(rng.standard_normal((40, 100)))) < 0.1
 
 
 def test_spectra_of_equal_variances(rng):
     x = np.linalg.qr(rng.standard_normal((50, 7)) - 0)[0]
     x = np.linalg.qr(x - x.mean(axis=0))[0]
-    assert st.anisotropy(x) == pytest.approx(1 / 7)
-    assert st.participation_ratio(x) == pytest.approx(7)
-    assert st.effective_rank(x) == pytest.approx(7)
+    assert rs.statistics.anisotropy(x) == pytest.approx(1 / 7)
+    assert rs.statistics.participation_ratio(x) == pytest.approx(7)
+    assert rs.statistics.effective_rank(x) == pytest.approx(7)
 
 
 def test_classes_that_are_points(rng):
     y = np.repeat([0, 1, 2], 5)
     x = rng.standard_normal((3, 4))[y]
-    assert st.variance_ratio(x, y) == pytest.approx(1)
-    assert st.silhouette(x, y) == pytest.approx(1)
-    assert st.h_score(x, y) == pytest.approx(2)
+    assert rs.statistics.variance_ratio(x, y) == pytest.approx(1)
+    assert rs.statistics.silhouette(x, y) == pytest.approx(1)
+    assert rs.statistics.h_score(x, y) == pytest.approx(2)
     for name in ("class_separation", "fisher_discriminant", "gbc", "logme"):
         with pytest.raises(rs.UndefinedError):
-            st.get_statistic(name)(x, y)
+            rs.get_statistic(name)(x, y)
 
 
 def test_classes_that_are_alike(rng):
     half = rng.standard_normal((20, 3))
     x, y = np.concatenate([half, half]), np.repeat([0, 1], 20)
-    assert st.variance_ratio(x, y) == pytest.approx(0, abs=1e-20)
-    assert st.fisher_discriminant(x, y) == pytest.approx(0, abs=1e-20)
-    assert st.h_score(x, y) == pytest.approx(0, abs=1e-20)
-    assert st.gbc(x, y) == pytest.approx(-2)
+    assert rs.statistics.variance_ratio(x, y) == pytest.approx(0, abs=1e-20)
+    assert rs.statistics.fisher_discriminant(x, y) == pytest.approx(0, abs=1e-20)
+    assert rs.statistics.h_score(x, y) == pytest.approx(0, abs=1e-20)
+    assert rs.statistics.gbc(x, y) == pytest.approx(-2)
     with pytest.raises(rs.UndefinedError, match="coincide"):
-        st.lda_stability(x, y)
+        rs.statistics.lda_stability(x, y)
 
 
 def test_transferability_of_a_perfect_and_of_an_ignorant_classifier():
     y = np.repeat([0, 1], 10)
-    assert st.nce(np.eye(2)[y], y) == 0
-    assert st.leep(np.eye(2)[y], y, outputs="probabilities") == 0
+    assert rs.statistics.nce(np.eye(2)[y], y) == 0
+    assert rs.statistics.leep(np.eye(2)[y], y, outputs="probabilities") == 0
     ignorant = np.full((20, 2), 0.5)
-    assert st.nce(ignorant, y) == pytest.approx(-np.log(2))
+    assert rs.statistics.nce(ignorant, y) == pytest.approx(-np.log(2))
     assert (
-        st.leep(ignorant, y, outputs="probabilities")
-        == st.leep(ignorant - 1, y)
+        rs.statistics.leep(ignorant, y, outputs="probabilities")
+        == rs.statistics.leep(ignorant - 1, y)
         == pytest.approx(-np.log(2))
     )
 
@@ -354,14 +369,14 @@ def test_logme_is_the_largest_evidence(signal, rng):
         -optimize.minimize(loss, [0.0, 0.0], (c,), method="Nelder-Mead", options=options).fun
         for c in (0, 1)
     ]
-    assert st.logme(x, y) == pytest.approx(np.mean(best), abs=1e-8)
+    assert rs.statistics.logme(x, y) == pytest.approx(np.mean(best), abs=1e-8)
 
 
 def test_logme_of_features_that_explain_nothing():
     """The best weights are zero, and the evidence is that of noise alone."""
     y = np.repeat([0, 1], 6)
     x = np.tile([1.0, -1.0], 6)[:, None]
-    assert st.logme(x, y) == pytest.approx((np.log(2 / (2 * np.pi)) - 1) / 2)
+    assert rs.statistics.logme(x, y) == pytest.approx((np.log(2 / (2 * np.pi)) - 1) / 2)
 
 
 def test_a_common_shift_is_coherent(rng):
@@ -369,21 +384,21 @@ def test_a_common_shift_is_coherent(rng):
     x = np.tile(control.mean(axis=0) + shift, (8, 1))
     for form in ("cosine", "spread"):
         for controls in ("mean", "whitened"):
-            assert st.perturbation_coherence(
+            assert rs.statistics.perturbation_coherence(
                 x, control, controls=controls, form=form
             ) == pytest.approx(1)
-    assert st.perturbation_magnitude(x, control) == pytest.approx(np.linalg.norm(shift))
+    assert rs.statistics.perturbation_magnitude(x, control) == pytest.approx(np.linalg.norm(shift))
     with pytest.raises(rs.UndefinedError, match="do not move"):
-        st.perturbation_coherence(np.tile(control.mean(axis=0), (8, 1)), control)
+        rs.statistics.perturbation_coherence(np.tile(control.mean(axis=0), (8, 1)), control)
 
 
 def test_input_noise_of_a_constant_and_of_a_linear_encoder(rng):
     x = rng.standard_normal((40, 3))
-    assert st.input_noise_stability(x, lambda z: np.ones((len(z), 2))) == 1
-    assert st.input_noise_stability(x, lambda z: z, noise=0.0) == 1
+    assert rs.statistics.input_noise_stability(x, lambda z: np.ones((len(z), 2))) == 1
+    assert rs.statistics.input_noise_stability(x, lambda z: z, noise=0.0) == 1
     # The mean length of a normal vector in three dimensions.
     expected = 0.1 * x.std() * np.sqrt(8 / np.pi)
-    assert st.input_noise_stability(x, lambda z: z, k=200) == pytest.approx(
+    assert rs.statistics.input_noise_stability(x, lambda z: z, k=200) == pytest.approx(
         1 / (1 + expected), rel=0.01
     )
 
@@ -392,9 +407,11 @@ def test_trial_statistics_of_repeated_trials(rng):
     means = rng.standard_normal((4, 6))
     conditions = np.tile(np.repeat(np.arange(4), 2), 4)
     x = means[conditions]
-    assert st.trial_split(x, conditions) == pytest.approx(1)
-    assert st.temporal_drift(x, conditions) == pytest.approx(0, abs=1e-12)
-    assert st.centroid_drift(means[np.zeros(10, dtype=int)]) == pytest.approx(0, abs=1e-12)
+    assert rs.statistics.trial_split(x, conditions) == pytest.approx(1)
+    assert rs.statistics.temporal_drift(x, conditions) == pytest.approx(0, abs=1e-12)
+    assert rs.statistics.centroid_drift(means[np.zeros(10, dtype=int)]) == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("compiled", [1, 10**9])
@@ -416,20 +433,22 @@ def test_ranks_are_exact(compiled, decimals, rng, monkeypatch):
 
 
 def test_interval_covers_the_value_and_follows_its_level(rng):
-    x, y = example(st.variance_ratio)[0], example(st.variance_ratio)[1][0]
+    x, y = example(rs.statistics.variance_ratio)[0], example(rs.statistics.variance_ratio)[1][0]
     wide, narrow = (
         st.interval("variance_ratio", x, y, confidence_level=level) for level in (0.95, 0.5)
     )
     assert wide.low < narrow.low < narrow.value == wide.value < narrow.high < wide.high
     assert len(wide.draws) == 200
     assert wide.samples == 60
-    assert np.array_equal(wide.draws, st.interval(st.variance_ratio, x, y).draws)
-    assert not np.array_equal(wide.draws, st.interval(st.variance_ratio, x, y, seed=1).draws)
+    assert np.array_equal(wide.draws, st.interval(rs.statistics.variance_ratio, x, y).draws)
+    assert not np.array_equal(
+        wide.draws, st.interval(rs.statistics.variance_ratio, x, y, seed=1).draws
+    )
     assert st.interval("feature_split[k=2,max_samples=40]", x, n_resamples=2).samples == 40
 
 
 def test_every_statistic_has_an_interval_within_its_range(subtests):
-    for s in [s for s in st.list_statistics() if s.name != "anchor"]:
+    for s in [s for s in rs.list_statistics() if s.name != "anchor"]:
         with subtests.test(str(s)):
             x, data = example(s)
             found = st.interval(s, x, *data, n_resamples=5)
@@ -488,11 +507,15 @@ def interleaved(
 def test_trials_of_conditions_that_take_turns_are_split_within_each_condition(conditions, rng):
     x, labels = interleaved(conditions, 6, rng)
     halves_ = [x.reshape(6, conditions, 8)[start::2].mean(axis=0) for start in (0, 1)]
-    assert st.trial_split(x, labels) == pytest.approx(st.replicate(*halves_), rel=1e-12)
+    assert rs.statistics.trial_split(x, labels) == pytest.approx(
+        rs.statistics.replicate(*halves_), rel=1e-12
+    )
     if conditions % 2 == 0:
         with pytest.raises(ValueError, match="even and an odd trial"):
-            st.trial_split(x, labels, parity="recording")
-    assert st.interval("trial_split", x, labels, n_resamples=5).value == st.trial_split(x, labels)
+            rs.statistics.trial_split(x, labels, parity="recording")
+    assert st.interval("trial_split", x, labels, n_resamples=5).value == rs.statistics.trial_split(
+        x, labels
+    )
 
 
 def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
@@ -508,7 +531,7 @@ def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
     early = st.interval(
         "temporal_drift", x, labels, early=0.2, n_resamples=10
     )  # one early trial of each
-    assert early.value == st.temporal_drift(x, labels, early=0.2)
+    assert early.value == rs.statistics.temporal_drift(x, labels, early=0.2)
     assert np.isfinite(early.draws).all()
 
 
@@ -561,7 +584,7 @@ def test_the_null_is_uniform_over_the_orders_that_have_a_value(rng):
 
 
 def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rng):
-    x, (y,) = example(st.variance_ratio)
+    x, (y,) = example(rs.statistics.variance_ratio)
     assert (
         st.interval("variance_ratio", x, labels=y, n_resamples=5)[:3]
         == st.interval("variance_ratio", x, y, n_resamples=5)[:3]
@@ -572,7 +595,10 @@ def test_what_a_statistic_needs_can_be_given_by_name_everywhere_but_not_twice(rn
     assert st.sliding_windows(
         "trial_split", bins, conditions=y, width=2, axes=axes
     ) == st.sliding_windows("trial_split", bins, y, width=2, axes=axes)
-    for call in (st.variance_ratio, lambda *a, **k: st.interval("variance_ratio", *a, **k)):
+    for call in (
+        rs.statistics.variance_ratio,
+        lambda *a, **k: st.interval("variance_ratio", *a, **k),
+    ):
         with pytest.raises(ValueError, match="labels is given twice"):
             call(x, y, labels=y)
     with pytest.raises(ValueError, match="interval: anchors are row numbers"):
@@ -586,12 +612,12 @@ def test_a_rare_class_is_drawn_too(rng):
     x = rng.standard_normal((1000, 4))
     x[y == 1] += 2
     values = [
-        st.supervised_alignment(x, y, rdm="euclidean", max_samples=60, seed=seed)
+        rs.statistics.supervised_alignment(x, y, rdm="euclidean", max_samples=60, seed=seed)
         for seed in range(5)
     ]
     assert len(set(values)) == 5
     with pytest.raises(ValueError, match="max_samples=60 is less than one of each of 100 classes"):
-        st.supervised_alignment(x, np.arange(1000) % 100, max_samples=60)
+        rs.statistics.supervised_alignment(x, np.arange(1000) % 100, max_samples=60)
     sizes = np.bincount(y[_stratified_subset([np.flatnonzero(y == c) for c in (0, 1)], 60, 0)])
     assert sizes.tolist() == [59, 1]
 
@@ -622,14 +648,18 @@ def test_silhouettes_are_those_of_scikit_learn(rng):
     labels[0] = 7  # a class of one sample
     x[3] = 0
     for metric in ("cosine", "euclidean"):
-        assert st.silhouette(x, labels, rdm=metric) == pytest.approx(
+        assert rs.statistics.silhouette(x, labels, rdm=metric) == pytest.approx(
             silhouette_score(x, labels, metric=metric), rel=1e-12
         )
 
 
 def test_a_spectrum_of_rounding_is_no_spectrum():
     x, _ = hostile_pairs()["X of two values of half precision"]
-    for s in (st.anisotropy, st.participation_ratio, st.effective_rank):
+    for s in (
+        rs.statistics.anisotropy,
+        rs.statistics.participation_ratio,
+        rs.statistics.effective_rank,
+    ):
         with pytest.raises(
             rs.UndefinedError, match="varies by no more than the rounding of float16"
         ):
@@ -720,24 +750,24 @@ def test_missing_and_mixed_labels_are_refused_by_name(subtests):
 def test_replicates_controls_and_encoders_are_checked(rng):
     x = rng.standard_normal((10, 4))
     with pytest.raises(ValueError, match="same samples"):
-        st.replicate(x, x[:9])
+        rs.statistics.replicate(x, x[:9])
     a, b = rs.Representation(x, ids=range(10)), rs.Representation(x, ids=range(1, 11))
     with pytest.raises(ValueError, match="join_samples"):
-        st.replicate(a, b)
-    assert st.replicate(a, rs.Representation(x, ids=range(10))) == pytest.approx(1)
+        rs.statistics.replicate(a, b)
+    assert rs.statistics.replicate(a, rs.Representation(x, ids=range(10))) == pytest.approx(1)
     with pytest.raises(ValueError, match="NaN"):
-        st.replicate(x, np.where(x > 1, np.nan, x))
+        rs.statistics.replicate(x, np.where(x > 1, np.nan, x))
     with pytest.raises(ValueError, match="same features"):
-        st.perturbation_coherence(x, x[:, :3])
+        rs.statistics.perturbation_coherence(x, x[:, :3])
     with pytest.raises(ValueError, match="function"):
-        st.input_noise_stability(x, 3)
+        rs.statistics.input_noise_stability(x, 3)
     with pytest.raises(ValueError, match="9 rows for 10"):
-        st.input_noise_stability(x, lambda z: z[:9])
+        rs.statistics.input_noise_stability(x, lambda z: z[:9])
     for anchors in ((0, 0), (10,), "ab", tuple(range(8))):
         with pytest.raises(ValueError, match="anchor"):
-            st.anchor_profile(x, x, anchors=anchors)
+            rs.statistics.anchor_profile(x, x, anchors=anchors)
     with pytest.raises(ValueError, match="at least 2 controls"):
-        st.perturbation_magnitude(x, x[:1], unit="deviations")
+        rs.statistics.perturbation_magnitude(x, x[:1], unit="deviations")
 
 
 def test_classes_that_are_too_small_or_too_many():
@@ -751,31 +781,31 @@ def test_classes_that_are_too_small_or_too_many():
         "logme",
     ):
         with pytest.raises(ValueError, match="leave such classes out"):
-            st.get_statistic(name)(x, y)
+            rs.get_statistic(name)(x, y)
     with pytest.raises(ValueError, match="two classes"):
-        st.lda_stability(x, np.arange(9) % 3)
+        rs.statistics.lda_stability(x, np.arange(9) % 3)
     with pytest.raises(ValueError, match="at least 3 classes"):
-        st.label_conditioned_split(x, np.arange(9) % 2)
+        rs.statistics.label_conditioned_split(x, np.arange(9) % 2)
     with pytest.raises(ValueError, match="at least 3 conditions"):
-        st.trial_split(x, np.arange(9) % 2)
+        rs.statistics.trial_split(x, np.arange(9) % 2)
     with pytest.raises(ValueError, match="early and a late trial"):
-        st.temporal_drift(x, np.arange(9) // 3)
+        rs.statistics.temporal_drift(x, np.arange(9) // 3)
     with pytest.raises(ValueError, match="with the sum 1"):
-        st.leep(x, y, outputs="probabilities")
+        rs.statistics.leep(x, y, outputs="probabilities")
     with pytest.raises(ValueError, match="no early trial"):
-        st.centroid_drift(x, early=0.01)
+        rs.statistics.centroid_drift(x, early=0.01)
 
 
 def test_measures_and_statistics_take_the_same_rows_for_probabilities(rng):
     p, q = rng.dirichlet(np.ones(4), (2, 40))
     labels = p.argmax(axis=1)
-    assert st.leep(p.astype(np.float16), labels, outputs="probabilities") == pytest.approx(
-        st.leep(p, labels, outputs="probabilities"), rel=1e-3
-    )
+    assert rs.statistics.leep(
+        p.astype(np.float16), labels, outputs="probabilities"
+    ) == pytest.approx(rs.statistics.leep(p, labels, outputs="probabilities"), rel=1e-3)
     for wrong, is_refused in ((1.0005 * p, False), (1.002 * p, True), (p - 0.3, True)):
         for call in (
             lambda x: rs.jensen_shannon(x, q, outputs="probabilities"),
-            lambda x: st.leep(x, labels, outputs="probabilities"),
+            lambda x: rs.statistics.leep(x, labels, outputs="probabilities"),
         ):
             if is_refused:
                 with pytest.raises(rs.UndefinedError, match=r"\(40, 4\) are not probabilities"):
@@ -788,7 +818,7 @@ def test_measures_and_statistics_take_the_same_rows_for_probabilities(rng):
 
 
 def test_every_statistic_is_documented(subtests):
-    for s in st.list_statistics():
+    for s in rs.list_statistics():
         with subtests.test(str(s)):
             text = inspect.getdoc(s.function) or ""
             assert ".. math::" in text
@@ -803,11 +833,11 @@ def test_every_statistic_is_documented(subtests):
 def test_found_by_name_label_and_specification_and_travels(subtests):
     for s in MEMBERS:
         with subtests.test(str(s)):
-            assert st.get_statistic(str(s)) == s
-            assert st.get_statistic(s) is s
+            assert rs.get_statistic(str(s)) == s
+            assert rs.get_statistic(s) is s
             assert pickle.loads(pickle.dumps(s)) == s
-            assert st.get_statistic(s.label.upper()).name == s.name
-            assert hash(s) == hash(st.get_statistic(str(s)))
+            assert rs.get_statistic(s.label.upper()).name == s.name
+            assert hash(s) == hash(rs.get_statistic(str(s)))
 
 
 def test_lists():
@@ -823,8 +853,8 @@ def test_lists():
         "temporal_drift",
         "centroid_drift",
     }
-    assert st.basis_split in rs.list_statistics(invariant_to="orthogonal")
-    assert st.feature_split not in rs.list_statistics(invariant_to={"permutation"})
+    assert rs.statistics.basis_split in rs.list_statistics(invariant_to="orthogonal")
+    assert rs.statistics.feature_split not in rs.list_statistics(invariant_to={"permutation"})
     with pytest.raises(ValueError, match="did you mean 'trials'"):
         rs.list_statistics(family="trial")
     with pytest.raises(ValueError, match="did you mean 'orthogonal'"):
@@ -843,12 +873,12 @@ def test_anchors_and_probes_fit_among_few_samples(rng, subtests):
     ]:
         with subtests.test(str(limits)):
             for n in (50, 53, 60, 400):
-                assert -1 <= st.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
+                assert -1 <= rs.statistics.anchor(rng.standard_normal((n, 6)), k=3, **limits) <= 1
 
 
 @pytest.mark.parametrize(("name", "fewest"), [("anchor", 50), ("sample_split", 5)])
 def test_no_fewer_samples_are_drawn_than_a_split_needs(name, fewest, rng):
-    s, x = st.get_statistic(name), rng.standard_normal((60, 6))
+    s, x = rs.get_statistic(name), rng.standard_normal((60, 6))
     assert -1 <= s(x, max_samples=fewest) <= 1
     with pytest.raises(
         ValueError, match=f"{name}: max_samples must be from {fewest} to inf; got {fewest - 1}"
@@ -863,7 +893,7 @@ def test_an_encoder_that_writes_into_its_inputs_changes_neither_them_nor_the_val
 
     x = rng.standard_normal((20, 5))
     before = x.copy()
-    assert st.input_noise_stability(x, careless) == st.input_noise_stability(
+    assert rs.statistics.input_noise_stability(x, careless) == rs.statistics.input_noise_stability(
         x, lambda inputs: np.tanh(2 * inputs)
     )
     assert np.array_equal(x, before)
@@ -872,15 +902,15 @@ def test_an_encoder_that_writes_into_its_inputs_changes_neither_them_nor_the_val
 def test_parameters_are_checked(rng):
     x = rng.standard_normal((9, 5))
     with pytest.raises(ValueError, match="no parameter 'splits'"):
-        st.feature_split(x, splits=3)
+        rs.statistics.feature_split(x, splits=3)
     with pytest.raises(ValueError, match="must be one of"):
-        st.feature_split(x, rdm="hamming")
+        rs.statistics.feature_split(x, rdm="hamming")
     with pytest.raises(ValueError, match="from 1 to"):
-        st.feature_split(x, k=0)
+        rs.statistics.feature_split(x, k=0)
     with pytest.raises(ValueError, match=r"variance_ratio\(X, labels\)"):
-        st.variance_ratio(x)
+        rs.statistics.variance_ratio(x)
     with pytest.raises(ValueError, match=r"anisotropy\(X\)"):
-        st.anisotropy(x, x)
+        rs.statistics.anisotropy(x, x)
 
 
 def test_own_statistics(rng):

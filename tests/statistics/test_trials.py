@@ -103,15 +103,19 @@ def test_a_file_of_counts_is_read_in_place(tmp_path):
 def test_published_statistics_of_the_decision_epoch(recording):
     X, conditions, _ = recording
     trials = rs.from_trials(X, pool="mean", axes=AXES, window=(50, 100))
-    assert st.trial_split(trials, conditions, parity="recording") == pytest.approx(
+    assert rs.statistics.trial_split(trials, conditions, parity="recording") == pytest.approx(
         THEIRS["split_half"], rel=1e-10
     )
-    assert 1 - st.temporal_drift(trials, conditions) == pytest.approx(THEIRS["temporal"], rel=1e-10)
-    assert 1 - st.centroid_drift(trials) == pytest.approx(THEIRS["centroid_drift"], rel=1e-8)
+    assert 1 - rs.statistics.temporal_drift(trials, conditions) == pytest.approx(
+        THEIRS["temporal"], rel=1e-10
+    )
+    assert 1 - rs.statistics.centroid_drift(trials) == pytest.approx(
+        THEIRS["centroid_drift"], rel=1e-8
+    )
     null = st.permutation_null("centroid_drift", trials, n_permutations=100)
     assert 1 - null.mean == pytest.approx(THEIRS["perm_null_mean_seed320"], abs=1e-3)
     other = rs.from_trials(X, pool="mean", axes=AXES, window=(0, 50))
-    assert st.trial_split(other, conditions) < 0.5
+    assert rs.statistics.trial_split(other, conditions) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -173,10 +177,12 @@ def test_recorded_order_is_restored(recording):
             assert number == counted[label]
             counted[label] += 1
         assert [label for label, _ in trials.ids] == labels.tolist()
-        assert st.trial_split(trials, labels, parity="recording") == pytest.approx(
+        assert rs.statistics.trial_split(trials, labels, parity="recording") == pytest.approx(
             THEIRS["split_half"], rel=1e-10
         )
-        assert 1 - st.temporal_drift(trials, labels) == pytest.approx(THEIRS["temporal"], rel=1e-10)
+        assert 1 - rs.statistics.temporal_drift(trials, labels) == pytest.approx(
+            THEIRS["temporal"], rel=1e-10
+        )
 
 
 @pytest.mark.parametrize("counts", [(4, 4, 4), (4, 5, 9, 30), (5, 4, 4, 6, 4), (7, 4, 11)])
@@ -189,8 +195,8 @@ def test_without_times_every_half_holds_every_condition(counts, rng):
         assert {p % 2 for p in own} == {0, 1}
         assert own.min() < sum(counts) // 2 <= own.max()
         assert [number for label, number in trials.ids if label == c] == list(range(counts[c]))
-    st.trial_split(trials, conditions)
-    st.temporal_drift(trials, conditions)
+    rs.statistics.trial_split(trials, conditions)
+    rs.statistics.temporal_drift(trials, conditions)
 
 
 def test_conditions_of_another_library():
@@ -288,10 +294,10 @@ def test_statistics_check_the_conditions(recording):
     X, conditions, _ = recording
     trials = rs.from_trials(X, pool="mean", axes=AXES)
     with pytest.raises(ValueError, match="conditions must be one per sample"):
-        st.trial_split(trials, conditions[:-1])
+        rs.statistics.trial_split(trials, conditions[:-1])
     blocks = np.argsort(conditions, kind="stable")
     with pytest.raises(ValueError, match="an early and a late trial of every condition"):
-        st.temporal_drift(trials.source[blocks], conditions[blocks])
+        rs.statistics.temporal_drift(trials.source[blocks], conditions[blocks])
 
 
 # ---------------------------------------------------------------------------------- along the trial
@@ -306,7 +312,7 @@ def test_windows_along_the_trial(recording):
     for w in found:
         trials = rs.from_trials(X, pool="mean", axes=AXES, window=(w.start, w.stop))
         assert w.value == pytest.approx(
-            st.trial_split(trials, conditions, rdm="correlation"), rel=1e-10
+            rs.statistics.trial_split(trials, conditions, rdm="correlation"), rel=1e-10
         )
     assert found[2].value > 0.9 > found[0].value
     assert len(st.sliding_windows("centroid_drift", X, width=50, axes=AXES)) == 2
@@ -321,7 +327,7 @@ def test_windows_are_those_of_from_trials(recording, tmp_path):
     X, conditions, _ = recording
     single = (1e4 + X).astype("float32")
     expected = [
-        st.trial_split(
+        rs.statistics.trial_split(
             rs.from_trials(single, pool="mean", axes=AXES, window=(start, start + 40)), conditions
         )
         for start in (0, 40, 80)
