@@ -826,7 +826,7 @@ def test_every_statistic_is_documented(subtests):
             assert "Reference: " in text
             assert "value" in text
             assert s.citation in bibliography()
-            assert getattr(st, s.name) is s
+            assert getattr(rs.statistics, s.name) is s
             assert s.name in st.__all__
 
 
