@@ -28,7 +28,7 @@ TABLE = {
 }
 VARIANTS = (
     "perturbation_coherence", "perturbation_coherence[controls=neighbors,k=7]",
-    "perturbation_coherence[controls=neighbors,k=7,neighbours=cosine]",
+    "perturbation_coherence[controls=neighbors,k=7,neighbors=cosine]",
     "perturbation_coherence[controls=whitened]",
     "perturbation_coherence[form=spread]", "perturbation_magnitude",
     "perturbation_magnitude[unit=deviations]",

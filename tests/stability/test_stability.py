@@ -42,11 +42,11 @@ VARIANTS = [
     "perturbation_coherence[form=spread]", "perturbation_coherence[controls=whitened]",
     "perturbation_coherence[controls=whitened,ridge=0]",
     "perturbation_coherence[controls=neighbors,k=5]",
-    "perturbation_coherence[controls=neighbors,k=5,neighbours=cosine]",
+    "perturbation_coherence[controls=neighbors,k=5,neighbors=cosine]",
     "perturbation_magnitude[unit=deviations]", "perturbation_spread[controls=whitened]",
     "perturbation_spread[controls=whitened,ridge=0]",
     "perturbation_spread[controls=neighbors,k=5]",
-    "perturbation_spread[controls=neighbors,k=5,neighbours=cosine]",
+    "perturbation_spread[controls=neighbors,k=5,neighbors=cosine]",
     "perturbation_reproducibility[controls=halved]",
     "input_noise_stability[score=rdm]",
     "trial_split[parity=recording]", "trial_split[rdm=correlation]", "trial_split[rdm=euclidean]",
@@ -241,7 +241,7 @@ def test_perturbations_equal_the_package(inputs, subtests):
         ("coherence[controls=whitened]", "perturbation_coherence_whitened_cosine"),
         ("coherence[controls=whitened,ridge=0.1]", "perturbation_coherence_whitened_reg0.1"),
         ("coherence[controls=neighbors]", "perturbation_coherence_knn_euclidean"),
-        ("coherence[controls=neighbors,neighbours=cosine]", "perturbation_coherence_knn_cosine"),
+        ("coherence[controls=neighbors,neighbors=cosine]", "perturbation_coherence_knn_cosine"),
         ("coherence[controls=neighbors,k=10]", "perturbation_coherence_knn_k10"),
     ):
         with subtests.test(name):

@@ -8,11 +8,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import array_api_compat
-import array_api_compat.numpy as numpy_namespace
+import array_api_compat.numpy
 import numpy as np
 
 # any array of the array API standard; there is no static type for "NumPy or PyTorch or ..."
 Array = Any
+NUMPY_NAMESPACE = array_api_compat.numpy
 NUMPY_TYPES = frozenset({np.ndarray, np.float64, np.float32})  # most are; asking takes long
 
 # Odd numbers of hash_there, as int64 holds them: for entries, twice; for places; of SplitMix64
@@ -30,7 +31,7 @@ def namespace(*arrays: Array) -> Any:
     for array in arrays:
         if type(array) not in NUMPY_TYPES:
             return array_api_compat.array_namespace(*arrays)
-    return numpy_namespace
+    return NUMPY_NAMESPACE
 
 
 def array_library(array: Array) -> str:
@@ -47,6 +48,8 @@ def is_torch(array: Array) -> bool:
 
 def records_gradient(array: Array) -> bool:
     """Say whether operations on this array are being recorded for differentiation."""
+    if type(array) in NUMPY_TYPES:
+        return False
     if is_torch(array):
         return bool(array.requires_grad) and bool(sys.modules["torch"].is_grad_enabled())
     return _is_traced(array)
@@ -54,6 +57,8 @@ def records_gradient(array: Array) -> bool:
 
 def has_no_values(array: Array) -> bool:
     """Say whether this only stands for an array, as inside ``jax.jit`` and ``jax.vmap``."""
+    if type(array) in NUMPY_TYPES:
+        return False
     return _is_traced(array) and _is_traced(detach(array))
 
 
@@ -79,6 +84,8 @@ def is_double(array: Array) -> bool:
 
 def has_float64(array: Array) -> bool:
     """Say whether there is double precision where an array is: in JAX only if it is enabled."""
+    if type(array) in NUMPY_TYPES:
+        return True
     if _is_jax(array):
         return bool(sys.modules["jax"].config.jax_enable_x64)
     if is_double(array) or is_on_cpu(array):
@@ -88,6 +95,8 @@ def has_float64(array: Array) -> bool:
 
 def working_precision(array: Array) -> str:
     """Return the default dtype to compute in: float64 on the CPU, at least float32 elsewhere."""
+    if type(array) in NUMPY_TYPES:
+        return "float64"
     is_wide = (is_double(array) or is_on_cpu(array)) and has_float64(array)
     return "float64" if is_wide else "float32"
 
@@ -127,6 +136,8 @@ def _disable_tf32(torch: Any, stack: ExitStack) -> None:
 
 def detach(array: Array) -> Array:
     """Return the same values outside any gradient graph."""
+    if type(array) in NUMPY_TYPES:
+        return array
     if _is_traced(array):
         return sys.modules["jax"].lax.stop_gradient(array)
     return array.detach() if is_torch(array) else array
@@ -134,7 +145,7 @@ def detach(array: Array) -> Array:
 
 def scalar(value: Array) -> float:
     """Return a 0-d array, or a number, as a ``float`` outside any gradient graph."""
-    return float(detach(value))
+    return float(value if type(value) in NUMPY_TYPES else detach(value))
 
 
 def device(array: Array) -> Any:

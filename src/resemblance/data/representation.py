@@ -16,6 +16,8 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from ..base.arrays import (
+    NUMPY_NAMESPACE,
+    NUMPY_TYPES,
     Array,
     blocks_have_safe_squares,
     detach,
@@ -168,6 +170,8 @@ class Representation:
     @property
     def dtype(self) -> str:
         """The dtype it is computed in: ``dtype``, or float64 on the CPU, else at least float32."""
+        if type(self.source) in NUMPY_TYPES:
+            return self.requested_dtype or "float64"
         return self.requested_dtype or working_precision(self.source)
 
     @property
@@ -178,7 +182,7 @@ class Representation:
     @property
     def xp(self) -> Any:
         """The array-API namespace of the values."""
-        return namespace(self.source)
+        return NUMPY_NAMESPACE if type(self.source) in NUMPY_TYPES else namespace(self.source)
 
     @property
     def cache(self) -> dict[Hashable, Any]:
@@ -280,8 +284,7 @@ def without_gradient(x: Representation) -> Representation:
     return replace_rows(x, detach(x.source), x.ids)
 
 
-# --------------------------------------------------------------------------------------------
-# intermediates
+# ------------------------------------------------------------------------------------ intermediates
 
 
 def cached(
@@ -294,18 +297,22 @@ def cached(
     used twice.
     """
     key_of = cache_key_function(function, arrays=1)
+    plain_key = key_of((), {})
 
     @wraps(function)
     def cached_value(x: Representation, /, *args: P.args, **parameters: P.kwargs) -> T:
-        if records_gradient(x.source):
+        if not isinstance(x.source, np.ndarray) and records_gradient(x.source):
             return function(x, *args, **parameters)
-        key = key_of(args, parameters)
+        key = key_of(args, parameters) if args or parameters else plain_key
         with x._lock:
             if key not in x._cache:
                 carried = x._carry and x._carry(key, lambda y: cached_value(y, *args, **parameters))
                 missing = carried is None
                 computed = function(x, *args, **parameters) if missing else carried
-                x._cache[key] = make_contiguous(computed)
+                is_whole = not isinstance(computed, np.ndarray | tuple) or (
+                    isinstance(computed, np.ndarray) and computed.flags.forc
+                )
+                x._cache[key] = computed if is_whole else make_contiguous(computed)
             value: T = x._cache[key]
             return value
 
@@ -361,6 +368,7 @@ def cached_pair(
         function: Callable[Concatenate[Representation, Representation, P], T],
     ) -> Callable[Concatenate[Representation, Representation, P], T]:
         key_of = cache_key_function(function, arrays=2)
+        plain_key = key_of((), {})
 
         @wraps(function)
         def shared(
@@ -370,7 +378,7 @@ def cached_pair(
             if current is None or {id(x), id(y)} != {id(current[0]), id(current[1])}:
                 return function(x, y, *args, **parameters)
             first, second, cache = current
-            key = key_of(args, parameters)
+            key = key_of(args, parameters) if args or parameters else plain_key
             if key not in cache:
                 cache[key] = function(first, second, *args, **parameters)
             value: T = cache[key]

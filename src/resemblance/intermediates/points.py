@@ -192,7 +192,8 @@ def preshape(x: Representation, centered: bool = True) -> Array:
 
 def is_rotated(x: Representation) -> bool:
     """Say whether :func:`preshape` rotates the points."""
-    return x.shape[1] > x.shape[0]
+    n, d = x.shape
+    return d > n
 
 
 @cached
