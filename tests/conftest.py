@@ -68,7 +68,7 @@ def rng() -> np.random.Generator:
 def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """``once(name, make)``: the folder that ``make(folder)`` fills, once for all processes of a
     run; copy it before you change it."""
-    from resemblance.bench.study import alone
+    from resemblance.base.locks import lock_folder
 
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
@@ -76,7 +76,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def filled(name: str, make: Callable[[Path], object]) -> Path:
         place = shared / name
         place.mkdir(exist_ok=True)
-        with alone(place, patience=600):
+        with lock_folder(place, patience=600):
             if not (place / "finished").exists():
                 make(place / name)
                 (place / "finished").touch()

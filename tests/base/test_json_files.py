@@ -8,14 +8,15 @@ import json
 import os
 import random
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from test_page_of_resi import models
 from test_results import FINDINGS
 
-from resemblance.base.json_files import atomic_write, check_types, read_document
+from resemblance.base.json_files import atomic_write, check_types, decode_record, read_document
 from resemblance.bench import manifolds
 from resemblance.bench.resi import evaluate
 from resemblance.report import write_page
@@ -65,6 +66,41 @@ def test_what_was_promised_passes():
 def test_what_was_not_promised_is_named(changed, where):
     with pytest.raises(ValueError, match=where):
         check_types(GOOD._replace(**changed), Outer)
+
+
+@dataclass(frozen=True)
+class Around:
+    outer: Outer
+    either: Inner | Outer | tuple[int, ...] | None = None
+
+
+def test_records_come_back_from_what_json_holds():
+    inner, outer = {"name": "a", "size": 1}, GOOD._asdict()
+    outer |= {"parts": [inner, {"name": "b", "kind": "Inner"}], "pair": [1.5, "x"]}
+    outer |= {"by_name": {"a": [1, 2]}}
+    assert decode_record(Outer, outer) == GOOD
+    assert decode_record(tuple[Inner, ...], [inner, ["b"]]) == (Inner("a", 1), Inner("b"))
+    assert np.isnan(decode_record(Outer, outer | {"pair": ["nan", "x"]}).pair[0])
+    for entry, either in [
+        (inner | {"kind": "Inner"}, Inner("a", 1)),
+        (outer | {"kind": "Outer"}, GOOD),
+        ([1, 2], (1, 2)),
+        (None, None),
+    ]:
+        found = decode_record(Around, {"outer": outer, "either": entry})
+        assert found == Around(GOOD, either)
+    for wrong, message in [
+        ({"name": "a", "width": 1}, "it has an entry 'width'"),
+        ({"size": 1}, "name"),
+        ({"name": 5}, "name cannot be int"),
+        (["a", 1.0, None], "zip"),
+        ({"name": "a", "size": "1"}, "size cannot be str"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            decode_record(Inner, wrong)
+    for either in (inner, inner | {"kind": "Around"}):
+        with pytest.raises((ValueError, KeyError), match="kind"):
+            decode_record(Around, {"outer": outer, "either": either})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "[]", "{}", "5", "\x00", '{"a": [1, 2'])

@@ -20,8 +20,8 @@ import pytest
 
 import resemblance as rs
 from resemblance.base import locks
-from resemblance.base.locks import STALE_AFTER, has_locks, soft_lock
-from resemblance.bench.study import Purpose, alone, is_running, study_folder
+from resemblance.base.locks import STALE_AFTER, has_locks, lock_folder, soft_lock
+from resemblance.bench.study import Purpose, is_running, study_folder
 from resemblance.comparison import store
 from resemblance.comparison.scores import ScoreBatch
 from resemblance.comparison.store import ScoreFile
@@ -65,12 +65,12 @@ def test_whether_there_are_locks_is_tried_out(tmp_path, monkeypatch):
 
 
 def test_a_study_without_locks_is_for_one_process_at_a_time(tmp_path, lockless):
-    with alone(tmp_path):
+    with lock_folder(tmp_path):
         assert is_running(tmp_path)
         owner = f"process {os.getpid()} on {socket.gethostname()}"
         with (
             pytest.raises(ValueError, match=f"{owner} .* is working on .*; wait until"),
-            alone(tmp_path, patience=0.0),
+            lock_folder(tmp_path, patience=0.0),
         ):
             pass
         assert is_running(tmp_path)  # the attempt took nothing away
@@ -95,17 +95,17 @@ def test_the_study_of_a_killed_process_is_free_at_once(tmp_path, lockless):
 
 def test_a_process_elsewhere_is_heard_of_or_dead(tmp_path, lockless):
     holding(tmp_path, host="node17", pid=os.getpid(), age=STALE_AFTER / 2)
-    with pytest.raises(ValueError, match=r"on node17 .* is working on"), alone(tmp_path, 0):
+    with pytest.raises(ValueError, match=r"on node17 .* is working on"), lock_folder(tmp_path, 0):
         pass
     holding(tmp_path, host="node17", pid=os.getpid(), age=STALE_AFTER + 60)
-    with alone(tmp_path):
+    with lock_folder(tmp_path):
         assert json.loads((tmp_path / ".held").read_text())["host"] == socket.gethostname()
     holding(tmp_path, host="node17", pid=1, age=STALE_AFTER + 60)
     holding(tmp_path, ".held-removal", host="node18", pid=1)  # another is about to take it over
-    with pytest.raises(ValueError, match="on node17"), alone(tmp_path, 0):
+    with pytest.raises(ValueError, match="on node17"), lock_folder(tmp_path, 0):
         pass
     holding(tmp_path, ".held-removal", host="node18", pid=1, age=STALE_AFTER + 60)
-    with alone(tmp_path):
+    with lock_folder(tmp_path):
         pass
     assert not list(tmp_path.iterdir())
 

@@ -89,7 +89,7 @@ def test_scores_on_another_pack_of_a_name_are_not_added(file):
         ('"seconds": 1.0', '"seconds": "x"', "seconds cannot be str"),
         ('"seconds": 1.0', '"seconds": 1e999', "seconds is not a finite number"),
         ('"code": ', '"cod": ', "no entry 'code'"),
-        ('"version": ', '"version": 0.5, "x": ', "no entry 'x'"),
+        ('"version": ', '"version": 0.5, "x": ', "it has an entry 'x'"),
         ('"values": [', '"values": [0.5, ', "argument"),
         ('"values": [', '"values": ["x", ', "value"),
         ('"values": [', '"values": [["x", [], false, ""], ', "value cannot be str"),

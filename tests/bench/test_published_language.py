@@ -21,7 +21,7 @@ from resemblance.bench.training.language.networks import (
 from resemblance.bench.training.language.objective import (
     build_objective,
     count_steps,
-    linear_warmup_rate,
+    linear_schedule,
     lower_states,
     text_batches,
     training_hyperparameters,
@@ -229,8 +229,9 @@ def test_the_embedding_of_the_first_token_is_exactly_constant(folder):
 def test_the_learning_rate_is_that_of_hugging_face():
     optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, 3, 25)
+    shares = linear_schedule(25, {"warmup": 0.1})
     for step in range(25):
-        assert linear_warmup_rate(step, 25, 0.1) == pytest.approx(schedule.get_last_lr()[0])
+        assert shares.share(step) == pytest.approx(schedule.get_last_lr()[0])
         optimizer.step()
         schedule.step()
 

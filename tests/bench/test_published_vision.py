@@ -102,14 +102,18 @@ def test_precision_changes_weights_a_little(data):
 
 
 def test_rates_rise_and_fall():
-    options = {"lr": 3e-3, "warmup": 35, "epochs": 300}
-    rates = [train.cosine_rate(epoch, options) for epoch in range(300)]
-    assert rates[0] == 0
-    assert rates[34] == rates[35] == 3e-3
-    assert rates[17] == pytest.approx(1.5e-3)
-    assert rates[35 + 53] == pytest.approx(3e-3 * (1 + math.cos(math.pi / 5)) / 2)
-    assert 0 < rates[-1] < 1e-6
-    assert train.cosine_rate(100, {"lr": 0.1, "warmup": 0, "epochs": 200}) == pytest.approx(0.05)
+    options = {"warmup": 35, "epochs": 300}
+    shares = [train.image_schedule(options, 4).share(step) for step in range(4 * 300)]
+    assert shares[::4] == shares[3::4]  # constant within an epoch of four steps
+    shares = shares[::4]
+    assert shares[0] == 0
+    assert shares[34] == shares[35] == 1
+    assert shares[17] == pytest.approx(0.5)
+    assert shares[35 + 53] == pytest.approx((1 + math.cos(math.pi / 5)) / 2)
+    assert 0 < shares[-1] < 1e-4
+    without_warmup = train.image_schedule({"warmup": 0, "epochs": 200}, 1)
+    assert without_warmup.share(0) == 1
+    assert without_warmup.share(100) == pytest.approx(0.5)
 
 
 # --------------------------------------------------------------------------------------- extraction

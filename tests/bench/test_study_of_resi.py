@@ -235,8 +235,8 @@ def test_workers_end_with_the_process_that_started_them(study):
 
 def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
     words = ["resi", "run", str(study), *WORDS, "--jobs", "1"]
-    hold = "import sys, time; from pathlib import Path; from resemblance.bench.study import alone\n"
-    hold += "with alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    hold = "import sys, time; from resemblance.base.locks import Path, lock_folder\n"
+    hold += "with lock_folder(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(study)], stdout=subprocess.PIPE, text=True
     ) as first:

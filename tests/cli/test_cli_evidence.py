@@ -213,6 +213,7 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
     (folder / "columns.csv").write_text("a\nb,c\n")
     (folder / "gap.txt").write_text("a\n\nb\n")
     (folder / "empty.txt").write_text("\n")
+    (folder / "quotes.csv").write_text('a\n"b"c\n')
     (folder / "latin.txt").write_bytes("ä".encode("latin-1"))
     for name, message in {
         "two.npz": "must hold one array; it has a, b; save the labels alone",
@@ -224,9 +225,10 @@ def test_labels_that_cannot_be_read_name_the_remedy(folder):
         "columns.csv": "line 2: 2 columns; leave only the column with the labels",
         "gap.txt": "line 2 is empty: every sample needs a label",
         "empty.txt": "is empty: every sample needs a label, one a line",
-        "latin.txt": "is not text in UTF-8",
+        "latin.txt": "is not UTF-8",
+        "quotes.csv": "is no CSV",
     }.items():
-        with pytest.raises(ValueError, match=f"^--whole-blocks .*{name}.*{message}"):
+        with pytest.raises(ValueError, match=f"^--whole-blocks:? .*{name}.*{message}"):
             read_label_file(folder / name, "--whole-blocks")
 
 

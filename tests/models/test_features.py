@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import resemblance as rs
+from resemblance.base.locks import lock_folder
 from resemblance.cli import run
 from resemblance.comparison.store import ScoreFile
 from resemblance.models import load_samples
@@ -91,6 +92,12 @@ def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(tmp_path, stop, as_
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
     assert features.last.ids == whole.last.ids
     assert not list((tmp_path / "store").glob(".pass-*"))
+
+
+def test_a_store_has_one_writer_at_a_time(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(ValueError, match="another process is working on"):
+        extract(Counting(), tmp_path)
+    assert extract(Counting(), tmp_path).layers
 
 
 def test_nothing_is_run_twice(tmp_path):

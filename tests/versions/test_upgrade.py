@@ -832,6 +832,9 @@ def test_the_command_reads_relevant_documents(folder, capsys, suffix) -> None:
     (folder / "wrong.csv").write_text("3,5,7\n")
     assert run(words("other", "--relevant", "wrong.csv")) == 2
     assert "line 1: 3 columns" in capsys.readouterr().err
+    (folder / "wrong.csv").write_bytes("3,ä\n".encode("latin-1"))
+    assert run(words("other", "--relevant", "wrong.csv")) == 2
+    assert "--relevant: wrong.csv is not UTF-8 (byte 2)" in capsys.readouterr().err
 
 
 def test_the_command_knows_metrics(folder, capsys) -> None:

@@ -1,4 +1,4 @@
-"""Locks of files, and what takes their place on file systems that have none.
+"""Locks of folders and files, and what takes their place on file systems that have none.
 
 Some network file systems have no locks: NFS without its lock service, Lustre mounted without
 ``flock``. There a file that only one process can create says who is at work; its time of change,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import tempfile
 import threading
 import time
@@ -40,6 +41,40 @@ def has_locks(folder: Path) -> bool:
         except OSError:  # the file is new and nobody else's, so it is the lock that does not exist
             return False
     return True
+
+
+@contextmanager
+def lock_folder(folder: Path, patience: float = 2.0) -> Iterator[None]:
+    """Hold a folder for one process. The lock ends with the process, however the process ends.
+
+    The lock is that of SQLite on an empty file. Where the file system has no locks, a file takes
+    its place, which other machines heed, too.
+
+    Raises ``ValueError`` while another process holds the folder for longer than ``patience``
+    seconds, and for a file ``.lock`` that is not a lock.
+    """
+    if not has_locks(folder):
+        with soft_lock(folder / ".held", str(folder), patience):
+            yield
+        return
+    database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
+    try:
+        database.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        database.close()
+        if "locked" not in str(error):
+            raise
+        raise ValueError(
+            f"another process is working on {folder}; wait until it is done, or stop it"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise ValueError(
+            f"{folder / '.lock'} is not a lock file of resemblance ({error}): remove it"
+        ) from error
+    try:
+        yield
+    finally:
+        database.close()
 
 
 @contextmanager

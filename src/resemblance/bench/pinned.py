@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.json_files import DAMAGED_FILE_ERRORS, check_types, read_document
+from ..base.json_files import DAMAGED_FILE_ERRORS, decode_record, read_document
 from ..base.rng import generator
 from ..catalogue import get_measures
 from ..contracts._measure import Measure
@@ -173,8 +173,9 @@ def run_pack(
 def pack_tasks(pack: Pack) -> tuple[PackTask, ...]:
     """Return the cells in which a pack ranks measures; ``ValueError`` for one without them."""
     try:
-        cells = tuple(PackTask(*cell) for cell in pack.manifest.facts["cells"])
-        check_types(cells, tuple[PackTask, ...])
+        cells: tuple[PackTask, ...] = decode_record(
+            tuple[PackTask, ...], pack.manifest.facts["cells"]
+        )
     except DAMAGED_FILE_ERRORS as error:
         raise ValueError(
             f"{pack.manifest.identity} does not name the cells in which it ranks measures: build "

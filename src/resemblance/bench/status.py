@@ -4,12 +4,13 @@ was run."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..base.json_files import check_types, read_document, write_atomically
+from ..base.json_files import decode_record, read_document, write_atomically
 from ..comparison.provenance import describe_machine, library_versions
 from ..comparison.store import ScoreFile
 from ..models.model_folder import TRAITS_FILE
@@ -138,12 +139,8 @@ def _read_run_record(folder: Path) -> RunRecord | None:
         return None
     remedy = "remove it: it only says when and where the study was run"
     return read_document(
-        folder / RUN_RECORD_FILE, _parse_run_record, "the record of the runs of a study", remedy
+        folder / RUN_RECORD_FILE,
+        partial(decode_record, RunRecord),
+        "the record of the runs of a study",
+        remedy,
     )
-
-
-def _parse_run_record(document: Mapping[str, Any]) -> RunRecord:
-    lists = {name: tuple(document[name]) for name in RunRecord._fields[1:]}
-    record = RunRecord(document["begun"], **lists)
-    check_types(record, RunRecord)
-    return record

@@ -29,8 +29,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..base.json_files import check_types, read_document, write_atomically
-from ..base.locks import has_locks, soft_lock
+from ..base.json_files import decode_record, read_document, write_atomically
+from ..base.locks import lock_folder
 from ..sections.claims import Claim
 from ..sections.result import Result
 
@@ -83,8 +83,8 @@ def purpose(folder: str | Path) -> Purpose:
             raise ValueError(
                 f"it has another format than {STUDY_FORMAT}, that of this version of resemblance"
             )
-        known = Purpose(**{name: document[name] for name in Purpose._fields if name in document})
-        check_types(known, Purpose)
+        entries = {name: document[name] for name in Purpose._fields if name in document}
+        known: Purpose = decode_record(Purpose, entries)
         return known
 
     remedy = "give a new folder, and run the suite there"
@@ -198,7 +198,7 @@ def study_folder(
     """Hold a study for a run: check it, make it, lock it, remember what it is for and clean up.
 
     Without a folder it is a temporary one. Raises ``ValueError`` as ``check_folder``,
-    ``alone`` and ``save_purpose`` do.
+    ``lock_folder`` and ``save_purpose`` do.
     """
     if folder is None:
         with tempfile.TemporaryDirectory() as temporary:
@@ -209,47 +209,16 @@ def study_folder(
     path = Path(folder).absolute()
     check_folder(path)
     path.mkdir(parents=True, exist_ok=True)
-    with alone(path):
+    with lock_folder(path):
         known = save_purpose(path, wanted, join)
         remove_unfinished_files(path)
         yield path, known
 
 
-@contextmanager
-def alone(folder: Path, patience: float = 2.0) -> Iterator[None]:
-    """Hold the lock of a study, which ends with the process, however it ends.
-
-    Raises ``ValueError`` if another process holds it. Where the file system has no locks, a file
-    takes its place, which other machines heed, too: see :mod:`resemblance.base.locks`.
-    """
-    if not has_locks(folder):
-        with soft_lock(folder / ".held", str(folder), patience):
-            yield
-        return
-    database = sqlite3.connect(folder / ".lock", timeout=patience, isolation_level=None)
-    try:
-        database.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        database.close()
-        if "locked" not in str(error):
-            raise
-        raise ValueError(
-            f"another process is working on {folder}; wait until it is done, or stop it"
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise ValueError(
-            f"{folder / '.lock'} is not a lock file of resemblance ({error}): remove it"
-        ) from error
-    try:
-        yield
-    finally:
-        database.close()
-
-
 def is_running(folder: Path) -> bool:
     """Return whether a process holds the lock of a study."""
     try:
-        with alone(folder, patience=0):
+        with lock_folder(folder, patience=0):
             return False
     except ValueError:
         return True

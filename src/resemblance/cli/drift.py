@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -287,21 +286,23 @@ def read_relevant(
             f"--relevant {path}: pairs are read from .csv, .tsv or .txt, a query and a document a "
             "line"
         )
+    from ..models.tables import read_csv_rows
+
     relevant: dict[Any, list[Any]] = {}
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        mark = "," if path.suffix.lower() == ".csv" else "\t"
-        for number, row in enumerate(csv.reader(file, delimiter=mark), 1):
-            if not any(row) or (number == 1 and row == ["query", "document"]):
-                continue
-            if len(row) != 2:
-                raise ValueError(
-                    f"--relevant {path}, line {number}: {len(row)} columns; a query and a document "
-                    "are needed"
-                )
-            query, document = (
-                _parse_document_id(w.strip(), ids) for w, ids in zip(row, (queries, documents))
+    with reworded_errors(lambda text: f"--relevant: {text}"):
+        rows = list(read_csv_rows(path, "," if path.suffix.lower() == ".csv" else "\t"))
+    for number, row in rows:
+        if not any(row) or (number == 1 and row == ["query", "document"]):
+            continue
+        if len(row) != 2:
+            raise ValueError(
+                f"--relevant {path}, line {number}: {len(row)} columns; a query and a document are "
+                "needed"
             )
-            relevant.setdefault(query, []).append(document)
+        query, document = (
+            _parse_document_id(w.strip(), ids) for w, ids in zip(row, (queries, documents))
+        )
+        relevant.setdefault(query, []).append(document)
     return relevant
 
 

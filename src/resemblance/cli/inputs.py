@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import os
 import re
@@ -423,15 +422,16 @@ def _read_label_array(path: Path, option: str) -> np.ndarray:
 def _read_label_lines(path: Path, option: str) -> np.ndarray:
     import numpy as np
 
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            is_table = path.suffix.lower() == ".csv"
-            rows = list(csv.reader(file)) if is_table else [[line.strip()] for line in file]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{option} {path} is not text in UTF-8 ({error})") from error
-    while rows and not any(rows[-1]):
+    from ..models.tables import read_csv_rows, read_table_lines
+
+    with reworded_errors(lambda text: f"{option}: {text}"):
+        if path.suffix.lower() == ".csv":
+            rows = list(read_csv_rows(path))
+        else:
+            rows = [(i, [line.strip()]) for i, line in enumerate(read_table_lines(path), 1)]
+    while rows and not any(rows[-1][1]):
         rows.pop()
-    for number, row in enumerate(rows, 1):
+    for number, row in rows:
         if len(row) > 1:
             raise ValueError(
                 f"{option} {path}, line {number}: {len(row)} columns; leave only the column with "
@@ -441,4 +441,4 @@ def _read_label_lines(path: Path, option: str) -> np.ndarray:
             raise ValueError(f"{option} {path}, line {number} is empty: every sample needs a label")
     if not rows:
         raise ValueError(f"{option} {path} is empty: every sample needs a label, one a line")
-    return np.array([row[0] for row in rows])
+    return np.array([row[0] for _, row in rows])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.extras import import_optional
+from ..base.locks import lock_folder
 from ..base.progress import Progress, progress_reporter
 from ..data.model_features import ModelFeatures
 from . import LoadedModel, Samples, load_model, load_samples
@@ -24,7 +25,6 @@ from .features import (
     check_same_store,
     drop_missing_layers,
     finish_pass,
-    lock_feature_store,
     merge_store_facts,
     open_features,
     open_or_create_store,
@@ -139,7 +139,8 @@ def extract_loaded_model(
     if folder.is_file():
         raise ValueError(f"{folder} is a file: features are kept in a folder; name another")
     facts = StoreFacts(loaded.name, loaded.facts, about, settings)
-    with lock_feature_store(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    with lock_folder(folder, patience=0):
         recover_interrupted_passes(folder)
         facts = drop_missing_layers(folder, open_or_create_store(folder, facts))
         if todo := _missing_pass(facts, asked, modules, poolings):

@@ -8,8 +8,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,13 +17,12 @@ import numpy as np
 
 from ..base.json_files import (
     DAMAGED_FILE_ERRORS,
-    check_types,
+    decode_record,
     is_undamaged,
     read_document,
     read_file_records,
     write_atomically,
 )
-from ..base.locks import file_lock
 from ..data.model_features import ModelFeatures
 from .files import natural_sort_key
 from .model_folder import (
@@ -114,10 +112,7 @@ def _parse_store_facts(entries: dict[str, Any]) -> StoreFacts:
     if entries.pop("format") != FEATURE_STORE_FORMAT:
         raise ValueError("it is of another version")
     del entries["architecture"]
-    for part in ("layers", "modules"):
-        entries[part] = {pooling: tuple(names) for pooling, names in entries[part].items()}
-    facts = StoreFacts(**entries)
-    check_types(facts, StoreFacts)
+    facts: StoreFacts = decode_record(StoreFacts, entries)
     return facts
 
 
@@ -138,16 +133,6 @@ def is_feature_store(folder: Path) -> bool:
 
 
 # ------------------------------------------------------------------------------------------ writing
-
-
-@contextmanager
-def lock_feature_store(folder: Path) -> Iterator[None]:
-    """Hold a store for one writer; ``ValueError`` while another process has it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with file_lock(folder / ".lock", wait=False) as is_ours:
-        if not is_ours:
-            raise ValueError(f"another process writes features to {folder}; wait for it")
-        yield
 
 
 def open_or_create_store(folder: Path, facts: StoreFacts) -> StoreFacts:
@@ -338,10 +323,7 @@ class GrowingArrays:
 
 
 def _parse_written_rows(entries: dict[str, Any]) -> WrittenRows:
-    entries["pooled"] = tuple(entries["pooled"])
-    entries["arrays"] = {name: tuple(of) for name, of in entries["arrays"].items()}
-    written = WrittenRows(**entries)
-    check_types(written, WrittenRows)
+    written: WrittenRows = decode_record(WrittenRows, entries)
     if not (written.batches > 0 < written.rows and written.arrays):
         raise ValueError("nothing is written")
     return written

@@ -8,7 +8,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,23 +83,31 @@ def _from_tsv(path: Path) -> NamedTableRows:
     return names, list(rows), list(range(2, len(rows) + 2))
 
 
-def _from_csv(path: Path) -> NamedTableRows:
-    rows, lines = [], []
-    max_samples = csv.field_size_limit(MAX_CELL_LETTERS)
-    reader = csv.reader(io.StringIO(_decode_table_text(path), newline=""), strict=True)
+def read_csv_rows(path: Path, separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the cells of each row of a text with quoting; a blank line has no
+    cell.
+
+    Raises ``ValueError`` that names the file, and the line, for anything else.
+    """
+    limit = csv.field_size_limit(MAX_CELL_LETTERS)
+    text = io.StringIO(_decode_table_text(path), newline="")
+    reader = csv.reader(text, delimiter=separator, strict=True)
     try:
-        names = next(reader, [])
         for row in reader:
-            cells = row or [""] * len(names)
-            _check_width(path, reader.line_num, cells, names)
-            rows.append(cells)
-            lines.append(reader.line_num)
+            yield reader.line_num, row
     except csv.Error as error:
         line = reader.line_num
         raise ValueError(f"line {line} of {path} is no CSV: {error}") from error
     finally:
-        csv.field_size_limit(max_samples)
-    return names, list(rows), lines
+        csv.field_size_limit(limit)
+
+
+def _from_csv(path: Path) -> NamedTableRows:
+    (_, names), *table = [*read_csv_rows(path)] or [(1, [])]
+    rows = [row or [""] * len(names) for _, row in table]
+    for (line, _), row in zip(table, rows):
+        _check_width(path, line, row, names)
+    return names, list(rows), [line for line, _ in table]
 
 
 def _check_width(path: Path, line: int, row: Sequence[str], names: Sequence[str]) -> None:

@@ -1,16 +1,15 @@
-"""Named tuples as JSON and back, by their annotations: the one way in which results are written."""
+"""Named tuples as JSON can hold them: the one way in which results are written.
+
+``decode_record`` of :mod:`resemblance.base.json_files` is the way back.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
-from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from .figures import FIGURE_TYPES
-
-NON_FINITE_NAMES = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
 
 
 def encode_value(value: Any) -> Any:
@@ -34,43 +33,3 @@ def spell_non_finite(value: Any) -> Any:
     if isinstance(value, list):
         return [spell_non_finite(part) for part in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def decode_value(kind: Any, value: Any) -> Any:
-    """Return what was encoded as a value of its kind.
-
-    Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this kind.
-    """
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _decode_union(parts, value)
-    if origin is tuple and isinstance(value, list):
-        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
-        return tuple(decode_value(part, entry) for part, entry in zip(kinds, value, strict=True))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {name: decode_value(parts[1], entry) for name, entry in value.items()}
-    if kind is float and value in NON_FINITE_NAMES:
-        return float(value)
-    if hasattr(kind, "_fields"):
-        hints = _field_types(kind)
-        entries = {name: entry for name, entry in value.items() if name != "kind"}
-        return kind(**{name: decode_value(hints[name], entry) for name, entry in entries.items()})
-    return value
-
-
-@cache
-def _field_types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
-    records = [kind for kind in kinds if hasattr(kind, "_fields")]
-    if isinstance(value, dict) and len(records) == 1:
-        return decode_value(records[0], value)
-    if isinstance(value, dict):
-        name = value["kind"]
-        if name not in FIGURE_TYPES:
-            raise ValueError(f"there is no figure of the kind {name!r}")
-        return decode_value(FIGURE_TYPES[name], value)
-    nested = [kind for kind in kinds if get_origin(kind) is not None]
-    return decode_value(nested[0], value) if isinstance(value, list) and nested else value

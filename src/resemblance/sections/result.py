@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ..base.json_files import check_finite_json, check_types, read_document, write_atomically
+from ..base.json_files import check_finite_json, decode_record, read_document, write_atomically
 from ..base.rendering import plot_result, thumbnail
 from ..base.text import html_fact_table
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
-from .codec import decode_value, encode_value
+from .codec import encode_value
 from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
 from .headlines import TRIAL_WARNING, headline, is_trial, join_first_names, remove_verdicts
 from .ranks import DEFAULT_RANK_RULE, rank_measures_of_task
@@ -206,10 +206,7 @@ def _result_from_document(document: dict[str, Any]) -> Result:
     if unknown and document.get("suite") not in SUITES_WITH_EXTRA_FIELDS:
         raise ValueError(f"it has an entry {unknown[0]!r}")
     entries = {name: entry for name, entry in document.items() if name in names}
-    entries["sections"] = decode_value(tuple[Section, ...], entries["sections"])
-    entries["remarks"] = tuple(entries.get("remarks", ()))
-    result = Result(**entries)
-    check_types(result, Result)
+    result: Result = decode_record(Result, entries)
     check_finite_json(result.document())
     return result
 

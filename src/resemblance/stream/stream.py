@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.arrays import Array, detach
-from ..base.json_files import check_types
+from ..base.json_files import decode_record
 from ..base.text import did_you_mean
 from ..catalogue import preset
 from ..comparison.comparison import Comparison
@@ -239,18 +239,11 @@ class Stream:
         about, arrays = read_stream_file(Path(path))
         try:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
-            facts = {
-                name: LayerFacts(*values)._replace(
-                    columns=columns and (*columns,), column_orders=(*orders,)
-                )
-                for name, *values, columns, orders in about["layers"]
-            }
-            check_types(facts, Mapping[str, LayerFacts], "layers")
-            stream._cautions = tuple(about["cautions"])
-            check_types(stream._cautions, tuple[str, ...], "cautions")
+            layers = {name: facts for name, *facts in about["layers"]}
+            facts: dict[str, LayerFacts] = decode_record(Mapping[str, LayerFacts], layers, "layers")
+            stream._cautions = decode_record(tuple[str, ...], about["cautions"], "cautions")
             for name in ("n_samples", "batches"):
-                check_types(about[name], int, name)
-                if about[name] < 0:
+                if decode_record(int, about[name], name) < 0:
                     raise ValueError(f"{name} is {about[name]}")
             if len(facts) < len(about["layers"]):
                 raise ValueError("a layer is listed twice")

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.base.json_files import decode_record
 from resemblance.base.text import did_you_mean
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
-from resemblance.sections.codec import decode_value, encode_value
+from resemblance.sections.codec import encode_value
 from resemblance.sections.result import Result
 from resemblance.sections.values import finite_or_none
 
@@ -233,7 +234,7 @@ def _read_cloud_comparison(
     reference = {"reference": Representation(folder / "reference.npy")}
     part = Part(reference, [at for _, at in variants], columns)
     return CloudComparison(
-        decode_value(CloudCase, about), part, tuple(experiment for experiment, _ in variants)
+        decode_record(CloudCase, about), part, tuple(experiment for experiment, _ in variants)
     )
 
 

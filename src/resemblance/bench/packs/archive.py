@@ -28,6 +28,7 @@ from resemblance.base.json_files import (
     check_finite_json,
     check_types,
     checksum,
+    decode_record,
     parse_document,
     write_atomically,
 )
@@ -129,12 +130,7 @@ def _manifest_from_document(document: dict[str, Any]) -> Manifest:
             f"it has another format than {PACK_FORMAT}, that of this version of resemblance"
         )
     check_finite_json(document)
-    shapes = {n: f.get("shape") for n, f in document["files"].items()}
-    files = {
-        name: PackedFile(**entry | {"shape": None if shapes[name] is None else (*shapes[name],)})
-        for name, entry in document["files"].items()
-    }
-    manifest = Manifest(**document | {"files": files})
+    manifest: Manifest = decode_record(Manifest, document)
     _check_manifest(manifest)
     return manifest
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 from urllib.request import urlopen
 
-from resemblance.base.json_files import check_types, checksum, read_document
+from resemblance.base.json_files import checksum, decode_record, read_document
 from resemblance.base.progress import Progress, progress_reporter
 from resemblance.base.text import did_you_mean
 
@@ -92,13 +92,12 @@ def list_packs() -> tuple[KnownPack, ...]:
 def _parse_list_of_packs(document: dict[str, Any]) -> tuple[KnownPack, ...]:
     if document["format"] != PACK_LIST_FORMAT:
         raise ValueError("it has another format")
-    packs = tuple(sorted(KnownPack(**entry) for entry in document["packs"]))
-    check_types(packs, tuple[KnownPack, ...])
+    packs: tuple[KnownPack, ...] = decode_record(tuple[KnownPack, ...], document["packs"])
     for pack in packs:
         check_identity(pack.name, pack.version)
         if not DIGEST_PATTERN.fullmatch(pack.sha256) or not DIGEST_PATTERN.fullmatch(pack.manifest):
             raise ValueError(f"{pack.identity} has no checksum")
-    return packs
+    return tuple(sorted(packs))
 
 
 def _find_known_pack(identity: str) -> KnownPack | None:

@@ -20,9 +20,10 @@ from resemblance.base.json_files import (
     DAMAGED_FILE_ERRORS,
     check_finite_json,
     check_types,
+    decode_record,
     write_atomically,
 )
-from resemblance.sections.codec import decode_value, encode_value
+from resemblance.sections.codec import encode_value
 
 
 class MeasureCard(NamedTuple):
@@ -123,7 +124,7 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
             document = json.loads(line)
             check_finite_json(document)
             if "pack" in document:
-                pack = _parse_pack(document)
+                pack: PackWithTasks = decode_record(PackWithTasks, document)
                 packs[pack.pack] = pack
             else:
                 scores += _parse_measure_scores(document, packs, {s.measure.spec for s in scores})
@@ -135,16 +136,10 @@ def read_scores(path: str | Path) -> tuple[PackScores, ...]:
     return tuple(scores)
 
 
-def _parse_pack(document: dict[str, Any]) -> PackWithTasks:
-    pack: PackWithTasks = decode_value(PackWithTasks, document)
-    check_types(pack, PackWithTasks)
-    return pack
-
-
 def _parse_measure_scores(
     document: dict[str, Any], packs: Mapping[str, PackWithTasks], earlier: Container[str]
 ) -> Iterator[PackScores]:
-    measure: MeasureCard = decode_value(MeasureCard, document["measure"])
+    measure: MeasureCard = decode_record(MeasureCard, document["measure"])
     if measure.spec in earlier:
         raise ValueError(f"an earlier line has scores of {measure.spec}")
     for name, entry in document["scores"].items():

@@ -8,10 +8,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resemblance.base.json_files import decode_record
 from resemblance.catalogue import get_measure
 from resemblance.comparison.comparison import MeasureInfo
 from resemblance.contracts._measure import Measure, measure
-from resemblance.sections.codec import decode_value, encode_value, spell_non_finite
+from resemblance.sections.codec import encode_value, spell_non_finite
 from resemblance.sections.result import Result
 
 from ..case import Case
@@ -215,7 +216,7 @@ def load_evaluation(study: str | Path) -> Evaluation:
     material = collect_model_groups(
         place, wanted, known, run, lambda plan, resources: last["untrained"]
     )
-    measures = map(_measure_from_info, decode_value(tuple[MeasureInfo, ...], last["measures"]))
+    measures = map(_measure_from_info, decode_record(tuple[MeasureInfo, ...], last["measures"]))
     return evaluate_study(order, material, place, measures=tuple(measures), stored_only=True)
 
 
@@ -248,7 +249,7 @@ def usual_measures(folder: Path | None, options: Mapping[str, Any]) -> list[str 
     if folder is not None and (folder / "study.json").exists():
         last = purpose(folder).more.get("last")
         if last is not None and protocol in (None, last["options"]["protocol"]):
-            infos = decode_value(tuple[MeasureInfo, ...], last["measures"])
+            infos = decode_record(tuple[MeasureInfo, ...], last["measures"])
             return [get_measure(info.spec) for info in infos if catalogue_measure(info)]
     return [PRESET_BY_PROTOCOL[protocol or "paper"]]
 

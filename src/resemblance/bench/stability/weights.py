@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.arrays import to_numpy
-from resemblance.base.json_files import atomic_write, read_document, write_atomically
+from resemblance.base.json_files import atomic_write, decode_record, read_document, write_atomically
 from resemblance.data.representation import Representation
 from resemblance.engine.workers import WorkerCall, run_calls, single_threaded
 from resemblance.models.model_folder import read_model
@@ -258,7 +258,7 @@ def _outcome_entry(seen: PerturbationOutcome) -> dict[str, Any]:
 
 
 def _parse_outcome(entry: Mapping[str, Any], arrays: np.ndarray) -> PerturbationOutcome:
-    changes = tuple(WeightChange(*change) for change in entry["changes"])
+    changes = decode_record(tuple[WeightChange, ...], entry["changes"])
     losses = np.array(entry["losses"]) if "losses" in entry else None
     return PerturbationOutcome(
         entry["part"], entry["accuracy"], changes, arrays[0], tuple(arrays[1:]), losses

@@ -149,13 +149,38 @@ def training_device(resources: TrainingEnvironment) -> Any:
     return device
 
 
+class Schedule(NamedTuple):
+    """The learning rate of each step, as a share of the rate that the optimizer begins with.
+
+    The share rises in a line from 0 at ``warmup[0]`` to 1 at ``warmup[1]``. It falls from 1 at
+    ``decay_start`` to 0 at ``total``, in a line or, with ``cosine``, as half a cosine. The share is
+    the smaller of the two. All times are counted from 0 in units of ``unit`` steps, in which the
+    share does not change. Reference: Loshchilov and Hutter (ICLR 2017), for the cosine.
+    """
+
+    total: float
+    warmup: tuple[float, float]
+    decay_start: float
+    cosine: bool = False
+    unit: int = 1
+
+    def share(self, step: int) -> float:
+        """Return the share of a step, counted from 0."""
+        time, (start, end) = step // self.unit, self.warmup
+        rise = (time - start) / (end - start) if time < end else 1.0
+        past, length = max(time - self.decay_start, 0), max(1, self.total - self.decay_start)
+        if self.cosine:
+            return min(rise, (1 + math.cos(math.pi * past / length)) / 2)
+        return min(rise, (length - past) / length)
+
+
 def train_steps(
     model: Any,
     steps: Callable[[int], Iterable[Sequence[Any]]],
     loss: Callable[[Any], Any],
     optimizer: Any,
     *,
-    rate: Callable[[int], float] | None = None,
+    schedule: Schedule | None = None,
     clip: Callable[[Any], Any] | None = None,
     precision: str = "float32",
     checkpoint: Checkpoint | None = None,
@@ -165,10 +190,10 @@ def train_steps(
     """Train a model, step by step, from its checkpoint if there is one.
 
     ``steps(first)`` yields the batch of every step from ``first`` on, as the parts whose gradients
-    are added; ``loss`` is that of a part, as its share of the step. ``rate``: the learning rate of
-    a step, counted from 0; ``clip`` cuts the gradients of parameters down. ``precision``: of the
-    products of matrices. Every ``validate`` steps the loss of ``validation`` is computed, and the
-    weights with the lowest are those at the end.
+    are added; ``loss`` is that of a part, as its share of the step. ``schedule``: of the learning
+    rate, which is constant without; ``clip`` cuts the gradients of parameters down. ``precision``:
+    of the products of matrices. Every ``validate`` steps the loss of ``validation`` is computed,
+    and the weights with the lowest are those at the end.
 
     A training that was killed continues from its checkpoint to the same weights.
 
@@ -178,6 +203,7 @@ def train_steps(
     device = next(model.parameters()).device
     scaler = torch.amp.GradScaler(device.type, enabled=precision == "float16")
     first, lowest, best = 0, math.inf, dict[str, Any]()
+    rates = [group["lr"] for group in optimizer.param_groups]
     earlier = checkpoint.load() if checkpoint else None
     if earlier is not None:
         for part, name in ((model, "model"), (optimizer, "optimizer"), (scaler, "scaler")):
@@ -188,9 +214,9 @@ def train_steps(
         first, lowest, best = earlier["step"], earlier["lowest"], earlier["best"]
     model.train()
     for done, parts in enumerate(steps(first), first + 1):
-        if rate is not None:
-            for group in optimizer.param_groups:
-                group["lr"] = rate(done - 1)
+        if schedule is not None:
+            for group, rate in zip(optimizer.param_groups, rates):
+                group["lr"] = rate * schedule.share(done - 1)
         optimizer.zero_grad()
         for part in parts:
             with _lower_precision(precision, device):

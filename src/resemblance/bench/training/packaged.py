@@ -123,10 +123,10 @@ def _add_mean_accuracies(accuracies: Mapping[str, float]) -> dict[str, float]:
 
 
 def check_recipe(
-    recipe: Recipe, known: Mapping[str, Collection[str]], options: Collection[str]
+    recipe: Recipe, known: Mapping[str, Collection[str]], options: Collection[str], classes: int
 ) -> None:
-    """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options; for a
-    fine-tuned model its parent, too."""
+    """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options, and
+    those of transfer so many ``classes``; for a fine-tuned model its parent, too."""
     for name, values in known.items():
         if getattr(recipe, name) not in values:
             allowed = ", ".join(map(repr, values))
@@ -148,8 +148,12 @@ def check_recipe(
             f"{recipe.domain}: options for {recipe.architecture!r} lack {', '.join(missing)}; "
             "start from OPTIONS"
         )
+    if recipe.setting in TRANSFER_SETTINGS and recipe.options["classes"] != classes:
+        raise ValueError(
+            f"{recipe.domain}: classes must be {classes}; got {recipe.options['classes']!r}"
+        )
     if recipe.parent is not None:
-        check_recipe(recipe.parent, known, options)
+        check_recipe(recipe.parent, known, options, classes)
 
 
 def training_example_positions(recipe: Recipe, labels: np.ndarray) -> np.ndarray:

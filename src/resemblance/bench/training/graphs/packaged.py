@@ -104,16 +104,14 @@ def check(recipe: Recipe) -> None:
     distances in place of links, and for fine-tuning of it."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
     architectures = [name for name in PYG_CLASS_NAMES if not (is_transfer and name == "pgnn")]
-    known = {"domain": ("graphs",), "dataset": ("stdlib",), "architecture": architectures}
+    known: dict[str, Sequence[str]] = {
+        "domain": ("graphs",),
+        "dataset": ("stdlib",),
+        "architecture": architectures,
+        "setting": (*STDLIB_GRAPH_SETTINGS, *TRANSFER_SETTINGS),
+    }
     options = TRANSFER["default"] if is_transfer else OPTIONS["mini"]["sage"]
-    check_recipe(
-        recipe, {**known, "setting": (*STDLIB_GRAPH_SETTINGS, *TRANSFER_SETTINGS)}, options
-    )
-    if is_transfer and recipe.options["classes"] != FIRST_PRETRAINING_PACKAGE:
-        raise ValueError(
-            f"graphs: classes must be {FIRST_PRETRAINING_PACKAGE}; got "
-            f"{recipe.options['classes']!r}"
-        )
+    check_recipe(recipe, known, options, FIRST_PRETRAINING_PACKAGE)
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
         raise ValueError(
             "graphs: pgnn sees distances in place of links, so none can be dropped; use another "

@@ -17,7 +17,7 @@ from resemblance.base.json_files import atomic_write
 from resemblance.base.rng import generator
 from resemblance.models.recipe import Recipe
 
-from ..loop import Checkpoint, TrainingEnvironment, train_steps
+from ..loop import Checkpoint, Schedule, TrainingEnvironment, train_steps
 from .data import Examples
 from .networks import TokenRows, batches_by_length, padded_batch
 from .pretrained import TextNetwork
@@ -61,7 +61,7 @@ def train_unfrozen(
         steps,
         lambda part: objective.loss(part[0]) * part[1],
         torch.optim.AdamW(weights.values(), lr=options["rate"], weight_decay=options["decay"]),
-        rate=lambda step: options["rate"] * linear_warmup_rate(step, total, options["warmup"]),
+        schedule=linear_schedule(total, options),
         clip=partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"]),
         precision=resources.precision,
         checkpoint=Checkpoint(recipe, resources),
@@ -87,12 +87,10 @@ def count_steps(count: int, options: Mapping[str, Any]) -> int:
     return int(options["epochs"] * math.ceil(count / options["batch"]))
 
 
-def linear_warmup_rate(step: int, total: int, warmup: float) -> float:
-    """Return the learning rate of a step, counted from 0, as a share of the largest one."""
-    rising = math.ceil(warmup * total)
-    if step < rising:
-        return step / rising
-    return (total - step) / max(1, total - rising)
+def linear_schedule(total: int, options: Mapping[str, Any]) -> Schedule:
+    """Return the learning rates of so many steps, of which ``warmup`` is the share that rises."""
+    warmup = math.ceil(options["warmup"] * total)
+    return Schedule(total, (0, warmup), warmup)
 
 
 def text_batches(

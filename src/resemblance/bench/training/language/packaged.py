@@ -22,7 +22,7 @@ from resemblance.models.recipe import Recipe
 
 from .. import corruption
 from ..corruption import draw_any_class, replace_labels, shortcut_labels
-from ..loop import train_steps
+from ..loop import Schedule, train_steps
 from ..packaged import check_recipe, training_example_positions
 from ..standard_library import Sentences, load_snapshot
 from . import networks
@@ -115,18 +115,14 @@ def check(recipe: Recipe) -> None:
     """Raise ``ValueError`` for a recipe of another kind, and for options that are missing or cannot
     be."""
     is_transfer = recipe.setting in TRANSFER_SETTINGS
-    known = {
+    known: dict[str, Sequence[str]] = {
         "domain": ("language",),
         "dataset": (DOCSTRINGS_NAME,),
         "architecture": HUGGING_FACE_ARCHITECTURES,
+        "setting": (*DOCSTRING_SETTINGS, *TRANSFER_SETTINGS),
     }
     options = TRANSFER["default"] if is_transfer else _MINI_TEXT
-    check_recipe(recipe, {**known, "setting": (*DOCSTRING_SETTINGS, *TRANSFER_SETTINGS)}, options)
-    if is_transfer and recipe.options["classes"] != FIRST_PRETRAINING_CLASS:
-        raise ValueError(
-            f"language: classes must be {FIRST_PRETRAINING_CLASS}; got "
-            f"{recipe.options['classes']!r}"
-        )
+    check_recipe(recipe, known, options, FIRST_PRETRAINING_CLASS)
     if recipe.options["vocabulary"] <= len(SPECIAL_TOKENS) or recipe.options["tokens"] < 4:
         raise ValueError(
             f"language: needs a vocabulary of more than {len(SPECIAL_TOKENS)} and sentences of 4 "
@@ -171,6 +167,7 @@ def learn(model: Any, recipe: Recipe) -> None:
         )
     targets, count = torch.from_numpy(labels), -(-len(labels) // options["batch"])
     total = options["epochs"] * count
+    schedule = Schedule(total, (-1, max(1, total // 10) - 1), 0)
 
     def steps(first: int) -> Iterator[Any]:
         for tokens in _epochs_of_batches(recipe, task, random):
@@ -184,14 +181,10 @@ def learn(model: Any, recipe: Recipe) -> None:
     def loss(part: tuple[dict[str, Any], Any]) -> Any:
         return torch.nn.functional.cross_entropy(model(**part[0]).logits, part[1])
 
-    def rate(step: int) -> float:
-        share = min((step + 1) / max(1, total // 10), (total - step) / total)
-        return float(options["rate"] * share)
-
     settings = {"lr": options["rate"], "weight_decay": options["decay"], "fused": True}
     optimizer = torch.optim.AdamW(model.parameters(), **settings)
     clip = partial(torch.nn.utils.clip_grad_norm_, max_norm=options["clip"])
-    train_steps(model, steps, loss, optimizer, rate=rate, clip=clip)
+    train_steps(model, steps, loss, optimizer, schedule=schedule, clip=clip)
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[TokenRows, np.ndarray]]:

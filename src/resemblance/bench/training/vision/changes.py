@@ -46,11 +46,15 @@ def draw_dots(
     return Dots(*np.array(dots, np.int64).reshape(-1, 3).T)
 
 
-def dot_hues(classes: int) -> np.ndarray:
-    """Return a bright colour for every class, (classes, 3) from 0 to 255, with evenly spaced hues
+def class_hues(classes: int) -> np.ndarray:
+    """Return a bright colour for every class, (classes, 3) from 0 to 1, with evenly spaced hues
     that begin at red."""
-    colors = [colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)]
-    return (np.array(colors) * 255).astype(np.uint8)
+    return np.array([colorsys.hsv_to_rgb(k / classes, 1, 1) for k in range(classes)])
+
+
+def dot_hues(classes: int) -> np.ndarray:
+    """Return the hue of every class as pixels have it, (classes, 3) from 0 to 255."""
+    return (class_hues(classes) * 255).astype(np.uint8)
 
 
 def draw_dot_colors(classes: int) -> np.ndarray:

@@ -9,7 +9,6 @@ corrupted ones: what the benchmark of Ding et al. (NeurIPS 2021) asks representa
 
 from __future__ import annotations
 
-import colorsys
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -24,9 +23,10 @@ from resemblance.models.recipe import Recipe
 
 from .. import corruption
 from ..corruption import draw_any_class, redraw_labels, shortcut_labels
-from ..loop import build_optimizer, train_steps
+from ..loop import Schedule, build_optimizer, train_steps
 from ..packaged import check_recipe, training_example_positions
 from . import networks
+from .changes import class_hues
 from .digits import DigitSplit, split_digits
 from .networks import IMAGE_SIDE, N_COLOR_CHANNELS, N_DIGITS, SMALL_IMAGE_POOLING
 from .shifts import IMAGE_CORRUPTIONS, corrupt_images
@@ -124,7 +124,7 @@ def check(recipe: Recipe) -> None:
         "architecture": tuple(SMALL_IMAGE_POOLING),
     }
     known["setting"] = (*DIGIT_SETTINGS, *TRANSFER_SETTINGS)
-    check_recipe(recipe, known, needed or ())
+    check_recipe(recipe, known, needed or (), FIRST_PRETRAINING_DIGIT)
     if options["optimizer"] not in ("sgd", "adamw"):
         raise ValueError(
             f"vision: optimizer must be 'sgd' or 'adamw'; got {options['optimizer']!r}"
@@ -132,10 +132,6 @@ def check(recipe: Recipe) -> None:
     if options.get("stages", 1) > 3:
         raise ValueError(
             f"vision: 8 x 8 images can be halved for at most 3 stages; got {options['stages']}"
-        )
-    if is_transfer and options["classes"] != FIRST_PRETRAINING_DIGIT:
-        raise ValueError(
-            f"vision: classes must be {FIRST_PRETRAINING_DIGIT}; got {options['classes']!r}"
         )
     most = 1797 - options["test"]
     if not is_transfer and not 0 < options["train"] <= most:
@@ -172,6 +168,8 @@ def learn(model: Any, recipe: Recipe) -> None:
     x, y = torch.from_numpy(images[rows]), torch.from_numpy(labels[rows])
     noise = recipe.strength * options["augmentation"] if recipe.setting == "augmentation" else 0.0
     total = options["epochs"] * math.ceil(len(x) / options["batch"])
+    warmup = options["warmup"] * total
+    schedule = Schedule(total, (-1, warmup), warmup, cosine=True)
 
     def steps(first: int) -> Iterator[Any]:
         for _ in range(options["epochs"]):
@@ -183,14 +181,7 @@ def learn(model: Any, recipe: Recipe) -> None:
         logits = networks.run_small_network(recipe.architecture, model, part[0])["logits"]
         return torch.nn.functional.cross_entropy(logits, part[1])
 
-    def rate(step: int) -> float:
-        rising = options["warmup"] * total
-        share = (step + 1) / (rising + 1)
-        if step >= rising:
-            share = (1 + math.cos(math.pi * (step - rising) / (total - rising))) / 2
-        return float(options["lr"] * share)
-
-    train_steps(model, steps, loss, build_optimizer(model, options), rate=rate)
+    train_steps(model, steps, loss, build_optimizer(model, options), schedule=schedule)
 
 
 def inputs_of(recipe: Recipe) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -314,10 +305,8 @@ def add_class_dots(
     """
     shown = shortcut_labels(labels, rate, draw_any_class(N_DIGITS, random), random)
     tops, lefts = random.integers(IMAGE_SIDE - DOT_SIDE + 1, size=(2, len(images)))
-    colors = np.array(
-        [colorsys.hsv_to_rgb(k / N_DIGITS, 1, 1) for k in range(N_DIGITS)], np.float32
-    )
+    colors = class_hues(N_DIGITS).astype(np.float32)[shown]
     result = images.copy()
-    for image, color, top, left in zip(result, colors[shown], tops, lefts):
+    for image, color, top, left in zip(result, colors, tops, lefts):
         image[:, top : top + DOT_SIDE, left : left + DOT_SIDE] = color[:, None, None]
     return result

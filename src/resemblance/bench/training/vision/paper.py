@@ -22,6 +22,7 @@ from resemblance.models.recipe import ModelOutputs, Recipe
 from .. import check_training_options
 from ..loop import (
     Checkpoint,
+    Schedule,
     TrainingEnvironment,
     WeightsByName,
     accuracy,
@@ -301,9 +302,8 @@ def train_image_model(
     """Train a model by the options of its recipe.
 
     The loss is the cross-entropy, over ``accumulate`` batches per step as if each were a share of
-    it; the learning rate changes with the epoch as in :func:`cosine_rate`, and all weights decay.
-    In
-    each epoch images come in an order of their own.
+    it; the learning rate changes with the epoch as in :func:`image_schedule`, and all weights
+    decay. In each epoch images come in an order of their own.
     """
     torch, options = import_optional("torch"), recipe.options
     device = next(model.parameters()).device
@@ -333,7 +333,7 @@ def train_image_model(
         steps,
         loss,
         build_optimizer(model, options),
-        rate=lambda step: cosine_rate(step // each, options),
+        schedule=image_schedule(options, each),
         clip=clip,
         precision=where.precision,
         checkpoint=Checkpoint(recipe, where),
@@ -355,19 +355,15 @@ def _image_training_steps(
         yield parts
 
 
-def cosine_rate(epoch: int, options: Mapping[str, Any]) -> float:
-    """Return the learning rate of an epoch, counted from 0.
+def image_schedule(options: Mapping[str, Any], unit: int) -> Schedule:
+    """Return the learning rates of the epochs, which have ``unit`` steps.
 
-    It rises in a line from 0 in the first epoch to ``lr`` in the last of ``warmup``, then falls
-    from ``lr`` as half a cosine to 0 after the last epoch. So a training with a warm-up changes
-    nothing in its first epoch, as in the authors' code. Reference: Loshchilov and Hutter (ICLR
-    2017).
+    The rate rises in a line from 0 in the first epoch to ``lr`` in the last of ``warmup``, then
+    falls from ``lr`` as half a cosine to 0 after the last epoch. So a training with a warm-up
+    changes nothing in its first epoch, as in the authors' code.
     """
-    peak, warmup, epochs = float(options["lr"]), int(options["warmup"]), int(options["epochs"])
-    if epoch < warmup:
-        return peak * epoch / max(1, warmup - 1)
-    share = (epoch - warmup) / (epochs - warmup)
-    return peak * (1 + math.cos(math.pi * share)) / 2
+    warmup = options["warmup"]
+    return Schedule(options["epochs"], (0, warmup - 1), warmup, cosine=True, unit=unit)
 
 
 def count_loader_threads(device: Any) -> int:
