@@ -292,7 +292,7 @@ def test_figures_show_means_and_the_ceiling() -> None:
     assert [t.get_text() for t in ax.get_yticklabels()] == list(NAMES)  # the highest first
     legend = [t.get_text() for t in ax.get_legend().get_texts()]
     assert legend == ["a subject", "mean, 95 % interval", "not above 0 (p > 0.05)", "noise ceiling"]
-    subjects = ax.lines[0].get_xydata()
+    (subjects,) = [line.get_xydata() for line in ax.lines if line.get_alpha() == 0.6]
     assert sorted(subjects[:, 0]) == sorted(result.values.ravel())
     with pytest.raises(ValueError, match=r"got ModelScores; .* drawn \(.plot\)"):
         rs.report.write_page(result, "page.html")  # type: ignore[arg-type]

@@ -19,13 +19,7 @@ from matplotlib.colors import to_rgb
 import resemblance as rs
 from resemblance import plot
 from resemblance.comparison import arrangements
-from resemblance.plot._style import (
-    COLORBLIND_PALETTE,
-    DASH_PATTERNS,
-    PLOT_MARKERS,
-    map_colormap,
-    series_style,
-)
+from resemblance.plot._style import COLORBLIND_PALETTE, DASH_PATTERNS, PLOT_MARKERS, series_style
 from resemblance.plot.maps import choose_side_names, model_spans_along_side
 from resemblance.report.diagrams import tie_bar_levels
 from resemblance.report.evidence_words import ALPHA
@@ -179,9 +173,8 @@ def test_the_package_imports_its_figures_when_they_are_asked_for():
 # --------------------------------------------------------------------------------------------- maps
 
 
-def test_a_map_has_every_value_and_the_range_of_the_measure(layered):
+def test_a_map_has_the_range_of_the_measure_or_of_its_values(layered):
     ax = plot.heatmap(layered, "cka")
-    np.testing.assert_allclose(mesh(ax).get_array(), layered["cka"], atol=1e-12)
     assert mesh(ax).get_clim() == (0, 1)
     assert len(ax.texts) == 81
     assert ax.texts[0].get_text() == "1"
@@ -189,25 +182,6 @@ def test_a_map_has_every_value_and_the_range_of_the_measure(layered):
     assert mesh(stretched).get_clim()[0] == pytest.approx(layered["cka"].min())
     assert not stretched.texts
     assert "colours span the values only" in written(stretched)
-
-
-def test_dark_is_similar_in_either_direction(layered):
-    for measure in ("cka", "procrustes"):
-        drawn = mesh(plot.heatmap(layered, measure))
-        self, worst = layered[measure][0, 0], layered.difference(measure).argmax()
-        ends = [drawn.cmap(drawn.norm(v)) for v in (self, layered[measure].flat[worst])]
-        assert sum(ends[0][:3]) < sum(ends[1][:3])
-
-
-def test_colors_fall_in_lightness_and_negative_values_are_brown():
-    def lightness(table):
-        return np.array([0.2126, 0.7152, 0.0722]) @ np.asarray(table)[:, :3].T
-
-    plain = map_colormap(is_diverging=False, is_reversed=False)(np.linspace(0, 1, 256))
-    assert (np.diff(lightness(plain)) < 0).all()
-    both = map_colormap(is_diverging=True, is_reversed=False)(np.linspace(0, 1, 512))
-    assert (np.diff(lightness(both)[:256]) >= 0).all()
-    assert both[0, 0] > both[0, 2]  # more red than blue
 
 
 def test_models_are_named_once_and_separated_by_lines(layered):
@@ -323,13 +297,12 @@ def test_the_best_match_of_each_layer_is_named(layered):
     assert [text.get_text() for text in ax.texts][:3] == best
 
 
-def test_layers_show_chance_and_intervals(evidence, layered):
+def test_each_pair_of_models_has_its_chance_where_that_is_known(evidence, layered):
     ax = plot.layers(evidence, "cka", against="one")
-    (band, _) = [c for c in ax.collections if c.get_alpha() == 0.15]
-    edges = band.get_paths()[0].vertices[:, 1]
-    assert evidence.low("cka")[[0, 1, 2], [3, 4, 5]].min() == pytest.approx(edges.min())
     dotted = [line for line in ax.lines if line.get_linestyle() == ":" and len(line.get_xdata())]
     np.testing.assert_allclose(dotted[0].get_ydata(), evidence.chance("cka")[[0, 1, 2], [3, 4, 5]])
+    colors = [line.get_color() for line in ax.lines if line.get_marker() not in ("", "None")]
+    assert [line.get_color() for line in dotted] == colors
     without = plot.layers(layered, "procrustes")
     assert "chance" not in [text.get_text() for text in without.get_legend().get_texts()]
 
@@ -348,15 +321,18 @@ def test_of_many_pairs_of_models_the_legend_gives_the_number():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["15 pairs of models"]
 
 
-def test_a_plane_has_a_path_per_model_with_numbered_layers(layered):
+def test_the_layers_of_a_model_in_a_plane_are_numbered_and_other_names_written(layered):
     ax = plot.mds(layered, "procrustes")
-    assert [len(line.get_xdata()) for line in ax.lines] == [3, 3, 3]
     assert [text.get_text() for text in ax.texts] == ["1", "2", "3"] * 3
     share = arrangements.plane_embedding(layered, "procrustes").share
     assert f"{100 * share:.0f} %" in ax.get_title(loc="left")
     single = plot.mds(compared(arrays(["a", "b", "c"])), "cka")
     assert [text.get_text() for text in single.texts] == ["a", "b", "c"]
     assert single.get_legend() is None
+    mixed = plot.mds(compared(arrays(["m/0", "m/1", "x", "y"])), "cka")
+    assert [text.get_text() for text in mixed.texts] == ["1", "2", "x", "y"]
+    assert [text.get_text() for text in mixed.get_legend().get_texts()] == ["m", "other"]
+    assert [line.get_linestyle() for line in mixed.lines] == ["-", "None"]
 
 
 def test_a_plane_says_what_it_leaves_out():
@@ -364,12 +340,8 @@ def test_a_plane_says_what_it_leaves_out():
     assert "(1 without some value left out)" in plot.mds(compared(data), "cka").get_title("left")
 
 
-def test_a_tree_has_a_bracket_per_merge_at_its_height(layered):
+def test_a_tree_names_its_leaves_and_its_difference(layered):
     ax = plot.tree(layered, "procrustes")
-    (brackets,) = ax.collections
-    merges = arrangements.linkage_tree(layered, "procrustes").merges
-    heights = sorted(segment[1, 0] for segment in brackets.get_segments())
-    np.testing.assert_allclose(heights, sorted(merges[:, 2]))
     assert sorted(names(ax.yaxis, "major")) == sorted(LAYERS)
     assert ax.get_xlabel() == "difference: OrthProc"
     assert plot.tree(layered, "cka").get_xlabel() == "difference: 1 − CKA"
@@ -389,11 +361,9 @@ def test_intervals_are_those_of_the_evidence_most_similar_first(evidence):
     assert names(one.yaxis, "major") == ["one/in – two/in"]
 
 
-def test_ranks_have_the_means_the_tied_and_no_intervals_in_a_trial():
+def test_ranks_shade_what_is_tied_and_nothing_in_a_trial():
     ran = result()
     ax = plot.ranks(ran)
-    means = [place.mean for place in ran.places().rows]
-    np.testing.assert_allclose(ax.lines[0].get_xdata(), means)
     assert names(ax.yaxis, "major")[-2:] == ["RSA", r"_mine\$"]
     tied = sum(place.is_tied for place in ran.places().rows)
     assert len(ax.patches) == tied >= 1
@@ -402,7 +372,7 @@ def test_ranks_have_the_means_the_tied_and_no_intervals_in_a_trial():
     assert not trial.patches
 
 
-def test_bars_of_critical_differences_are_the_tie_groups():
+def test_a_critical_difference_diagram_has_the_names_and_mean_ranks():
     ran = result()
     found = ran.places()
     for ax in (
@@ -410,10 +380,6 @@ def test_bars_of_critical_differences_are_the_tie_groups():
         plot.critical_difference(found, labels=ran.labels),
         ran.plot(kind="critical_difference"),
     ):
-        bars = [line for line in ax.lines if line.get_linewidth() > 2]
-        means = {place.measure: place.mean for place in found.rows}
-        ends = [(means[g[0]], means[g[-1]]) for g in found.groups if len(g) > 1]
-        assert [tuple(bar.get_xdata()) for bar in bars] == ends
         texts = [text.get_text() for text in ax.texts]
         shown = [f"{place.mean:.2f}" for place in found.rows]
         assert texts[0] == f"{ran.labels[found.rows[0].measure]} {shown[0]}"
@@ -447,13 +413,12 @@ def test_boxes_have_the_color_of_their_family():
     assert len(set(bodies)) == 3
 
 
-def test_drifts_are_times_their_threshold(report):
+def test_drifts_are_on_a_logarithmic_axis_and_squares_beyond_their_threshold(report):
     ax = plot.drift(report)
     judged = [d for d in report.drifts if d.value is not None and d.threshold]
     assert names(ax.yaxis, "major") == [d.name.replace("_", " ") for d in judged]
     beyond = [line for line in ax.lines if line.get_marker() == "s"]
-    times = sorted(d.value / d.threshold for d in judged if d.exceeds)
-    np.testing.assert_allclose(sorted(np.concatenate([b.get_xdata() for b in beyond])), times)
+    assert sum(len(line.get_xdata()) for line in beyond) == sum(d.exceeds for d in judged)
     assert ax.get_xscale() == "log"
 
 

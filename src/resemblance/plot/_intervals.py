@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..contracts._measure import Measure
 from ..inference import ModelScores
 from ..inference.result import Evidence
-from ..report.evidence_words import ALPHA, PairResult, format_level, measure_results
+from ..report.evidence_words import ALPHA, describe_pair_result, format_level, result_of_measure
 from ..report.numbers import format_number
 from ..report.of_drift import drift_result
 from ..sections.figures import Bar, Bars
+from ..sections.values import finite_or_none
 from ..versions import DriftReport
 from ._style import (
     COLORBLIND_PALETTE,
@@ -68,11 +69,11 @@ def intervals(
         remedy = "; plot.across draws it" if isinstance(evidence, ModelScores) else ""
         raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}{remedy}")
     info = measure_to_plot("intervals", evidence.comparison, measure)
-    known = next(of for of in measure_results(evidence) if of.info == info)
-    chosen = [p for p in known.pairs if not p.is_self and math.isfinite(p.value)]
+    reading = result_of_measure(evidence, info)
+    chosen = [p for p in reading.pairs if not p.is_self and math.isfinite(p.value)]
     if pairs is not None:
-        at = [evidence.place(*pair) for pair in pairs]
-        chosen = [known.cells[i][j] for i, j in at]
+        places = [evidence.place(*pair) for pair in pairs]
+        chosen = [reading.cells[i][j] for i, j in places]
     if not 1 <= len(chosen) <= MAX_PAIRS_PER_FIGURE:
         raise ValueError(
             f"plot.intervals draws from 1 to {MAX_PAIRS_PER_FIGURE} pairs with values; got "
@@ -80,28 +81,25 @@ def intervals(
         )
     sign = -1 if info.larger_is_more_similar else 1
     chosen.sort(key=lambda pair: sign * pair.value)
-    names = [f"{pair.x} – {pair.y}" for pair in chosen]
-    with named_rows(ax, names, 3) as drawn:
-        _draw_pair_scores(drawn, chosen, format_level(evidence))
-        drawn.set_xlabel(measure_axis_label(info))
+    bars = tuple(
+        _bar(f"{p.x} – {p.y}", p.value, p.low, p.high, describe_pair_result(p)) for p in chosen
+    )
+    figure = Bars("intervals", info.title, measure_axis_label(info), bars, is_dotted=True)
+    hollow = [i for i, p in enumerate(chosen) if p.is_tested and not p.is_beyond]
+    chance = [(p.chance, i) for i, p in enumerate(chosen) if math.isfinite(p.chance)]
+    names = f"value, {format_level(evidence)} interval", f"not beyond chance (p > {ALPHA:g})"
+    with paint_bars(figure, ax, entries=3, hollow=hollow) as (drawn, marks):
+        legend = {name: mark for name, mark in zip(names, marks) if mark is not None}
+        if chance:
+            style = {"marker": "|", "markersize": 9, "color": matplotlib_setting("text.color")}
+            (legend["chance"],) = drawn.plot(*zip(*chance), linestyle="none", **style)
+        legend_above(drawn, legend)
     return drawn
 
 
-def _draw_pair_scores(ax: Axes, pairs: Sequence[PairResult], level: str) -> None:
-    marks, labels = list[Any](), list[str]()
-    words = {True: f"value, {level} interval", False: f"not beyond chance (p > {ALPHA:g})"}
-    for is_sure in (True, False):
-        at = [i for i, p in enumerate(pairs) if (p.is_beyond or not p.is_tested) == is_sure]
-        if at:
-            spans = [(pairs[i].value, pairs[i].low, pairs[i].high) for i in at]
-            marks.append(draw_interval_dots(ax, at, spans, INTERVAL_BLUE, is_hollow=not is_sure))
-            labels.append(words[is_sure])
-    chance = [(p.chance, i) for i, p in enumerate(pairs) if math.isfinite(p.chance)]
-    if chance:
-        style = {"marker": "|", "markersize": 9, "color": matplotlib_setting("text.color")}
-        (mark,) = ax.plot(*zip(*chance), linestyle="none", **style)
-        marks, labels = [*marks, mark], [*labels, "chance"]
-    legend_above(ax, marks, labels)
+def _bar(name: str, value: float, low: float, high: float, note: str = "") -> Bar:
+    """Return a bar with the interval that there is."""
+    return Bar(name, value, finite_or_none(low), finite_or_none(high), note)
 
 
 def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
@@ -123,19 +121,10 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
     figure = next(f for f in drift_result(report)["drifts"].figures if isinstance(f, Bars))
     if not figure.bars:
         raise ValueError("plot.drift: no drift of this report has a value and a threshold")
-    with named_rows(ax, [bar.name for bar in figure.bars], 2) as chosen:
-        _draw_drift_ratios(chosen, figure.bars)
-        low, high = figure.span or (0.1, 100.0)
-        chosen.set_xscale("log")
-        powers = 10.0 ** np.arange(round(np.log10(low)), round(np.log10(high)) + 1)
-        chosen.set_xticks(
-            powers, [f"≤ {format_number(low)}", *(format_number(p) for p in powers[1:])]
-        )
-        chosen.set_xticks([], minor=True)
-        chosen.set_xlim(0.8 * low, 1.25 * high)
-        chosen.set_xlabel(f"{figure.x}{_drifts_without_threshold(report)}")
-        chosen.set_title(escape_matplotlib_name(report.verdict.partition(". ")[0].rstrip("."), 60))
-    return chosen
+    figure = figure._replace(x=f"{figure.x}{_drifts_without_threshold(report)}")
+    with paint_bars(figure, ax, entries=2) as (drawn, _):
+        drawn.set_title(escape_matplotlib_name(report.verdict.partition(". ")[0].rstrip("."), 60))
+    return drawn
 
 
 def across(result: ModelScores, *, ax: Axes | None = None) -> Axes:
@@ -154,34 +143,23 @@ def across(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(result, ModelScores):
         raise ValueError(f"plot.across draws an ModelScores; got {type(result).__name__}")
-    order, is_above = result.order, np.ones(len(result.mean), bool)
-    if result.is_0_by_chance:
-        is_above = result.above_0() <= ALPHA
-    words = {
-        True: f"mean, {result.confidence_level * 100:g} % interval",
-        False: f"not above 0 (p > {ALPHA:g})",
-    }
-    marks, labels = list[Any](), list[str]()
-    with named_rows(ax, [result.models[i] for i in order], 4) as drawn:
-        marks.append(_draw_subject_scores(drawn, result.values[:, order]))
-        labels.append("a subject")
-        for is_sure in (True, False):
-            at = np.flatnonzero(is_above[order] == is_sure)
-            if len(at):
-                spans = [(result.mean[i], result.low[i], result.high[i]) for i in order[at]]
-                marks.append(
-                    draw_interval_dots(drawn, at, spans, INTERVAL_BLUE, is_hollow=not is_sure)
-                )
-                labels.append(words[is_sure])
+    order, level = result.order, f"{result.confidence_level * 100:g} %"
+    is_above = result.above_0() <= ALPHA if result.is_0_by_chance else np.full(len(order), True)
+    spans = zip(result.mean[order], result.low[order], result.high[order])
+    bars = tuple(_bar(result.models[i], *span) for i, span in zip(order, spans))
+    label = escape_matplotlib_name(result.measure, MAX_MEASURE_NAME_LENGTH)
+    label += f"\nmean over {len(result.subjects)} subjects"
+    figure = Bars("across", result.measure, label, bars, is_dotted=True)
+    names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"
+    with paint_bars(figure, ax, entries=4, hollow=np.flatnonzero(~is_above[order])) as rows:
+        drawn, marks = rows
+        legend = {"a subject": _draw_subject_scores(drawn, result.values[:, order])}
+        legend |= {name: mark for name, mark in zip(names, marks) if mark is not None}
         if result.ceiling:
             low, _, high = result.ceiling
-            marks.append(drawn.axvspan(low, high, color=SLATE_GRAY, alpha=0.3, zorder=0))
-            labels.append("noise ceiling")
-        legend_above(drawn, marks, labels)
-        of_subjects = f"mean over {len(result.subjects)} subjects"
-        drawn.set_xlabel(
-            f"{escape_matplotlib_name(result.measure, MAX_MEASURE_NAME_LENGTH)}\n{of_subjects}"
-        )
+            band = drawn.axvspan(low, high, color=SLATE_GRAY, alpha=0.3, zorder=0)
+            legend["noise ceiling"] = band
+        legend_above(drawn, legend)
     return drawn
 
 
@@ -199,22 +177,6 @@ def _draw_subject_scores(ax: Axes, values: np.ndarray) -> Any:
     return points
 
 
-def _draw_drift_ratios(ax: Axes, bars: Sequence[Bar]) -> None:
-    ax.axvline(
-        1.0, color=matplotlib_setting("text.color"), linewidth=0.9, linestyle=(0, (4, 2)), zorder=1
-    )
-    for is_over, color, mark in ((False, INTERVAL_BLUE, "o"), (True, INTERVAL_RED, "s")):
-        at = [i for i, bar in enumerate(bars) if (bar.value > 1) == is_over]
-        if at:
-            spans = [(bars[i].value, *_bar_interval(bars[i])) for i in at]
-            ax.hlines(at, 1.0, [span[0] for span in spans], color=color, linewidth=3, alpha=0.25)
-            draw_interval_dots(ax, at, spans, color, mark=mark)
-
-
-def _bar_interval(bar: Bar) -> tuple[float, float]:
-    return (math.nan, math.nan) if bar.low is None or bar.high is None else (bar.low, bar.high)
-
-
 def _drifts_without_threshold(report: DriftReport) -> str:
     names = [d.name.replace("_", " ") for d in report.drifts if d.value is None or not d.threshold]
     words = (
@@ -223,7 +185,81 @@ def _drifts_without_threshold(report: DriftReport) -> str:
     return "".join(f"\n{line}" for line in words)
 
 
-# ------------------------------------------------------------------------------------------- shared
+# ------------------------------------------------------------------------------------------ painter
+
+
+class BarMarks(NamedTuple):
+    """What a legend of bars shows: a value, a hollow value, and the line of the threshold."""
+
+    value: Any
+    hollow: Any
+    threshold: Any
+
+
+@contextmanager
+def paint_bars(
+    figure: Bars, ax: Axes | None = None, *, entries: int = 0, hollow: Collection[int] = ()
+) -> Iterator[tuple[Axes, BarMarks]]:
+    """Paint values below each other with their intervals; yield the axes, to which more can be
+    added, and the marks of a legend of so many ``entries``.
+
+    ``hollow``: the rows with a hollow mark. Above a threshold that is a limit, marks are squares.
+    """
+    with named_rows(ax, [bar.name for bar in figure.bars], entries) as chosen:
+        level, is_over = figure.threshold, np.zeros(len(figure.bars), bool)
+        if level is not None and figure.is_limit:
+            is_over = np.array([bar.value > level for bar in figure.bars])
+            for i, bar in enumerate(figure.bars):
+                color = INTERVAL_RED if is_over[i] else INTERVAL_BLUE
+                chosen.hlines(i, level, bar.value, color=color, linewidth=3, alpha=0.25)
+        is_hollow = np.isin(np.arange(len(figure.bars)), list(hollow))
+        value = _draw_dots(chosen, figure, ~is_over & ~is_hollow, INTERVAL_BLUE)
+        unsure = _draw_dots(chosen, figure, is_hollow, INTERVAL_BLUE, is_hollow=True)
+        _draw_dots(chosen, figure, is_over & ~is_hollow, INTERVAL_RED, mark="s")
+        line = None if level is None else _draw_threshold(chosen, level)
+        if figure.log_x:
+            _format_log_axis(chosen, figure.span)
+        chosen.set_xlabel(figure.x)
+        yield chosen, BarMarks(value, unsure, line)
+
+
+def _draw_dots(
+    ax: Axes,
+    figure: Bars,
+    is_drawn: np.ndarray,
+    color: str,
+    *,
+    is_hollow: bool = False,
+    mark: str = "o",
+) -> Any:
+    """Draw the values of a part of the rows with their intervals; return the marks, if any."""
+    rows = np.flatnonzero(is_drawn)
+    if not rows.size:
+        return None
+    bars = [figure.bars[i] for i in rows]
+    low, high = (np.array(ends, dtype=float) for ends in zip(*((b.low, b.high) for b in bars)))
+    ax.hlines(rows, low, high, color=color, linewidth=1.2, zorder=2)
+    face = matplotlib_setting("axes.facecolor") if is_hollow else color
+    style = {"marker": mark, "linestyle": "none", "color": color, "markerfacecolor": face}
+    (marks,) = ax.plot([bar.value for bar in bars], rows, zorder=3, **style)
+    return marks
+
+
+def _draw_threshold(ax: Axes, level: float) -> Any:
+    dashed = {"color": matplotlib_setting("text.color"), "linestyle": (0, (4, 2))}
+    return ax.axvline(level, linewidth=0.9, zorder=1, **dashed)
+
+
+def _format_log_axis(ax: Axes, span: tuple[float, float] | None) -> None:
+    """Number the powers of ten of a span, at whose beginning everything smaller is."""
+    ax.set_xscale("log")
+    if span is None:
+        return
+    low, high = span
+    powers = 10.0 ** np.arange(round(np.log10(low)), round(np.log10(high)) + 1)
+    ax.set_xticks(powers, [f"≤ {format_number(low)}", *(format_number(p) for p in powers[1:])])
+    ax.set_xticks([], minor=True)
+    ax.set_xlim(0.8 * low, 1.25 * high)
 
 
 @contextmanager
@@ -244,29 +280,12 @@ def named_rows(ax: Axes | None, names: Sequence[str], entries: int = 0) -> Itera
         yield chosen
 
 
-def legend_above(ax: Axes, marks: Sequence[Any], names: Sequence[str]) -> None:
-    """Put a legend on top of all rows."""
-    draw_legend(ax, marks, names, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
+def legend_above(ax: Axes, marks: Mapping[str, Any]) -> None:
+    """Put a legend of marks by name on top of all rows."""
+    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+    draw_legend(ax, list(marks.values()), list(marks), **place)
 
 
 def _guide_style(ax: Axes) -> dict[str, Any]:
     style = {"color": SLATE_GRAY, "alpha": 0.25, "linewidth": 0.5, "zorder": 0}
     return style | {"transform": ax.get_yaxis_transform()}
-
-
-def draw_interval_dots(
-    ax: Axes,
-    at: Sequence[int] | np.ndarray,
-    spans: Sequence[tuple[float, float, float]],
-    color: str,
-    *,
-    is_hollow: bool = False,
-    mark: str = "o",
-) -> Any:
-    """Draw a value with its interval in each of some rows; return the marks."""
-    values, low, high = zip(*spans)
-    ax.hlines(at, low, high, color=color, linewidth=1.2, zorder=2)
-    face = matplotlib_setting("axes.facecolor") if is_hollow else color
-    style = {"marker": mark, "linestyle": "none", "color": color, "markerfacecolor": face}
-    (marks,) = ax.plot(values, at, zorder=3, **style)
-    return marks

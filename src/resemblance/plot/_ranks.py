@@ -9,10 +9,10 @@ import numpy as np
 from ..catalogue import get_measure
 from ..report.chapters import mean_rank_chart
 from ..report.numbers import count_with_noun
-from ..sections.figures import Box
+from ..sections.figures import Box, Boxes
 from ..sections.headlines import TRIAL_WARNING
 from ..sections.result import Result
-from ._intervals import INTERVAL_BLUE, draw_interval_dots, legend_above, named_rows
+from ._intervals import legend_above, named_rows, paint_bars
 from ._style import COLORBLIND_PALETTE, SLATE_GRAY, Axes, draw_legend, matplotlib_setting
 
 TIED_BAND_COLOR = "#dfe5ea"
@@ -38,37 +38,26 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
     figure, places = mean_rank_chart(_require_result("ranks", result)), result.places()
     if figure is None:
         raise ValueError(f"plot.ranks: no measure has a rank in this run of {result.suite}")
-    with named_rows(ax, [bar.name for bar in figure.bars], 3) as chosen:
-        spans = [
-            (b.value, np.nan if b.low is None else b.low, np.nan if b.high is None else b.high)
-            for b in figure.bars
-        ]
-        marks = [draw_interval_dots(chosen, range(len(spans)), spans, INTERVAL_BLUE)]
-        is_sure = figure.threshold is not None
+    is_sure = figure.threshold is not None
+    if not is_sure:
         mean = float(np.mean([place.mean for place in places.rows]))
-        level = mean if figure.threshold is None else figure.threshold
-        dashed = {
-            "color": matplotlib_setting("text.color"),
-            "linewidth": 0.9,
-            "linestyle": (0, (4, 2)),
+        figure = figure._replace(threshold=mean)
+    label = f"mean rank over {count_with_noun(places.cells, 'cell')}; 1 is best"
+    with paint_bars(figure._replace(x=label), ax, entries=3) as (drawn, marks):
+        value = f"mean rank{', 95 % interval of the difference' if is_sure else ''}"
+        legend = {
+            value: marks.value,
+            "leader" if is_sure else "mean of all measures": marks.threshold,
         }
-        marks.append(chosen.axvline(level, zorder=1, **dashed))
-        names = ["mean rank", "leader" if is_sure else "mean of all measures"]
-        if is_sure:
-            names[0] += ", 95 % interval of the difference"
-            tied = [i for i, place in enumerate(places.rows) if place.is_tied]
-            bands = [
-                chosen.axhspan(i - 0.5, i + 0.5, color=TIED_BAND_COLOR, lw=0, zorder=-1)
-                for i in tied
-            ]
-            marks, names = [*marks, bands[0]], [*names, "not told from the leader"]
-        legend_above(chosen, marks, names)
-        _format_rank_axis(
-            chosen, len(spans), f"mean rank over {count_with_noun(places.cells, 'cell')}; 1 is best"
-        )
+        for i, place in enumerate(places.rows):
+            if is_sure and place.is_tied:
+                band = {"color": TIED_BAND_COLOR, "lw": 0, "zorder": -1}
+                legend["not told from the leader"] = drawn.axhspan(i - 0.5, i + 0.5, **band)
+        legend_above(drawn, legend)
+        _format_rank_axis(drawn, len(figure.bars))
         if result.is_trial:
-            chosen.set_title(TRIAL_WARNING, pad=38)
-    return chosen
+            drawn.set_title(TRIAL_WARNING, pad=38)
+    return drawn
 
 
 def box(result: Result, *, ax: Axes | None = None) -> Axes:
@@ -87,22 +76,29 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
     boxes = _boxes_by_measure(_require_result("box", result))
     if not boxes:
         raise ValueError(f"plot.box: no measure has a rank in this run of {result.suite}")
-    families = sorted({b.group for b in boxes} - {OTHER_FAMILY})
-    colors = {
-        f: COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)] for i, f in enumerate(families)
-    } | {OTHER_FAMILY: SLATE_GRAY}
-    with named_rows(ax, [b.name for b in boxes]) as chosen:
-        drawn = {
-            b.group: _draw_rank_box(chosen, b, i, colors[b.group]) for i, b in enumerate(boxes)
+    cells = count_with_noun(max(len(b.values) for b in boxes), "cell")
+    title = TRIAL_WARNING if result.is_trial else ""
+    return paint_boxes(Boxes("ranks", title, f"rank in {cells}; 1 is best", tuple(boxes)), ax)
+
+
+def paint_boxes(figure: Boxes, ax: Axes | None = None) -> Axes:
+    """Paint distributions below each other in their own figure or in ``ax``; return the axes.
+
+    Groups have their colours in the order of their names; no group, or ``"other"``, is grey.
+    """
+    groups = sorted({b.group for b in figure.boxes} - {OTHER_FAMILY, ""})
+    colors = {g: COLORBLIND_PALETTE[i % len(COLORBLIND_PALETTE)] for i, g in enumerate(groups)}
+    with named_rows(ax, [b.name for b in figure.boxes]) as chosen:
+        marks = {
+            b.group: _draw_box(chosen, b, i, colors.get(b.group, SLATE_GRAY))
+            for i, b in enumerate(figure.boxes)
         }
-        names = [family.replace("_", " ") for family in drawn]
-        draw_legend(
-            chosen, list(drawn.values()), names, loc="center left", bbox_to_anchor=(1.0, 0.5)
-        )
-        cells = count_with_noun(max(len(b.values) for b in boxes), "cell")
-        _format_rank_axis(chosen, len(boxes), f"rank in {cells}; 1 is best")
-        if result.is_trial:
-            chosen.set_title(TRIAL_WARNING)
+        names = [group.replace("_", " ") for group in marks]
+        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        draw_legend(chosen, list(marks.values()), names, **place)
+        _format_rank_axis(chosen, len(figure.boxes))
+        chosen.set_xlabel(figure.x)
+        chosen.set_title(figure.title)
     return chosen
 
 
@@ -114,10 +110,9 @@ def _require_result(function: str, result: Any) -> Result:
     return result
 
 
-def _format_rank_axis(ax: Axes, count: int, name: str) -> None:
+def _format_rank_axis(ax: Axes, count: int) -> None:
     ax.set_xlim(0.5, count + 0.5)
     ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.set_xlabel(name)
 
 
 def _boxes_by_measure(result: Result) -> list[Box]:
@@ -139,25 +134,25 @@ def _measure_family(measure: str) -> str:
         return OTHER_FAMILY
 
 
-def _draw_rank_box(ax: Axes, of: Box, at: int, color: str) -> Any:
-    ranks = np.array(of.values)
+def _draw_box(ax: Axes, box: Box, row: int, color: str) -> Any:
+    ranks = np.array(box.values)
     lower, median, upper = np.percentile(ranks, [25, 50, 75])
     reach = 1.5 * (upper - lower)
     is_inside = (ranks >= lower - reach) & (ranks <= upper + reach)
     inside, beyond = ranks[is_inside], ranks[~is_inside]
     ends = [(min(inside.min(), lower), lower), (upper, max(inside.max(), upper))]
-    ax.hlines([at, at], *zip(*ends), color=color, linewidth=1)
+    ax.hlines([row, row], *zip(*ends), color=color, linewidth=1)
     style = {"facecolor": color, "alpha": 0.45, "edgecolor": color, "linewidth": 0.9}
     (body,) = ax.barh(
-        at, max(upper - lower, 0.02), 2 * BOX_HALF_HEIGHT, left=lower, zorder=2, **style
+        row, max(upper - lower, 0.02), 2 * BOX_HALF_HEIGHT, left=lower, zorder=2, **style
     )
     ax.vlines(
         median,
-        at - BOX_HALF_HEIGHT,
-        at + BOX_HALF_HEIGHT,
+        row - BOX_HALF_HEIGHT,
+        row + BOX_HALF_HEIGHT,
         color=matplotlib_setting("text.color"),
         linewidth=1.5,
         zorder=3,
     )
-    ax.plot(beyond, np.full(len(beyond), at), ".", color=color, markersize=2.5)
+    ax.plot(beyond, np.full(len(beyond), row), ".", color=color, markersize=2.5)
     return body

@@ -5,28 +5,43 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from ..comparison.comparison import Comparison, MeasureInfo, chance_matrix
+from ..comparison.comparison import Comparison, MeasureInfo
 from ..contracts._measure import Measure
 from ..inference.result import Evidence
+from ..report.comparing.stats import PageContext
+from ..report.evidence_words import result_of_measure
 
 
-def comparison_and_evidence(
-    function: str, data: Any, evidence: Evidence | None = None
-) -> tuple[Comparison, Evidence | None]:
-    """Return a comparison with its evidence, either of which may be what is drawn.
+def page_context_to_plot(
+    function: str,
+    data: Any,
+    measure: str | Measure | None,
+    evidence: Evidence | None = None,
+    *,
+    stretch: bool = False,
+) -> PageContext:
+    """Return the measure to draw of a comparison or an evidence with everything that a page shows
+    of the measure.
 
-    Raises ``ValueError`` for anything else, and for evidence on other representations.
+    Raises ``ValueError`` for other data and for evidence on other representations.
     """
     if isinstance(data, Evidence):
-        return data.comparison, data
+        comparison, evidence = data.comparison, data
+    else:
+        comparison = _require_comparison(function, data, evidence)
+    info = measure_to_plot(function, comparison, measure)
+    readings = {} if evidence is None else {info.spec: result_of_measure(evidence, info)}
+    return PageContext(comparison, info, evidence, readings, stretch)
+
+
+def _require_comparison(function: str, data: Any, evidence: Any) -> Comparison:
+    """Return a comparison of which an evidence, if there is one, has the same representations."""
     if not isinstance(data, Comparison):
         raise ValueError(
             f"plot.{function} draws a Comparison or an Evidence; got {type(data).__name__}"
         )
     if evidence is None:
-        return data, None
+        return data
     if not isinstance(evidence, Evidence):
         kind = type(evidence).__name__
         raise ValueError(f"plot.{function}: evidence must be an Evidence; got {kind}")
@@ -36,7 +51,7 @@ def comparison_and_evidence(
             f"representations and the comparison on {len(data.rows)} x {len(data.columns)}, or "
             "they have other names; draw the evidence alone"
         )
-    return data, evidence
+    return data
 
 
 def measure_to_plot(
@@ -49,13 +64,6 @@ def measure_to_plot(
     if len(specs) != 1:
         raise ValueError(f"plot.{function} draws one measure; name one of {', '.join(specs)}")
     return comparison.measures[0]
-
-
-def chance_of_pairs(
-    comparison: Comparison, evidence: Evidence | None, info: MeasureInfo
-) -> np.ndarray:
-    """Return the chance of each pair, NaN where it is not known."""
-    return chance_matrix(comparison, info.spec) if evidence is None else evidence.chance(info.spec)
 
 
 def measure_axis_label(info: MeasureInfo) -> str:

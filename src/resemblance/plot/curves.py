@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from ..comparison.arrangements import DepthCurve, best_matches, equal_depth_curv
 from ..comparison.comparison import Comparison, MeasureInfo
 from ..contracts._measure import Measure
 from ..inference.result import Evidence
+from ..report.comparing.figures import (
+    CHANCE_DIAGNOSTIC,
+    has_relative_depth,
+    layer_lines,
+    mean_chance_line,
+)
+from ..report.comparing.stats import PageContext, curve_positions
 from ..report.svg import shorten_distinct_names, shorten_name
+from ..sections.figures import Chart, Line
 from ._style import (
     COLUMN_WIDTH_INCHES,
     POINTS_PER_INCH,
@@ -27,28 +35,13 @@ from ._style import (
     font_size_points,
     series_style,
 )
-from .arguments import (
-    chance_of_pairs,
-    comparison_and_evidence,
-    measure_axis_label,
-    measure_to_plot,
-    reordered_comparison,
-)
+from .arguments import measure_axis_label, page_context_to_plot, reordered_comparison
 
 MAX_MARKED_POINTS = 24  # points of a line that are marked
 MAX_LEGEND_LINES = 12  # lines with a legend
 # of the height of axes: at least so much is left by the names below and above
 MIN_AXES_HEIGHT_SHARE = 0.7
 MAX_NAMED_LAYERS = 13  # layers named along the axis
-ModelAndLayer = tuple[str, str]  # of a model, and of its layer
-
-
-class PairLimits(NamedTuple):
-    """What is known about the pairs of a comparison besides their values; NaN where nothing is."""
-
-    chance: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 def layers(
@@ -80,28 +73,12 @@ def layers(
     Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
     comparison, for an unknown model, and where no two models can be matched.
     """
-    data, sure = comparison_and_evidence("layers", comparison, evidence)
-    info = measure_to_plot("layers", data, measure)
-    curves = _curves_to_plot(data, info, against, match)
-    limits = _pair_limits(data, sure, info)
-    places = {_split_layer_name(n): i for i, n in enumerate(data.rows)}
-    others = {_split_layer_name(n): j for j, n in enumerate(data.columns)}
-    with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as chosen:
-        xs = _set_depth_axis(chosen, curves)
-        lines = [
-            _draw_curve(chosen, curve, x, i, _limits_along_curve(curve, limits, places, others))
-            for i, (curve, x) in enumerate(zip(curves, xs))
-        ]
-        if match == "best":
-            _label_matched_layers(chosen, curves, xs)
-        _draw_curve_legend(chosen, curves, lines, against, bool(np.isfinite(limits.chance).any()))
-        _label_value_axis(chosen, info, against)
-    return chosen
-
-
-def _split_layer_name(name: str) -> ModelAndLayer:
-    model, _, layer = name.rpartition("/")
-    return model, layer
+    context = page_context_to_plot("layers", comparison, measure, evidence)
+    curves = _curves_to_plot(context.comparison, context.leading, against, match)
+    chart = _layer_chart(context, curves, against, is_best=match == "best")
+    first = curves[0].layers
+    ticks = first if all(curve.layers == first for curve in curves) else ()
+    return paint_chart(chart, ax, ticks=ticks, unit="pairs of models")
 
 
 def _curves_to_plot(
@@ -127,43 +104,76 @@ def _curves_to_plot(
     return curves
 
 
-def _pair_limits(data: Comparison, evidence: Evidence | None, info: MeasureInfo) -> PairLimits:
-    chance = chance_of_pairs(data, evidence, info)
-    if evidence is None:
-        return PairLimits(chance, *(np.full(chance.shape, np.nan) for _ in range(2)))
-    return PairLimits(chance, evidence.low(info.spec), evidence.high(info.spec))
+def _layer_chart(
+    context: PageContext, curves: Sequence[DepthCurve], against: str | None, *, is_best: bool
+) -> Chart:
+    """Return a line for each curve, and its chance where that is known; of best matches, the
+    matched layers are written at the points."""
+    info, is_relative = context.leading, has_relative_depth(curves)
+    names, chance, lines = _curve_names(curves, against), context.chance(info), list[Line]()
+    for curve, line in zip(curves, layer_lines(context, info, curves, names)):
+        lines.append(line._replace(titles=curve.partners) if is_best else line)
+        places = [curve_positions(context, curve)]
+        dotted = mean_chance_line(chance, places, line.name, is_relative=is_relative)
+        lines += [dotted] if dotted else []
+    label, _, direction = measure_axis_label(info).rpartition(" (")
+    label += f" with {shorten_name(against, 20)}" if against else ""
+    axis = "relative depth" if is_relative else "layer"
+    return Chart(
+        "layers", info.title, axis, f"{label} ({direction}", tuple(lines), is_labeled=is_best
+    )
 
 
-def _limits_along_curve(
-    curve: DepthCurve,
-    limits: PairLimits,
-    rows: Mapping[ModelAndLayer, int],
-    columns: Mapping[ModelAndLayer, int],
-) -> PairLimits:
-    """Return the limits at the points of a curve, in whichever order its pairs were compared."""
-    i = [rows[curve.model, layer] for layer in curve.layers]
-    j = [columns[curve.other, layer] for layer in curve.partners]
-    return PairLimits(*(table[i, j] for table in limits))
+def _curve_names(curves: Sequence[DepthCurve], against: str | None) -> list[str]:
+    """Return the names of both models of each curve, or of the model that is not ``against``."""
+    if against is not None:
+        return [c.other if c.model == against else c.model for c in curves]
+    models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
+    short = dict(zip(models, shorten_distinct_names(models, 20)))
+    return [f"{short[c.model]} – {short[c.other]}" for c in curves]
 
 
-def _set_depth_axis(ax: Axes, curves: Sequence[DepthCurve]) -> list[np.ndarray]:
-    """Return where the layers are, and name the axis: by layer, or by the share of the depth of
-    models with unlike numbers of layers."""
-    counts = {len(curve.layers) for curve in curves}
-    if len(counts) > 1:
-        ax.set_xlabel("relative depth")
-        return [np.linspace(0, 1, len(curve.layers)) for curve in curves]
-    (count,) = counts
-    ax.set_xlabel("layer")
-    first = curves[0].layers
-    if all(curve.layers == first for curve in curves):
-        step = -(-count // MAX_NAMED_LAYERS)
-        names = escape_matplotlib_names(first, 16)[::step]
+# ------------------------------------------------------------------------------------------ painter
+
+
+def paint_chart(
+    chart: Chart, ax: Axes | None = None, *, ticks: Sequence[str] = (), unit: str = "lines"
+) -> Axes:
+    """Paint the lines of a chart with their intervals in its own figure or in ``ax``; return the
+    axes.
+
+    Dashed lines, such as of chance, are dotted and have the colour of the line of their name.
+    ``ticks``: the names of the places 1, 2, ...; ``unit``: what a legend counts that has no room
+    for names.
+    """
+    lines = [line for line in chart.lines if not line.is_dashed]
+    with axes_in_style(ax, COLUMN_WIDTH_INCHES, 2.3) as chosen:
+        _format_horizontal_axis(chosen, chart, ticks)
+        colors, handles = dict[str, str](), list[Any]()
+        for line in chart.lines:
+            if line.is_dashed:
+                _draw_dotted_line(chosen, line, colors.get(line.name, SLATE_GRAY))
+            else:
+                colors[line.name] = series_style(len(handles)).color
+                handles.append(_draw_line(chosen, line, len(handles)))
+        if chart.is_labeled:
+            _label_line_points(chosen, lines)
+        _draw_line_legend(chosen, chart, handles, unit)
+        _label_value_axis(chosen, chart.y)
+    return chosen
+
+
+def _format_horizontal_axis(ax: Axes, chart: Chart, ticks: Sequence[str]) -> None:
+    """Name the axis, and its places as far as there is room."""
+    ax.set_xlabel(chart.x)
+    places = {x for line in chart.lines for x, _ in line.points}
+    if ticks:
+        step = -(-len(ticks) // MAX_NAMED_LAYERS)
+        names = escape_matplotlib_names(ticks, 16)[::step]
         turned = 0 if _names_fit(ax, names, font_size_points("xtick.labelsize")) else 90
-        ax.set_xticks(range(1, count + 1, step), names, rotation=turned)
-    else:
+        ax.set_xticks(range(1, len(ticks) + 1, step), names, rotation=turned)
+    elif all(place == round(place) for place in places):
         ax.xaxis.get_major_locator().set_params(integer=True)
-    return [np.arange(1, count + 1)] * len(curves)
 
 
 def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
@@ -172,78 +182,72 @@ def _names_fit(ax: Axes, names: Sequence[str], size: float) -> bool:
     return bool(max(estimate_text_width(name, size) for name in names) * len(names) <= 0.97 * room)
 
 
-def _draw_curve(ax: Axes, curve: DepthCurve, x: np.ndarray, i: int, limits: PairLimits) -> Any:
+def _draw_line(ax: Axes, line: Line, i: int) -> Any:
     color, mark, dash = series_style(i)
     style = {"color": color, "marker": mark, "linestyle": dash}
-    if len(x) > MAX_MARKED_POINTS:
-        style["markevery"] = -(-len(x) // 8)
-    (line,) = ax.plot(x, curve.values, zorder=3, **style)
-    if np.isfinite(limits.chance).any():
-        ax.plot(x, limits.chance, color=color, linestyle=":", linewidth=0.9, zorder=1)
-    if np.isfinite(limits.low).any():
+    if len(line.points) > MAX_MARKED_POINTS:
+        style["markevery"] = -(-len(line.points) // 8)
+    (handle,) = ax.plot(*zip(*line.points), zorder=3, **style)
+    if np.isfinite(line.intervals).any():
+        places, (low, high) = [x for x, _ in line.points], zip(*line.intervals)
         band = {"color": color, "alpha": 0.15, "linewidth": 0, "zorder": 2}
-        ax.fill_between(x, limits.low, limits.high, **band)
-    return line
+        ax.fill_between(places, low, high, **band)
+    return handle
 
 
-def _label_matched_layers(ax: Axes, curves: Sequence[DepthCurve], xs: Sequence[np.ndarray]) -> None:
-    """Write the matched layer at each point of one or two lines, where there is room."""
-    if len(curves) > 2:
+def _draw_dotted_line(ax: Axes, line: Line, color: str) -> None:
+    ax.plot(*zip(*line.points), color=color, linestyle=":", linewidth=0.9, zorder=1)
+
+
+def _label_line_points(ax: Axes, lines: Sequence[Line]) -> None:
+    """Write the titles at the points of one or two lines, where there is room."""
+    if len(lines) > 2:
         return
-    highest = max(curves, key=lambda curve: np.nansum(curve.values))
+    highest = max(lines, key=lambda line: np.nansum([y for _, y in line.points]))
     size = 0.85 * font_size_points("legend.fontsize")
-    for i, (curve, x) in enumerate(zip(curves, xs)):
-        short = dict(zip(curve.partners, escape_matplotlib_names(curve.partners, 12)))
+    for i, line in enumerate(lines):
+        titles = [title.partition(":")[0] for title in line.titles]
+        short = dict(zip(titles, escape_matplotlib_names(titles, 12)))
         if not _names_fit(ax, list(short.values()), size):
             continue
-        is_above = curve is highest
-        for at, value, partner in zip(x, curve.values, curve.partners):
-            if np.isnan(value):
+        is_above = line is highest
+        for point, title in zip(line.points, titles):
+            if np.isnan(point[1]):
                 continue
             offset = {"xytext": (0, 4.5 if is_above else -4.5), "textcoords": "offset points"}
             va = "bottom" if is_above else "top"
             style = {"ha": "center", "va": va, "fontsize": size, "color": series_style(i).color}
-            ax.annotate(short[partner], (at, value), **offset, **style)
+            ax.annotate(short[title], point, **offset, **style)
     ax.margins(y=0.14)
 
 
-def _label_value_axis(ax: Axes, info: MeasureInfo, against: str | None) -> None:
+def _label_value_axis(ax: Axes, name: str) -> None:
     """Name the axis of values and the direction of the measure, on as many lines as it needs."""
-    label, _, which = measure_axis_label(info).rpartition(" (")
-    label += f" with {shorten_name(against, 20)}" if against else ""
+    label, _, direction = name.rpartition(" (")
     tall = MIN_AXES_HEIGHT_SHARE * ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
     letters = max(int(tall / estimate_text_width("m", font_size_points("axes.labelsize"))), 1)
-    lines = [escape_matplotlib_name(label, 60), f"({which}"]
+    lines = [escape_matplotlib_name(label, 60), f"({direction}"] if label else [name]
     if len(" ".join(lines)) <= letters:
         lines = [" ".join(lines)]
     wrapped = [part for line in lines for part in textwrap.wrap(line, letters)]
     ax.set_ylabel("\n".join(wrapped))
 
 
-def _draw_curve_legend(
-    ax: Axes,
-    curves: Sequence[DepthCurve],
-    lines: Sequence[Any],
-    against: str | None,
-    has_chance: bool,
-) -> None:
+def _draw_line_legend(ax: Axes, chart: Chart, handles: Sequence[Any], unit: str) -> None:
     """Name the lines; of very many, only their number."""
-    if against is None:
-        models = list(dict.fromkeys(m for c in curves for m in (c.model, c.other)))
-        short = dict(zip(models, shorten_distinct_names(models, 20)))
-        names = [f"{short[c.model]} – {short[c.other]}" for c in curves]
-    else:
-        names = [c.other if c.model == against else c.model for c in curves]
-    handles = list(lines)
-    if len(lines) > MAX_LEGEND_LINES:
-        names, handles = [f"{len(lines)} pairs of models"], handles[:1]
-    if has_chance:
-        color = series_style(0).color if len(lines) == 1 else SLATE_GRAY
+    dashed = [line.name for line in chart.lines if line.is_dashed]
+    names = [line.name for line in chart.lines if not line.is_dashed]
+    own_names = [name for name in dict.fromkeys(dashed) if name not in names]
+    marks = list(handles)
+    if len(marks) > MAX_LEGEND_LINES:
+        names, marks = [f"{len(marks)} {unit}"], marks[:1]
+    if dashed:
+        color = series_style(0).color if len(handles) == 1 else SLATE_GRAY
         (dotted,) = ax.plot([], [], color=color, linestyle=":", linewidth=0.9)
-        names, handles = [*names, "chance"], [*handles, dotted]
+        names, marks = [*names, ", ".join(own_names) or CHANCE_DIAGNOSTIC], [*marks, dotted]
     above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
     width = (
         max(estimate_text_width(name, font_size_points("legend.fontsize")) for name in names) + 30
     )
     room = ax.get_window_extent().width * POINTS_PER_INCH / ax.figure.dpi
-    draw_legend(ax, handles, names, ncols=max(1, min(len(names), int(room / width))), **above)
+    draw_legend(ax, marks, names, ncols=max(1, min(len(names), int(room / width))), **above)

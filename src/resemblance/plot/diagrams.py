@@ -47,7 +47,11 @@ def critical_difference(
     Raises ``ValueError`` for what is neither, for a trial, and where there are fewer than two
     measures or too few cells to tell any apart.
     """
-    figure = _diagram_from_result(result, labels)
+    return paint_diagram(_diagram_from_result(result, labels), ax)
+
+
+def paint_diagram(figure: Diagram, ax: Axes | None = None) -> Axes:
+    """Paint a critical-difference diagram in its own figure or in ``ax``; return the axes."""
     better = (len(figure.names) + 1) // 2
     levels = tie_bar_levels(figure.groups)
     bars = TIE_BAR_INCHES * (max(levels, default=-1) + 2)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..base.extras import import_optional
 from ..comparison import arrangements
-from ..comparison.arrangements import PlaneEmbedding, layers_by_model
-from ..comparison.comparison import Comparison, MeasureInfo
+from ..comparison.arrangements import layers_by_model
+from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..inference.result import Evidence
-from ..report.numbers import format_number
+from ..report.charts import finite_points
+from ..report.comparing.figures import difference_in_measure, plane_chart, tree_figure
 from ..report.svg import place_labels
+from ..sections.figures import Chart, Dendrogram, Line
 from ._style import (
     COLUMN_WIDTH_INCHES,
     POINTS_PER_INCH,
@@ -28,7 +28,7 @@ from ._style import (
     matplotlib_setting,
     series_style,
 )
-from .arguments import comparison_and_evidence, measure_to_plot
+from .arguments import page_context_to_plot
 
 MAX_LABELED_POINTS = 60  # points that are named
 LEAF_INCHES = 0.135  # inches of a leaf
@@ -54,73 +54,82 @@ def mds(
     Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
     comparison, for one list against another, and for fewer than three representations.
     """
-    data, _ = comparison_and_evidence("mds", comparison)
-    info = measure_to_plot("mds", data, measure)
-    plane = arrangements.plane_embedding(data, info.spec)
-    models = layers_by_model(plane.names)
+    context = page_context_to_plot("mds", comparison, measure)
+    info, n_all = context.leading, len(context.comparison.rows)
+    plane = arrangements.plane_embedding(context.comparison, info.spec)
+    left = n_all - len(plane.names)
+    title = (
+        f"{escape_matplotlib_name(info.title)}: {100 * plane.share:.0f} % of the differences shown"
+    )
+    title += f"\n({left} without some value left out)" if left else ""
+    return paint_plane(plane_chart(plane, left), ax, title=title)
+
+
+def paint_plane(chart: Chart, ax: Axes | None = None, *, title: str = "") -> Axes:
+    """Paint a plane, in which a unit is as long on both axes, in its own figure or in ``ax``;
+    return the axes.
+
+    Points that are joined are numbered, and others named, up to 60 of them.
+    """
     side = figure_width() or COLUMN_WIDTH_INCHES
     with axes_in_style(ax, side, side) as chosen:
-        handles = [_draw_model_path(chosen, plane, i, at) for i, at in enumerate(models.values())]
-        if len(models) > 1:
-            draw_legend(chosen, handles, [name or "other" for name in models])
-        chosen.set_title(_plane_axis_label(info, plane, len(data.rows) - len(plane.names)))
+        handles = [_draw_layer_path(chosen, chart, i) for i in range(len(chart.lines))]
+        if len(handles) > 1:
+            draw_legend(chosen, handles, [line.name for line in chart.lines])
+        chosen.set_title(title or chart.title)
         chosen.set_aspect("equal", adjustable="datalim")
         chosen.set(xticks=[], yticks=[])
         chosen.margins(0.08)
         chosen.spines[:].set_visible(False)
-        if len(plane.names) <= MAX_LABELED_POINTS:
-            _label_points(chosen, plane, list(models.values()))
+        if sum(len(finite_points(line).points) for line in chart.lines) <= MAX_LABELED_POINTS:
+            _label_plane_points(chosen, chart)
     return chosen
 
 
-def _plane_axis_label(info: MeasureInfo, plane: PlaneEmbedding, left_out: int) -> str:
-    """Say how much of the differences the plane shows, and of how many representations none."""
-    more = f"\n({left_out} without some value left out)" if left_out else ""
-    return (
-        f"{escape_matplotlib_name(info.title)}: {100 * plane.share:.0f} % of the differences "
-        f"shown{more}"
-    )
+def _is_path(chart: Chart, line: Line) -> bool:
+    """Say whether the points of a line are joined: the layers of a model are, without gaps."""
+    return chart.joined and len(finite_points(line).points) == len(line.points)
 
 
-def _draw_model_path(ax: Axes, plane: PlaneEmbedding, i: int, at: list[int]) -> Any:
+def _draw_layer_path(ax: Axes, chart: Chart, i: int) -> Any:
     """Draw the layers of a model in their order, or single representations."""
-    points, names = plane.points[at], [plane.names[k] for k in at]
-    is_model = "/" in names[0]
+    line = chart.lines[i]
     color, mark, dash = series_style(i)
-    style = {"color": color, "marker": mark, "linestyle": dash if is_model else "none"}
+    style = {"color": color, "marker": mark, "linestyle": dash if _is_path(chart, line) else "none"}
     edge = {"markeredgecolor": matplotlib_setting("axes.facecolor"), "markeredgewidth": 0.5}
-    (line,) = ax.plot(*points.T, linewidth=0.9, markersize=5, **style, **edge)
-    return line
+    (path,) = ax.plot(*zip(*line.points), linewidth=0.9, markersize=5, **style, **edge)
+    return path
 
 
-def _label_points(ax: Axes, plane: PlaneEmbedding, models: list[list[int]]) -> None:
+def _label_plane_points(ax: Axes, chart: Chart) -> None:
     """Write the numbers of layers, or names, where they cover neither points nor each other."""
-    texts, colors = dict[int, str](), dict[int, Any]()
-    short = escape_matplotlib_names(plane.names, 20)
-    for i, at in enumerate(models):
-        is_model = "/" in plane.names[at[0]]
-        texts |= {j: str(k + 1) if is_model else short[j] for k, j in enumerate(at)}
-        colors |= dict.fromkeys(at, series_style(i)[0])
+    lines = [finite_points(line) for line in chart.lines]
+    names = [title for line in lines for title in line.titles]
+    short = dict(zip(names, escape_matplotlib_names(names, 20)))
+    labels = [
+        (point, str(k + 1) if _is_path(chart, chart.lines[i]) else short[line.titles[k]], i)
+        for i, line in enumerate(lines)
+        for k, point in enumerate(line.points)
+    ]
     ax.apply_aspect()
     size, unit = 0.85 * font_size_points("legend.fontsize"), POINTS_PER_INCH / ax.figure.dpi
-    points = unit * ax.transData.transform(plane.points) * (1, -1)  # down, as on a page
+    points = unit * ax.transData.transform([point for point, _, _ in labels])
+    points *= (1, -1)  # down, as on a page
     (left, low), (right, high) = unit * ax.bbox.get_points()
-    order = sorted(texts)
-    widths = [estimate_text_width(texts[j], size) for j in order]
+    widths = [estimate_text_width(text, size) for _, text, _ in labels]
     box = (left - size, -high - size, right + 4 * size, -low + size)
-    places = place_labels([tuple(points[j]) for j in order], widths, size, box)
-    for j, width, place in zip(order, widths, places):
+    places = place_labels([tuple(point) for point in points], widths, size, box)
+    for (point, text, i), (x, y), width, place in zip(labels, points, widths, places):
         if place is not None:
             start, middle, is_led = place
-            x, y = points[j]
+            color = series_style(i).color
             end = min(max(x, start), start + width)
-            style = {"fontsize": size, "color": colors[j], "textcoords": "offset points"}
-            offset = (start - x, y - middle)
-            ax.annotate(texts[j], plane.points[j], xytext=offset, va="center", **style)
+            style = {"fontsize": size, "color": color, "textcoords": "offset points"}
+            ax.annotate(text, point, xytext=(start - x, y - middle), va="center", **style)
             if is_led:
-                arrow = {"arrowstyle": "-", "linewidth": 0.4, "color": colors[j], "shrinkB": 0}
+                arrow = {"arrowstyle": "-", "linewidth": 0.4, "color": color, "shrinkB": 0}
                 style = {"textcoords": "offset points", "arrowprops": arrow}
-                ax.annotate("", plane.points[j], xytext=(end - x, y - middle), **style)
+                ax.annotate("", point, xytext=(end - x, y - middle), **style)
 
 
 def tree(
@@ -142,33 +151,43 @@ def tree(
 
     Raises as :func:`mds` does.
     """
-    data, _ = comparison_and_evidence("tree", comparison)
-    info = measure_to_plot("tree", data, measure)
-    branches = arrangements.linkage_tree(data, info.spec)
-    names = [branches.names[i] for i in branches.order]
+    context = page_context_to_plot("tree", comparison, measure)
+    info = context.leading
+    branches = arrangements.linkage_tree(context.comparison, info.spec)
+    difference = difference_in_measure(info, info.title)
+    return paint_tree(tree_figure(branches, f"difference: {difference}"), ax)
+
+
+def paint_tree(figure: Dendrogram, ax: Axes | None = None) -> Axes:
+    """Paint a tree in its own figure or in ``ax``; return the axes.
+
+    The leaves of a model, named ``model/layer``, have its colour and mark where there are several
+    models.
+    """
+    names = [figure.leaves[i] for i in figure.order]
     room = estimate_text_width("m" * min(max(map(len, names)), 32), 7) / POINTS_PER_INCH
     with axes_in_style(
         ax, max(COLUMN_WIDTH_INCHES, room + 1.9), 0.45 + LEAF_INCHES * len(names)
     ) as chosen:
-        _draw_branches(chosen, branches.merges, branches.order)
-        _label_leaves(chosen, names, list(layers_by_model(branches.names)))
-        chosen.set_xlabel(_difference_axis_label(info))
+        _draw_branches(chosen, figure)
+        _label_leaves(chosen, names, list(layers_by_model(figure.leaves)))
+        chosen.set_xlabel(figure.x)
         chosen.spines[["left", "right", "top"]].set_visible(False)
     return chosen
 
 
-def _draw_branches(ax: Axes, merges: np.ndarray, order: tuple[int, ...]) -> None:
+def _draw_branches(ax: Axes, figure: Dendrogram) -> None:
     """Draw a bracket for each merge, between the places of its two branches."""
-    places = {leaf: (float(row), 0.0) for row, leaf in enumerate(order)}
+    places = {leaf: (float(row), 0.0) for row, leaf in enumerate(figure.order)}
     lines = []
-    for k, (one, other, height, _) in enumerate(merges):
-        (y, x), (other_y, other_x) = places[int(one)], places[int(other)]
+    for k, (left, right, height) in enumerate(figure.merges):
+        (y, x), (other_y, other_x) = places[left], places[right]
         lines.append([(x, y), (height, y), (height, other_y), (other_x, other_y)])
-        places[len(order) + k] = (y + other_y) / 2, float(height)
+        places[len(figure.order) + k] = (y + other_y) / 2, height
     collection = import_optional("matplotlib.collections").LineCollection
     ax.add_collection(collection(lines, colors=matplotlib_setting("text.color"), linewidths=0.9))
-    highest = float(merges[:, 2].max()) or 1.0
-    ax.set(xlim=(1.03 * highest, 0.0), ylim=(len(order) - 0.5, -0.5))
+    highest = max(merge.height for merge in figure.merges) or 1.0
+    ax.set(xlim=(1.03 * highest, 0.0), ylim=(len(figure.order) - 0.5, -0.5))
 
 
 def _label_leaves(ax: Axes, names: list[str], models: list[str]) -> None:
@@ -183,12 +202,3 @@ def _label_leaves(ax: Axes, names: list[str], models: list[str]) -> None:
             color, mark, _ = series_style(models.index(model))
             label.set_color(color)
             ax.plot([0], [row], marker=mark, color=color, markersize=3.5, clip_on=False)
-
-
-def _difference_axis_label(info: MeasureInfo) -> str:
-    if not info.larger_is_more_similar:
-        return f"difference: {info.title}"
-    most = info.range[1]
-    return (
-        f"difference: {format_number(most)} − {info.title}" if np.isfinite(most) else "difference"
-    )

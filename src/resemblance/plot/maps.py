@@ -10,20 +10,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.extras import import_optional
-from ..base.text import snap_to_bounds
 from ..comparison import arrangements
 from ..comparison.arrangements import layer_name, layers_by_model
-from ..comparison.comparison import Comparison, MeasureInfo
+from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
 from ..data.representation import as_representation
 from ..inference.result import Evidence
 from ..measures._dissimilarities import rdm as dissimilarities_of
-from ..report.comparing.figures import NOT_SIGNIFICANT_NOTE
+from ..report.colors import color_limits, diverging_center
+from ..report.comparing.figures import map_entries, value_map
 from ..report.comparing.stats import color_scale
-from ..report.evidence_words import ALPHA
 from ..report.maps import CORNER_HATCHING, DIAGONAL_HATCHING, ModelSpan, model_groups
 from ..report.numbers import format_number
 from ..report.svg import shorten_distinct_names
+from ..sections.figures import HeatMap
 from ._style import (
     PALE_GRAY,
     POINTS_PER_INCH,
@@ -38,7 +38,7 @@ from ._style import (
     map_colormap,
     matplotlib_setting,
 )
-from .arguments import comparison_and_evidence, measure_axis_label, measure_to_plot
+from .arguments import measure_axis_label, page_context_to_plot
 
 MAX_SIDE_WITH_NUMBERS = 12  # representations along a side whose values are written into the cells
 MAP_SIDE_INCHES = (1.9, 4.6)  # of a map, in inches: least and most
@@ -51,16 +51,6 @@ MIN_CELL_NAME_SIZE, MIN_MODEL_NAME_SIZE = (
 )  # sizes of letters: of names of cells, and of models
 COLOR_BAR_INCHES = 0.75  # inches of the colour bar
 MAX_SIDE_NAME_LENGTH = 24  # characters of a name
-
-
-class MapCells(NamedTuple):
-    """The cells of a map in the order they are drawn, and which of them are not beyond chance."""
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: np.ndarray
-    unsure: np.ndarray
-    info: MeasureInfo
 
 
 def heatmap(
@@ -95,28 +85,20 @@ def heatmap(
     Raises ``KeyError`` for a measure that the comparison has not, and ``ValueError`` for what is no
     comparison, for another order, and for a tree of one list against another.
     """
-    data, sure = comparison_and_evidence("heatmap", comparison, evidence)
-    info = measure_to_plot("heatmap", data, measure)
-    cells = _map_cells(data, info, sure, order)
-    is_written = max(cells.values.shape) <= MAX_SIDE_WITH_NUMBERS if values is None else values
-    pitch = _cell_size_points(cells, ax, is_written)
-    size = 7 if ax is None else _tick_label_size()
-    if ax is None and (inches := figure_width()):
-        pitch = _cell_size_in_width(inches, cells.rows, len(cells.columns), size)
-    left = choose_side_names(cells.rows, pitch, size, is_below=False)
-    bottom = choose_side_names(cells.columns, pitch, size, is_below=True)
-    rows, columns = cells.values.shape
-    width = (columns * pitch + left.room) / POINTS_PER_INCH + COLOR_BAR_INCHES
-    height = (
-        (max(rows * pitch, 24) + bottom.room) / POINTS_PER_INCH + 0.1 + 0.2 * cells.unsure.any()
+    context = page_context_to_plot("heatmap", comparison, measure, evidence, stretch=stretch)
+    if order not in (None, "tree"):
+        raise ValueError(f"plot.heatmap: order must be 'tree' or None; got {order!r}")
+    data, info = context.comparison, context.leading
+    heat = value_map(context, info)
+    note = color_scale(context.values(info), info.range, stretch=stretch).note
+    if order == "tree":
+        branches = arrangements.linkage_tree(data, info.spec)
+        names = [branches.names[i] for i in branches.order]
+        names += [name for name in data.rows if name not in branches.names]
+        heat = _reorder_map(heat, [data.rows.index(name) for name in names])
+    return paint_heat_map(
+        heat, ax, scale=measure_axis_label(info), scale_note=note, is_written=values
     )
-    with axes_in_style(ax, max(width, 2.2), max(height, 1.1)) as chosen:
-        mesh = _draw_colored_cells(chosen, cells, stretch)
-        _draw_side_names(chosen, left, bottom)
-        _hatch_insignificant_cells(chosen, cells, mesh, is_written)
-        if is_written:
-            _write_values(chosen, cells, mesh, pitch)
-    return chosen
 
 
 def rdm(
@@ -155,55 +137,64 @@ def rdm(
         order = sorted(range(len(labels)), key=lambda i: first[labels[i]])
         values = values[np.ix_(order, order)]
         names = [f"{labels[i]}/{names[i]}" for i in order]
-    pitch = (
-        float(np.clip(len(values) * CELL_INCHES, *MAP_SIDE_INCHES)) * POINTS_PER_INCH / len(values)
-    )
+    low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
+    label = f"dissimilarity: {x.signed.kind if x.signed else kind}"
+    sides = (tuple(names), tuple(names))
+    heat = HeatMap("rdm", label, *sides, map_entries(values), span=(low, high), is_reversed=True)
+    return paint_heat_map(heat, ax, scale=label, is_written=False)
+
+
+def paint_heat_map(
+    heat: HeatMap,
+    ax: Axes | None = None,
+    *,
+    scale: str = "",
+    scale_note: str = "",
+    is_written: bool | None = None,
+) -> Axes:
+    """Paint a map in its own figure or in ``ax``; return the axes.
+
+    ``scale``: the label of the colour bar, where there is room for it, else the title of the map.
+    ``is_written``: whether the values are in the cells; by default in small maps.
+    """
+    rows, columns = len(heat.rows), len(heat.columns)
+    is_written = max(rows, columns) <= MAX_SIDE_WITH_NUMBERS if is_written is None else is_written
+    pitch = _cell_size_points(rows, columns, ax, is_written)
     size = 7 if ax is None else _tick_label_size()
     if ax is None and (inches := figure_width()):
-        pitch = _cell_size_in_width(inches, names, len(values), size)
-    left, bottom = (choose_side_names(names, pitch, size, is_below=b) for b in (False, True))
-    side = len(values) * pitch
-    with axes_in_style(
-        ax,
-        (side + left.room) / POINTS_PER_INCH + COLOR_BAR_INCHES,
-        (side + bottom.room) / POINTS_PER_INCH + 0.1,
-    ) as drawn:
-        low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
-        mesh = _draw_mesh(
-            drawn, values, (low, high), map_colormap(is_diverging=False, is_reversed=True)
-        )
-        label = f"dissimilarity: {x.signed.kind if x.signed else kind}"
-        _draw_color_bar(drawn, mesh, (high, low), escape_matplotlib_name(label, 60))
-        _draw_side_names(drawn, left, bottom)
-    return drawn
+        pitch = _cell_size_in_width(inches, heat.rows, columns, size)
+    left = choose_side_names(heat.rows, pitch, size, is_below=False)
+    bottom = choose_side_names(heat.columns, pitch, size, is_below=True)
+    width = (columns * pitch + left.room) / POINTS_PER_INCH + COLOR_BAR_INCHES
+    height = (
+        (max(rows * pitch, 24) + bottom.room) / POINTS_PER_INCH + 0.1 + 0.2 * bool(heat.hatched)
+    )
+    with axes_in_style(ax, max(width, 2.2), max(height, 1.1)) as chosen:
+        mesh = _draw_mesh(chosen, heat)
+        _draw_color_bar(chosen, mesh, heat, scale, scale_note)
+        _draw_side_names(chosen, left, bottom)
+        _hatch_cells(chosen, heat, mesh, is_written)
+        if is_written:
+            _write_values(chosen, heat, mesh, pitch)
+    return chosen
+
+
+def _reorder_map(heat: HeatMap, order: Sequence[int]) -> HeatMap:
+    """Return the values and hatched cells of a square map in another order along both sides."""
+    names, place = tuple(heat.rows[i] for i in order), {old: new for new, old in enumerate(order)}
+    values = tuple(tuple(heat.values[i][j] for j in order) for i in order)
+    hatched = tuple((place[i], place[j]) for i, j in heat.hatched)
+    return heat._replace(
+        rows=names, columns=names, values=values, titles=(), hatched=hatched, chance=()
+    )
 
 
 def _tick_label_size() -> float:
     return font_size_points("xtick.labelsize")
 
 
-def _map_cells(
-    data: Comparison, info: MeasureInfo, evidence: Evidence | None, order: str | None
-) -> MapCells:
-    values = snap_to_bounds(data.values[info.spec], info)
-    unsure = np.zeros(values.shape, dtype=bool)
-    if evidence is not None:
-        unsure = ~np.isnan(evidence.p(info.spec)) & ~(evidence.adjusted(info.spec) <= ALPHA)
-    if order is None:
-        return MapCells(data.rows, data.columns, values, unsure, info)
-    if order != "tree":
-        raise ValueError(f"plot.heatmap: order must be 'tree' or None; got {order!r}")
-    branches = arrangements.linkage_tree(data, info.spec)
-    names = [branches.names[i] for i in branches.order]
-    names += [name for name in data.rows if name not in branches.names]
-    places = [data.rows.index(name) for name in names]
-    at = np.ix_(places, places)
-    return MapCells(tuple(names), tuple(names), values[at], unsure[at], info)
-
-
-def _cell_size_points(cells: MapCells, ax: Axes | None, is_written: bool) -> float:
+def _cell_size_points(rows: int, columns: int, ax: Axes | None, is_written: bool) -> float:
     """Return the size of a cell in points: of given axes as it is, else as is fit to read."""
-    rows, columns = cells.values.shape
     if ax is not None and hasattr(ax, "get_window_extent"):
         box, scale = ax.get_window_extent(), POINTS_PER_INCH / ax.figure.dpi
         return float(min(box.width / columns, box.height / rows) * scale)
@@ -220,62 +211,60 @@ def _cell_size_in_width(inches: float, rows: Sequence[str], columns: int, size: 
     return max(across - room, across / 4) / columns
 
 
-def _draw_colored_cells(ax: Axes, cells: MapCells, stretch: bool) -> Any:
-    """Draw the cells in the colours of their measure, and the colour bar."""
-    info, values = cells.info, cells.values
-    (low, high), note = color_scale(values, info.range, stretch=stretch)
-    is_diverging = low < 0 < high
-    ends = (-max(high, -low), max(high, -low)) if is_diverging else (low, high)
-    colors = map_colormap(is_diverging=is_diverging, is_reversed=not info.larger_is_more_similar)
-    mesh = _draw_mesh(ax, values, ends, colors)
-    if not np.isfinite(values).all():
-        ax.patch.set(facecolor=PALE_GRAY, hatch="//////", edgecolor=SLATE_GRAY, linewidth=0)
-    label, size = measure_axis_label(info), font_size_points("axes.labelsize")
-    tall = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
-    label = escape_matplotlib_name(
-        label if estimate_text_width(label, size) <= tall else info.label, 60
-    )
-    upwards = (low, high) if info.larger_is_more_similar else (high, low)
-    _draw_color_bar(ax, mesh, upwards, label + (f"\n{note}" if note else ""))
-    return mesh
-
-
-def _draw_mesh(ax: Axes, values: np.ndarray, ends: tuple[float, float], colors: Any) -> Any:
+def _draw_mesh(ax: Axes, heat: HeatMap) -> Any:
+    """Draw the cells in their colours; those without a value are hatched."""
+    values = _map_values(heat)
     rows, columns = values.shape
+    low, high = color_limits(heat)
+    if heat.is_diverging:
+        middle, reach = diverging_center(low, high)
+        low, high = middle - reach, middle + reach
     edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
     options = {
-        "cmap": colors,
-        "vmin": ends[0],
-        "vmax": ends[1],
+        "cmap": map_colormap(is_diverging=heat.is_diverging, is_reversed=heat.is_reversed),
+        "vmin": low,
+        "vmax": high,
         "rasterized": values.size > MAX_VECTOR_CELLS,
     }
-    known = np.ma.masked_invalid(values)
-    mesh = ax.pcolormesh(*edges, known, edgecolors="face", linewidth=0.1, **options)
+    cells = np.ma.masked_invalid(values)
+    mesh = ax.pcolormesh(*edges, cells, edgecolors="face", linewidth=0.1, **options)
     ax.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     ax.set_aspect("equal" if max(rows / columns, columns / rows) <= MAX_SQUARE_ASPECT else "auto")
     ax.set_anchor("W")  # where the layout takes the names at the left to begin
     ax.spines[:].set_visible(False)
+    if not np.isfinite(values).all():
+        ax.patch.set(facecolor=PALE_GRAY, hatch="//////", edgecolor=SLATE_GRAY, linewidth=0)
     return mesh
 
 
-def _draw_color_bar(ax: Axes, mesh: Any, upwards: tuple[float, float], label: str) -> None:
+def _map_values(heat: HeatMap) -> np.ndarray:
+    """Return the values of a map, (rows, columns), NaN where there is none."""
+    return np.array(heat.values, dtype=float)
+
+
+def _draw_color_bar(ax: Axes, mesh: Any, heat: HeatMap, label: str, note: str) -> None:
     """Draw the colours with their numbers, the similar end on top."""
+    tall = ax.get_window_extent().height * POINTS_PER_INCH / ax.figure.dpi
+    is_short = estimate_text_width(label, font_size_points("axes.labelsize")) <= tall
+    label = escape_matplotlib_name(label if is_short else heat.title, 60)
+    low, high = color_limits(heat)
     bar = ax.figure.colorbar(mesh, ax=ax, shrink=0.9, pad=0.03, aspect=18, panchor=False)
     bar.outline.set_visible(False)
-    bar.ax.set_ylim(*upwards)
+    bar.ax.set_ylim(*((high, low) if heat.is_reversed else (low, high)))
     bar.ax.tick_params(length=0)
-    bar.set_label(label)
+    bar.set_label(label + (f"\n{note}" if note else ""))
     bar.solids.set_edgecolor("face")  # no thin white lines between the colours in PDF viewers
 
 
-def _hatch_insignificant_cells(ax: Axes, cells: MapCells, mesh: Any, is_written: bool) -> None:
-    """Draw lines across cells that are not beyond chance."""
-    if not cells.unsure.any():
+def _hatch_cells(ax: Axes, heat: HeatMap, mesh: Any, is_written: bool) -> None:
+    """Draw lines across the hatched cells, and say what these mean."""
+    if not heat.hatched:
         return
+    values = _map_values(heat)
     strokes = CORNER_HATCHING if is_written else DIAGONAL_HATCHING
     ends, colors = [], []
-    for i, j in np.argwhere(cells.unsure):
-        ink = _readable_text_color(mesh, float(cells.values[i, j]))
+    for i, j in heat.hatched:
+        ink = _readable_text_color(mesh, float(values[i, j]))
         for x, y, size in strokes:
             start = j - 0.5 + x, i - 0.5 + y
             ends.append([start, (start[0] + size, start[1] - size)])
@@ -283,7 +272,7 @@ def _hatch_insignificant_cells(ax: Axes, cells: MapCells, mesh: Any, is_written:
     collection = import_optional("matplotlib.collections").LineCollection
     ax.add_collection(collection(ends, colors=colors, linewidths=0.5, alpha=0.8))
     ax.set_xlabel(
-        f"Lines across: {NOT_SIGNIFICANT_NOTE}",
+        f"Lines across: {heat.hatching}",
         fontsize=_tick_label_size(),
         color=matplotlib_setting("axes.labelcolor"),
     )
@@ -297,17 +286,16 @@ def _readable_text_color(mesh: Any, value: float) -> str:
     return "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "#1c2530"
 
 
-def _write_values(ax: Axes, cells: MapCells, mesh: Any, pitch: float) -> None:
+def _write_values(ax: Axes, heat: HeatMap, mesh: Any, pitch: float) -> None:
+    values = _map_values(heat)
     texts = {
-        (i, j): _format_two_decimals(v)
-        for (i, j), v in np.ndenumerate(cells.values)
-        if np.isfinite(v)
+        (i, j): _format_two_decimals(v) for (i, j), v in np.ndenumerate(values) if np.isfinite(v)
     }
     longest = max(map(len, texts.values()), default=1)
     size = min(font_size_points("ytick.labelsize"), 0.9 * pitch / (0.6 * longest))
     for (i, j), text in texts.items():
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-        ax.text(j, i, text, color=_readable_text_color(mesh, float(cells.values[i, j])), **style)
+        ax.text(j, i, text, color=_readable_text_color(mesh, float(values[i, j])), **style)
 
 
 def _format_two_decimals(value: float) -> str:

@@ -53,12 +53,19 @@ def color_position(heat: HeatMap, value: float, ends: tuple[float, float]) -> fl
     """
     low, high = ends
     if heat.is_diverging:
-        middle = 0.0 if low < 0 < high else (low + high) / 2
-        share = (value - middle) / (max(high - middle, middle - low) or 1.0)
+        middle, reach = diverging_center(low, high)
+        share = (value - middle) / reach
         share = -share if heat.is_reversed else share
         return min(max(share, -1.0), 1.0)
     share = min(max((value - low) / (high - low if high > low else 1.0), 0.0), 1.0)
     return 1 - share if heat.is_reversed else share
+
+
+def diverging_center(low: float, high: float) -> tuple[float, float]:
+    """Return where the two colours of a diverging scale meet, and how far each reaches from
+    there."""
+    middle = 0.0 if low < 0 < high else (low + high) / 2
+    return middle, max(high - middle, middle - low) or 1.0
 
 
 def css_class(step: int | None) -> str:

@@ -13,7 +13,10 @@ from scipy.spatial.distance import squareform
 from resemblance.base.text import snap_to_bounds
 from resemblance.comparison.arrangements import (
     DepthCurve,
+    LinkageTree,
+    PlaneEmbedding,
     best_matches,
+    layers_by_model,
     linkage_tree,
     plane_embedding,
 )
@@ -31,6 +34,7 @@ from resemblance.sections.figures import (
     Switch,
 )
 from resemblance.sections.sections import Section
+from resemblance.sections.values import mean_of_finite
 
 from ..evidence_words import ALPHA, MeasureResult, describe_pair_result
 from ..numbers import format_number, with_minus_signs
@@ -43,7 +47,6 @@ from .stats import (
     depth_curves,
     describe_depth_matching,
     format_chance_range,
-    is_chance_available,
     measure_definition,
     trained_curves,
 )
@@ -135,8 +138,8 @@ def _arrangement_figures(shown: PageContext) -> Iterator[Switch]:
     if (not curves or depth != EQUAL_DEPTH) and _best_match_curves(shown, shown.leading):
         yield _figure_per_measure(shown, "matches", BEST_MATCH_TITLE, _best_match_chart)
     if rows == columns and len(rows) >= MIN_ARRANGED_REPRESENTATIONS:
-        yield _figure_per_measure(shown, "plane", PLANE_TITLE, _plane_chart)
-        yield _figure_per_measure(shown, "tree", TREE_TITLE, _tree_figure)
+        yield _figure_per_measure(shown, "plane", PLANE_TITLE, _plane_of_measure)
+        yield _figure_per_measure(shown, "tree", TREE_TITLE, _tree_of_measure)
 
 
 MeasureFigureFunction = Callable[[PageContext, MeasureInfo], Chart | Dendrogram]
@@ -153,16 +156,18 @@ def _figure_per_measure(
 def _depth_chart(shown: PageContext, info: MeasureInfo) -> Chart:
     """Return the values of layers of equal depth by depth, with chance where it is known."""
     curves = depth_curves(shown, info)
-    lines = [_depth_line(shown, info, curve) for curve in curves[:MAX_DEPTH_LINES]]
+    names = [f"{curve.model} and {curve.other}" for curve in curves[:MAX_DEPTH_LINES]]
+    lines = layer_lines(shown, info, curves[:MAX_DEPTH_LINES], names)
     if len(curves) > VISIBLE_DEPTH_LINES:
         lines = [line._replace(is_shown=k < VISIBLE_DEPTH_LINES) for k, line in enumerate(lines)]
         lines.insert(0, _median_line(trained_curves(shown, curves)))
-    chance = _chance_line(shown, info, curves)
-    rest = max(len(curves) - MAX_DEPTH_LINES, 0)
+    places = [curve_positions(shown, curve) for curve in curves]
+    chance = mean_chance_line(shown.chance(info), places)
+    n_hidden = max(len(curves) - MAX_DEPTH_LINES, 0)
     facts = (
         f"{shown.label(info)} by layer{'; dashed: chance' if chance else ''}.",
         _direction_note(info),
-        f"{rest} more pairs of models are in the map only." if rest else "",
+        f"{n_hidden} more pairs of models are in the map only." if n_hidden else "",
     )
     lines += [chance] if chance else []
     title, note = (
@@ -186,49 +191,66 @@ def _direction_note(info: MeasureInfo) -> str:
     return "" if info.larger_is_more_similar else "Smaller is more similar."
 
 
-def _depth_line(shown: PageContext, info: MeasureInfo, curve: DepthCurve) -> Line:
-    name = f"{curve.model} and {curve.other}"
-    known = shown.readings.get(info.spec)
-    points = tuple((k + 1.0, value) for k, value in enumerate(curve.values))
-    places = curve_positions(shown, curve)
-    words = tuple(_describe_map_cell(shown, info, place) for place in places)
-    spans = [(known.cells[i][j].low, known.cells[i][j].high) for i, j in places] if known else []
-    return Line(name, points, tuple(spans), words)
+def layer_lines(
+    shown: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve], names: Sequence[str]
+) -> list[Line]:
+    """Return a line with a name for each curve: the values, their intervals where the evidence has
+    them, and what the pointer reads.
+
+    A layer is at its number or, where models have unlike numbers of layers, at its share of the
+    depth, from 0 to 1.
+    """
+    is_relative, chance = has_relative_depth(curves), shown.chance(info)
+    reading, lines = shown.readings.get(info.spec), []
+    for curve, name in zip(curves, names):
+        places, words = curve_positions(shown, curve), []
+        for (i, j), value in zip(places, curve.values):
+            pair = f"{shown.comparison.rows[i]} and {shown.comparison.columns[j]}"
+            fact = (
+                with_minus_signs(describe_pair_result(reading.cells[i][j]))
+                if reading
+                else _format_value_and_chance(value, float(chance[i, j]))
+            )
+            words.append(f"{pair}: {fact}")
+        points = tuple(zip(_layer_depths(len(places), is_relative), curve.values))
+        cells = [reading.cells[i][j] for i, j in places] if reading else []
+        spans = tuple((cell.low, cell.high) for cell in cells)
+        lines.append(Line(name, points, spans, tuple(words)))
+    return lines
 
 
-def _describe_map_cell(shown: PageContext, info: MeasureInfo, place: tuple[int, int]) -> str:
-    """Return what the pointer reads at the value of a pair."""
-    i, j = place
-    pair = f"{shown.comparison.rows[i]} and {shown.comparison.columns[j]}"
-    if info.spec in shown.readings:
-        return (
-            f"{pair}: "
-            f"{with_minus_signs(describe_pair_result(shown.readings[info.spec].cells[i][j]))}"
-        )
-    chance = float(shown.chance(info)[i, j])
+def has_relative_depth(curves: Sequence[DepthCurve]) -> bool:
+    """Say whether models have unlike numbers of layers, which only shares of the depth align."""
+    return len({len(curve.layers) for curve in curves}) > 1
+
+
+def _layer_depths(count: int, is_relative: bool) -> list[float]:
+    """Return where layers are along an axis: their numbers, or their shares of the depth."""
+    return [k / (count - 1) if is_relative else k + 1.0 for k in range(count)]
+
+
+def _format_value_and_chance(value: float, chance: float) -> str:
     tail = "" if math.isnan(chance) else f", chance {format_number(chance, 2)}"
-    return f"{pair}: {format_number(float(shown.values(info)[i, j]), 4)}{tail}"
+    return f"{format_number(value, 4)}{tail}"
 
 
-def _chance_line(
-    shown: PageContext, info: MeasureInfo, curves: Sequence[DepthCurve]
+def mean_chance_line(
+    chance: np.ndarray,
+    curves: Sequence[Sequence[tuple[int, int]]],
+    name: str = CHANCE_DIAGNOSTIC,
+    *,
+    is_relative: bool = False,
 ) -> Line | None:
-    """Return the mean chance at each depth over all pairs of models; None if it is unknown."""
-    chance = shown.chance(info)
-    if not is_chance_available(chance):
-        return None
-    depths = max((len(curve.values) for curve in curves), default=0)
+    """Return the mean chance at each depth over curves, which are given by the rows and columns of
+    their pairs; None if no chance is known there."""
     points = []
-    for k in range(depths):
-        places = [curve_positions(shown, c)[k] for c in curves if k < len(c.values)]
-        known = [float(chance[place]) for place in places if math.isfinite(chance[place])]
-        points += [(k + 1.0, math.fsum(known) / len(known))] if known else []
+    for k, depth in enumerate(_layer_depths(max(map(len, curves), default=0), is_relative)):
+        values = [float(chance[places[k]]) for places in curves if k < len(places)]
+        points.append((depth, mean_of_finite(values)))
+    if all(math.isnan(y) for _, y in points):
+        return None
     words = tuple(f"mean chance at layer {x:g}: {format_number(y, 2)}" for x, y in points)
-    return (
-        Line(CHANCE_DIAGNOSTIC, tuple(points), (), words, is_dashed=True, is_shown=True)
-        if points
-        else None
-    )
+    return Line(name, tuple(points), (), words, is_dashed=True, is_shown=True)
 
 
 def _best_match_curves(shown: PageContext, info: MeasureInfo) -> tuple[DepthCurve, ...]:
@@ -241,56 +263,54 @@ def _best_match_chart(shown: PageContext, info: MeasureInfo) -> Chart:
 
     With several numbers of layers the axis is the share of the depth, from 0 to 1.
     """
-    lines, curves = [], _best_match_curves(shown, info)[:MAX_DEPTH_LINES]
-    is_relative = len({len(curve.layers) for curve in curves}) > 1
-    for curve in curves:
-        titles = tuple(
-            f"{curve.model}/{layer} and {curve.other}/{partner}: {format_number(value, 4)}"
-            for layer, partner, value in zip(curve.layers, curve.partners, curve.values)
-        )
-        last = len(curve.values) - 1
-        places = (k / last if is_relative else k + 1.0 for k in range(last + 1))
-        points = tuple(zip(places, curve.values))
-        lines.append(Line(f"{curve.model} in {curve.other}", points, titles=titles))
+    curves = _best_match_curves(shown, info)[:MAX_DEPTH_LINES]
+    names = [f"{curve.model} in {curve.other}" for curve in curves]
+    lines = layer_lines(shown, info, curves, names)
     note = "Of each layer of the first model, the value with the most similar layer of the second."
     note = " ".join(filter(None, (f"{shown.label(info)}.", note, _direction_note(info))))
-    axis = f"{'relative depth' if is_relative else 'layer'} of the first model"
+    axis = f"{'relative depth' if has_relative_depth(curves) else 'layer'} of the first model"
     return Chart("matches", BEST_MATCH_TITLE, axis, shown.label(info), tuple(lines), note)
 
 
-def _plane_chart(shown: PageContext, info: MeasureInfo) -> Chart:
-    """Return the representations as points whose distances are close to their differences."""
+def _plane_of_measure(shown: PageContext, info: MeasureInfo) -> Chart:
     try:
-        known = plane_embedding(shown.comparison, info.spec)
+        plane = plane_embedding(shown.comparison, info.spec)
     except ValueError as error:
         return Chart("plane", PLANE_TITLE, "", "", (), _error_as_sentence(error))
-    models: dict[str, list[int]] = {}
-    for i, name in enumerate(known.names):
-        models.setdefault(name.rpartition("/")[0], []).append(i)
-    are_models = len(models) > 1 and "" not in models
+    return plane_chart(plane, len(shown.comparison.rows) - len(plane.names))
+
+
+def plane_chart(plane: PlaneEmbedding, left: int = 0) -> Chart:
+    """Return the representations as points whose distances are close to their differences: a line
+    for each model and, with gaps, for all names of no model; ``left`` others are left out."""
+    models = layers_by_model(plane.names)
+    are_models = set(models) != {""}
     lines = []
-    for model, places in (models if are_models else {"all": range(len(known.names))}).items():
-        points = tuple((float(known.points[i, 0]), float(known.points[i, 1])) for i in places)
-        names = _point_names(known.names, places, are_models)
+    for model, places in models.items():
+        points = [(float(plane.points[i, 0]), float(plane.points[i, 1])) for i in places]
+        names = _point_names(plane.names, places, bool(model))
+        if are_models and not model:
+            points = [p for point in points for p in (point, (math.nan, math.nan))]
+            names = tuple(n for name in names for n in (name, ""))
         is_shown = True if are_models and len(models) <= MAX_DEPTH_LINES else None
-        lines.append(Line(model, points, titles=names, is_shown=is_shown))
-    left = len(shown.comparison.rows) - len(known.names)
+        name = model or ("other" if are_models else "all")
+        lines.append(Line(name, tuple(points), titles=names, is_shown=is_shown))
     return Chart(
         "plane",
         PLANE_TITLE,
         "near is similar; directions mean nothing",
         "",
         tuple(lines),
-        _plane_note(known.share, left, are_models),
+        _plane_note(plane.share, left, are_models),
         joined=are_models,
         is_labeled=True,
         is_plane=True,
     )
 
 
-def _point_names(names: Sequence[str], places: Sequence[int], are_models: bool) -> tuple[str, ...]:
+def _point_names(names: Sequence[str], places: Sequence[int], are_layers: bool) -> tuple[str, ...]:
     """Return what is written at points, up to a colon, and what the pointer reads."""
-    if not are_models:
+    if not are_layers:
         return tuple(names[i] for i in places)
     return tuple(f"{names[i].rpartition('/')[2]}: {names[i]}" for i in places)
 
@@ -304,24 +324,27 @@ def _plane_note(share: float, left: int, are_models: bool) -> str:
     return " ".join(filter(None, facts))
 
 
-def _tree_figure(shown: PageContext, info: MeasureInfo) -> Dendrogram:
-    """Return the tree of the representations by average linkage."""
+def _tree_of_measure(shown: PageContext, info: MeasureInfo) -> Dendrogram:
     try:
-        known = linkage_tree(shown.comparison, info.spec)
+        tree = linkage_tree(shown.comparison, info.spec)
     except ValueError as error:
         return Dendrogram("tree", TREE_TITLE, "", (), (), (), _error_as_sentence(error))
-    merges = tuple(Merge(int(a), int(b), max(float(h), 0.0)) for a, b, h, _ in known.merges)
-    left = len(shown.comparison.rows) - len(known.names)
+    left = len(shown.comparison.rows) - len(tree.names)
+    return tree_figure(tree, difference_in_measure(info, shown.label(info)), left)
+
+
+def tree_figure(tree: LinkageTree, difference: str, left: int = 0) -> Dendrogram:
+    """Return the tree of the representations by average linkage of a ``difference``; ``left``
+    others are left out."""
+    merges = tuple(Merge(int(a), int(b), max(float(h), 0.0)) for a, b, h, _ in tree.merges)
     note = "Average linkage: branches meet at the mean difference of their pairs."
     note += f" {left} without a value for some pairs are left out." if left else ""
-    return Dendrogram(
-        "tree", TREE_TITLE, _tree_height_unit(info, shown), known.names, merges, known.order, note
-    )
+    return Dendrogram("tree", TREE_TITLE, difference, tree.names, merges, tree.order, note)
 
 
-def _tree_height_unit(info: MeasureInfo, shown: PageContext) -> str:
-    """Return what the height of a tree is: the difference, in terms of the measure."""
-    label, top = shown.label(info), info.range[1]
+def difference_in_measure(info: MeasureInfo, label: str) -> str:
+    """Return what the difference of two representations is in terms of a measure."""
+    top = info.range[1]
     if not info.larger_is_more_similar:
         return label
     return f"{format_number(top)} − {label}" if np.isfinite(top) else f"−{label}, from its smallest"

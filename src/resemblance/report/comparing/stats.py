@@ -409,10 +409,12 @@ def cross_model_pairs(
 
 def curve_positions(shown: PageContext, curve: DepthCurve) -> list[tuple[int, int]]:
     """Return the row and the column of each value of a curve."""
-    rows = {name: i for i, name in enumerate(shown.comparison.rows)}
-    columns = {name: j for j, name in enumerate(shown.comparison.columns)}
+    rows, columns = (
+        {name.rpartition("/")[::2]: i for i, name in enumerate(names)}
+        for names in (shown.comparison.rows, shown.comparison.columns)
+    )
     return [
-        (rows[f"{curve.model}/{layer}"], columns[f"{curve.other}/{partner}"])
+        (rows[curve.model, layer], columns[curve.other, partner])
         for layer, partner in zip(curve.layers, curve.partners)
     ]
 
@@ -420,11 +422,6 @@ def curve_positions(shown: PageContext, curve: DepthCurve) -> list[tuple[int, in
 def name_in_sentence(name: str) -> str:
     """Return a name for a sentence: in one line, and without the middle of a long one."""
     return shorten_name(" ".join(name.split()), MAX_SENTENCE_NAME_LENGTH)
-
-
-def is_chance_available(values: np.ndarray) -> bool:
-    """Whether chance is known for some pair."""
-    return bool(np.isfinite(values).any())
 
 
 def mean_chance(shown: PageContext, info: MeasureInfo, places: list[tuple[int, int]]) -> float:
