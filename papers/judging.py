@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from resemblance.base.formatting import format_fixed
 from resemblance.sections.claims import (
     CONTRADICTED,
     NO_DATA,
@@ -74,8 +75,7 @@ def judged(
 
 def number(value: float, digits: int = 3) -> str:
     """Write a number with so many digits after the point, and a real minus sign."""
-    text = f"{value:.{digits}f}"
-    return text.replace("-", "−") if float(text) else text.replace("-", "")
+    return format_fixed(value, digits)
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:

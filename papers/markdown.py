@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from resemblance.report.numbers import format_number as significant
+from resemblance.base.formatting import format_number as significant
 from resemblance.sections.claims import Claim
 from resemblance.sections.sections import Table, TableEntry
 

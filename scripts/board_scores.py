@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import resemblance as rs
+from resemblance.base.formatting import count_with_noun
 from resemblance.bench.case import task_name
 from resemblance.bench.packs import Pack, open_pack
 from resemblance.bench.pinned import PACK_MODELS_FOLDER
@@ -30,7 +31,6 @@ from resemblance.bench.ranking.scoring import measure_card, measure_code_hash, s
 from resemblance.bench.reliability import RELIABILITY
 from resemblance.bench.resi.cases import six_tests
 from resemblance.models.model_folder import read_models
-from resemblance.report.numbers import count_with_noun
 from resemblance.report.output import print_tables
 from resemblance.report.terminal import plain_table
 

@@ -122,7 +122,7 @@ def test_a_decorator_without_claims_says_so():
 
 def test_claims_that_no_measure_can_hold_are_refused():
     claims = {"label": "M", "family": "cca", "citation": "x", "range": (0, 1)}
-    wrong = {"unknown family 'CCA'; did you mean 'cca'": {"family": "CCA"}}
+    wrong = {"got 'CCA'; did you mean 'cca'": {"family": "CCA"}}
     wrong |= {r"must be (smallest, largest); got (1, 0)": {"range": (1, 0)}}
     for message, claim in wrong.items():
         with pytest.raises(ValueError, match=re.escape(message)):
@@ -153,7 +153,10 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.procrustes.with_parameters(k=3), "no parameter 'k'"),
         (lambda: rs.list_measures(family="ccaa"), "did you mean 'cca'"),
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
-        (lambda: rs.preset("resy"), "known: all, board, default, resi"),
+        (
+            lambda: rs.preset("resy"),
+            "preset must be one of 'all', 'board', 'default', 'resi'; got 'resy'",
+        ),
         (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must be from 0 to inf; got -1"),
         (
             lambda: rs.gulp.with_parameters(ridge=float("nan")),

@@ -92,8 +92,3 @@ def number(value: float | None) -> str:
         return "0"
     form = ".0f" if abs(value) >= 1000 else "#.4g" if abs(value) >= 1e-3 else ".2g"
     return f"{value:{form}}".replace("-", "−")
-
-
-def decimal(value: float) -> str:
-    """Return a value between -1 and 2 with three digits after the point."""
-    return f"{value + 0.0:.3f}".replace("-0.000", "0.000").replace("-", "−")

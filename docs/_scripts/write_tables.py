@@ -24,9 +24,10 @@ import coming_from
 import conventions
 import numpy as np
 from measure_pages import all_measures
-from pieces import decimal, markdown, number
+from pieces import markdown, number
 
 import resemblance as rs
+from resemblance.base.formatting import format_fixed
 
 DOCS = Path(__file__).parents[1]
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
@@ -61,7 +62,9 @@ def chance() -> str:
         arrays = list(np.random.default_rng([n, d]).standard_normal((6, n, d)))
         columns.append(rs.compare(arrays[:3], arrays[3:], measures=measures, progress=False))
     head = ("measure", *(f"n = {n}, d = {d}" for n, d in sizes))
-    rows = [(spelled(m), *(decimal(column[m].mean()) for column in columns)) for m in measures]
+    rows = [
+        (spelled(m), *(format_fixed(column[m].mean(), 3) for column in columns)) for m in measures
+    ]
     return markdown(head, rows)
 
 
@@ -110,16 +113,12 @@ def own_suite() -> dict[str, bytes]:
     bits = [(test, f"{n} bits") for test in ("identity", "accuracy") for n in (8, 4, 3, 2)]
     kept = [("bits", "order"), *bits]
     rows = [
-        (f"`{m}`", *(_two_digits(scores[m, *of].value) for of in kept)) for m in example.MEASURES
+        (f"`{m}`", *(format_fixed(scores[m, *of].value) for of in kept)) for m in example.MEASURES
     ]
     repeats = (scores[example.MEASURES[0], *of].reliability for of in kept)
-    rows.append(("*reliability*", *("" if r is None else _two_digits(r) for r in repeats)))
+    rows.append(("*reliability*", *("" if r is None else format_fixed(r) for r in repeats)))
     table = markdown(("measure", "bits", *map(", ".join, bits)), rows)
     return {"_generated/own-suite.md": f"{table}\n".encode()}
-
-
-def _two_digits(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 def devices() -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from . import measures
-from .base.text import did_you_mean
+from .base.text import check_choice, did_you_mean
 from .contracts._measure import MEASURE_FAMILIES, Measure, measure
 from .contracts._statistic import STATISTIC_FAMILIES, Statistic, statistic
 from .contracts.claims import (
@@ -209,8 +209,7 @@ def preset(name: str) -> tuple[Measure, ...]:
         "default": tuple(m for m, _ in _RESI_MEASURES),
         "quick": tuple(map(get_measure, QUICK_MEASURES)),
     }
-    if name not in presets:
-        raise ValueError(f"no preset {name!r}; known: {', '.join(sorted(presets))}")
+    check_choice("preset", name, sorted(presets))
     return presets[name]
 
 

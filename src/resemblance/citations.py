@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from .base.formatting import join_words
 from .base.text import did_you_mean
 from .catalogue import get_measure, get_statistic, list_measures, list_statistics
 
@@ -133,7 +134,7 @@ def short_citation(key: str) -> str:
     surnames = [name.partition(",")[0] for name in fields["author"].split(" and ")]
     surnames = [_decode_bibtex(name) for name in surnames]
     is_long = len(surnames) > 2 or surnames[-1] == "others"
-    names = f"{surnames[0]} et al." if is_long else " and ".join(surnames)
+    names = f"{surnames[0]} et al." if is_long else join_words(surnames)
     return f"{names} {fields['year']}"
 
 

@@ -302,7 +302,10 @@ MISTAKES = [
     ({"size": "paper", "data": ".", "tests": ["lables"]}, "no test 'lables'"),
     ({"size": "paper", "data": ".", "seeds": 2}, "seeds must be at least 3; got 2"),
     ({"size": "paper", "data": ".", "precision": "float8"}, "precision must be one of"),
-    ({"size": "paper", "data": ".", "groups": "all"}, "groups must be one of"),
+    (
+        {"size": "paper", "data": ".", "groups": "all"},
+        "groups must be 'published' or 'separated'; got 'all'",
+    ),
     ({"size": "paper", "data": ".", "domains": ["audio"]}, "domain must be one of"),
     (
         {"size": "paper", "data": ".", "datasets": ["flickr"], "architectures": ["p-gnn"]},

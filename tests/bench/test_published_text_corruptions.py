@@ -64,7 +64,9 @@ def test_normal_models_get_the_data_as_they_are(examples):
 
 
 def test_settings_that_language_models_do_not_have(examples):
-    with pytest.raises(ValueError, match="must be one of normal, labels, shortcut, augmentation"):
+    with pytest.raises(
+        ValueError, match="must be one of 'normal', 'labels', 'shortcut', 'augmentation'"
+    ):
         data.corrupt_examples(recipe_of("layers", 0.0), examples, "train", 2, None)
 
 

@@ -410,7 +410,7 @@ def test_only_what_was_left_out_is_said_to_be(monkeypatch, tmp_path):
 
 
 def test_a_size_that_does_not_exist():
-    with pytest.raises(ValueError, match="size cannot be 'smal'; did you mean 'small'"):
+    with pytest.raises(ValueError, match="got 'smal'; did you mean 'small'"):
         run(size="smal")
 
 
@@ -557,7 +557,7 @@ def test_results_in_every_format(study, result, facts, capsys, tmp_path):
 def test_a_mistake_is_one_line(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused("""
-        manifolds run --size larg | --size cannot be 'larg'
+        manifolds run --size larg | got 'larg'
         manifolds run -m nka | no measure 'nka'; did you mean
         manifolds results nowhere | nowhere has no results yet: resemblance manifolds run nowhere
     """)

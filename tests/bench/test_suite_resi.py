@@ -595,7 +595,7 @@ def test_sizes_train_what_the_tests_need(size):
 
 
 def test_unknown_sizes_and_domains():
-    with pytest.raises(ValueError, match="no size 'tiny'"):
+    with pytest.raises(ValueError, match=r"size must be .*; got 'tiny'"):
         resi_recipes("tiny")
-    with pytest.raises(ValueError, match="no domain 'sound'"):
+    with pytest.raises(ValueError, match=r"domain must be .*; got 'sound'"):
         resi_recipes("mini", ["sound"])

@@ -81,5 +81,5 @@ def test_sizes():
         parts = [part for _, part in weights.planned_perturbations(size)]
         assert len({str(part) for part in parts}) == len(parts) == 5 * count
     assert len(weights.LEVELS_BY_SIZE["paper"].noise) == 51
-    with pytest.raises(ValueError, match="no size"):
+    with pytest.raises(ValueError, match="size must be"):
         plain_models("huge")

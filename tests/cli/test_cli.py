@@ -367,7 +367,7 @@ def test_every_mistake_is_one_line(refused, folder):
         resi results -o x.xlsx | no table is written as .xlsx
         compare a.npy b.npy -m own.py:sizedifference | did you mean 'size_difference'?
         compare a.npy b.npy -m own.py:plain | is not a measure: decorate it
-        compare a.npy b.npy --format xls | 'xls'; known: table, json, csv, parquet, markdown, latex
+        compare a.npy b.npy --format xls | got 'xls'
         compare a.npy b.npy --format jsn | did you mean 'json'?
         compare a.npy b.npy --format parquet | needs --output
         compare a.npy b.npy --save a.npy | a.npy is given twice
@@ -376,7 +376,7 @@ def test_every_mistake_is_one_line(refused, folder):
         compare a.npy b.npy --bogus | No such option: --bogus
         measures --family ccaa | no family 'ccaa'; did you mean 'cca'?
         measures --invariant-to rotation | no invariance 'rotation'; did you mean 'orthogonal'?
-        measures --format csv | --format cannot be 'csv'
+        measures --format csv | got 'csv'
         explain nonsense | no measure 'nonsense'
         expalin cka | No such command
     """)

@@ -16,10 +16,10 @@ import torch
 
 import resemblance as rs
 from resemblance import cli
+from resemblance.base.formatting import format_number
 from resemblance.report.of_drift import drift_result
 from resemblance.report.page import write_page
 from resemblance.sections import load_result
-from resemblance.versions import findings
 
 
 @pytest.fixture(autouse=True)
@@ -283,7 +283,7 @@ def test_a_mistake_is_one_line_and_code_2(refused):
         reference.npy same.npy --labels square.npy | square.npy must be one label per sample
         reference.npy same.npy --labels gaps.npy | labels are missing, NaN or infinite
         reference.npy same.npy --labels two.npz | two.npz must hold one array
-        reference.npy same.npy --purpose heads | --purpose cannot be 'heads'; did you mean 'head'?
+        reference.npy same.npy --purpose heads | got 'heads'; did you mean 'head'?
         reference.npy same.npy --max-samples 5 | --max-samples
         reference.npy same.npy -o same.csv | no table is written as .csv; choose one of .txt, .json
     """)
@@ -302,7 +302,7 @@ def test_all_drifts_are_on_one_logarithmic_scale_of_thresholds():
             ratio = d.value / d.threshold
             assert bar.value == pytest.approx(np.clip(ratio, 0.1, 1e6))  # none is outside
             assert low <= bar.value <= high
-            assert f"times the threshold of {findings.format_three_digits(d.threshold)}" in bar.note
+            assert f"times the threshold of {format_number(d.threshold)}" in bar.note
             if bar.low is not None:
                 assert low <= bar.low <= bar.value <= bar.high <= max(high, 1e6)
 

@@ -165,7 +165,7 @@ def test_all_commands_begin_and_end_alike(call, refused, folder, monkeypatch, wo
     (folder / "place").mkdir()
     refused(f"""
         {words} --open | --html
-        {words} --format tables | --format cannot be 'tables'
+        {words} --format tables | got 'tables'
         {words} -o t.png | no table is written as .png; choose one of .txt, .json
         {words} -o a.npy --format json | a.npy is given twice
         {words} -o gone/t.json | the folder gone does not exist

@@ -98,8 +98,8 @@ def test_mistakes_are_one_line(refused):
         pack verify nothing | resemblance pack get nothing
         pack show nothing@1 | resemblance pack get nothing@1
         pack verify no/such.tar.xz | neither an archive nor a folder
-        pack show out/mini@1.tar.xz --format csv | --format cannot be 'csv'
-        pack list --format csv | --format cannot be 'csv'
+        pack show out/mini@1.tar.xz --format csv | got 'csv'
+        pack list --format csv | got 'csv'
         pack get mini@1 | no address of mini@1 is known
         pack get mini@1 --from nowhere | No such file or directory
         pack get mini@1 --from out --sha256 12 | 64 hexadecimal digits

@@ -67,7 +67,7 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
     [
         (["all", "-m", "rsa"], "needs the samples", 1),
         ([], "nothing to stream", 2),
-        (["all", "--method", "svd"], "--method cannot be 'svd'", 2),
+        (["all", "--method", "svd"], "got 'svd'", 2),
         (["all/a.npy", "one/b.npy"], "'a' has 300 samples and 'b' has 100", 2),
         (["absent.py:f"], "absent.py does not exist", 2),
         (["absent.py:f", "all"], "gives all layers", 2),

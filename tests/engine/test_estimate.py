@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resemblance as rs
-from resemblance.base.progress import format_duration, format_time_left
+from resemblance.base.progress import format_time_left
 from resemblance.bench.resi import evaluate
 from resemblance.bench.synthetic import tight_groups
 from resemblance.comparison.store import ScoreFile
@@ -204,17 +204,6 @@ def test_permutations_are_announced_with_their_time(monkeypatch, capsys):
 
 
 # --------------------------------------------------------------------------------------- in words
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"), (0.001, "< 0.01 s"), (0.234, "0.23 s"), (42.4, "42 s"), (720, "12 min"),
-        (12_600, "3.5 h"), (40 * 86400, "40 days"),
-    ],
-)  # fmt: skip
-def test_durations_are_those_of_people(seconds, text):
-    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(

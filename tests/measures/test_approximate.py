@@ -189,7 +189,7 @@ def test_mistakes_are_named(subtests):
             {"k": 5, "metric": "manhattan"},
             "metric must be one of 'cosine', 'euclidean', 'inner'",
         ),
-        (clusters(30), {"k": 5, "search": "ivf"}, "search must be one of 'exact', 'hnsw'"),
+        (clusters(30), {"k": 5, "search": "ivf"}, "index must be 'exact' or 'hnsw'; got 'ivf'"),
         (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
         (np.ones((30, 2)), {"k": 5}, "is constant"),
     ]:

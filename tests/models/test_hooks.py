@@ -548,7 +548,8 @@ def test_loaders(images):
 
 def test_pools(images):
     with pytest.raises(
-        ValueError, match="pool must be one of mean, max, flatten, cls, first, last; got 'median'"
+        ValueError,
+        match="pool must be one of 'mean', 'max', 'flatten', 'cls', 'first', 'last'; got 'median'",
     ):
         extract_module_features(images, [IMAGES], pool="median")
     with pytest.raises(ValueError, match="pool must be one of"):

@@ -87,7 +87,7 @@ def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, m
     assert [number for number, _ in found["quadrants"]] == ["S7", "S8", "S9", "S10", "S11"]
     with pytest.raises(ValueError, match="no experiment 'change'; known: recovery, chance"):
         run(tmp_path, size="small", only=["change"])
-    with pytest.raises(ValueError, match="no size 'tiny'"):
+    with pytest.raises(ValueError, match=r"size must be .*; got 'tiny'"):
         run(tmp_path / "new", size="tiny", only=["steering"])
 
 

@@ -177,7 +177,7 @@ def test_a_map_has_the_range_of_the_measure_or_of_its_values(layered):
     ax = plot.heatmap(layered, "cka")
     assert mesh(ax).get_clim() == (0, 1)
     assert len(ax.texts) == 81
-    assert ax.texts[0].get_text() == "1"
+    assert ax.texts[0].get_text() == "1.00"  # as on the page
     stretched = plot.heatmap(layered, "cka", stretch=True, values=False)
     assert mesh(stretched).get_clim()[0] == pytest.approx(layered["cka"].min())
     assert not stretched.texts

@@ -15,11 +15,11 @@ from factories.evidence import made_comparison
 from scipy.stats import spearmanr
 
 import resemblance as rs
+from resemblance.base.formatting import format_number
 from resemblance.report import colors, explain, maps, output, page, terminal, write_page
 from resemblance.report.comparing import stats as report_data
 from resemblance.report.comparing.figures import measure_heat_map
 from resemblance.report.comparing.tables import measures_table
-from resemblance.report.numbers import format_number
 from resemblance.report.of_comparison import result_from_comparison
 from resemblance.report.svg import place_labels
 from resemblance.sections.figures import Choice, HeatMap, Option
@@ -208,22 +208,6 @@ def test_groups_of_models(names, expected):
     assert list(maps.model_groups(names)) == expected
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.123456, "0.1235"),
-        (18315.6, "18316"),
-        (2e-5, "2e−5"),
-        (None, "–"),
-        (np.inf, "∞"),
-        (-np.inf, "−∞"),
-        (0.0, "0"),
-    ],
-)
-def test_numbers_in_four_digits(value, text):
-    assert format_number(value, 4) == text
-
-
 # ------------------------------------------------------------------------------------------ figures
 
 
@@ -381,11 +365,8 @@ def test_cells_are_where_their_values_are():
 
 def test_small_matrices_show_their_numbers(comparison):
     assert f">{comparison['cka'][0, 1]:.2f}</text>" in svg_of(comparison, "cka")
-    assert maps.format_cell_number(1e-16, 1e-9) == "0"
-    assert [maps.format_cell_number(1.0, 1e-9, are_whole) for are_whole in (False, True)] == [
-        "1.00",
-        "1",
-    ]
+    assert maps.cell_texts([[1e-16, None], [1.0, 0.5]], (0.0, 1.0)) == [["0", ""], ["1.00", "0.50"]]
+    assert maps.cell_texts([[1.0, 2.0]], (0.0, 1.0)) == [["1", "2"]]
 
 
 # --------------------------------------------------------------------------------------------- page

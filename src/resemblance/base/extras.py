@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from .formatting import join_words
+
 EXTRA_OF_PACKAGE = {
     "anndata": "bio",
     "distributed": "scale",
@@ -79,9 +81,7 @@ def require_packages(*packages: str, also: tuple[str, ...] = ()) -> None:
     fitting = [extra for extra in extras if set(names) <= set(packages_in_extra(extra))]
     separate = ",".join(sorted({EXTRA_OF_PACKAGE[package] for package in absent}))
     extra = min(fitting, key=lambda name: len(packages_in_extra(name)), default=separate)
-    raise ImportError(
-        f"{', '.join(names[:-1])} and {names[-1]} are not installed: {install_hint(extra, *names)}"
-    )
+    raise ImportError(f"{join_words(names)} are not installed: {install_hint(extra, *names)}")
 
 
 def _missing_packages(packages: tuple[str, ...]) -> list[str]:

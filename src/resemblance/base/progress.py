@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from .formatting import format_duration
+
 Progress = bool | Callable[[int, int], None]
 PERCENT_STEPS = 100
 SECONDS_BETWEEN_LINES = 30.0  # seconds until a line where standard error is no terminal
@@ -73,18 +75,6 @@ def format_time_left(passed: float, steps: int, total: int | None) -> str:
     if not steps or not total or steps >= total:
         return ""
     return f", about {format_duration(passed / steps * (total - steps))} left"
-
-
-def format_duration(seconds: float) -> str:
-    """Write seconds as a person would say them: "0.3 s", "12 min", "3.5 h", "40 days"."""
-    for unit, size, above in (("days", 86400, 2), ("h", 3600, 1.5), ("min", 60, 1.5)):
-        if seconds >= above * size:
-            return f"{_format_short_number(seconds / size)} {unit}"
-    return f"{_format_short_number(seconds)} s" if seconds >= 0.01 or not seconds else "< 0.01 s"
-
-
-def _format_short_number(number: float) -> str:
-    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
 def progress_announcer(progress: Progress, called: str) -> Callable[[str], None]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .exceptions import ResemblanceWarning
 from .extras import import_optional
+from .formatting import count_with_noun, format_range, list_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,13 +67,31 @@ def did_you_mean(name: str, names: Iterable[str], show: Iterable[str] | None = N
     """Return the end of an error message: the closest name, one of the same letters first, or all
     names (or those to ``show``)."""
     names = list(names)
+    if closest := _closest_name(name, names):
+        return f"; did you mean {closest!r}?"
+    return f"; known: {list_names(names if show is None else show)}" if names else "; it has none"
+
+
+def _closest_name(name: str, names: Sequence[str]) -> str:
+    """Return the name that a user may have meant; "" for none."""
     if INVARIANCE_SYNONYMS.get(name.lower(), "").partition("[")[0] in names:
-        return f"; did you mean {INVARIANCE_SYNONYMS[name.lower()]!r}?"
+        return INVARIANCE_SYNONYMS[name.lower()]
     turned = [n for n in names if sorted(n.lower()) == sorted(name.lower())]
     close = turned or difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(names if show is None else show)}" if names else "; it has none"
+    return close[0] if close else ""
+
+
+def check_choice(name: str, value: object, choices: Iterable[object]) -> None:
+    """Raise ``ValueError`` unless a value is one of the choices: "size must be 'small' or 'large';
+    got 'smal'; did you mean 'small'?"."""
+    choices = list(choices)
+    if value in choices:
+        return
+    words = list(map(repr, choices))
+    listed = " or ".join(words) if len(words) < 3 else f"one of {list_names(words)}"
+    closest = _closest_name(str(value), [c for c in choices if isinstance(c, str)])
+    hint = f"; did you mean {closest!r}?" if closest else ""
+    raise ValueError(f"{name} must be {listed}; got {value!r}{hint}")
 
 
 def warn(line: str, category: type[Warning] = ResemblanceWarning) -> None:
@@ -152,7 +171,7 @@ def _summary_rows(comparison: Any) -> Iterator[SummaryRow]:
 
 def summary_text(comparison: Any) -> str:
     """Return a comparison as lines of text: the smallest and the largest value of each measure."""
-    count = f"{len(comparison.measures)} measure{'' if len(comparison.measures) == 1 else 's'}"
+    count = count_with_noun(len(comparison.measures), "measure")
     lines = [f"Comparison of {_format_comparison_size(comparison)} by {count}"]
     lines += [f"  {caution}" for caution in comparison.cautions]
     width = max((len(m.spec) for m in comparison.measures), default=0)
@@ -216,15 +235,10 @@ def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
 
 def _format_diagnostic_range(name: str, numbers: np.ndarray) -> str:
     figures = 2 if name == "chance" else 4
-    return f"{name.replace('_', ' ')} {format_value_range(numbers.min(), numbers.max(), figures)}"
+    return f"{name.replace('_', ' ')} {format_range(numbers.min(), numbers.max(), figures)}"
 
 
 def _count_texts(words: Iterable[str]) -> str:
     """Return the different texts with the number of values they concern."""
     counts = Counter(words)
-    return "; ".join(f"{text} ({n} value{'s' * (n > 1)})" for text, n in counts.items())
-
-
-def format_value_range(low: float, high: float, figures: int) -> str:
-    """Return both ends of a span, or the number that they are: "0.21 to 0.23"."""
-    return " to ".join(dict.fromkeys(f"{end:.{figures}g}" for end in (low, high)))
+    return "; ".join(f"{text} ({count_with_noun(n, 'value')})" for text, n in counts.items())

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..base.text import check_choice
 from ..sections import result as results
 from ..sections.result import Result
 from .packs import Pack, open_pack
@@ -38,8 +39,7 @@ def run(
     Raises ``ValueError`` for a suite that does not exist, for the pack of another suite, and what
     the suite raises.
     """
-    if suite not in SUITES:
-        raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
+    check_choice("suite", suite, SUITES)
     if pack is None:
         return importlib.import_module(f"{__name__}.{suite}.suite").run(folder, **options)
     opened = pack if isinstance(pack, Pack) else open_pack(pack)

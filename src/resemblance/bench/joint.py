@@ -11,16 +11,17 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..base.formatting import format_fixed, format_percent, join_words
 from ..catalogue import get_measure
 from ..comparison.provenance import environment_versions
 from ..sections.claims import VERDICTS
 from ..sections.headlines import (
+    MAX_NAMES_IN_HEADLINE,
     RESAMPLING_NOTE,
     TRIAL_WARNING,
     USER_MODELS_NOTE,
     describe_run_size,
     headline,
-    join_first_names,
     leaders_without_each_group,
 )
 from ..sections.result import Result
@@ -214,8 +215,8 @@ def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
     leaders = dict[str, str]()
     for suite, means in ranks.places.by_group.items():
         best = min(means.values())
-        leaders[suite] = join_first_names(
-            [ranks.labels[m] for m, mean in means.items() if mean == best]
+        leaders[suite] = join_words(
+            [ranks.labels[m] for m, mean in means.items() if mean == best], MAX_NAMES_IN_HEADLINE
         )
     if len(set(leaders.values())) == 1:
         yield "The same measure leads in every suite."
@@ -226,7 +227,7 @@ def _suite_disagreements(ranks: CombinedRanking) -> Iterator[str]:
     known_pairs = {pair: value for pair, value in pairs.items() if not math.isnan(value)}
     if known_pairs:
         least = min(known_pairs, key=lambda pair: known_pairs[pair])
-        value = f"{known_pairs[least]:.2f}".replace("-", "−")
+        value = format_fixed(known_pairs[least])
         yield f"{least[0]} and {least[1]} agree the least on the order (correlation {value})."
 
 
@@ -274,7 +275,9 @@ def _combined_record(
         "behind the leader, 95 %": "tied with the leader"
         if place.is_tied
         else f"{low:.1f} to {high:.1f}",
-        "before the next": f"{before[place.measure, following.measure]:.0%}" if following else None,
+        "before the next": format_percent(before[place.measure, following.measure])
+        if following
+        else None,
         "tied with": format_tied_measures(ranks.places, place.measure, ranks.labels),
         **{suite: means[place.measure] for suite, means in ranks.places.by_group.items()},
     }

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.formatting import format_number
 from ..catalogue import get_measures
 from ..comparison.comparison import MeasureInfo, measure_info
 from ..comparison.provenance import environment_versions
@@ -277,7 +278,7 @@ def measures_section(overview: ScoreOverview) -> Section:
 
 def _claims_record(name: str, info: MeasureInfo) -> dict[str, TableEntry]:
     measure = catalogue_measure(info)
-    low, high = (f"{end:g}".replace("-", "−").replace("inf", "∞") for end in info.range)
+    low, high = map(format_number, info.range)
     claimed = {
         SHORT_INVARIANCE_NAMES.get(i, i): _claim_mark(
             i in measure.invariant_to if measure else None

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..base.json_files import DAMAGED_FILE_ERRORS, decode_record, read_document
 from ..base.rng import generator
+from ..base.text import check_choice
 from ..catalogue import get_measures
 from ..contracts._measure import Measure
 from ..models.model_folder import TRAITS_FILE
@@ -197,8 +198,7 @@ def pack_cases(pack: Pack) -> list[Case]:
 
 
 def _suite_module(suite: str) -> Any:
-    if suite not in SUITES:
-        raise ValueError(f"no suite {suite!r}; known: {', '.join(SUITES)}")
+    check_choice("suite", suite, SUITES)
     return importlib.import_module(f"{__package__}.{suite}.suite")
 
 

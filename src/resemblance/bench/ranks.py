@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ..base.formatting import format_percent
 from ..catalogue import get_measure
 from ..comparison.comparison import MeasureInfo
 from ..contracts._measure import Measure
@@ -302,8 +303,8 @@ def win_probability_section(overview: ScoreOverview) -> Section | None:
             return ""
         duel = wins[a, b]
         return (
-            f"{names[a]} before {names[b]} in {value:.0%} of the samples of the cells; ranked "
-            f"before it in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
+            f"{names[a]} before {names[b]} in {format_percent(value)} of the samples of the "
+            f"cells; ranked before it in {duel.better} of {duel.cells} cells ({duel.tied} tied)"
         )
 
     rows = [[share(a, b) for b in order] for a in order]

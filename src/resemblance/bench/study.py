@@ -29,6 +29,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.formatting import list_names
 from ..base.json_files import decode_record, read_document, write_atomically
 from ..base.locks import lock_folder
 from ..sections.claims import Claim
@@ -150,9 +151,9 @@ def check_folder(folder: Path) -> None:
             p.name for p in folder.iterdir() if not LOCK_FILE_PATTERN.fullmatch(p.name)
         )
         if strange:
-            few = ", ".join(strange[:3]) + (", ..." if len(strange) > 3 else "")
             raise ValueError(
-                f"{folder} is not a study, but holds {few}: give a new or an empty folder"
+                f"{folder} is not a study, but holds {list_names(strange, 3)}: give a "
+                "new or an empty folder"
             )
 
 

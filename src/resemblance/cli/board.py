@@ -72,9 +72,9 @@ def _leaderboard_document(
 
 
 def _leaderboard_tables(board: Board, shown: RankedSubset) -> list[Any]:
+    from ..base.formatting import format_duration
     from ..bench.ranking.standing import leader_sentence, own_suites, own_suites_note
     from ..bench.ranking.subsets import cpu_seconds_on_packs, leaderboard_labels
-    from ..report.numbers import format_time
     from ..report.terminal import plain_table
     from ..sections.standing import RANK_INTERVALS_NOTE, format_rank_interval
 
@@ -88,7 +88,7 @@ def _leaderboard_tables(board: Board, shown: RankedSubset) -> list[Any]:
             f"{labels[place.measure]}{' *' * bool(own_suites(cards[place.measure]))}",
             f"{place.mean:.2f}",
             f"{place.low:.1f} to {place.high:.1f}",
-            format_time(cpu_seconds_on_packs(board, place.measure)),
+            format_duration(cpu_seconds_on_packs(board, place.measure)),
         )
         for place in shown.places.rows
     ]

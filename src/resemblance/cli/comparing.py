@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.text import check_choice
 from ..engine.memory import parse_bytes
 from .choices import CHECK_FORMATS
 from .ending import progress_bars
@@ -17,7 +18,6 @@ from .executors import open_executors
 from .inputs import (
     ColumnChoice,
     check_input_files,
-    check_option_choice,
     parse_measures,
     parse_measures_and_statistics,
     read_representations,
@@ -202,7 +202,7 @@ def cite_command(names: list[str] | None = None, format: str = "bibtex") -> None
     from ..report.citing import format_reference
     from ..report.output import print_tables, write_text
 
-    check_option_choice("format", format, ("bibtex", "text"))
+    check_choice("--format", format, ("bibtex", "text"))
     chosen = names or [SOFTWARE_KEY]
     if format == "text":
         keys = dict.fromkeys(key for name in chosen for key in citation_keys(name))

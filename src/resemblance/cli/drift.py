@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import typer
 
-from ..base.text import replace_undecodable
+from ..base.text import check_choice, replace_undecodable
 from .choices import FORMATS
 from .ending import run_provenance, try_to_write
-from .inputs import check_option_choice, load_user_function, read_label_file, reworded_errors
+from .inputs import load_user_function, read_label_file, reworded_errors
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def drift_command(
     from ..versions import drift
     from ..versions.verdict import SIDES_BY_PURPOSE, DriftPurpose
 
-    check_option_choice("for", purpose, tuple(SIDES_BY_PURPOSE))
+    check_choice("--purpose", purpose, tuple(SIDES_BY_PURPOSE))
     check_batch_label_options(labels, batch_labels, unpaired)
     sides = read_layer_versions(reference, current)
     classes = read_label_file(labels, "--labels")
@@ -109,8 +109,8 @@ class LayerVersions(NamedTuple):
 
 def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
     """Return the arrays of two files, or the layers that two folders have in common."""
+    from ..base.formatting import list_names
     from ..models.files import read_files
-    from ..versions._upgrade_index import format_first_names
 
     before, after = (read_files([path]) for path in (reference, current))
     if len(before) == len(after) == 1:
@@ -122,11 +122,11 @@ def read_layer_versions(reference: Path, current: Path) -> LayerVersions:
         words = " and ".join(f"{path} holds {len(a)} arrays" for path, a in sides if len(a) > 1)
         raise ValueError(
             f"{words}; give a file with one, or two folders with layers of the same names; these "
-            f"are {format_first_names(first)}; and {format_first_names(second)}"
+            f"are {list_names(sorted(first), 5)}; and {list_names(sorted(second), 5)}"
         )
     alone = [(reference, first.keys() - second.keys()), (current, second.keys() - first.keys())]
     words = "; ".join(
-        f"only {path} has {format_first_names(layers)}" for path, layers in alone if layers
+        f"only {path} has {list_names(sorted(layers), 5)}" for path, layers in alone if layers
     )
     left_out = f"Left out: {words}." if words else ""
     return LayerVersions({name: (first[name], second[name]) for name in names}, left_out)
@@ -220,8 +220,8 @@ def upgrade_command(
     from ..versions.index_options import TRUTH_PHRASES, Goal
     from ..versions.index_search import SEARCH_METRICS, SearchMetric
 
-    check_option_choice("target", target, tuple(TRUTH_PHRASES))
-    check_option_choice("metric", metric, SEARCH_METRICS)
+    check_choice("--target", target, tuple(TRUTH_PHRASES))
+    check_choice("--metric", metric, SEARCH_METRICS)
     if map_file is not None and map_file.suffix != ".npz":
         raise ValueError(f"--map writes a .npz file; got {map_file}")
     options: dict[str, Any] = {

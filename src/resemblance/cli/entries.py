@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.text import check_choice
 from .choices import (
     DOMAINS,
     EXPERIMENTS,
@@ -24,7 +25,6 @@ from .choices import (
     SIZES,
     SUITES,
 )
-from .inputs import check_option_choice
 from .options import HelpTexts, add_command, output_command
 from .suites import HELP as RUN
 from .suites import SuiteCommands, run_command, suite_commands
@@ -73,7 +73,7 @@ def parse_resi_options(
     words = locals().copy()
     for name, known in CHOICES_BY_OPTION.items():
         if words[name] is not None:
-            check_option_choice(name, words[name], known)
+            check_choice(f"--{name}", words[name], known)
     named = {PLURAL_OPTIONS.get(name, name): value for name, value in words.items()}
     for name in ("format", "plan", "download"):
         del named[name]
@@ -137,7 +137,7 @@ def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
     from ..contracts._measure import MEASURE_FAMILIES
 
     for name in family or ():
-        check_option_choice("family", name, MEASURE_FAMILIES)
+        check_choice("--family", name, MEASURE_FAMILIES)
     whole = load_result(study)
     if not family:
         return whole
@@ -275,8 +275,8 @@ def evaluate_command() -> Callable[..., int]:
 
 def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> None:
     """Transform a representation as the paper does, and print stability and similarity."""
+    from ..base.formatting import format_number
     from ..models.files import read_files
-    from ..report.numbers import format_number
     from ..report.output import print_tables
     from ..report.terminal import plain_table
     from ..stability import transformation_study

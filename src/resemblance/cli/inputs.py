@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.extras import require_packages
-from ..base.text import did_you_mean
+from ..base.text import check_choice, did_you_mean
 from ..base.user_modules import UserFileError, load_packaged_file, load_user_file, user_module_name
 from .choices import FORMATS
 
@@ -213,7 +213,7 @@ def choose_format(format: str | None, output: Path | None, known: Sequence[str] 
             "--format; figures are on the page (--html) and in resemblance.plot"
         )
     kind = format or (suffix if suffix in known else "table")
-    check_option_choice("format", kind, known)
+    check_choice("--format", kind, known)
     if kind == "parquet" and output is None:
         raise ValueError("--format parquet needs --output FILE: it is not text")
     return kind
@@ -336,11 +336,6 @@ def reworded_errors(reword: Callable[[str], str]) -> Iterator[None]:
             raise
         kind = UserFileError if isinstance(error, UserFileError) else ValueError
         raise kind(text) from error
-
-
-def check_option_choice(option: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise ValueError(f"--{option} cannot be {value!r}{did_you_mean(value, known)}")
 
 
 def warn_trial_run(is_trial: bool, kind: str) -> None:

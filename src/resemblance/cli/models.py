@@ -185,7 +185,7 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
 
 def demo_summary(comparison: Comparison) -> list[Any]:
     """Return which layers of equal depth agree, as a table and a sentence."""
-    from ..report.numbers import format_number
+    from ..base.formatting import format_number
     from ..report.terminal import plain_table
 
     label, means = comparison.info(ANSWER_MEASURE).label, _layer_means_by_group(comparison)
@@ -258,7 +258,7 @@ def _layer_chance(comparison: Comparison) -> dict[str, float]:
 
 def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return where networks that learned to read agree, and where the other one departs."""
-    from ..report.numbers import format_number
+    from ..base.formatting import format_number
 
     if len(means) < 2:
         return []

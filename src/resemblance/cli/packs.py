@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.formatting import format_bytes
 from .ending import print_error
 from .options import HelpTexts, add_command, new_group, output_command
 
@@ -64,7 +65,7 @@ def _cached_pack_record(folder: Path) -> dict[str, Any]:
 def _pack_row(record: Mapping[str, Any]) -> tuple[str, ...]:
     from ..bench.packs.archive import PACK_SUFFIX
 
-    size = format_file_size(record["size"]) if "size" in record else ""
+    size = format_bytes(record["size"]) if "size" in record else ""
     where = "ships with the library" if record["place"].endswith(PACK_SUFFIX) else record["place"]
     return record["pack"], record["suite"], size, record["about"], where
 
@@ -89,7 +90,7 @@ def _manifest_facts(manifest: Manifest) -> list[tuple[str, str]]:
     return [
         ("suite", manifest.suite),
         ("files", f"{len(manifest.files)}, {arrays} of them arrays"),
-        ("unpacked", format_file_size(manifest.size)),
+        ("unpacked", format_bytes(manifest.size)),
         *facts.items(),
         ("versions", ", ".join(f"{name} {v}" for name, v in manifest.versions.items())),
         ("machine", manifest.machine),
@@ -112,7 +113,7 @@ def verify_command(pack: str, cache: Path | None = None) -> int:
         manifest = verify(place)
     except ValueError as error:
         return print_error(str(error), code=1)
-    files = f"{len(manifest.files)} files, {format_file_size(manifest.size)}"
+    files = f"{len(manifest.files)} files, {format_bytes(manifest.size)}"
     print(f"{manifest.identity} is intact: {files}, SHA-256 {manifest.sha256}")
     return 0
 
@@ -170,16 +171,8 @@ def build_command(
     if not quiet:
         print(
             f"wrote {archive}: {manifest.identity}, {len(manifest.files)} files, "
-            f"{format_file_size(archive.stat().st_size)}"
+            f"{format_bytes(archive.stat().st_size)}"
         )
-
-
-def format_file_size(size: int) -> str:
-    """Write a number of bytes: "70.6 MB"."""
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= unit:
-            return f"{size / unit:.3g} {letter}B"
-    return f"{size} bytes"
 
 
 HELP: HelpTexts = {

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..base.text import check_choice
 from .choices import SERIES, SUITES
 from .ending import progress_bars, try_to_write
 from .executors import open_executors
-from .inputs import check_option_choice, parse_measures
+from .inputs import parse_measures
 from .options import ALL_JOBS_OPTION, HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def rank_command(
     from ..bench.ranking.standing import rank_of, rank_sentence, whole_suite_subset
 
     if only is not None:
-        check_option_choice("only", only, tuple(SUITES))
+        check_choice("--only", only, tuple(SUITES))
         if html is not None:
             raise ValueError("--html shows the ranking over all suites: leave out --only")
     tested = parse_measures(measures) or []

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
+from ..base.text import check_choice
 from .ending import try_to_write
-from .inputs import (
-    ColumnChoice,
-    check_input_files,
-    check_option_choice,
-    load_user_function,
-    read_representations,
-)
+from .inputs import ColumnChoice, check_input_files, load_user_function, read_representations
 
 if TYPE_CHECKING:
     from ..comparison.comparison import Comparison
@@ -64,7 +59,7 @@ def check_stream_options(
             f"{refused[0]} does not go with --stream: {UNSUPPORTED_STREAM_OPTIONS[refused[0]]}"
         )
     if options.method is not None:
-        check_option_choice("method", options.method, ("gram", "qr"))
+        check_choice("--method", options.method, ("gram", "qr"))
 
 
 def stream_files(

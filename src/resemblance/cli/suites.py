@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from ..base.extras import require_package
+from ..base.formatting import count_with_noun
+from ..base.text import check_choice
 from ..engine.memory import parse_bytes
 from .ending import command_as_typed, open_page, print_error, progress_bars, silence_warnings
 from .executors import open_executors
 from .inputs import (
     add_user_measures,
-    check_option_choice,
     check_output_paths,
     check_page_suffix,
     load_user_claims,
@@ -169,7 +170,7 @@ def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, ob
         ("domain", words.get("domain") or (), suite.domains),
     ):
         for value in values:
-            check_option_choice(name, value, tuple(known))
+            check_choice(f"--{name}", value, tuple(known))
     settings = suite.options(**{p.name: words[p.name] for p in function_parameters(suite.options)})
     optional = {
         "size": size,
@@ -233,7 +234,7 @@ def _report_untrained_models(result: Result) -> int:
     untrained = result.provenance.get("untrained")
     if not untrained:
         return 0
-    word = "1 model" if len(untrained) == 1 else f"{len(untrained)} models"
+    word = count_with_noun(len(untrained), "model")
     return print_error(f"{word} could not be trained; the same command tries again", code=1)
 
 
@@ -270,7 +271,7 @@ def _status_command(suite: SuiteCommands) -> Callable[..., None]:
         from ..bench.status import status
         from ..bench.study import purpose
 
-        check_option_choice("format", words["format"], ("table", "json"))
+        check_choice("--format", words["format"], ("table", "json"))
         study = words["study"]
         _check_study_suite(suite, study, purpose(study).suite)
         known = status(study, suite.plan)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.exceptions import UndefinedError
 from ..base.rng import generator
+from ..base.text import check_choice
 from ..data.inputs import sample_order
 from ..significance.labels import is_missing_label
 from ..significance.multiple_testing import holm_adjust
@@ -154,8 +155,7 @@ class Permanova:
 
         ``adjust=None`` leaves the last one out.
         """
-        if adjust not in ("holm", None):
-            raise ValueError(f"groups: adjust is 'holm' or None; got {adjust!r}")
+        check_choice("groups: adjust", adjust, ("holm", None))
         records = []
         for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
             at = [i for i, label in enumerate(self.labels) if label in (x, y)]

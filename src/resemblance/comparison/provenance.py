@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.arrays import array_library
+from ..base.formatting import count_with_noun
 from ..data.representation import Representation, fingerprint
 
 MEASURE_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
@@ -31,7 +32,7 @@ def describe_machine() -> str:
     6.1 x86_64"."""
     cores = os.cpu_count() or 1
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
-    return f"{processor_name()}, {cores} core{'' if cores == 1 else 's'}, {system}"
+    return f"{processor_name()}, {count_with_noun(cores, 'core')}, {system}"
 
 
 def processor_name(info: Path = Path("/proc/cpuinfo")) -> str:

@@ -24,7 +24,7 @@ from ..base.arrays import (
 )
 from ..base.exceptions import UndefinedError, UninformativeWarning
 from ..base.extras import EXTRA_OF_PACKAGE, require_package
-from ..base.text import did_you_mean
+from ..base.text import check_choice
 from ..data.cautions import single_pair_caveats
 from ..data.inputs import TRANSPOSED_HINT, check_label_order, sample_count_hint, transposition_hint
 from ..data.joining import align_columns_to
@@ -306,8 +306,7 @@ def measure(
         samples). What is longer than a line stands under the formula:
         ``@cka.claim("leave_one_out")``.
     """
-    if family not in MEASURE_FAMILIES:
-        raise ValueError(f"unknown family {family!r}{did_you_mean(str(family), MEASURE_FAMILIES)}")
+    check_choice("family", family, MEASURE_FAMILIES)
     if not range[0] < range[1]:
         raise ValueError(f"range must be (smallest, largest); got {range}")
     rows: RowKind = "positions" if family in POSITION_FAMILIES else "samples"

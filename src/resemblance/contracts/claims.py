@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base.arrays import scalar
 from ..base.exceptions import UndefinedError
-from ..base.text import did_you_mean, html_fact_table
+from ..base.text import check_choice, did_you_mean, html_fact_table
 from ..base.user_modules import function_version, restore_function
 from ..data.representation import Representation, as_representation
 from ..intermediates.matrices import PairMatrix, expected_inner
@@ -189,9 +189,8 @@ class DeclaredFunction(ABC):
             if name not in self.defaults:
                 hint = did_you_mean(name, self.defaults)
                 raise ValueError(f"{self.name} has no parameter {name!r}{hint}")
-            if name in choices and value not in choices[name]:
-                known = ", ".join(map(repr, choices[name]))
-                raise ValueError(f"{self.name}: {name} must be one of {known}; got {value!r}")
+            if name in choices:
+                check_choice(f"{self.name}: {name}", value, choices[name])
             kind: Any = hints.get(name)
             problem = f"{self.name}: {name} must be"
             is_of = isinstance(value, ACCEPTED_TYPES.get(kind, object))

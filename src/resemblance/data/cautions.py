@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.arrays import detach, row_blocks, to_numpy
+from ..base.formatting import format_percent, list_names
 from .columns import column_numbers
 from .inputs import stimulus_of_each_row
 from .representation import Representation, as_representation, fingerprint, representation_title
@@ -147,7 +148,8 @@ def describe_column_orders(moved: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     for name, order in moved:
         orders.setdefault(order, []).append(repr(name))
     return tuple(
-        f"the columns of {_list_representations(names)} were put in the order of {order}"
+        f"the columns of {list_names(names, MAX_NAMED_REPRESENTATIONS)} were put in the order "
+        f"of {order}"
         for order, names in orders.items()
     )
 
@@ -163,20 +165,20 @@ def shared_data_caveats(
             groups.append([r])
         else:
             same.append(r)
-    equal = [", ".join(repr(r.name) for r in group) for group in groups if len(group) > 1]
+    equal = [list_names(repr(r.name) for r in group) for group in groups if len(group) > 1]
     firsts = [group[0] for group in groups]
     twins = [(r, subject) for r in models for subject in firsts if _hold_same_numbers(r, subject)]
     both = [f"{r.name!r} is {subject.name!r}" for r, subject in twins]
     words = []
     if equal:
         words.append(
-            f"subjects have the same data: {_list_representations(equal)}; they count as one "
-            "subject, so leave out the others"
+            f"subjects have the same data: {list_names(equal, MAX_NAMED_REPRESENTATIONS)}; they "
+            "count as one subject, so leave out the others"
         )
     if both:
         words.append(
-            f"models have the data of subjects: {_list_representations(both)}; a model that is a "
-            "subject scores 1 with itself, so leave it out on one side"
+            f"models have the data of subjects: {list_names(both, MAX_NAMED_REPRESENTATIONS)}; a "
+            "model that is a subject scores 1 with itself, so leave it out on one side"
         )
     return tuple(words)
 
@@ -198,15 +200,6 @@ def _hold_same_numbers(x: Representation, y: Representation) -> bool:
         if not np.abs(one - other).max() <= SAME_DATA_TOLERANCE * np.abs(one).max():
             return False
     return True
-
-
-def _list_representations(names: Sequence[str]) -> str:
-    more = (
-        f" and {len(names) - MAX_NAMED_REPRESENTATIONS} more"
-        if len(names) > MAX_NAMED_REPRESENTATIONS
-        else ""
-    )
-    return ", ".join(names[:MAX_NAMED_REPRESENTATIONS]) + more
 
 
 def _numpy_array(x: Representation) -> np.ndarray:
@@ -278,7 +271,9 @@ def _copy_caveats(
     ]
     few = [(name, of) for name, of in crossing if 2 * len(np.unique(of)) <= n]
     if few:
-        words = _list_representations([f"{len(np.unique(of))} of {name}" for name, of in few])
+        words = list_names(
+            [f"{len(np.unique(of))} of {name}" for name, of in few], MAX_NAMED_REPRESENTATIONS
+        )
         yield (
             f"distinct rows of {n} samples: {words}; "
             f"{_equal_rows_remedy(few[0][1], blocks is not None)}"
@@ -332,7 +327,7 @@ def _square_matrix_caveats(representations: Sequence[Representation]) -> Iterato
             r for r in representations if is_symmetric_matrix(r) and is_of_kind(_numpy_array(r))
         ]
         if some:
-            name = _list_representations([r.name for r in some]) or "the array"
+            name = list_names([r.name for r in some], MAX_NAMED_REPRESENTATIONS) or "the array"
             yield text.format(name=name, n=some[0].shape[0])
 
 
@@ -447,12 +442,11 @@ def _half_variance_caveats(
             HALF_OF_VARIANCE if len(of) >= MIN_ITEMS_FOR_HALF else MOST_OF_VARIANCE
         ):
             label = list(called)[int(of.argmax())]
-            words.append(
-                f"{what} {label} has {_format_share_percent(of.max())} of the variance of {name}"
-            )
+            words.append(f"{what} {label} has {format_percent(of.max())} of the variance of {name}")
     if words:
         ways = "leave it out, or standardise the features," if is_feature else "leave it out"
-        yield f"{_list_representations(words)}: {ways} to see how similar the rest is"
+        listed = list_names(words, MAX_NAMED_REPRESENTATIONS)
+        yield f"{listed}: {ways} to see how similar the rest is"
 
 
 def _dominance_caveats(
@@ -466,10 +460,6 @@ def _dominance_caveats(
         [*_half_variance_caveats(names, [of.features for of in shares], "feature", features)],
         [*_half_variance_caveats(names, [of.samples for of in shares], "sample", positions)],
     )
-
-
-def _format_share_percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
 
 
 def _feature_name(x: Representation, place: int) -> str:
@@ -493,9 +483,7 @@ def _dominant_sample_caveats(
     if n * most[i, j] <= DOMINANT_PRODUCT:
         return
     sample = int((shares[i] * shares[j]).argmax())
-    x, y = (
-        f"{_format_share_percent(shares[k][sample])} of {representations[k].name}" for k in (i, j)
-    )
+    x, y = (f"{format_percent(shares[k][sample])} of {representations[k].name}" for k in (i, j))
     count = sum(n * share > DOMINANT_PRODUCT for share in most.values())
     rest = f"; {count} of {len(most)} pairs have such samples" if len(most) > 1 else ""
     yield (

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import list_names
 from .sample_ids import ID_COLUMN_NAME
 
 # The names of the columns of a table or of the last dimension of a DataArray; None without names.
@@ -167,11 +168,11 @@ def _check_column_names(
             "order cannot be matched; rename the columns, or pass X.to_numpy()"
         )
     differing = (
-        f"{y} has {_abbreviate_column_names(only)}"
+        f"{y} has {list_names(map(repr, only), 3)}"
         if only
-        else f"{y} lacks {_abbreviate_column_names(missing)}"
+        else f"{y} lacks {list_names(map(repr, missing), 3)}"
     )
-    differing += f" where {x} has {_abbreviate_column_names(missing)}" if only and missing else ""
+    differing += f" where {x} has {list_names(map(repr, missing), 3)}" if only and missing else ""
     differing += f" and {x} does not" if only and not missing else ""
     some = f"; {len(shared)} names are equal" if shared else ""
     keep = "keep the columns that both have, X[[c for c in X if c in set(Y)]] on both sides, or "
@@ -179,7 +180,3 @@ def _check_column_names(
         f"{called}: {x} and {y} have columns of other names: {differing}{some}; "
         f"{keep * bool(shared)}{COLUMN_NAMES_REMEDY}"
     )
-
-
-def _abbreviate_column_names(names: Sequence[Hashable]) -> str:
-    return ", ".join([*map(repr, names[:3]), *["..."] * (len(names) > 3)])

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.extras import import_optional
+from ..base.formatting import list_names
 from ..base.text import did_you_mean, warn
 from .columns import FeatureNames, to_python_names
 from .sample_ids import ID_COLUMN_NAME
@@ -155,10 +156,11 @@ def _object_cells_remedy(data: Any, name: Any, cells: Sequence[Any]) -> str:
 
 
 def _drop_columns_code(data: Any, names: Sequence[Any]) -> str:
-    some = _list_column_names(names)
+    cut = ["..."] * (len(names) > MAX_LISTED_COLUMNS)
+    listed = ", ".join([*map(repr, names[:MAX_LISTED_COLUMNS]), *cut])
     if hasattr(data, "iloc"):
-        return f"X.drop(columns=[{some}])"
-    return f"X.drop_columns([{some}])" if _is_arrow(data) else f"X.drop({some})"
+        return f"X.drop(columns=[{listed}])"
+    return f"X.drop_columns([{listed}])" if _is_arrow(data) else f"X.drop({listed})"
 
 
 def drop_columns_remedy(data: Any, names: Sequence[Any]) -> str:
@@ -461,9 +463,4 @@ def _as_frame(data: Any) -> Any:
 
 
 def _list_columns(columns: Sequence[TableColumn]) -> str:
-    return _list_column_names([c.name for c in columns])
-
-
-def _list_column_names(names: Sequence[Any]) -> str:
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:MAX_LISTED_COLUMNS] + ["..."] * (len(listed) > MAX_LISTED_COLUMNS))
+    return list_names((repr(c.name) for c in columns), MAX_LISTED_COLUMNS)

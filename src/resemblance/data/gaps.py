@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.formatting import list_names
+
 MEAN_OVER_FINITE_TRIALS = "each mean is over the trials that have a number"
 MAX_LISTED_GAPS = 5  # rows or columns that are named
 
@@ -56,14 +58,16 @@ def _describe_column_gaps(columns: np.ndarray) -> str:
     those = (
         f"column {columns[0]} has"
         if len(columns) == 1
-        else f"columns {_list_gap_positions(columns)} have"
+        else f"columns {list_names(columns, MAX_LISTED_GAPS)} have"
     )
     which = "that feature" if len(columns) == 1 else "those features"
     return f"{those} no number in any row: leave {which} out, {_np_delete_code(columns, 1)}"
 
 
 def _describe_row_gaps(rows: np.ndarray) -> str:
-    those = f"row {rows[0]} has" if len(rows) == 1 else f"rows {_list_gap_positions(rows)} have"
+    those = (
+        f"row {rows[0]} has" if len(rows) == 1 else f"rows {list_names(rows, MAX_LISTED_GAPS)} have"
+    )
     which = "that sample" if len(rows) == 1 else "those samples"
     how = _np_delete_code(rows, 0)
     return f"{those} no number in any column: leave {which} out of all representations, {how}"
@@ -78,9 +82,8 @@ def _describe_scattered_gaps(gaps: np.ndarray) -> str:
         those, which = "column", "that feature"
         if len(columns) > 1:
             those, which = "columns", "those features"
-        return (
-            f"they lie in {those} {_list_gap_positions(columns)}: leave {which} out or fill them in"
-        )
+        listed = list_names(columns, MAX_LISTED_GAPS)
+        return f"they lie in {those} {listed}: leave {which} out or fill them in"
     return (
         f"{len(rows)} of {n} rows and {len(columns)} of {d} columns have some: fill them in, "
         "np.where(np.isfinite(X), X, np.nanmean(X, axis=0))"
@@ -92,8 +95,3 @@ def _np_delete_code(places: np.ndarray, axis: int) -> str:
         some = f"np.isfinite(X).any(axis={1 - axis})"
         return f"X[:, {some}]" if axis else f"X[{some}]"
     return f"np.delete(X, {places.tolist()}, axis={axis})"
-
-
-def _list_gap_positions(places: np.ndarray) -> str:
-    more = f" and {len(places) - MAX_LISTED_GAPS} more" if len(places) > MAX_LISTED_GAPS else ""
-    return ", ".join(map(str, places[:MAX_LISTED_GAPS])) + more

@@ -11,6 +11,8 @@ import array_api_compat
 import numpy as np
 
 from ..base.arrays import Array, has_no_values, is_on_several_devices, is_torch, namespace
+from ..base.formatting import list_names
+from ..significance.labels import is_missing_label
 from .columns import FeatureNames, dataarray_coordinate_ids, dataarray_feature_names
 from .frames import (
     VECTORS_KIND,
@@ -25,7 +27,7 @@ from .frames import (
     unusable_columns_remedy,
 )
 from .lists import list_problem, stack_mapping
-from .sample_ids import NUMERIC_ID_COLUMN_NAME, are_table_slices, id_spelling_hint, is_missing_id
+from .sample_ids import NUMERIC_ID_COLUMN_NAME, are_table_slices, id_spelling_hint
 
 # The samples of the rows: their ids, a range if they are merely numbered 0, 1, ..., or None if
 # unknown.
@@ -157,7 +159,7 @@ def to_python_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
         if hasattr(ids, "tolist") and kind not in ("m", "M")
         else map(_to_python_id, ids)
     )
-    missing = [row for row, name in enumerate(plain) if is_missing_id(name)]
+    missing = [row for row, name in enumerate(plain) if is_missing_label(name)]
     if missing:
         raise ValueError(
             f"ids: row {missing[0]} has none, but {plain[missing[0]]!r}; name that sample, or "
@@ -539,7 +541,4 @@ def _is_sparse_matrix(data: Any) -> bool:
 
 
 def _abbreviate_names(names: Any) -> str:
-    listed = [repr(name) for name in names]
-    if not listed:
-        return "nothing in it"
-    return ", ".join(listed[:5] + ["..."] * (len(listed) > 5))
+    return list_names(map(repr, names), 5) or "nothing in it"

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.arrays import Array, as_array_like, is_torch, namespace, to_numpy, working_precision
-from ..base.text import warn
+from ..base.text import check_choice, warn
 from .array_files import npy_path, open_npy
 from .inputs import sample_order
 from .representation import Representation, read_array
@@ -76,7 +76,7 @@ def from_tokens(
     mask = _in_order_of_axes(mask, "from_tokens", "mask", TOKENS)
     ids = _dataarray_ids(X) if ids is None else ids
     X, name = _check_layout(X, name, "from_tokens", "(n_samples, tokens, features)", 3)
-    _check_pool_name("from_tokens", pool, get_args(TokenPool))
+    check_choice("from_tokens: pool", pool, get_args(TokenPool))
     if mask is None and pool != "flatten" and (ends := count_zero_padded(X)):
         warn(
             f"from_tokens: {ends}, as padding has, and it is pooled like other tokens; if it is "
@@ -150,7 +150,7 @@ def from_maps(
     X = _in_order_of_axes(X, "from_maps", "X", MAPS)
     ids = _dataarray_ids(X) if ids is None else ids
     X, name = _check_layout(X, name, "from_maps", "(n_samples, channels, height, width)", 4)
-    _check_pool_name("from_maps", pool, get_args(MapPool))
+    check_choice("from_maps: pool", pool, get_args(MapPool))
     _warn_map_axes(tuple(X.shape), size)
     X = _resize_maps(X, size)
     if pool == "positions":
@@ -233,7 +233,7 @@ def from_trials(
     """
     X, name, coordinates = as_trials(X, axes, "from_trials", name)
     ids = coordinates if ids is None else ids
-    _check_pool_name("from_trials", pool, get_args(TrialPool))
+    check_choice("from_trials: pool", pool, get_args(TrialPool))
     start, stop = (0, X.shape[1]) if window is None else _validated_window(window, X.shape[1])
     X = X[:, start:stop, :]
     if pool == "flatten":
@@ -347,13 +347,6 @@ def _stack_samples(data: Any, function: str, dimensions: int) -> Any:
         f"from_maps: X is a list of maps of several shapes, {shapes[0]} and {other}; take their "
         f"means, {mean}, or bring them to one size"
     )
-
-
-def _check_pool_name(function: str, pool: str, pools: tuple[str, ...]) -> None:
-    if pool not in pools:
-        raise ValueError(
-            f"{function}: pool must be one of {', '.join(map(repr, pools))}; got {pool!r}"
-        )
 
 
 def _token_mask(mask: Any, X: Array, ids: Sequence[Hashable] | None) -> np.ndarray:

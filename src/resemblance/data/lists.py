@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import is_torch, namespace
+from ..base.formatting import list_names
 
 MAX_LISTED_SHAPES = 3  # shapes in a message
 FEW, LONGER, MUCH_LONGER = 10, 3, 10  # entries of a mapping, and lengths by their number
@@ -87,10 +88,7 @@ def list_problem(data: Any) -> str:
         )
     if len(axes) != 1 or not axes <= {2, 3, 4}:
         return ""
-    listed = ", ".join(str(shape) for shape in shapes[:MAX_LISTED_SHAPES]) + ", ..." * (
-        len(shapes) > MAX_LISTED_SHAPES
-    )
-    start = f"is a list of {len(shapes)} arrays, {listed}"
+    start = f"is a list of {len(shapes)} arrays, {list_names(shapes, MAX_LISTED_SHAPES)}"
     join = "torch.cat(X)" if are_tensors else "np.concatenate(X)"
     if axes != {2}:
         pooled = "from_tokens" if axes == {3} else "from_maps"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import list_names
 from ..base.text import html_fact_table, html_table
 from .representation import Representation
 
@@ -85,9 +86,9 @@ class ModelFeatures:
         traits = [_format_trait(name, value) for name, value in self.traits.items()]
         return {
             "samples": str(n),
-            "layers (features)": f"{len(widths)}: {_abbreviate_list(widths)}",
+            "layers (features)": f"{len(widths)}: {list_names(widths, MAX_LISTED_TRAITS)}",
             "known": ", ".join(self._answers()),
-            "traits": _abbreviate_list(traits),
+            "traits": list_names(traits, MAX_LISTED_TRAITS),
         }
 
     def _answers(self) -> dict[str, np.ndarray]:
@@ -111,9 +112,8 @@ def check_map_shapes(where: str, maps: Any, widths: Mapping[str, int]) -> None:
                 f"channels, height and width; got {shape!r}"
             )
         if layer not in widths:
-            raise ValueError(
-                f"{where}: {layer!r} in maps is no layer; layers: {_abbreviate_list([*widths])}"
-            )
+            listed = list_names(widths, MAX_LISTED_TRAITS)
+            raise ValueError(f"{where}: {layer!r} in maps is no layer; layers: {listed}")
         if math.prod(shape) != widths[layer]:
             product = " x ".join(map(str, shape))
             raise ValueError(
@@ -125,15 +125,6 @@ def check_map_shapes(where: str, maps: Any, widths: Mapping[str, int]) -> None:
 def _format_trait(name: str, value: Any) -> str:
     """Return a trait as a few words: of a mapping its keys, of a long text its beginning."""
     if isinstance(value, Mapping):
-        return f"{name} ({_abbreviate_list([str(key) for key in value])})"
+        return f"{name} ({list_names(value, MAX_LISTED_TRAITS)})"
     text = f"{name} {value}"
     return text if len(text) <= MAX_TRAIT_CHARACTERS else f"{text[: MAX_TRAIT_CHARACTERS - 3]}..."
-
-
-def _abbreviate_list(names: list[str]) -> str:
-    """Return a list as text, shortened to its beginning and its last entry if it is long."""
-    return ", ".join(
-        names
-        if len(names) <= MAX_LISTED_TRAITS
-        else [*names[: MAX_LISTED_TRAITS - 1], "...", names[-1]]
-    )

@@ -33,6 +33,7 @@ from ..base.arrays import (
 )
 from ..base.exceptions import UndefinedError
 from ..base.json_files import recorded_fingerprint
+from ..base.text import check_choice
 from .array_files import iterate_bytes, memmap_layout, npy_path, open_npy
 from .array_protocol import as_read_only_numpy, forbid_operators, missing_attribute_message
 from .cache_keys import cache_key_function, make_contiguous
@@ -126,10 +127,8 @@ class Representation:
             open_npy(self.path) if self.path else data, representation_title(self), ids, column
         )
         self.source: Array = labeled.array
-        if dtype not in (None, "float32", "float64"):
-            raise ValueError(
-                f"{representation_title(self)}: dtype must be 'float32' or 'float64'; got {dtype!r}"
-            )
+        if dtype is not None:
+            check_choice(f"{representation_title(self)}: dtype", dtype, ("float32", "float64"))
         if dtype == "float64" and not has_float64(self.source):
             raise ValueError(
                 f"{representation_title(self)} cannot be computed in float64 where it is; in JAX "

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..base.formatting import list_names
+
 # The names of columns, arrays and coordinates that name the samples
 ID_COLUMN_NAME = re.compile(
     r"(?i:(.*[_ ])?(ids?|uu?ids?|(file)?(names?|paths?)|files?|keys?|index|urls?|samples?|images?"
@@ -20,14 +22,6 @@ NUMERIC_ID_COLUMN_NAME = re.compile(
     r"(?i:(.*_)?(ids?|index)|idx|row|rowid|uid|unnamed: 0|(doc|item|img|image|text|video|user)id)"
     r"|.*[a-z]I[dD]"
 )
-
-
-def is_missing_id(name: Hashable) -> bool:
-    """Say whether this is no id: None, NaN, or a missing value of pandas."""
-    try:
-        return name is None or bool(name != name)
-    except TypeError:  # of pandas.NA, which is equal to nothing
-        return True
 
 
 def _numeric_id_to_text(name: Hashable) -> str:
@@ -75,7 +69,7 @@ def check_not_sorted_by_ids(called: str, x: str, ids: Sequence[Hashable], y: str
     if tuple(ids) != tuple(range(len(ids))):
         raise ValueError(
             f"{called}: {y} has no ids, and the rows of {x} were sorted: "
-            f"{', '.join(map(str, ids[:3]))}, ...; name the rows of {y}, too: "
+            f"{list_names(ids, 3)}; name the rows of {y}, too: "
             "rs.Representation(x, ids=labels), or a data frame with an index; then "
             "rs.join_samples puts both in one order"
         )

@@ -27,6 +27,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ..base.formatting import list_names
 from ..base.json_files import atomic_write
 from ..base.locks import file_lock, is_process_alive
 from ..contracts._measure import Measure
@@ -356,7 +357,7 @@ def share_by_files(x: Representation, measures: MeasureTuple, folder: Path | Non
         loan,
         [
             WorkerCall(
-                f"intermediates of {x.name} by {format_measure_names(measures)}",
+                f"intermediates of {x.name} by {list_names((m.name for m in measures), 3)}",
                 write_cache_file,
                 (loan,),
             )
@@ -402,12 +403,6 @@ def shared_folders(spill: str | Path | bool | None) -> list[Path]:
     if not Path(spill).is_dir():
         raise ValueError(f"compare: spill={str(spill)!r} is not a folder; make it first")
     return [Path(spill)]
-
-
-def format_measure_names(measures: MeasureTuple) -> str:
-    """Return what measures are called in messages."""
-    more = f" and {len(measures) - 3} more" if len(measures) > 3 else ""
-    return ", ".join(m.name for m in measures[:3]) + more
 
 
 def _free_bytes(folder: Path) -> float:

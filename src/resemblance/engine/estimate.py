@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.progress import format_duration
+from ..base.formatting import format_duration
 from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure, batchable_measures
 from ..data.representation import fingerprint

@@ -11,6 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from ..base.arrays import is_on_cpu
+from ..base.formatting import format_bytes
 from ..base.progress import progress_announcer, progress_reporter
 from ..base.text import warn
 from ..comparison.comparison import Comparison, comparison_description
@@ -20,7 +21,7 @@ from ..data.representation import Representation
 from ..significance.resampling import check_positive_integers
 from .cache_sharing import SharedCache, shared_cache
 from .estimate import TimeEstimate
-from .memory import HALF_KEYWORD, available_memory, format_bytes, memory_budget
+from .memory import HALF_KEYWORD, available_memory, memory_budget
 from .tasks import run_pair_blocks
 from .work import ComparisonPlan, PairBlock, RunOptions, find_missing_pairs, load_saved_scores
 from .workers import count_workers, is_on_this_machine, single_threaded

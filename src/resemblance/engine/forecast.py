@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.extras import import_optional
-from ..base.progress import format_duration
+from ..base.formatting import format_bytes, format_duration
 from ..base.text import html_fact_table
 from ..comparison.scores import MAX_MATRIX_BYTES_IN_MEMORY
 from ..comparison.store import ScoreFile
@@ -25,7 +25,7 @@ from .cache_sharing import shared_cache
 from .execution import schedule_pair_blocks, validated_budget
 from .intermediate_sizes import pair_cache_bytes, representation_cache_bytes
 from .jobs import Jobs, open_executor
-from .memory import available_memory, format_bytes
+from .memory import available_memory
 from .work import ComparisonPlan, PairBlock, RunOptions, load_saved_scores
 from .workers import count_workers, is_on_this_machine
 

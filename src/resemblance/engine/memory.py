@@ -126,14 +126,6 @@ def memory_budget(memory: int | str, executor: object = None) -> int:
     return max(MIN_BUDGET_BYTES, parse_bytes(memory) // count_workers(executor))
 
 
-def format_bytes(size: float) -> str:
-    """Write a number of bytes with the unit a person would use: "1.6 GB"."""
-    if size >= 1e12:
-        return f"{size / 1e9:,.0f} GB"
-    unit, factor = next((u for u in (("GB", 1e9), ("MB", 1e6)) if size >= u[1]), ("kB", 1e3))
-    return f"{size / factor:.3g} {unit}"
-
-
 def keep_freed_memory() -> None:
     """Let this process keep the memory of arrays that end, for those that follow.
 

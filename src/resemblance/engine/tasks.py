@@ -10,10 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..base.formatting import list_names
 from ..comparison.scores import ScoreBatch
 from ..comparison.store import ScoreFile
 from ..contracts._measure import Measure
-from .cache_sharing import SharedCache, format_measure_names, load_shared
+from .cache_sharing import SharedCache, load_shared
 from .scoring import score_block
 from .work import PairBlock
 from .workers import WorkerCall, call_results, check_picklable, single_threaded
@@ -97,7 +98,7 @@ def _call_for_block(
     rows, columns = ([places[id(r)] for r in side] for side in (task.rows, task.columns))
     ends = [(task.rows[i], task.columns[i]) for i in (0, -1)]
     pairs = dict.fromkeys(" and ".join(r.name for r in pair) for pair in ends)
-    title = f"{' to '.join(pairs)} by {format_measure_names(task.measures)}"
+    title = f"{' to '.join(pairs)} by {list_names((m.name for m in task.measures), 3)}"
     places_only = task.on(rows, columns)  # type: ignore[arg-type]
     return WorkerCall(title, run_task, (places_only, file, *(loans or task.representations)))
 

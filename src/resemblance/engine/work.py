@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.exceptions import UndefinedError
 from ..base.extras import MISSING_DEPENDENCY, install_hint
+from ..base.formatting import format_bytes
 from ..base.progress import Progress
 from ..comparison.comparison import Comparison, MeasureInfo, measure_info
 from ..comparison.provenance import comparison_provenance
@@ -26,7 +27,6 @@ from ..data.cautions import reordered_column_caveats
 from ..data.representation import Representation, fingerprint, needs_copy
 from .arguments import named_representations, select_measures
 from .intermediate_sizes import group_measures, intermediates_used, pair_cache_bytes
-from .memory import format_bytes
 
 MissingPairs = Mapping[
     str, np.ndarray

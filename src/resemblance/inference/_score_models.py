@@ -15,8 +15,10 @@ import numpy as np
 from ..base.arrays import scalar
 from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
+from ..base.formatting import list_names
 from ..base.progress import Progress, progress_reporter
 from ..base.rendering import export_result, plot_result
+from ..base.text import check_choice
 from ..catalogue import get_measure
 from ..contracts._measure import Measure
 from ..contracts.claims import matrix_cosine
@@ -271,8 +273,7 @@ def score_models(
             "across: confidence_level must be between 0 and 1, such as 0.95; got "
             f"{confidence_level!r}"
         )
-    if fit not in get_args(FitMethod):
-        raise ValueError(f"across: fit is {', '.join(get_args(FitMethod))}; got {fit!r}")
+    check_choice("across: fit", fit, get_args(FitMethod))
     if not isinstance(measure, str | Measure):
         raise ValueError(f"across: measure is one measure; got {measure!r}")
     if is_single_input(subjects) or is_single_input(models):
@@ -415,7 +416,7 @@ def _check_ids_on_both_sides(
     if named and bare and named.ids != tuple(range(named.n_samples)):
         raise ValueError(
             f"across: {bare.name!r} has no ids, and the rows of {named.name!r} are "
-            f"{', '.join(map(str, (named.ids or ())[:3]))}, ...; name the rows of models, too: "
+            f"{list_names(named.ids or (), 3)}; name the rows of models, too: "
             "rs.Representation(x, ids=labels), or a data frame with an index"
         )
 

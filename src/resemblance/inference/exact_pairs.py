@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 
 from ..base.arrays import to_numpy
+from ..base.formatting import count_with_noun, format_percent
 from ..contracts._measure import Measure
 from ..data.representation import Representation
 from ..significance.orders import Design
@@ -202,13 +203,9 @@ def _permutation_causes(
     if choice.dominated:
         yield _format_dominance(layout, choice.dominated)
     if choice.coarse:
-        yield f"{_format_pair_count(len(choice.coarse))} whose value is one of few"
+        yield f"{count_with_noun(len(choice.coarse), 'pair')} whose value is one of few"
     if choice.without:
-        yield f"{_format_pair_count(len(choice.without))} whose entries cannot be squared"
-
-
-def _format_pair_count(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"
+        yield f"{count_with_noun(len(choice.without), 'pair')} whose entries cannot be squared"
 
 
 def _format_dominance(layout: InferencePairs, dominated: ProfilesByPair) -> str:
@@ -224,8 +221,8 @@ def _format_dominance(layout: InferencePairs, dominated: ProfilesByPair) -> str:
         "such samples are on both sides of" if number > 1 else "such a sample is on each side of"
     )
     return (
-        f"sample {sample} holds {100 * share:.2g} % of {what} of {x.name}; {those} "
-        f"{_format_pair_count(number)}"
+        f"sample {sample} holds {format_percent(share)} of {what} of {x.name}; {those} "
+        f"{count_with_noun(number, 'pair')}"
     )
 
 

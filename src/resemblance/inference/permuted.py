@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.exceptions import UndefinedError
-from ..base.progress import format_duration
+from ..base.formatting import format_duration
 from ..contracts._measure import Measure
 from ..engine.estimate import LONG_COMPARISON_SECONDS
 from ..engine.work import PairBlock

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.arrays import as_float64, detach, to_numpy
 from ..base.exceptions import UndefinedError
+from ..base.text import check_choice
 from ..data.gaps import (
     MEAN_OVER_FINITE_TRIALS,
     count_trials_with_gaps,
@@ -81,8 +82,7 @@ def noise_covariance(
             f"noise_covariance: {n} trials leave {dof!r} degrees of freedom; noise needs "
             "conditions that are repeated"
         )
-    if shrink not in (None, "diagonal", "identity", "only"):
-        raise ValueError("noise_covariance: shrink is diagonal, identity, only or None")
+    check_choice("noise_covariance: shrink", shrink, ("diagonal", "identity", "only", None))
     residuals = points - mean_rows_by_number(points, numbers)[numbers]
     products = residuals.T @ residuals
     variances = np.diagonal(products)

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.arrays import row_blocks
 from ..base.exceptions import UndefinedError
 from ..base.rng import generator
+from ..base.text import check_choice
 from ..data.representation import (
     Representation,
     as_representation,
@@ -47,11 +48,7 @@ def neighbor_recall(
         ("metric", metric, get_args(Affinity)),
         ("search", search, get_args(Search)),
     ):
-        if value not in known:
-            raise ValueError(
-                f"neighbour_recall: {name} must be one of {', '.join(map(repr, known))}; got "
-                f"{value!r}"
-            )
+        check_choice(f"neighbour_recall: {name}", value, known)
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
         raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
     x = as_representation(X)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.arrays import as_float64, full_precision, scalar, to_numpy
 from ..base.exceptions import UndefinedError
+from ..base.text import check_choice
 from ..data.array_files import npy_path, open_npy
 from ..data.inputs import check_label_order
 from ..data.representation import (
@@ -245,8 +246,7 @@ def rdm(X: Any, rdm: str = "correlation") -> np.ndarray:
     for values that are not finite and for distances in a constant representation.
     """
     x = as_representation(X)
-    if rdm not in DISSIMILARITY_KINDS[:4]:
-        raise ValueError(f"rdm: rdm is one of {', '.join(DISSIMILARITY_KINDS[:4])}; got {rdm!r}")
+    check_choice("rdm: kind", rdm, DISSIMILARITY_KINDS[:4])
     check_all_finite(x)
     if x.signed and scalar(size(x)) == 0:
         return np.zeros((x.n_samples, x.n_samples))

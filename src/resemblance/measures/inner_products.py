@@ -19,6 +19,7 @@ import numpy as np
 
 from ..base.arrays import as_float64, scalar
 from ..base.exceptions import UndefinedError
+from ..base.formatting import format_percent
 from ..data.representation import Representation, representation_title
 from ..intermediates.matrices import FactoredPairMatrix, StoredPairMatrix
 from ..intermediates.points import preshape, size
@@ -84,8 +85,8 @@ def warn_near_ceiling(n: int, share: float) -> str:
     if reached is None:
         return ""
     return (
-        f"little above chance: unrelated representations of {n} samples come {reached:.0%} of the "
-        "way to equal ones"
+        f"little above chance: unrelated representations of {n} samples come "
+        f"{format_percent(reached)} of the way to equal ones"
     )
 
 

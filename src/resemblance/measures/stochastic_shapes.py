@@ -11,6 +11,7 @@ import numpy as np
 from ..base.arrays import as_float64, to_numpy
 from ..base.exceptions import UndefinedError
 from ..base.rng import generator
+from ..base.text import check_choice
 from ..contracts._measure import measure
 from ..data.inputs import stimulus_of_each_row
 from ..data.representation import Representation, cached, check_all_finite, representation_title
@@ -273,10 +274,7 @@ def _check_stimuli(called: str, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def _check_alignment(called: str, alignment: str) -> None:
-    if alignment not in ("orthogonal", "permutation", "none"):
-        raise ValueError(
-            f"{called}: alignment is orthogonal, permutation or none; got {alignment!r}"
-        )
+    check_choice(f"{called}: alignment", alignment, ("orthogonal", "permutation", "none"))
 
 
 def _nearest_allowed_turn(products: np.ndarray, alignment: str) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.arrays import to_numpy
 from ..base.extras import import_optional, require_package
+from ..base.formatting import list_names
 from ..base.text import did_you_mean
 from ..data.sample_ids import ID_COLUMN_NAME
 
@@ -133,7 +134,7 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
         if len(entries) > 1:
             raise ValueError(
                 f"{path} holds no array (n_samples, n_features) of numbers: "
-                f"{_format_archive_arrays(entries)}; "
+                f"{list_names(entries, 5)}; "
                 f"name one, {path}/{entries[0].key}"
             )
         chosen = entries
@@ -159,13 +160,9 @@ def format_unread_arrays(path: Path, left_out: Sequence[ArchiveArray], files: in
     """Return a line about arrays of an archive that are not read, and of how many more files."""
     more = f", and those of {files - 1} more files" if files > 1 else ""
     return (
-        f"left out of {path}: {_format_archive_arrays(left_out)}{more}; {path}/{left_out[0].key} "
+        f"left out of {path}: {list_names(left_out, 5)}{more}; {path}/{left_out[0].key} "
         "names one to read it"
     )
-
-
-def _format_archive_arrays(entries: Sequence[ArchiveArray]) -> str:
-    return ", ".join([*map(str, entries[:5])] + ["..."] * (len(entries) > 5))
 
 
 # ------------------------------------------------------------------------------------------ content

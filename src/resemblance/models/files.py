@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+from ..base.formatting import list_names
 from ..base.text import replace_undecodable, warn
 from ..data.array_files import name_file_in_errors, open_npy, refuse_special_file
 from ..data.layouts import from_maps, from_tokens
@@ -172,7 +173,7 @@ def _find_layer_by_key(layers: list[StoredArray], key: str, folder: Path) -> lis
     chosen = [a for a in layers if key in (a.name, a.name.partition("/")[2])]
     if len(chosen) != 1:
         many = f"{len(chosen)} layers" if chosen else "no layer"
-        listed = ", ".join(f"{folder}/{a.name}" for a in (chosen or layers)[:5])
+        listed = list_names((f"{folder}/{a.name}" for a in chosen or layers), 5)
         raise ValueError(f"{folder} has {many} {key!r}; name one of {listed}")
     return chosen
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from ..base.formatting import list_names
 from .wrappers import callable_parts, list_model_modules, without_wrappers
 
 WHOLE_MODEL = "model"  # the name of a model without parts, which its own list of modules calls ""
@@ -76,7 +77,7 @@ def poolings_by_module(pool: Mapping[str, str], modules: Iterable[str]) -> dict[
         if not match_module_names(pattern, names):
             raise ValueError(
                 f"pool names {pattern!r}, which is not among the layers "
-                f"{', '.join(names[:MAX_SUGGESTIONS])}"
+                f"{list_names(names, MAX_SUGGESTIONS)}"
             )
     return {name: pooling_of_call(pool, name) for name in names}
 
@@ -172,8 +173,7 @@ def _no_layer_error(pattern: str, layers: Iterable[str]) -> NoReturn:
     ends = [name for name in names if name.endswith(f".{pattern}")]  # the number of a block
     close = ends or get_close_matches(pattern, names, n=MAX_SUGGESTIONS, cutoff=MIN_NAME_SIMILARITY)
     hint = f", did you mean {close[0]!r}?" if close else ";"
-    listed = ", ".join([*dict.fromkeys((*close, *names))][:MAX_SUGGESTIONS])
-    listed += ", ..." if len(names) > MAX_SUGGESTIONS else ""
+    listed = list_names(dict.fromkeys((*close, *names)), MAX_SUGGESTIONS)
     raise ValueError(f"the model has no layer {pattern!r}{hint} it has {listed}")
 
 
@@ -226,8 +226,7 @@ def describe_blocks(module: Any) -> str:
         functions = "" if shows else ", and activations that are functions are not among them"
         return f"every module without parts, as no blocks were found{functions}; {choose}"
     left = _largest_parts_outside(modules, blocks)
-    listed = ", ".join([*left[:MAX_SHOWN_PARTS], "..."] if len(left) > MAX_SHOWN_PARTS else left)
-    return f"blocks, without {listed}; {choose}" if left else ""
+    return f"blocks, without {list_names(left, MAX_SHOWN_PARTS)}; {choose}" if left else ""
 
 
 def _find_blocks(module: Any) -> tuple[tuple[str, ...], bool]:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.formatting import list_names
+from ..base.text import check_choice
 from ..data.layouts import count_zero_padded, pool_maps, pool_tokens
 from .axes import (
     AxisError,
@@ -238,8 +240,7 @@ class _LayerReader:
 
 
 def _names_and_shapes(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    listed = [f"{name!r} {shape}" for name, shape in shapes.items()]
-    return ", ".join(listed[:SHOWN] + [f"and {len(listed) - SHOWN} more"] * (len(listed) > SHOWN))
+    return list_names((f"{name!r} {shape}" for name, shape in shapes.items()), SHOWN)
 
 
 def _describe_layer_result(value: Any) -> str:
@@ -315,8 +316,7 @@ def check_pooling_word(pool: PoolSpec) -> None:
                 f"pool must be one word, or a mapping from layers to words; got {word!r}; "
                 "rs.extract_features computes several in one run"
             )
-        if word not in TOKEN_POOLS:
-            raise ValueError(f"pool must be one of {', '.join(TOKEN_POOLS)}; got {word!r}")
+        check_choice("pool", word, TOKEN_POOLS)
 
 
 def _pool_layer_values(array: Any, layer: str, word: str, mask: np.ndarray | None) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.extras import import_optional
+from ..base.formatting import list_names
 
 MAX_SHOWN_WEIGHTS = 3  # names of weights in an error
 MAX_REASON_LETTERS = 300  # letters of a reason that are shown
@@ -62,9 +63,7 @@ def read_pretrained_model(
     names |= {str(entry[0]) for entry in report["mismatched_keys"]}
     lacking = sorted(key for key in names if not is_new(key))
     if lacking:
-        shown = ", ".join(lacking[:MAX_SHOWN_WEIGHTS]) + (
-            ", ..." if len(lacking) > MAX_SHOWN_WEIGHTS else ""
-        )
+        shown = list_names(lacking, MAX_SHOWN_WEIGHTS)
         raise ValueError(
             f"{caller}{name} lacks {len(lacking)} weights of a {type(model).__name__}, or has them "
             f"in another shape ({shown}); {incomplete or remedy}"

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import count_with_noun
 from ..base.progress import Progress
 from ..base.text import did_you_mean, escape_control_characters
 from ..comparison.comparison import Comparison
@@ -439,7 +440,7 @@ def _format_model_inputs(
 ) -> str:
     """Return one line of what models saw: samples, pooling, layers, what was cut and left out."""
     layers = {s.name: len(s.layers) for s in model_features}
-    counts = {name: f"{n} layer{'s' * (n != 1)}" for name, n in layers.items()}
+    counts = {name: count_with_noun(n, "layer") for name, n in layers.items()}
     several = ", ".join(f"{count} of {name}" for name, count in counts.items())
     each = f"{counts[model_features[0].name]} each"
     pooled = {part for s in model_features for part in s.traits["model"].get("pooled", ())}
@@ -533,7 +534,7 @@ def _model_notes(features: ModelFeatures) -> Iterator[str]:
     if DEPENDENCE_KEY in facts:
         yield f"{features.name} {DEPENDENCE_KEY} {facts[DEPENDENCE_KEY]}"
     if hooks := facts.get("hooks"):
-        yield f"{features.name} runs with {len(hooks)} hook{'s' * (len(hooks) > 1)} ({hooks[0]})"
+        yield f"{features.name} runs with {count_with_noun(len(hooks), 'hook')} ({hooks[0]})"
     for words in facts.get("context", ()):
         yield f"{features.name} runs with {words}"
     for layer in features.traits[CONSTANT_LAYERS_KEY]:

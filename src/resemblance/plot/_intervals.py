@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.formatting import format_level, format_number
 from ..contracts._measure import Measure
 from ..inference import ModelScores
 from ..inference.result import Evidence
-from ..report.evidence_words import ALPHA, describe_pair_result, format_level, result_of_measure
-from ..report.numbers import format_number
+from ..report.evidence_words import ALPHA, describe_pair_result, result_of_measure
 from ..report.of_drift import drift_result
 from ..sections.figures import Bar, Bars
 from ..sections.values import finite_or_none
@@ -87,7 +87,10 @@ def intervals(
     figure = Bars("intervals", info.title, measure_axis_label(info), bars, is_dotted=True)
     hollow = [i for i, p in enumerate(chosen) if p.is_tested and not p.is_beyond]
     chance = [(p.chance, i) for i, p in enumerate(chosen) if math.isfinite(p.chance)]
-    names = f"value, {format_level(evidence)} interval", f"not beyond chance (p > {ALPHA:g})"
+    names = (
+        f"value, {format_level(evidence.confidence_level)} interval",
+        f"not beyond chance (p > {ALPHA:g})",
+    )
     with paint_bars(figure, ax, entries=3, hollow=hollow) as (drawn, marks):
         legend = {name: mark for name, mark in zip(names, marks) if mark is not None}
         if chance:
@@ -143,7 +146,7 @@ def across(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(result, ModelScores):
         raise ValueError(f"plot.across draws an ModelScores; got {type(result).__name__}")
-    order, level = result.order, f"{result.confidence_level * 100:g} %"
+    order, level = result.order, format_level(result.confidence_level)
     is_above = result.above_0() <= ALPHA if result.is_0_by_chance else np.full(len(order), True)
     spans = zip(result.mean[order], result.low[order], result.high[order])
     bars = tuple(_bar(result.models[i], *span) for i, span in zip(order, spans))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import count_with_noun
 from ..catalogue import get_measure
 from ..report.chapters import mean_rank_chart
-from ..report.numbers import count_with_noun
 from ..sections.figures import Box, Boxes
 from ..sections.headlines import TRIAL_WARNING
 from ..sections.result import Result

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..base.text import did_you_mean
+from ..base.text import check_choice, did_you_mean
 from ..comparison.arrangements import DepthCurve, best_matches, equal_depth_curves, layers_by_model
 from ..comparison.comparison import Comparison, MeasureInfo
 from ..contracts._measure import Measure
@@ -84,8 +84,7 @@ def layers(
 def _curves_to_plot(
     data: Comparison, info: MeasureInfo, against: str | None, match: str
 ) -> tuple[DepthCurve, ...]:
-    if match not in ("depth", "best"):
-        raise ValueError(f"plot.layers: match must be 'depth' or 'best'; got {match!r}")
+    check_choice("plot.layers: match", match, ("depth", "best"))
     rows, columns = layers_by_model(data.rows), layers_by_model(data.columns)
     models = [*rows, *(name for name in columns if name not in rows)]
     if against is not None and against not in models:

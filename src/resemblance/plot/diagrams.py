@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..base.formatting import count_with_noun
 from ..report.diagrams import tie_bar_levels
-from ..report.numbers import count_with_noun
 from ..sections.figures import Diagram
 from ..sections.result import Result
 from ..sections.standing import tie_diagram

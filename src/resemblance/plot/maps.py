@@ -20,8 +20,7 @@ from ..measures._dissimilarities import rdm as dissimilarities_of
 from ..report.colors import color_limits, diverging_center
 from ..report.comparing.figures import map_entries, value_map
 from ..report.comparing.stats import color_scale
-from ..report.maps import CORNER_HATCHING, DIAGONAL_HATCHING, ModelSpan, model_groups
-from ..report.numbers import format_number
+from ..report.maps import CORNER_HATCHING, DIAGONAL_HATCHING, ModelSpan, cell_texts, model_groups
 from ..report.svg import shorten_distinct_names
 from ..sections.figures import HeatMap
 from ._style import (
@@ -287,23 +286,13 @@ def _readable_text_color(mesh: Any, value: float) -> str:
 
 
 def _write_values(ax: Axes, heat: HeatMap, mesh: Any, pitch: float) -> None:
-    values = _map_values(heat)
-    texts = {
-        (i, j): _format_two_decimals(v) for (i, j), v in np.ndenumerate(values) if np.isfinite(v)
-    }
-    longest = max(map(len, texts.values()), default=1)
+    texts = cell_texts(heat.values, (mesh.norm.vmin, mesh.norm.vmax))
+    longest = max((len(text) for row in texts for text in row), default=1)
     size = min(font_size_points("ytick.labelsize"), 0.9 * pitch / (0.6 * longest))
-    for (i, j), text in texts.items():
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
-        ax.text(j, i, text, color=_readable_text_color(mesh, float(values[i, j])), **style)
-
-
-def _format_two_decimals(value: float) -> str:
-    """Write a number into a cell: two decimals, without the 0 before the point."""
-    if abs(value) >= 10 or 0 < abs(value) < 0.005:
-        return format_number(value, 2)
-    text = f"{value:.2f}".replace("-", "−")
-    return {"0.00": "0", "1.00": "1"}.get(text, text)
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
+    for (i, j), value in np.ndenumerate(_map_values(heat)):
+        if text := texts[i][j]:
+            ax.text(j, i, text, color=_readable_text_color(mesh, float(value)), **style)
 
 
 # -------------------------------------------------------------------------------------------- names

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ..base.formatting import decimals_for_column, format_decimals, format_number, with_minus_signs
 from ..sections.sections import Sign, Table, TableEntry
-from .numbers import decimals_for_column, format_decimals, format_number, with_minus_signs
 
 MAX_NARROW_TEXT_LENGTH = 32  # characters of a text that needs a wide column
 NUMBER_PATTERN = r"[-−]?(?:\d[\d.]*(?:e[-−]?\d+)?|∞)"

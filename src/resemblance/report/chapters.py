@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..base.formatting import count_with_noun
 from ..sections.figures import (
     Bars,
     Boxes,
@@ -35,7 +36,6 @@ from .charts import LineStyle, line_chart, point_cloud_row
 from .colors import color_limits
 from .diagrams import critical_difference_svg, dendrogram_svg
 from .maps import heat_map_svg
-from .numbers import count_with_noun
 from .rows import bar_rows_svg, box_rows_svg, strip_rows_svg
 from .svg import EMPTY_FIGURE_HTML, figure_note
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ..base.formatting import format_number
 from ..sections.figures import Chart, Cloud, Clouds, Line
-from .numbers import format_number
 from .svg import (
     EMPTY_FIGURE_HTML,
     LABEL_CHARACTER_WIDTH,

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from ..base.formatting import join_words
 from ..catalogue import get_measure
 from ..citations import (
     BIBTEX_FIELD,
@@ -44,7 +45,7 @@ def format_authors(text: str) -> str:
     names = [name.partition(",")[0] for name in text.split(" and ")]
     if len(names) > MAX_NAMED_AUTHORS:
         return f"{names[0]} et al."
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_words(names)
 
 
 def bibtex_to_text(text: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..base.formatting import decimals_for_column, format_decimals, format_number, list_names
 from ..sections.figures import Dendrogram, Diagram
-from .numbers import decimals_for_column, format_decimals, format_number, join_with_rest_counted
 from .svg import (
     EMPTY_FIGURE_HTML,
     AxisScale,
@@ -107,7 +107,7 @@ def _measure_arm(
     words = f"{name}: {figure.x} {format_number(value)}"
     tied = [figure.names[j] for j in range(len(figure.names)) if _are_tied(figure, i, j)]
     words += (
-        f"; not told from {join_with_rest_counted(tied, MAX_NAMES_IN_TOOLTIP, 1)}"
+        f"; not told from {list_names(tied, MAX_NAMES_IN_TOOLTIP)}"
         if tied
         else "; told from all others"
     )
@@ -127,7 +127,7 @@ def _tie_bar(figure: Diagram, group: tuple[int, int], x: AxisScale, y: float) ->
     d = f"M{x(figure.values[first]) - 3:.1f} {y:g}H{x(figure.values[last]) + 3:.1f}"
     words = (
         "no two can be told apart: "
-        f"{join_with_rest_counted(figure.names[first : last + 1], MAX_NAMES_IN_TOOLTIP, 1)}"
+        f"{list_names(figure.names[first : last + 1], MAX_NAMES_IN_TOOLTIP)}"
     )
     return svg_element("g", svg_title(words), svg_element("path", d=d), class_="branch tie")
 
@@ -135,8 +135,7 @@ def _tie_bar(figure: Diagram, group: tuple[int, int], x: AxisScale, y: float) ->
 def _describe_ties(figure: Diagram) -> str:
     """Return a diagram in words: what is joined."""
     joined = "; ".join(
-        join_with_rest_counted(figure.names[a : b + 1], MAX_NAMES_IN_TOOLTIP, 1)
-        for a, b in figure.groups
+        list_names(figure.names[a : b + 1], MAX_NAMES_IN_TOOLTIP) for a, b in figure.groups
     )
     return f"{figure.title}: {figure.x} of {len(figure.names)}; {joined or 'none are joined'}"
 
@@ -182,10 +181,7 @@ def dendrogram_svg(figure: Dendrogram) -> str:
 def describe_tree(figure: Dendrogram) -> str:
     """Return a tree in words: which branches are joined last."""
     last = figure.merges[-1]
-    one, other = (
-        join_with_rest_counted(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP, 1)
-        for side in last[:2]
-    )
+    one, other = (list_names(_leaf_names(figure, side), MAX_LEAVES_IN_TOOLTIP) for side in last[:2])
     return (
         f"{figure.title}: tree of {len(figure.leaves)}; joined last, at "
         f"{format_number(last.height)}: {one}, and {other}"
@@ -207,9 +203,7 @@ def _leaf_names(figure: Dendrogram, branch: int) -> tuple[str, ...]:
 def _merge_lines(figure: Dendrogram, one: Branch, other: Branch, at: float, height: float) -> str:
     """Draw the lines of a merge, with broad ones for the pointer."""
     d = f"M{one.x:.1f} {one.y:.1f}H{at:.1f}V{other.y:.1f}H{other.x:.1f}"
-    first, second = (
-        join_with_rest_counted(branch.leaves, MAX_LEAVES_IN_TOOLTIP, 1) for branch in (one, other)
-    )
+    first, second = (list_names(branch.leaves, MAX_LEAVES_IN_TOOLTIP) for branch in (one, other))
     words = f"{first}  with  {second}: {figure.x} {format_number(height)}"
     wide = (
         [svg_element("path", d=d, class_="reach")]

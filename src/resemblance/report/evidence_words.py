@@ -10,6 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.formatting import (
+    count_with_noun,
+    format_count,
+    format_fixed,
+    format_level,
+    format_two_decimals,
+)
 from ..base.rendering import thumbnail
 from ..base.text import DISPLAY_ROUNDING, diagnostic_notes, html_table, snap_to_bounds
 from ..comparison.arrangements import is_between_models
@@ -23,7 +30,6 @@ from ..inference.nulls import (
     format_p_value,
 )
 from ..inference.result import Evidence, scores_above_chance
-from .numbers import count_with_noun, format_count
 
 ALPHA = 0.05  # of adjusted p-values: pairs above it count as not beyond chance
 MAX_PAIRS_IN_NOTEBOOK = 6  # that a notebook shows one by one
@@ -140,16 +146,6 @@ def results_between_models(
 # ------------------------------------------------------------------------------------------ numbers
 
 
-def format_brief(value: float) -> str:
-    """Write a number with two decimals, one that is small or large with two or three digits."""
-    if math.isnan(value):
-        return MISSING_VALUE
-    if abs(value) < DISPLAY_ROUNDING or not math.isfinite(value):
-        return "0" if math.isfinite(value) else f"{value:g}"
-    size = abs(value)
-    return f"{value:.2f}" if 0.01 <= size < 10 else f"{value:.{2 if size < 1 else 3}g}"
-
-
 def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
     """Write value, interval, chance and what is above it with the same decimals; no interval is "".
 
@@ -158,7 +154,7 @@ def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
     half = (reading.high - reading.low) / 2
     numbers = (reading.value, reading.low, reading.high, reading.chance, reading.above)
     if not 0 < half < math.inf or max(map(abs, numbers[:3])) >= MIN_LARGE_NUMBER:
-        value, low, high, chance, above = map(format_brief, numbers)
+        value, low, high, chance, above = map(format_two_decimals, numbers)
     else:
         places = min(max(2, math.ceil(-math.log10(half))), MAX_DECIMALS)
         value, low, high, chance, above = (_format_rounded(number, places) for number in numbers)
@@ -167,10 +163,10 @@ def format_evidence_scores(reading: PairResult) -> tuple[str, str, str, str]:
 
 def _format_rounded(number: float, places: int) -> str:
     """Write a number with so many decimals, one without any or that is 0 as
-    :func:`format_brief` does."""
+    :func:`format_two_decimals` does."""
     if not math.isfinite(number) or abs(number) < DISPLAY_ROUNDING:
-        return format_brief(number)
-    return f"{round(number, places) + 0.0:.{places}f}"  # no −0
+        return format_two_decimals(number)
+    return format_fixed(number, places)
 
 
 def describe_score(reading: PairResult) -> str:
@@ -185,7 +181,9 @@ def describe_pair_result(reading: PairResult) -> str:
     if math.isnan(reading.value):
         return f"no value: {reading.reason}" if reading.reason else "no value"
     if reading.is_self:
-        return f"{format_brief(reading.value)}; a representation is not tested against itself"
+        return (
+            f"{format_two_decimals(reading.value)}; a representation is not tested against itself"
+        )
     parts = [describe_score(reading)]
     if not math.isnan(reading.above):
         parts.append(f"above chance {format_evidence_scores(reading)[-1]}")
@@ -210,7 +208,7 @@ def design_facts(evidence: Evidence) -> dict[str, str]:
         "chance": _merge_notes_of_measures(evidence, Evidence.how),
         "smallest possible p": describe_min_p_values(evidence),
         **adjusted,
-        f"{format_level(evidence)} intervals": _merge_notes_of_measures(
+        f"{format_level(evidence.confidence_level)} intervals": _merge_notes_of_measures(
             evidence, _describe_interval_source
         ),
     }
@@ -228,11 +226,6 @@ def design_line(evidence: Evidence) -> str:
     if evidence.design.shifts:
         parts.append("values are of all samples, the rest of windows that are not shifted")
     return "; ".join(parts)
-
-
-def format_level(evidence: Evidence) -> str:
-    """Write the level of the intervals: "95 %"."""
-    return f"{100 * evidence.confidence_level:g} %"
 
 
 def describe_min_p_values(evidence: Evidence) -> str:
@@ -455,7 +448,9 @@ def _evidence_table_rows(
     """Return names of columns, and lines: a line for each measure and pair, of more than a few
     pairs one for each measure."""
     most = max(len(of.pairs) for of in known)
-    names = [name.format(level=format_level(evidence)) for name in EVIDENCE_COLUMNS]
+    names = [
+        name.format(level=format_level(evidence.confidence_level)) for name in EVIDENCE_COLUMNS
+    ]
     names[-2] = "p" if most == 1 else "adjusted p"
     if most > MAX_PAIRS_IN_NOTEBOOK:
         return [tuple(names), *(_measure_summary_row(evidence, of) for of in known)]
@@ -485,7 +480,7 @@ def _measure_summary_row(evidence: Evidence, known: MeasureResult) -> tuple[str,
     tested = len(known.tested)
     share = f"{known.beyond} of {tested}{known.where} ≤ {ALPHA:g}" if tested else "not tested"
     widest = max((pair.high - pair.low for pair in pairs if pair.high > pair.low), default=0.0)
-    interval = f"± {format_brief(widest / 2)} or less" if widest else ""
+    interval = f"± {format_two_decimals(widest / 2)} or less" if widest else ""
     return spec, value, interval, chance, above, share, how
 
 
@@ -496,5 +491,5 @@ def _format_value_span(values: Sequence[float]) -> str:
         return MISSING_VALUE
     least, largest = min(known), max(known)
     is_plain = 0.01 <= max(-least, largest) < 10
-    ends = (f"{round(x, 2) + 0.0:.2f}" if is_plain else format_brief(x) for x in (least, largest))
+    ends = (format_fixed(x) if is_plain else format_two_decimals(x) for x in (least, largest))
     return " to ".join(dict.fromkeys(ends))

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..base.extras import install_hint, packages_in_extra
+from ..base.formatting import format_range
 from ..citations import citation_url
 from ..contracts._measure import Measure
 from ..contracts._statistic import Statistic
 from ..contracts.claims import INVARIANCES
 from ..contracts.streamed import STREAMING_ANSWERS, stream_requirements
-from .numbers import format_interval_ends
 from .terminal import plain_table
 
 TEXT_WIDTH = 79
@@ -67,7 +67,7 @@ def measure_table(measures: Sequence[Measure]) -> Any:
             m.label,
             m.family,
             "larger" if m.larger_is_more_similar else "smaller",
-            format_interval_ends(*m.range, 4),
+            format_range(*m.range, 4),
             _format_claim(m.symmetric),
             _format_claim(m.metric),
             _format_claim(m.identity),
@@ -223,7 +223,7 @@ def claims_table(measure: Measure) -> Any:
     others = [name for name in INVARIANCES if name not in measure.invariant_to]
     lines = {
         "more similar is": "larger" if measure.larger_is_more_similar else "smaller",
-        "range": format_interval_ends(*measure.range, 4),
+        "range": format_range(*measure.range, 4),
         "symmetric": _format_yes_no(measure.symmetric),
         "metric": _format_yes_no(measure.metric),
         "X with itself": _most_similar_value(measure)
@@ -261,7 +261,7 @@ def statistic_table(statistic: Statistic) -> Any:
     lines = {
         "called with": ", ".join(("X", *statistic.needs)),
         "more stable is": better,
-        "range": format_interval_ends(*statistic.range, 4),
+        "range": format_range(*statistic.range, 4),
         "unchanged by": _format_identifiers(
             [name for name in INVARIANCES if name in statistic.invariant_to]
         ),

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..base.formatting import format_number, format_two_decimals
 from ..sections.figures import Choice, HeatMap
 from .colors import (
     MIN_DARK_LEVEL,
@@ -17,7 +18,6 @@ from .colors import (
     needs_white_text,
     png_of_levels,
 )
-from .numbers import format_number
 from .svg import (
     ElementStyle,
     css_class_style,
@@ -226,30 +226,36 @@ def _cell_texts(
     heat: HeatMap, cells: CellGeometry, ends: tuple[float, float]
 ) -> tuple[list[list[str]], float]:
     """Return what is written into the cells, and the size of its font; nothing without room."""
-    tiny = ZERO_TOLERANCE * abs(ends[1] - ends[0])
     if 0.5 * cells.pitch_y < MIN_CELL_FONT_SIZE:
         return [], 0.0
-    values = (value for row in heat.values for value in row if value is not None)
-    are_whole = all(float(value).is_integer() for value in values)
-    words = [[format_cell_number(value, tiny, are_whole) for value in row] for row in heat.values]
+    words = cell_texts(heat.values, ends)
     longest = max((len(word) for row in words for word in row), default=0)
     room = CHARACTER_WIDTH_RATIO * max(longest, len("1.00"))
     font = min(AXIS_FONT_SIZE, 0.5 * cells.pitch_y, 0.88 * cells.pitch_x / room)
     return (words, font) if font >= MIN_CELL_FONT_SIZE else ([], 0.0)
 
 
-def format_cell_number(value: float | None, tiny: float, are_whole: bool = False) -> str:
-    """Write a number into a cell; what is only rounding on this scale is 0, and 1 is 1.00 unless
-    all numbers of the map ``are_whole``."""
+def cell_texts(
+    values: Sequence[Sequence[float | None]], ends: tuple[float, float]
+) -> list[list[str]]:
+    """Return the texts of the cells of a map, "" for a missing value; ``ends`` are those of the
+    colours."""
+    rounding = ZERO_TOLERANCE * abs(ends[1] - ends[0])
+    are_whole = all(
+        float(value).is_integer() for row in values for value in row if value is not None
+    )
+    return [[_cell_text(value, rounding, are_whole) for value in row] for row in values]
+
+
+def _cell_text(value: float | None, rounding: float, are_whole: bool) -> str:
+    """Write a number into a cell: 1 is 1.00 unless all numbers of the map are whole."""
     if value is None or not math.isfinite(value):
         return ""
-    if abs(value) < tiny:
+    if abs(value) < rounding:
         return "0"
     if value == int(value) and (are_whole or abs(value) >= 2):
         return format_number(value)
-    if abs(value) < 0.01:
-        return format_number(value, 1)
-    return f"{value:.2f}".replace("-", "−") if abs(value) < 10 else format_number(value)
+    return format_two_decimals(value, small=1)
 
 
 # -------------------------------------------------------------------------------------------- names

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..base.formatting import count_with_noun, format_count, join_words, with_minus_signs
 from ..base.text import diagnostic_notes
 from ..comparison.arrangements import layers_by_model
 from ..comparison.comparison import Comparison
@@ -44,7 +45,6 @@ from .evidence_words import (
     design_facts,
     measure_results,
 )
-from .numbers import count_with_noun, format_count, with_minus_signs
 
 PROVENANCE_SHOWN_ELSEWHERE = {
     "rows",
@@ -133,9 +133,7 @@ def comparison_title(comparison: Comparison, words: str) -> str:
         names = list(dict.fromkeys((*comparison.rows, *comparison.columns)))
     if not 2 <= len(names) <= MAX_MODELS_IN_SUBTITLE:
         return f"{words} representations"
-    return (
-        f"{words} {', '.join(map(name_in_sentence, names[:-1]))} and {name_in_sentence(names[-1])}"
-    )
+    return f"{words} {join_words(map(name_in_sentence, names))}"
 
 
 def _comparison_facts(comparison: Comparison) -> dict[str, str]:

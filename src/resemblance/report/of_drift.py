@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_level, format_number, format_percent, format_range
 from ..sections.figures import Bar, Bars, Cloud, Clouds
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 from ..versions import Drift, DriftReport, Finding, Moved, MovedClass
-from ..versions.findings import CHANGE_NAMES, MIN_WRITTEN_VALUE, format_three_digits, percent
+from ..versions.findings import CHANGE_NAMES, MIN_WRITTEN_VALUE
 from .output import Output, color_by_tone
 from .terminal import text_table
 
@@ -72,9 +73,7 @@ def _drift_counts(report: DriftReport) -> dict[str, str]:
     return {
         _describe_sample_settings(settings): f"{settings['samples']:,}",
         "features, reference → current": " → ".join(f"{w:,}" for w in settings["widths"]),
-        "of the variance is not explained by the map": (
-            f"{min(100 * report.unexplained, 100):.1f} %"
-        ),
+        "of the variance is not explained by the map": format_percent(min(report.unexplained, 1)),
     }
 
 
@@ -136,7 +135,7 @@ def _describe_sample_settings(settings: Mapping[str, Any]) -> str:
 def _describe_drift_settings(report: DriftReport) -> dict[str, str]:
     settings = report.settings
     if not settings["paired"]:
-        level = f"{100 * settings['level']:g} % for {settings['tests']} tests together"
+        level = f"{format_level(settings['level'])} for {settings['tests']} tests together"
         return {
             "samples": describe_samples_used(report),
             "level": level,
@@ -259,7 +258,7 @@ def _version_map_bar(name: str, left: float) -> Bar:
     """A bar of one map; one that is worse than no map at all fills the scale."""
     label = "as it is" if name == "nothing" else f"+ {name}"
     is_over = left > 1.005
-    note = f"{label}: {'over 100 %' if is_over else percent(left)}"
+    note = f"{label}: {'over 100 %' if is_over else format_percent(left)}"
     over = " (over 100 %)" if is_over else ""
     return Bar(f"{label}{over}", 100 * min(max(left, 0.0), 1.0), note=note)
 
@@ -303,7 +302,7 @@ def _describe_drifts(report: DriftReport) -> str:
             "Tests whether both batches have one distribution. A threshold is what permuted rows "
             f"of both together exceed once in {settings['tests'] / settings['level']:g} tests, so "
             f"that all {settings['tests']} tests together find a difference where there is none "
-            f"in {100 * settings['level']:g} % of the cases at most. Rows that need the same "
+            f"in {format_level(settings['level'])} of the cases at most. Rows that need the same "
             "samples in both have no value."
         )
     judged = (
@@ -325,10 +324,11 @@ def _describe_drifts(report: DriftReport) -> str:
 def _threshold_ratio_bar(drift: Drift) -> Bar:
     """A bar of how many times its threshold a drift is."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
-    times = (
-        f"{format_three_digits(value / limit)} times the threshold of {format_three_digits(limit)}"
+    written, times, threshold = (
+        format_number(number, rounding=MIN_WRITTEN_VALUE)
+        for number in (value, value / limit, limit)
     )
-    note = f"{drift.label}: {format_three_digits(value)}, {times}"
+    note = f"{drift.label}: {written}, {times} times the threshold of {threshold}"
     bar = Bar(drift.name.replace("_", " "), _clip_to_scale(value / limit), note=note)
     if drift.low is None or drift.high is None or value <= MIN_WRITTEN_VALUE:
         return bar
@@ -365,11 +365,9 @@ def _without_rounding_noise(value: float | None) -> float | None:
 
 def format_drift_interval(drift: Drift) -> str:
     """Write the interval of a drift."""
-    return (
-        ""
-        if drift.low is None
-        else f"{format_three_digits(drift.low)} to {format_three_digits(drift.high)}"
-    )
+    if drift.low is None or drift.high is None:
+        return ""
+    return format_range(drift.low, drift.high, rounding=MIN_WRITTEN_VALUE)
 
 
 def drift_outcome(report: DriftReport, drift: Drift) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_count, format_number
 from ..sections.figures import Bar, Bars, Chart, Line
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
 from ..versions import IndexUpgrade
-from .numbers import format_number
 from .output import Output
 from .terminal import text_table
 
@@ -87,15 +87,13 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
         if row["recall"] is not None and not row["candidates"]:
             worst, group = row["worst_recall"], row["worst_group"]
             lowest = None if worst is None else f"{format_number(worst)} ({group})"
-            facts = (
-                row["recall"],
-                row["low"],
-                row["high"],
-                lowest,
-                _format_thousands(row["numbers"]),
+            numbers, embeds = (
+                None if count is None else format_count(count)
+                for count in (row["numbers"], row["embeds"])
             )
+            facts = (row["recall"], row["low"], row["high"], lowest, numbers)
             rebuild = "yes" if row["rebuild"] else "no"
-            costs = (_format_thousands(row["embeds"]), rebuild, row["break_even"])
+            costs = (embeds, rebuild, row["break_even"])
             of = "new" if row["truth"] == "new_model" else "old"
             rows.append((row["option"], of, *facts, *costs))
     goal, accept = upgrade.settings["target"], upgrade.settings["min_recall"]
@@ -127,11 +125,6 @@ def _options_section(upgrade: IndexUpgrade) -> Section:
     table = Table("ways", "Options for the old index", columns, tuple(rows), figures=3)
     figures = (figure,) if figure.bars else ()
     return Section("ways", "Options for the old index", about, (table,), figures, reasons=reasons)
-
-
-def _format_thousands(value: int | None) -> str | None:
-    """Return a count with separators between thousands; None for none."""
-    return None if value is None else f"{value:,}"
 
 
 def _recall_bars(upgrade: IndexUpgrade) -> Iterator[Bar]:

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_bytes, format_level, format_number
 from ..checks import Outcome
 from ..checks.checking import ROOT_CAUSE_CHECKS
 from ..engine.forecast import Forecast
-from ..engine.memory import format_bytes
 from ..inference._score_models import ModelScores
 from ..inference.nulls import format_p_value
-from .numbers import format_number
 from .output import Output
 from .terminal import plain_table
 
@@ -113,7 +112,12 @@ def _across_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> li
     rows = [rows[i] for i in scores.order]
     tests = {"above_0": "p above 0", "below_ceiling": "p below the ceiling"}
     tests = {name: words for name, words in tests.items() if rows[0][name] is not None}
-    columns = ["model", "mean", f"{scores.confidence_level * 100:g} % interval", *tests.values()]
+    columns = [
+        "model",
+        "mean",
+        f"{format_level(scores.confidence_level)} interval",
+        *tests.values(),
+    ]
     cells = []
     for row in rows:
         span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.extras import import_optional
+from ..base.formatting import count_with_noun, format_duration, with_minus_signs
 from ..base.json_files import write_atomically
 from ..base.text import replace_unencodable
 from ..comparison.comparison import Comparison
@@ -28,7 +29,6 @@ from .citing import citations_of_result, label_meanings
 from .colors import color_style_sheet
 from .diagrams import critical_difference_svg
 from .maps import page_data
-from .numbers import format_time, with_minus_signs
 from .of_comparison import result_from_comparison, result_from_evidence
 from .of_drift import drift_result
 from .of_upgrade import upgrade_result
@@ -144,8 +144,8 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
         "legend": common_legend(shown),
         "standing": _mean_rank_markup(result),
         "numbers": sorted({key.number for key in keys}),
-        "seconds": [(name, format_time(seconds)) for name, seconds in result.seconds.items()],
-        "total": format_time(sum(result.seconds.values())),
+        "seconds": [(name, format_duration(seconds)) for name, seconds in result.seconds.items()],
+        "total": format_duration(sum(result.seconds.values())),
         "meanings": label_meanings(result),
         "citing": citations_of_result(result),
         "links": {f.name: place for place, f in figures if isinstance(f, HeatMap)},
@@ -200,7 +200,7 @@ def summarize_verdicts(result: Result) -> str:
         return "This run puts no claim to the test."
     count = Counter(claim.verdict for claim in result.claims)
     parts = [f"{count[name]} {name}" for name in VERDICT_SIGNS if count[name]]
-    return f"{total} claim{'' if total == 1 else 's'}: {'; '.join(parts)}."
+    return f"{count_with_noun(total, 'claim')}: {'; '.join(parts)}."
 
 
 def _mean_rank_markup(result: Result) -> tuple[Bars, str, str] | None:

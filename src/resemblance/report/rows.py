@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..sections.figures import Bar, Bars, Box, Boxes, Strip, Strips
-from .numbers import (
+from ..base.formatting import (
     count_with_noun,
     decimals_for_column,
     format_decimals,
-    format_interval_ends,
     format_number,
+    format_range,
 )
+from ..sections.figures import Bar, Bars, Box, Boxes, Strip, Strips
 from .svg import (
     EMPTY_FIGURE_HTML,
     AxisScale,
@@ -126,7 +126,7 @@ def _bar_row(
 ) -> str:
     middle, has_value = top + BAR_ROW_HEIGHT / 2, math.isfinite(bar.value)
     ends = (
-        f", {format_interval_ends(bar.low, bar.high)}"
+        f", {format_range(bar.low, bar.high)}"
         if bar.low is not None and bar.high is not None
         else ""
     )

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .numbers import format_number
+from ..base.formatting import format_number
 
 LABEL_CHARACTER_WIDTH = 5.8  # mean width of a character in the size of labels
 MAX_LABEL_LENGTH = 28  # characters of a name

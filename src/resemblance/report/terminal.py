@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ..base.formatting import count_with_noun, format_number, with_minus_signs
 from ..base.text import diagnostic_notes, snap_to_bounds
 from ..comparison.comparison import Comparison, MeasureInfo
 from ..contracts.claims import CHANCE_KEY
@@ -39,7 +40,6 @@ from .comparing.tables import (
     values_table,
 )
 from .evidence_words import describe_caveats, describe_significance, design_line, measure_results
-from .numbers import format_count, format_number, with_minus_signs
 from .tables import COLUMN_GAP, DEFAULT_TERMINAL_WIDTH, TABLE_INDENT, TextTable, display_width
 
 MAX_MATRIX_SIDE, MAX_TABLE_LINES = (
@@ -267,7 +267,7 @@ def claims_without_data_line(claims: Iterable[Claim]) -> list[str]:
     numbers = [claim.number for claim in claims if claim.verdict == NO_DATA]
     if not numbers:
         return []
-    how_many = "1 claim" if len(numbers) == 1 else f"{format_count(len(numbers))} claims"
+    how_many = count_with_noun(len(numbers), "claim")
     return [f"No data on {how_many}: {', '.join(dict.fromkeys(numbers))}."]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..base.formatting import join_words
 from ..significance import SETTLING, Place, Places
 from .claims import NO_DATA, Claim
 
@@ -80,7 +81,7 @@ def headline(places: Places, labels: Mapping[str, str]) -> str:
     first, count = places.rows[0], len(places.rows)
     names = {p.measure: labels.get(p.measure, p.measure) for p in places.rows}
     leading = [p for p in places.rows if p.mean == first.mean]
-    who = join_first_names([names[p.measure] for p in leading])
+    who = join_words([names[p.measure] for p in leading], MAX_NAMES_IN_HEADLINE)
     if count == 1:
         return f"{who} is the only measure with a rank, so its rank means nothing."
     if not places.is_settling:
@@ -107,14 +108,12 @@ def leaders_without_each_group(places: Places, labels: Mapping[str, str]) -> str
     parts = []
     for group in (g for g in places.by_group if g not in places.few):
         if leading := places.leader_without(group):
-            parts.append(
-                f"without {group}: {join_first_names([labels.get(m, m) for m in leading])}"
-            )
+            names = join_words((labels.get(m, m) for m in leading), MAX_NAMES_IN_HEADLINE)
+            parts.append(f"without {group}: {names}")
     sentences = [f"The leader {'; '.join(parts)}."] if parts else []
     if places.few:
-        sentences.append(
-            f"Not counted, for fewer than {SETTLING} cells: {join_first_names(places.few)}."
-        )
+        names = join_words(places.few, MAX_NAMES_IN_HEADLINE)
+        sentences.append(f"Not counted, for fewer than {SETTLING} cells: {names}.")
     return " ".join(sentences)
 
 
@@ -132,14 +131,4 @@ def _describe_measures_behind(
         )
     if len(tied) == len(others) > 1:
         return f"none of the {len(others)} others can be told from {them}."
-    return f"{join_first_names(tied)} cannot be told from {them}."
-
-
-def join_first_names(names: Sequence[str]) -> str:
-    """Return names as a list in words, the first few of many."""
-    shown = (
-        [*names[:MAX_NAMES_IN_HEADLINE], f"{len(names) - MAX_NAMES_IN_HEADLINE} more"]
-        if len(names) > MAX_NAMES_IN_HEADLINE + 1
-        else list(names)
-    )
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return f"{join_words(tied, MAX_NAMES_IN_HEADLINE)} cannot be told from {them}."

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from ..base.formatting import join_words
 from ..base.json_files import check_finite_json, decode_record, read_document, write_atomically
 from ..base.rendering import plot_result, thumbnail
 from ..base.text import html_fact_table
@@ -16,7 +17,7 @@ from ..significance import Places, places
 from .claims import VERDICTS, Claim
 from .codec import encode_value
 from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
-from .headlines import TRIAL_WARNING, headline, is_trial, join_first_names, remove_verdicts
+from .headlines import MAX_NAMES_IN_HEADLINE, TRIAL_WARNING, headline, is_trial, remove_verdicts
 from .ranks import DEFAULT_RANK_RULE, rank_measures_of_task
 from .sections import Section, Table
 
@@ -166,8 +167,8 @@ class Result:
                 "in it."
             )
         return (
-            f"{join_first_names(none)} {'plays' if len(none) == 1 else 'play'} no part in what "
-            "was run here."
+            f"{join_words(none, MAX_NAMES_IN_HEADLINE)} {'plays' if len(none) == 1 else 'play'} no "
+            "part in what was run here."
         )
 
     def document(self) -> dict[str, Any]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..base.formatting import join_words
 from ..significance import Place, Places
 from .figures import Bar, Bars, Diagram
-from .headlines import join_first_names
+from .headlines import MAX_NAMES_IN_HEADLINE
 
 MEAN_RANK_AXIS = "mean rank, 1 is the best"
 RANK_BARS_NOTE = (
@@ -102,4 +103,4 @@ def format_tied_measures(places: Places, measure: str, names: Mapping[str, str])
     tied = [names.get(other, other) for other in places.tied_with(measure)]
     if len(tied) == len(places.rows) - 1 > 1:
         return "all others"
-    return join_first_names(tied) if tied else "none"
+    return join_words(tied, MAX_NAMES_IN_HEADLINE) if tied else "none"

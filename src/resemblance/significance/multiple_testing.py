@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..base.text import check_choice
 from .orders import Design
 from .permutation import permutation_p_values
 
@@ -110,8 +111,7 @@ def adjust_p_values(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:
 
     Raises ``ValueError`` for another way.
     """
-    if adjust not in ("holm", "fdr", None):
-        raise ValueError(f"adjust is holm, fdr or None; got {adjust!r}")
+    check_choice("adjust", adjust, ("holm", "fdr", None))
     if adjust is None or not p.size:
         return p
     if adjust == "holm":

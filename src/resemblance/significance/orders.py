@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.formatting import count_with_noun, list_names
 from ..base.rng import generator
 from .labels import label_codes
 from .permutation import count_at_least, count_orders
@@ -263,7 +264,7 @@ def _time_shifts(n: int, max_shift: int | None, called: str) -> int:
     if n - 2 * shifts < MIN_WINDOW_SAMPLES:
         remedy = "more samples" if max_shift is None else "a smaller max_shift=, or more samples"
         raise ValueError(
-            f"{called}: shifts of up to {shifts} step{'' if shifts == 1 else 's'} leave a window "
+            f"{called}: shifts of up to {count_with_noun(shifts, 'step')} leave a window "
             f"of {n - 2 * shifts} of {n} samples, and {MIN_WINDOW_SAMPLES} are needed; give "
             f"{remedy}"
         )
@@ -281,7 +282,7 @@ def _check_block_sizes(design: Design, called: str) -> None:
         sizes = np.unique(size).tolist()
         raise ValueError(
             f"{called}: blocks that change places must be of one size; got "
-            f"{_abbreviate_numbers(sizes)} samples; "
+            f"{list_names(sizes, 3)} samples; "
             f"cut them to {sizes[0]}, or give within= the size of each sample's block as its label"
         )
 
@@ -293,12 +294,6 @@ def _check_blocks_in_groups(groups: np.ndarray, units: _ExchangeableUnits, calle
             f"{called}: a block has samples of several groups; give within= labels that all "
             "samples of a block share"
         )
-
-
-def _abbreviate_numbers(numbers: list[int]) -> str:
-    """Write a few numbers in full, of more the first and the last."""
-    few = numbers if len(numbers) <= 4 else [*numbers[:2], "...", numbers[-1]]
-    return ", ".join(map(str, few))
 
 
 def _labels_digest(labels: np.ndarray) -> str:

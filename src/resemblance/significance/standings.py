@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from ..base.text import check_choice
 from .resampling import known_mean, percentile_interval
 from .standings_gaps import (
     BootstrapTasks,
@@ -47,8 +48,7 @@ def rank_within(
     ``"unranked"``: a measure without a value has no rank, one with fewer comparisons is ranked as
     if nothing were missing (the authors' way).
     """
-    if failures not in ("last", "unranked"):
-        raise ValueError(f"failures must be 'last' or 'unranked'; got {failures!r}")
+    check_choice("failures", failures, ("last", "unranked"))
     behind = {m for m, v in values.items() if np.isnan(v)} | (
         set(incomplete) if failures == "last" else set()
     )

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.arrays import to_numpy
 from ..base.extras import import_optional
+from ..base.formatting import list_names
 from ..base.text import did_you_mean
 from ..data.inputs import check_sample_order, sample_order
 from ..data.representation import Representation, read_array
@@ -247,9 +248,5 @@ def _normalize_label(label: str) -> str:
 
 
 def _format_label_list(known: Sequence[str]) -> str:
-    more = f" and {len(known) - MAX_LISTED_LABELS} more" if len(known) > MAX_LISTED_LABELS else ""
-    return (
-        f"labels: {', '.join(map(repr, known[:MAX_LISTED_LABELS]))}{more}"
-        if known
-        else "no sample has a label"
-    )
+    listed = list_names(map(repr, known), MAX_LISTED_LABELS)
+    return f"labels: {listed}" if known else "no sample has a label"

@@ -10,8 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.arrays import Array, detach
+from ..base.formatting import list_names
 from ..base.json_files import decode_record
-from ..base.text import did_you_mean
+from ..base.text import check_choice, did_you_mean
 from ..catalogue import preset
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
@@ -73,8 +74,7 @@ class Stream:
         pairs: Iterable[tuple[str, str]] | None = None,
         directions: bool = False,
     ):
-        if method not in get_args(StreamMethod):
-            raise ValueError(f"Stream: method must be 'gram' or 'qr'; got {method!r}")
+        check_choice("Stream: method", method, get_args(StreamMethod))
         if not isinstance(directions, bool | np.bool_):
             raise ValueError(f"Stream: directions must be True or False; got {directions!r}")
         listed: list[Any] = [] if pairs is None else list(pairs)
@@ -105,7 +105,7 @@ class Stream:
 
     def __repr__(self) -> str:
         sizes = [f"{name} ({facts.width})" for name, facts in self._facts.items()]
-        shown = ", ".join(sizes[:6]) + (f" and {len(sizes) - 6} more" if len(sizes) > 6 else "")
+        shown = list_names(sizes, 6)
         options = f"method={self.method!r}" + (", directions=True" if self.directions else "")
         return f"<Stream of {self.n_samples:,} samples: {shown or 'no layers yet'}; {options}>"
 

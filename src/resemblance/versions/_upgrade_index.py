@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import format_percent, list_names
 from ..base.progress import Progress, percent_reporter
 from ..base.rendering import export_result
 from ..comparison.provenance import environment_versions
@@ -22,7 +23,6 @@ from .advice import (
     upgrade_verdict,
 )
 from .facts import Fact, find_version_facts, has_copied_rows
-from .findings import percent
 from .index_maps import IndexMap
 from .index_options import (
     DECISION_BY_METHOD,
@@ -355,13 +355,6 @@ def _ordered_options(
     return assemble_options(ways.numbers, truths, ways.reasons, unknown, sizes, ways.rebuilt)
 
 
-def format_first_names(names: Iterable[str], most: int = 5) -> str:
-    """Write names in order, the first of many."""
-    names = sorted(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
     target, settings = result.settings["target"], result.settings
@@ -383,26 +376,26 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
         hidden = max((o.new_model.hidden for o in result.options if o.new_model), default=0.0)
         yield (
             "What the new model would find is its choice from a pool; a deeper pool might lower "
-            f"the recalls by {percent(hidden)} or a little more, which their lower bounds allow "
-            "for."
+            f"the recalls by {format_percent(hidden)} or a little more, which their lower bounds "
+            "allow for."
         )
     groups = [group for recall in recalls for group in recall.groups]
     few = {str(group.group) for group in groups if group.low is None}
     if few:
         yield (
             f"Groups of fewer than {MIN_QUERIES} queries are not assessed: "
-            f"{format_first_names(few)}."
+            f"{list_names(sorted(few), 5)}."
         )
     if result.curve:
         yield (
             f"What the new model would find is known for {settings['documents']:,} documents and "
             f"continued to {settings['index']:,}; where it was tried the estimate was too high by "
-            f"up to {percent(MAX_EXTRAPOLATION_EXCESS)}."
+            f"up to {format_percent(MAX_EXTRAPOLATION_EXCESS)}."
         )
         if settings["groups"] and target == "new_model":
             yield "Groups are not assessed by an estimate for a larger index; pass embed."
     if result.changed is not None:
-        changed = percent(result.changed)
+        changed = format_percent(result.changed)
         yield f"Re-embedding everything would change {changed} of the old answers."
     if result.changed is not None and result.changed > NEARLY_ALL_SHARE:
         yield (

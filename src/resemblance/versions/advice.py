@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .findings import percent
+from ..base.formatting import format_percent
 from .index_options import (
     ANSWER_PHRASES,
     MIN_DOCUMENTS_PER_CANDIDATE,
@@ -130,7 +130,7 @@ def upgrade_verdict(
         text += (
             f" Re-embed the documents of {names} and {put} into the index: queries of "
             f"{'these groups are' if len(decision.groups) > 1 else 'this group are'} not shown to "
-            f"find {percent(min_recall)}."
+            f"find {format_percent(min_recall)}."
         )
     return text
 
@@ -151,13 +151,12 @@ def _no_cheap_option_verdict(
     if decision.name == "undecided":
         return (
             f"Undecided: in an index of this size {finds}, by an estimate that was too high by "
-            f"up to {percent(MAX_EXTRAPOLATION_EXCESS)} where it was tried. Pass embed for a "
-            "measured recall."
+            f"up to {format_percent(MAX_EXTRAPOLATION_EXCESS)} where it was tried. Pass embed for "
+            "a measured recall."
         )
     return (
-        f"Re-embed all documents: no cheaper option is shown to find {percent(min_recall)}; at "
-        "best "
-        f"{finds}."
+        f"Re-embed all documents: no cheaper option is shown to find {format_percent(min_recall)}; "
+        f"at best {finds}."
     )
 
 
@@ -200,12 +199,14 @@ def option_verb(option: Option) -> str:
 
 def format_recall(recall: Recall) -> str:
     """Write a recall with its interval."""
-    return f"{percent(recall.value)} ({percent(recall.low)} to {percent(recall.high)})"
+    value, low, high = map(format_percent, (recall.value, recall.low, recall.high))
+    return f"{value} ({low} to {high})"
 
 
 def format_gain(gain: RelevanceGain) -> str:
     """Say whether the new model finds more of the relevant documents than the old one."""
-    counts = f"{percent(gain.new)} of the relevant documents, the old one {percent(gain.old)}"
+    new, old = format_percent(gain.new), format_percent(gain.old)
+    counts = f"{new} of the relevant documents, the old one {old}"
     sizes = (f"{100 * value:+.1f}".replace("-", "−") for value in gain[2:5])
     difference, low, high = sizes
     if gain.low > 0:
@@ -232,7 +233,8 @@ def format_option_recalls(option: Option, target: Goal) -> str:
     recall = getattr(option, target)
     worst = None if recall is None else recall.worst
     if worst is not None and worst.low is not None:
-        line += f"; {percent(worst.value)} (at least {percent(worst.low)}) in group {worst.group}"
+        value, low = format_percent(worst.value), format_percent(worst.low)
+        line += f"; {value} (at least {low}) in group {worst.group}"
     return f"{line}."
 
 
@@ -245,7 +247,7 @@ def format_candidate_recalls(options: Sequence[Option]) -> str:
     best = max(reranked, key=lambda option: option.new_model.value if option.new_model else 0.0)
     of_best = [o for o in reranked if o.base == best.base]
     shares = ", ".join(
-        f"{percent(o.new_model.value)} of {o.candidates}" for o in of_best if o.new_model
+        f"{format_percent(o.new_model.value)} of {o.candidates}" for o in of_best if o.new_model
     )
     return (
         f"Re-ranked by the new model, candidates of {OPTION_PHRASES[best.base][0]} hold these "

@@ -15,13 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .findings import (
-    MIN_NAMED_CHANGE,
-    Finding,
-    bootstrap_mean_interval,
-    percent,
-    unassessed_finding,
-)
+from ..base.formatting import format_percent
+from .findings import MIN_NAMED_CHANGE, Finding, bootstrap_mean_interval, unassessed_finding
 from .losses import class_loss_finding, collapse_finding
 from .maps import (
     NESTED_MAP_FITTERS,
@@ -171,7 +166,7 @@ def _explained_gain(kind: str, simple: MapFit, rich: MapFit, seed: int) -> Findi
     low, high = bootstrap_mean_interval(gain, seed, kind)
     amount = float(gain.mean())
     words = (
-        f"it explains {percent(max(amount, 0.0))} of the variance beyond what "
+        f"it explains {format_percent(max(amount, 0.0))} of the variance beyond what "
         f"{SIMPLER_MAP_PHRASES[simple.name]}"
     )
     return Finding(kind, amount > MIN_NAMED_CHANGE[kind] and low > 0, amount, low, high, words)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.formatting import format_percent, join_words, list_names
 from ..base.rng import generator
-from .findings import percent
 from .relation import MIN_RELATION_ROWS, RELATION_LEVEL, is_related
 from .retrieval import Rows, column_medians
 from .two_samples import energy_test, to_typical_units
@@ -194,7 +194,7 @@ def _is_notable_share(count: int, n: int) -> bool:
 def _format_row_count(count: int, n: int) -> str:
     if count == n:
         return f"all {n:,} rows"
-    share = "over 99 %" if count > 0.995 * n else percent(count / n)
+    share = "over 99 %" if count > 0.995 * n else format_percent(count / n)
     return f"{count:,} of {n:,} rows ({share})"
 
 
@@ -286,7 +286,7 @@ def _chosen_columns(x: Rows, y: Rows, names: VersionNames, rounding: float) -> t
     factors = pairs.factors[pairs.parallel]
     is_one = np.ptp(factors) <= rounding * factors.max()
     how, after = ("", "") if is_one else (", with other lengths", " and normalise all rows of both")
-    listed = ", ".join(map(str, columns[:5].tolist())) + ", ..." * (len(columns) > 5)
+    listed = list_names(columns.tolist(), 5)
     is_same_width = wide.width == narrow.width
     which = f"{narrow.width:,} of the {wide.width:,} columns of the {longer}, {listed} (from 0)"
     remedy = f"Keep these columns of the {longer}"
@@ -418,10 +418,9 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
 
 
 def _format_side_counts(counts: Sequence[int], sides: Sequence[RowStatistics]) -> str:
-    parts = [
+    return join_words(
         f"{_format_row_count(c, len(s.hashes))} of the {s.name}" for c, s in zip(counts, sides) if c
-    ]
-    return " and ".join(parts)
+    )
 
 
 def _side_fact(
@@ -474,7 +473,7 @@ def _far_rows_fact(sides: Sequence[RowStatistics]) -> tuple[Fact, ...]:
     if not any(counts):
         return ()
     rows = np.unique(np.concatenate([np.flatnonzero(f) for f in far])).tolist()
-    listed = ", ".join(map(str, rows[:5])) + (" and more" if len(rows) > 5 else "")
+    listed = list_names(rows, 5)
     words = (
         "a million times farther from the middle than half of the rows: outliers, which take all "
         f"of the variance (row {listed})."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.formatting import format_percent
 from ..base.rng import generator
 from ..significance import percentile_interval
 from ..significance.resampling import half_width
@@ -63,29 +64,15 @@ def unassessed_finding(kind: str, why: str) -> Finding:
     return Finding(kind, False, None, None, None, why)
 
 
-def format_three_digits(value: float | None) -> str:
-    """Write a number with three digits, rounding noise as 0, a missing one as a dash."""
-    if value is None:
-        return "–"
-    return "0" if abs(value) < MIN_WRITTEN_VALUE else f"{value:.3g}".replace("-", "−")
-
-
-def percent(share: float) -> str:
-    """Write a share as a percentage, one that is not 0 never as 0."""
-    if MIN_WRITTEN_VALUE < share < 1e-3:
-        return "under 0.1 %"
-    return f"{100 * share:.1f} %" if 0.0995 > share > MIN_WRITTEN_VALUE else f"{100 * share:.0f} %"
-
-
 def format_distinct_percents(share: float, other: float) -> tuple[str, str]:
     """Write two shares as percentages, with so many digits that unequal ones differ."""
-    if share == other or percent(share) != percent(other):
-        return percent(share), percent(other)
+    if share == other or format_percent(share) != format_percent(other):
+        return format_percent(share), format_percent(other)
     for digits in range(2, 15):
         pair = f"{100 * share:.{digits}f} %", f"{100 * other:.{digits}f} %"
         if pair[0] != pair[1]:
             return pair
-    return percent(share), percent(other)
+    return format_percent(share), format_percent(other)
 
 
 def bootstrap_mean_interval(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.exceptions import UndefinedError
-from ..base.text import did_you_mean
+from ..base.text import check_choice
 from ..contracts._statistic import class_indices as checked_labels
 from ..contracts.streamed import require_features
 from ..data.joining import align_columns
@@ -46,12 +46,7 @@ def validate_threshold(threshold: Any) -> float | None:
 def check_parameters(*, tolerance: Any, purpose: Any, **counts: Any) -> None:
     """Raise ``ValueError`` for what no data could be judged by."""
     check_share("drift: tolerance", tolerance)
-    if not isinstance(purpose, str) or purpose not in SIDES_BY_PURPOSE:
-        hint = did_you_mean(purpose, SIDES_BY_PURPOSE) if isinstance(purpose, str) else ""
-        raise ValueError(
-            f"drift: purpose must be one of {', '.join(map(repr, SIDES_BY_PURPOSE))}; got "
-            f"{purpose!r}{hint}"
-        )
+    check_choice("drift: purpose", purpose, SIDES_BY_PURPOSE)
     for name, value in counts.items():
         check_min_count(f"drift: {name}", value, MIN_PARAMETER_VALUES[name])
 

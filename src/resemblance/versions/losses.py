@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.formatting import format_percent
 from .findings import (
     MIN_NAMED_CHANGE,
     Finding,
     bootstrap_mean_interval,
     leave_out_half_width,
-    percent,
     unassessed_finding,
 )
 from .maps import (
@@ -79,7 +79,10 @@ def _parts_kept_by_linear_map(
     ):
         return (), ""
     parts = tuple(a @ basis @ basis.T for basis in (right[:count].T, left[:, :count]))
-    return parts, f"; {percent(lost.mean())} of the variance of the reference cannot be recovered"
+    return (
+        parts,
+        f"; {format_percent(lost.mean())} of the variance of the reference cannot be recovered",
+    )
 
 
 def _part_kept_by_components(x: np.ndarray, y: np.ndarray) -> tuple[RemainingParts, str]:
@@ -99,13 +102,13 @@ def neighbor_loss_finding(lost: NeighborLosses, k: int, beyond: str, seed: int) 
     old = (
         ""
         if lost.old_index is None
-        else f", {percent(lost.old_index.mean())} by new queries on old vectors"
+        else f", {format_percent(lost.old_index.mean())} by new queries on old vectors"
     )
     among = "" if lost.among == lost.mapped_among else f" among {lost.mapped_among:,} samples"
     words = (
         f"of the {k} nearest (Euclidean; {len(lost.reembedded):,} queries among {lost.among:,} "
-        f"samples) {percent(lost.reembedded.mean())} are lost when everything is embedded "
-        f"again{old}, and {percent(lost.mapped.mean())}{among} beyond what {beyond}"
+        f"samples) {format_percent(lost.reembedded.mean())} are lost when everything is embedded "
+        f"again{old}, and {format_percent(lost.mapped.mean())}{among} beyond what {beyond}"
     )
     shares = [lost.reembedded] if lost.old_index is None else [lost.reembedded, lost.old_index]
     most = bootstrap_mean_interval(max(shares, key=np.mean), seed, "neighbours")[0]
@@ -125,7 +128,7 @@ def class_loss_finding(
     before, after = (classify_by_discriminant(data, classes, shrunk, seed) for data in (x, y))
     lost = before - after
     low, high = bootstrap_mean_interval(lost, seed, "classes")
-    accuracies = f"from {percent(before.mean())} to {percent(after.mean())}"
+    accuracies = f"from {format_percent(before.mean())} to {format_percent(after.mean())}"
     words = f"accuracy of a linear discriminant {accuracies}"
     named = lost.mean() > MIN_NAMED_CHANGE["classes"] and low > 0
     return Finding("classes", bool(named), float(lost.mean()), low, high, words)

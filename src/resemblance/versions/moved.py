@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.arrays import euclidean_norm, row_blocks
+from ..base.formatting import list_names
 from ..intermediates.distances import squared_distance_blocks
 from .diagnosis import Diagnosis
 from .findings import FINDING_CONFIDENCE, MIN_NAMED_CHANGE, Finding, unassessed_finding
@@ -153,10 +154,11 @@ def _moved_classes_finding(
     most: int = far[0] if far else int(np.argmax(np.where(np.isfinite(error), distance, -1)))
     slack = stdtrit(freedom[most], (1 + FINDING_CONFIDENCE) / 2) * error[most]
     bounds = max(0.0, float(distance[most] - slack)), float(distance[most] + slack)
-    listed = ", ".join(
+    texts = [
         f"{moved[i].label} ({distance[i]:.3g} radii, now nearest to {moved[i].nearest_after})"
-        for i in far[:MAX_NAMED_CLASSES]
-    ) + (f" and {len(far) - MAX_NAMED_CLASSES} more" if len(far) > MAX_NAMED_CLASSES else "")
+        for i in far
+    ]
+    listed = list_names(texts, MAX_NAMED_CLASSES)
     farthest = f"{moved[most].label} ({distance[most]:.2g} radii)"
     nothing = f"none beyond chance; the farthest is {farthest}"
     return Finding("moved_classes", bool(far), float(distance[most]), *bounds, listed or nothing)

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
+from ..base.formatting import format_number
 from ..base.rendering import plot_result, thumbnail
 from .facts import Fact
-from .findings import Finding, format_three_digits
+from .findings import MIN_WRITTEN_VALUE, Finding
 from .moved import Moved, MovedClass, RowPermutation
 from .table import Drift
 from .unpaired import MovedFeature
@@ -75,9 +76,10 @@ class DriftReport:
         return "\n".join([f"DriftReport: {self.verdict}", *lines])
 
     def _repr_html_(self) -> str:
+        values = [format_number(d.value, rounding=MIN_WRITTEN_VALUE) for d in self.drifts]
         rows = "".join(
-            f"<tr><td>{escape(d.label)}</td><td>{format_three_digits(d.value)}</td></tr>"
-            for d in self.drifts
+            f"<tr><td>{escape(d.label)}</td><td>{value}</td></tr>"
+            for d, value in zip(self.drifts, values)
         )
         named = (f"{f.kind}: {f.said}" for f in self.findings if f.named)
         kinds = "".join(f"<li>{escape(words)}</li>" for words in named)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.text import did_you_mean
+from ..base.text import check_choice, did_you_mean
 from ..contracts.streamed import require_features
 from ..data.cautions import copied_sample_caveats, data_caveats, reordered_column_caveats
 from ..data.columns import FeatureNames
@@ -105,15 +105,8 @@ def check_upgrade_options(
     target: Any, min_recall: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
     """Raise ``ValueError`` for options that no data could be judged by."""
-    if target not in TRUTH_PHRASES:
-        hint = did_you_mean(str(target), TRUTH_PHRASES)
-        raise ValueError(
-            f"upgrade: target must be 'new_model' or 'old_model'; got {target!r}{hint}"
-        )
-    if metric not in SEARCH_METRICS:
-        hint = did_you_mean(str(metric), SEARCH_METRICS)
-        known = ", ".join(map(repr, SEARCH_METRICS))
-        raise ValueError(f"upgrade: metric must be one of {known}; got {metric!r}{hint}")
+    check_choice("upgrade: target", target, TRUTH_PHRASES)
+    check_choice("upgrade: metric", metric, SEARCH_METRICS)
     check_share("upgrade: min_recall", min_recall)
     check_share("upgrade: confidence_level", confidence_level)
     check_min_count("upgrade: k", k, 1)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..base.formatting import format_level, format_percent, list_names
 from .facts import Fact
-from .findings import CHANGE_NAMES, Finding, format_change, format_distinct_percents, percent
+from .findings import CHANGE_NAMES, Finding, format_change, format_distinct_percents
 from .moved import RowPermutation
 from .table import Drift, DriftSide
 
@@ -153,7 +154,7 @@ def batch_verdict(
     first = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.p is not None]
     above = [d for d in tests if d.exceeds]
-    words = f"of {len(tests)} tests, at {100 * level:g} % for all together"
+    words = f"of {len(tests)} tests, at {format_level(level)} for all together"
     text = f"The batches hold other samples, and none {words}, shows another distribution"
     if above:
         text = (
@@ -162,13 +163,8 @@ def batch_verdict(
     named = ", ".join(map(_short_test_label, above))
     parts = [first, *(fact.sentences for fact in facts), f"{text}{f': {named}' if named else ''}."]
     if features:
-        listed = ", ".join(map(str, features[:MAX_NAMED_COLUMNS]))
-        more = (
-            f" and {len(features) - MAX_NAMED_COLUMNS} more"
-            if len(features) > MAX_NAMED_COLUMNS
-            else ""
-        )
-        parts.append(f"Columns with another distribution, from 0: {listed}{more}.")
+        listed = list_names(features, MAX_NAMED_COLUMNS)
+        parts.append(f"Columns with another distribution, from 0: {listed}.")
     return " ".join(parts)
 
 
@@ -180,7 +176,7 @@ def _short_test_label(test: Drift) -> str:
 
 def _row_order_sentence(order: RowPermutation) -> str:
     rows = "the same rows" if order.exactly else "nearly the same rows"
-    place = f"{percent(order.share)} of the samples are where another one was"
+    place = f"{format_percent(order.share)} of the samples are where another one was"
     return (
         f"The current version holds {rows} in another order ({place}): pair the samples and "
         "compare again."

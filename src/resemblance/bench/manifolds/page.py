@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from resemblance.base.formatting import count_with_noun, format_count, format_number, join_words
 from resemblance.comparison.comparison import MeasureInfo
 from resemblance.contracts._measure import Measure
 from resemblance.sections.figures import Chart, Cloud, Clouds, Figure, Line
@@ -157,7 +158,7 @@ def manifolds_result(run: Measured, usual: Iterable[Measure]) -> Result:
         about=MANIFOLDS_INTRODUCTION,
         counts={
             "measure" if len(drawn) == 1 else "measures": str(len(drawn)),
-            "comparisons": f"{len(points):,}".replace(",", "\u202f"),
+            "comparisons": format_count(len(points)),
         },
     )
 
@@ -168,24 +169,20 @@ def _peak_and_order_summary(
     """Say which measures find both orders, and which of these the place of the Swiss roll."""
     both = {m: g for m, g in by_measure.items() if g["rings"] == 1 == g["clusters"]}
     if not both:
-        count = "1 measure" if len(names) == 1 else f"{len(names)} measures"
+        count = count_with_noun(len(names), "measure")
         return f"None of {count} puts both the rings and the clusters in the right order."
     ordering = [names[m] for m in both]
     also = [names[m] for m, g in both.items() if abs(g["peak"] - 0.5) <= 0.1]
     among = "" if len(both) == len(names) else f"Of {len(names)} measures, only "
     orders = (
-        f"{among}{_join_with_and(ordering)} put{'' if len(both) > 1 else 's'} both the rings and "
+        f"{among}{join_words(ordering)} put{'' if len(both) > 1 else 's'} both the rings and "
         "the clusters in the right order"
     )
     if not also:
         return f"{orders}."
-    who = ("they" if len(both) > 1 else "it") if also == ordering else _join_with_and(also)
+    who = ("they" if len(both) > 1 else "it") if also == ordering else join_words(also)
     finds = "finds" if len(also) == 1 else "find"
     return f"{orders}; {who} also {finds} the S-curve that unrolls the Swiss roll."
-
-
-def _join_with_and(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # -------------------------------------------------------------------------------------- experiments
@@ -298,7 +295,7 @@ def _measure_chart(
 
 
 def _curve_line(style: Style, x: str, values: ValuesByX, heights: Iterable[float]) -> Line:
-    numbers = {at: f"{value:.4g}".replace("-", "−") for at, value in values.items()}
+    numbers = {at: format_number(value, 4) for at, value in values.items()}
     return Line(
         style.name,
         tuple(zip(map(float, values), heights)),

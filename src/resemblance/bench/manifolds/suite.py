@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.json_files import decode_record
-from resemblance.base.text import did_you_mean
+from resemblance.base.text import check_choice
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.contracts._measure import Measure
@@ -142,10 +142,7 @@ def run(
 
     Reference: Islam et al. 2025, Sections 5.1 to 5.3 and appendix; Barannikov et al. 2022.
     """
-    if size not in SIZES:
-        raise ValueError(
-            f"manifolds.run: size cannot be {size!r}{did_you_mean(size, tuple(SIZES))}"
-        )
+    check_choice("manifolds.run: size", size, SIZES)
     check_claim_sections(claims)
     usual = get_measures(MEASURES)
     tested = usual if measures is None else get_measures(measures)

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resemblance.base.extras import import_optional
+from resemblance.base.formatting import count_with_noun, format_duration, format_number, join_words
 from resemblance.citations import CITATIONS_BY_NAME
-from resemblance.report.numbers import count_with_noun, format_number, format_time
 from resemblance.report.terminal import plain_table
-from resemblance.sections.headlines import headline, join_first_names, leaders_without_each_group
+from resemblance.sections.headlines import (
+    MAX_NAMES_IN_HEADLINE,
+    headline,
+    leaders_without_each_group,
+)
 from resemblance.sections.standing import format_rank_interval
 from resemblance.significance import SETTLING, Place, Places
 
@@ -156,7 +160,9 @@ def _ranked_tasks_text(subset: RankedSubset) -> str:
     if len(subset.counts) < 2:
         return ""
     parts = [f"{count} in {suite}" for suite, count in subset.counts.items()]
-    return f"Cells: {join_first_names(parts)}; every suite that decides counts alike."
+    return (
+        f"Cells: {join_words(parts, MAX_NAMES_IN_HEADLINE)}; every suite that decides counts alike."
+    )
 
 
 def own_suites(card: MeasureCard) -> tuple[str, ...]:
@@ -323,7 +329,7 @@ def rank_report_parts(standing: MeasureRank, labels: Mapping[str, str]) -> Itera
     if standing.has_scores:
         yield from missing
     times = f", {format_number(standing.times, 2)} times that of CKA" if standing.times else ""
-    yield f"CPU time: {format_time(standing.seconds)}{times}."
+    yield f"CPU time: {format_duration(standing.seconds)}{times}."
 
 
 def _label_with_spec(standing: MeasureRank) -> str:
@@ -352,7 +358,7 @@ def _rank_interval_lines(standing: MeasureRank) -> Iterator[str]:
         return
     yield rank_interval_sentence(standing.place, standing.among)
     if standing.ties:
-        yield f"It cannot be told from {join_first_names(standing.ties)}."
+        yield f"It cannot be told from {join_words(standing.ties, MAX_NAMES_IN_HEADLINE)}."
     else:
         yield "It can be told from all others."
 

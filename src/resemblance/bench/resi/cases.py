@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.exceptions import UndefinedError
+from resemblance.base.formatting import list_names
 from resemblance.data.model_features import ModelFeatures
 from resemblance.data.representation import Representation
 from resemblance.measures import disagreement, jensen_shannon
@@ -356,13 +357,8 @@ def models_in_test(
         and takes_part_in_test(members, recipe.setting, recipe.seed)
     ]
     if failed:
-        names = [recipe.name for recipe, _ in failed[:MAX_LISTED_MODELS]]
-        more = (
-            f" and {len(failed) - MAX_LISTED_MODELS} more"
-            if len(failed) > MAX_LISTED_MODELS
-            else ""
-        )
-        return f"models could not be trained: {', '.join(names)}{more} ({failed[0][1]})"
+        names = list_names((recipe.name for recipe, _ in failed), MAX_LISTED_MODELS)
+        return f"models could not be trained: {names} ({failed[0][1]})"
     return [
         s
         for s in model_features

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from resemblance.base.formatting import format_fixed, round_to_figures
 from resemblance.sections.figures import Choice, HeatMap, Option
 
 from ..ranks import ScoreOverview
@@ -30,7 +31,7 @@ class MatrixPool:
 
     def add(self, title: str, labels: tuple[str, ...], values: np.ndarray) -> int:
         """Return the position of a matrix of differences."""
-        rows = tuple(tuple(map(four_digits, row)) for row in values.tolist())
+        rows = tuple(tuple(round_to_figures(v, 4) for v in row) for row in values.tolist())
         heat = HeatMap(
             title, title, labels, labels, rows, span=difference_limits(values), is_reversed=True
         )
@@ -59,9 +60,9 @@ def matrices_choice(evaluation: Evaluation, overview: ScoreOverview, test: str) 
                 by_part = scores.get(((test, quality, *part.family), spec), ())
                 score = by_part[position] if position < len(by_part) else math.nan
                 maps = expected, pool.add(f"measured by {name}", labels, values)
-                note = f"{name}: {word} {'–' if math.isnan(score) else f'{score:.2f}'}"
+                note = f"{name}: {word} {'–' if math.isnan(score) else format_fixed(score)}"
                 choices = (str(part.family), title, word, name)
-                options.append(Option(choices, maps, note.replace("-", "−")))
+                options.append(Option(choices, maps, note))
                 if is_example and quality == first and not math.isnan(score):
                     examples.append((score, -len(options)))
     if not options:
@@ -104,8 +105,3 @@ def difference_limits(values: np.ndarray) -> tuple[float, float]:
     pairs = values[~np.eye(len(values), dtype=bool)]
     finite = pairs[np.isfinite(pairs)]
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-
-
-def four_digits(value: float) -> float | None:
-    """Return a number in four significant digits, None for what is not finite."""
-    return float(f"{value:.4g}") if math.isfinite(value) else None

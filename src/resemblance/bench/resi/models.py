@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resemblance.base.text import check_choice
 from resemblance.data.model_features import ModelFeatures
 from resemblance.models.model_folder import list_unread_folders, read_models
 from resemblance.models.recipe import Recipe
@@ -77,8 +78,7 @@ def resi_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> tuple[Re
 
     Raises ``ValueError`` for an unknown size or domain.
     """
-    if size not in TRAINING_PLANS:
-        raise ValueError(f"no size {size!r}; known: {', '.join(TRAINING_PLANS)}")
+    check_choice("size", size, TRAINING_PLANS)
     training.check_domains(domains)
     return tuple(
         recipe

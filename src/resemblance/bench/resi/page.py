@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from resemblance.base.formatting import format_count, join_words
 from resemblance.catalogue import preset
 from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.claims import Claim
 from resemblance.sections.figures import Figure, Strip, Strips
 from resemblance.sections.headlines import (
+    MAX_NAMES_IN_HEADLINE,
     USER_MODELS_NOTE,
     headline,
-    join_first_names,
     warn_few_models,
 )
 from resemblance.sections.result import Result
@@ -356,8 +357,7 @@ def _evaluation_counts(evaluation: Evaluation, overview: ScoreOverview) -> dict[
         "comparison": len(pairs) * orders,
     }
     return {
-        f"{word}{'' if count == 1 else 's'}": f"{count:,}".replace(",", "\u202f")
-        for word, count in counts.items()
+        f"{word}{'' if count == 1 else 's'}": format_count(count) for word, count in counts.items()
     }
 
 
@@ -412,7 +412,9 @@ def _untrained_models_remark(untrained: Mapping[str, str]) -> str:
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, why in untrained.items():
         by_reason[why].append(name)
-    listing = "; ".join(f"{join_first_names(names)} ({why})" for why, names in by_reason.items())
+    listing = "; ".join(
+        f"{join_words(names, MAX_NAMES_IN_HEADLINE)} ({why})" for why, names in by_reason.items()
+    )
     return f"{len(untrained)} models could not be trained: {listing}." if untrained else ""
 
 

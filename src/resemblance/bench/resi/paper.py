@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from resemblance.base.text import check_choice
 from resemblance.models.recipe import Recipe
 
 from ..training import (
@@ -21,7 +22,6 @@ from ..training import (
 from ..training import paper_recipes as recipes
 from ..training.loop import TRAINING_PRECISIONS, TrainingEnvironment
 from .cases import TEST_TITLES, DatasetAndArchitecture, SeedGroupsByTest
-from .rules import check_option_value
 
 PAPER_SUBSETS: Mapping[str, PaperSubset] = {  # sizes
     "paper": PaperSubset(),
@@ -63,7 +63,7 @@ def paper_run(
     Raises ``ValueError`` for what is missing, unknown or does not go together.
     """
     wanted = paper_subset_for(size, **portion)  # type: ignore[arg-type]
-    check_option_value("precision", precision, TRAINING_PRECISIONS)
+    check_choice("precision", precision, TRAINING_PRECISIONS)
     if data is None:
         raise ValueError(
             f"run: size {size!r} trains on real data: data must be the folder with the data sets "
@@ -103,7 +103,7 @@ def paper_subset_for(
     Raises ``ValueError`` for unknown words, fewer seeds, and an architecture that no chosen data
     set has.
     """
-    check_option_value("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
+    check_choice("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
     usual = PAPER_SUBSETS[size]
     if seeds is not None and seeds < MIN_NORMAL_MODELS:
         raise ValueError(f"seeds must be at least {MIN_NORMAL_MODELS}; got {seeds!r}")
@@ -124,7 +124,7 @@ def _datasets(words: Sequence[str] | None, domains: Sequence[str] | None) -> tup
         raise ValueError("run: give datasets or domains, not both")
     known = tuple(dict.fromkeys(about.domain for about in DATASETS.values()))
     for domain in domains or ():
-        check_option_value("domain", domain, known)
+        check_choice("domain", domain, known)
     if domains:
         return tuple(name for name, about in DATASETS.items() if about.domain in domains)
     return _names_from_words(

@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resemblance.base.formatting import format_estimate
 from resemblance.models.recipe import TRAINING_SETTINGS, Recipe
 
 from ..study_models import is_written
@@ -175,7 +176,7 @@ def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tup
             row.architecture,
             *(str(row.models.get(setting, 0)) for setting in settings),
             str(row.trained),
-            *map(brief_estimate, row[4:]),  # hours and gigabytes, the last fields
+            *map(format_estimate, row[4:]),  # hours and gigabytes, the last fields
         )
         for row in rows
     ]
@@ -183,7 +184,7 @@ def plan_table(rows: Sequence[PlannedModels]) -> tuple[tuple[str, ...], list[tup
     sums = [sum(column) for column in zip(*(row[4:] for row in rows))]
     trained = sum(row.trained for row in rows)
     lines.append(
-        ("all", str(sum(counts)), *map(str, counts), str(trained), *map(brief_estimate, sums))
+        ("all", str(sum(counts)), *map(str, counts), str(trained), *map(format_estimate, sums))
     )
     return header, lines, PLAN_NOTE
 
@@ -202,8 +203,3 @@ def training_hours(dataset: str, architecture: str) -> tuple[float, float]:
     if seconds is not None:
         return 0.0, seconds / 3600
     return SPEEDS[dataset, architecture].hours, 0.0
-
-
-def brief_estimate(value: float) -> str:
-    """Write a number, such as of hours, in as many digits as an estimate has."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

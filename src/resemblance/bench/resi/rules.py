@@ -4,12 +4,13 @@ its authors' code computes."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from resemblance.base.text import check_choice
 from resemblance.sections.values import finite_or_none
 from resemblance.significance import mantel, pairings
 
@@ -100,14 +101,14 @@ class ScoringOptions:
     samples: int | None = None
 
     def __post_init__(self) -> None:
-        check_option_value("protocol", self.protocol, PROTOCOL_NAMES)
+        check_choice("protocol", self.protocol, PROTOCOL_NAMES)
         for name, default, words in (
             ("permute", PERMUTED_BY_PROTOCOL[self.protocol], PERMUTATION_UNITS),
             ("failures", FAILURE_RULE_BY_PROTOCOL[self.protocol], FAILURE_RULES),
             ("groups", "separated", GROUP_RULES),
         ):
             object.__setattr__(self, name, getattr(self, name) or default)
-            check_option_value(name, getattr(self, name), words)
+            check_choice(name, getattr(self, name), words)
         if (self.protocol, self.failures) == ("resi-code", "last"):
             raise ValueError(
                 'the authors\' code ranks no failures last: failures="unranked" goes with '
@@ -162,12 +163,6 @@ def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> S
         )
         for cell in first.values()
     }
-
-
-def check_option_value(name: str, value: str, known: Sequence[str]) -> None:
-    """Raise ``ValueError`` when ``value`` is none of the known words."""
-    if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
 
 
 def _permutation_p_value(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.base.text import check_choice
 from resemblance.data.model_features import ModelFeatures
 from resemblance.data.representation import fingerprint
 from resemblance.models.recipe import Recipe
@@ -80,8 +81,7 @@ def sensitivity_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> t
 
     Raises ``ValueError`` for an unknown size or domain.
     """
-    if size not in SIZES:
-        raise ValueError(f"no size {size!r}; known: {', '.join(SIZES)}")
+    check_choice("size", size, SIZES)
     check_domains(domains)
     return tuple(
         chain.from_iterable(_recipes_of_domain(size, domain) for domain in dict.fromkeys(domains))

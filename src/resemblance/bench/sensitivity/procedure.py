@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.base.text import check_choice
 from resemblance.significance import known_mean
 
 from ..grounding import kendall, spearman
@@ -61,12 +62,11 @@ def agreement(
     and from 1 on the other.
     """
     d, f, places = check_distances("agreement", differences, functionality, rows)
+    check_choice("agreement: reference", reference, ("best", "every"))
     if reference == "every":
         of_rows = [_row_agreement(d[i], f, int(r), self_pair) for i, r in enumerate(places)]
         rho, tau = (float(v) for v in known_mean([a[:2] for a in of_rows]))
         return Agreement(rho, tau, sum(a.pairs for a in of_rows), None)
-    if reference != "best":
-        raise ValueError(f"agreement: reference must be 'best' or 'every'; got {reference!r}")
     best = reference_of(f, places)
     return _row_agreement(d[places.tolist().index(best)], f, best, self_pair)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from resemblance.base.text import check_choice
 from resemblance.significance import p_value_of, ranks_of_rows
 
 from .procedure import check_distances, expected_differences
@@ -54,8 +55,7 @@ def bootstrap(
 
     Reference: Ding et al. 2021, Appendix E.
     """
-    if copies not in ("all", "one"):
-        raise ValueError(f"copies must be 'all' or 'one'; got {copies!r}")
+    check_choice("copies", copies, ("all", "one"))
     counts = _as_integers("bootstrap: counts", counts)
     if counts.min(initial=0) < 0:
         raise ValueError(f"bootstrap: counts must not be negative; the smallest is {counts.min()}")

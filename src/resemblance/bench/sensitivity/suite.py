@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from resemblance.base.text import did_you_mean
+from resemblance.base.text import check_choice, did_you_mean
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.comparison.provenance import environment_versions
@@ -230,8 +230,7 @@ def _computed_size(size: str, pinned: FrozenFeatures | None) -> SensitivitySize:
 
 def _check_benchmarks(size: str, only: Any, domains: Any) -> list[Benchmark]:
     """Find mistakes before the work, and return the benchmarks that are run."""
-    if not isinstance(size, str) or size not in SIZES:
-        raise ValueError(f"size cannot be {size!r}{did_you_mean(str(size), tuple(SIZES))}")
+    check_choice("size", size, SIZES)
     names = [b.name for b in BENCHMARKS]
     only = names if only is None else only if isinstance(only, str) else list(only)
     for name, values, choices in (("only", only, names), ("domains", domains, tuple(DOMAINS))):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from resemblance.base.text import check_choice
 from resemblance.models.recipe import Recipe
 
 from ..training import DOMAINS, recipes
@@ -28,8 +29,7 @@ STABILITY_PLANS: Mapping[str, StabilityPlan] = {
 
 def stability_recipes(size: str) -> StabilityPlan:
     """Return the plan of a size. Raises ``ValueError`` for one there is not."""
-    if size not in STABILITY_PLANS:
-        raise ValueError(f"no size {size!r}; known: {', '.join(STABILITY_PLANS)}")
+    check_choice("size", size, STABILITY_PLANS)
     return STABILITY_PLANS[size]
 
 

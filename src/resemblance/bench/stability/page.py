@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from resemblance.base.formatting import format_percent
 from resemblance.comparison.comparison import Comparison, MeasureInfo
 from resemblance.sections.figures import Bar, Bars, Chart, Figure, Line
 from resemblance.sections.sections import Section, Table, TableEntry
@@ -301,8 +302,9 @@ def _noise_charts(models: Sequence[PerturbedModel], labels: LabelsByMeasure) -> 
             "α",
             SCALE_LABEL,
             (*lines, Line("accuracy lost, relative", tuple(zip(levels, losses)), is_shown=True)),
-            f"Means over {len(members)} models and 2 draws. Line: {ALARM_SHARE:.0%} of the scale: "
-            "the root of a small number is large, so the root of Procrustes crosses it first.",
+            f"Means over {len(members)} models and 2 draws. Line: {format_percent(ALARM_SHARE)} of "
+            "the scale: the root of a small number is large, so the root of Procrustes crosses it "
+            "first.",
             threshold=ALARM_SHARE,
         )
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resemblance.base.text import did_you_mean
+from resemblance.base.text import check_choice, did_you_mean
 from resemblance.catalogue import get_measures, preset
 from resemblance.comparison.comparison import Comparison, measure_info
 from resemblance.comparison.provenance import environment_versions
@@ -132,8 +132,7 @@ def run(
     Reference: Raju 2026, Sections 7.2 and 10. Its other experiments, and verdicts on its
     claims, are in the folder ``papers/shesha`` of the repository.
     """
-    if size not in SIZES:
-        raise ValueError(f"size cannot be {size!r}{did_you_mean(size, SIZES)}")
+    check_choice("size", size, SIZES)
     parse_bytes(memory)
     chosen = set(EXPERIMENTS if only is None else only)
     for name in sorted(chosen - set(EXPERIMENTS)):

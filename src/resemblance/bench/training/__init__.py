@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
-from resemblance.base.text import did_you_mean
+from resemblance.base.text import check_choice, did_you_mean
 from resemblance.models.recipe import ModelOutputs, Recipe
 
 from .loop import TrainingEnvironment, WeightsByName
@@ -120,8 +120,7 @@ def _training_module(name: str) -> Any:
 def check_domains(domains: Iterable[str]) -> None:
     """Raise ``ValueError`` for a domain that does not exist."""
     for domain in domains:
-        if domain not in DOMAINS:
-            raise ValueError(f"no domain {domain!r}; known: {', '.join(DOMAINS)}")
+        check_choice("domain", domain, DOMAINS)
 
 
 def recipes(domain: str, size: str, plan: Iterable[tuple[str, float, int]]) -> Iterator[Recipe]:
@@ -261,9 +260,7 @@ def check_training_options(dataset: str, architecture: str, hyperparameters: str
     about = DATASETS.get(dataset)
     if about is None or architecture not in about.architectures:
         raise ValueError(f"no architecture {architecture!r} is trained on {dataset!r}")
-    if hyperparameters not in HYPERPARAMETER_SOURCES:
-        known = ", ".join(HYPERPARAMETER_SOURCES)
-        raise ValueError(f"hyperparameters must be one of {known}; got {hyperparameters!r}")
+    check_choice("hyperparameters", hyperparameters, HYPERPARAMETER_SOURCES)
 
 
 def key_from_title(what: str, word: str, titles: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from resemblance.base.extras import import_optional
 from resemblance.base.json_files import atomic_write
 from resemblance.base.rng import generator
+from resemblance.base.text import check_choice
 from resemblance.models.recipe import Recipe
 
 WeightsByName = Mapping[str, np.ndarray]  # the weights of a model, by name
@@ -250,10 +251,7 @@ def train_steps(
 
 def _lower_precision(precision: str, device: Any) -> AbstractContextManager[Any]:
     """Return a context in which products of matrices have a precision."""
-    if precision not in TRAINING_PRECISIONS:
-        raise ValueError(
-            f"precision must be one of {', '.join(TRAINING_PRECISIONS)}; got {precision!r}"
-        )
+    check_choice("precision", precision, TRAINING_PRECISIONS)
     if precision == "float32":
         return nullcontext()
     if precision == "float16" and device.type == "cpu":

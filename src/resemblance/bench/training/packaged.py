@@ -21,6 +21,7 @@ import numpy as np
 
 from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
+from resemblance.base.text import check_choice
 from resemblance.models.recipe import TRANSFER_SETTINGS, ModelOutputs, Recipe
 
 from . import domain_module
@@ -128,11 +129,7 @@ def check_recipe(
     """Raise ``ValueError`` unless a recipe is of a known kind and has at least these options, and
     those of transfer so many ``classes``; for a fine-tuned model its parent, too."""
     for name, values in known.items():
-        if getattr(recipe, name) not in values:
-            allowed = ", ".join(map(repr, values))
-            raise ValueError(
-                f"{recipe.domain}: {name} must be one of {allowed}; got {getattr(recipe, name)!r}"
-            )
+        check_choice(f"{recipe.domain}: {name}", getattr(recipe, name), values)
     if recipe.setting in TRANSFER_SETTINGS and recipe.strength != 0:
         raise ValueError(
             f"{recipe.domain}: {recipe.setting} models have strength 0; got {recipe.strength!r}"

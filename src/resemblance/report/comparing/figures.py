@@ -36,8 +36,9 @@ from resemblance.sections.figures import (
 from resemblance.sections.sections import Section
 from resemblance.sections.values import mean_of_finite
 
+from ...base.formatting import format_number, format_percent, with_minus_signs
+from ...sections.values import finite_or_none
 from ..evidence_words import ALPHA, MeasureResult, describe_pair_result
-from ..numbers import format_number, with_minus_signs
 from .stats import (
     EQUAL_DEPTH,
     MeasureAgreement,
@@ -317,7 +318,8 @@ def _point_names(names: Sequence[str], places: Sequence[int], are_layers: bool) 
 
 def _plane_note(share: float, left: int, are_models: bool) -> str:
     facts = (
-        f"Classical multidimensional scaling; the plane shows {share:.0%} of the differences.",
+        "Classical multidimensional scaling; the plane shows "
+        f"{format_percent(share)} of the differences.",
         "Lines join the layers of a model in order." if are_models else "",
         f"{left} without a value for some pairs are left out." if left else "",
     )
@@ -419,9 +421,7 @@ def map_titles(
 
 def map_entries(values: np.ndarray) -> MapEntries:
     """Return the values of a map, None for those that are not finite."""
-    return tuple(
-        tuple(value if math.isfinite(value) else None for value in row) for row in values.tolist()
-    )
+    return tuple(tuple(map(finite_or_none, row)) for row in values.tolist())
 
 
 def above_chance_map(evidence: Evidence, info: MeasureInfo, stretch: bool) -> HeatMap:

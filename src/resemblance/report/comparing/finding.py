@@ -38,8 +38,8 @@ from resemblance.comparison.arrangements import (
 )
 from resemblance.comparison.comparison import MeasureInfo, most_similar
 
-from ..evidence_words import ALPHA, format_brief
-from ..numbers import count_with_noun, join_with_rest_counted, with_minus_signs
+from ...base.formatting import count_with_noun, format_two_decimals, list_names, with_minus_signs
+from ..evidence_words import ALPHA
 from .stats import (
     MIN_PAIRS_FOR_CORRELATION,
     PageContext,
@@ -128,7 +128,7 @@ def _models_without_curve(shown: PageContext, curves: Sequence[DepthCurve]) -> s
     rest = [m for m in models if m not in drawn]
     if not rest:
         return ""
-    names = join_with_rest_counted(list(map(name_in_sentence, rest)), MAX_NAMES_IN_SENTENCE)
+    names = list_names(map(name_in_sentence, rest), MAX_NAMES_IN_SENTENCE)
     return f"Left out, for too few layers or values: {names}."
 
 
@@ -168,8 +168,8 @@ def _disagreeing_measures_sentence(shown: PageContext, pairs: int) -> str:
     )
     if not low:
         return ""
-    each = join_with_rest_counted(
-        [f"{shown.label(m)} {format_score(r)}" for r, m in low], MAX_NAMES_IN_SENTENCE
+    each = list_names(
+        [f"{shown.label(m)} {format_two_decimals(r)}" for r, m in low], MAX_NAMES_IN_SENTENCE
     )
     verb = "orders" if len(low) == 1 else "order"
     return (
@@ -213,7 +213,7 @@ def two_models_sentences(shown: PageContext, curve: DepthCurve) -> str:
     most, least = extreme_positions(shown, [curve.values[k] for k in known])
     chance = chance_clause(shown, places)
     if are_values_equal([curve.values[k] for k in known]):
-        score = format_score(float(shown.values(info)[places[0]]))
+        score = format_two_decimals(float(shown.values(info)[places[0]]))
         top = format_top_score(info, [curve.values[k] for k in known])
         return f"Layers of {depth} of {models} all score {label} {score}{top}{chance}."
     first, last = (shown.score(info, *places[k]) for k in (most, least))
@@ -251,16 +251,14 @@ def untrained_reference_sentences(
             "copy of it is"
         )
         k = (low or known)[0]
-        scores = f" ({shown.label(shown.leading)} {format_score(curve.values[k])}, the copy "
-        scores += f"{format_score(copy.values[k])})"
+        scores = f" ({shown.label(shown.leading)} {format_two_decimals(curve.values[k])}, the copy "
+        scores += f"{format_two_decimals(copy.values[k])})"
         if len(curve.layers) == 1:
             yield f"{closer.format('no closer' if low else 'closer')}{scores}."
         elif not low:
             yield f"At all {len(known)} depths {closer.format('closer')}."
         else:
-            where = join_with_rest_counted(
-                [_layer_pair_name(curve, k) for k in low], MAX_NAMES_IN_SENTENCE
-            )
+            where = list_names([_layer_pair_name(curve, k) for k in low], MAX_NAMES_IN_SENTENCE)
             yield f"At {where} {closer.format('no closer')}{scores if len(low) == 1 else ''}."
 
 
@@ -275,13 +273,14 @@ def many_models_sentence(shown: PageContext, curves: Sequence[DepthCurve]) -> st
     places = [curve_positions(shown, curve)[k] for curve in curves for k in depths]
     chance = chance_clause(shown, places)
     if are_values_equal(middle):
-        return f"{start} have a median {label} of {format_score(middle[0])} at each depth{chance}."
+        score = format_two_decimals(middle[0])
+        return f"{start} have a median {label} of {score} at each depth{chance}."
     most, least = extreme_positions(shown, middle)
     names = [_depth_name(curves, depths[k]) for k in (most, least)]
     return (
         f"{start} are most similar at {names[0]} (median {label} "
-        f"{format_score(middle[most])}) and least similar at {names[1]} "
-        f"({format_score(middle[least])}){chance}."
+        f"{format_two_decimals(middle[most])}) and least similar at {names[1]} "
+        f"({format_two_decimals(middle[least])}){chance}."
     )
 
 
@@ -308,7 +307,7 @@ def nearest_models_sentence(shown: PageContext, curves: Sequence[DepthCurve]) ->
     if are_values_equal(means):
         return ""
     most, least = (curves[k] for k in extreme_positions(shown, means))
-    first, last = (format_score(means[k]) for k in extreme_positions(shown, means))
+    first, last = (format_two_decimals(means[k]) for k in extreme_positions(shown, means))
     return (
         f"On average over depth, {name_in_sentence(most.model)} and "
         f"{name_in_sentence(most.other)} are the most similar "
@@ -383,7 +382,7 @@ def extreme_pairs_sentence(shown: PageContext, known: IndexPairs) -> str:
         pairs = f"{len(known)} pairs{' of layers of different models' if outside else ''}"
         return (
             f"All {pairs} score {label} "
-            f"{format_score(numbers[0])}{format_top_score(info, numbers)}{chance}."
+            f"{format_two_decimals(numbers[0])}{format_top_score(info, numbers)}{chance}."
         )
     most, least = (known[k] for k in extreme_positions(shown, numbers))
     return (
@@ -432,12 +431,8 @@ def _first_tree_group(shown: PageContext) -> np.ndarray:
 
 
 def _format_group_members(shown: PageContext, members: np.ndarray) -> str:
-    names = [name_in_sentence(name) for name, is_in in zip(shown.comparison.rows, members) if is_in]
-    return (
-        ", ".join(names)
-        if len(names) <= MAX_LISTED_GROUP_MEMBERS
-        else f"{names[0]} and {len(names) - 1} more"
-    )
+    names = (name_in_sentence(name) for name, is_in in zip(shown.comparison.rows, members) if is_in)
+    return list_names(names, MAX_LISTED_GROUP_MEMBERS)
 
 
 # ------------------------------------------------------------------------------------------ phrases
@@ -452,7 +447,7 @@ def extreme_positions(shown: PageContext, values: Sequence[float]) -> tuple[int,
 
 def are_values_equal(values: Sequence[float]) -> bool:
     """Whether all values are the same in the digits that a sentence has."""
-    return len({format_brief(float(value)) for value in (min(values), max(values))}) == 1
+    return len({format_two_decimals(float(value)) for value in (min(values), max(values))}) == 1
 
 
 def format_top_score(info: MeasureInfo, values: Sequence[float]) -> str:
@@ -478,8 +473,4 @@ def chance_clause(shown: PageContext, places: IndexPairs) -> str:
     if math.isnan(chance):
         return ""
     many = "these pairs score" if len(places) > 1 else "this pair scores"
-    return f"; with the samples in random order {many} {format_score(chance)} on average"
-
-
-def format_score(value: float) -> str:
-    return with_minus_signs(format_brief(value))
+    return f"; with the samples in random order {many} {format_two_decimals(chance)} on average"

@@ -28,18 +28,22 @@ from resemblance.comparison.comparison import (
 )
 from resemblance.contracts._measure import Measure
 from resemblance.inference.result import Evidence
-from resemblance.significance import average_ranks
+from resemblance.significance import average_ranks, rank_correlation
 
+from ...base.formatting import (
+    format_level,
+    format_number,
+    format_range,
+    format_two_decimals,
+    with_minus_signs,
+)
 from ..evidence_words import (
     MISSING_VALUE,
     MeasureResult,
     PairResult,
-    format_brief,
     format_evidence_scores,
-    format_level,
     measure_results,
 )
-from ..numbers import format_number, with_minus_signs
 from ..svg import shorten_name
 
 MIN_PAIRS_FOR_CORRELATION = 6  # below this, whether two measures rank pairs alike is mostly chance
@@ -103,7 +107,8 @@ def _rank_correlations(differences: Sequence[np.ndarray]) -> np.ndarray:
     """Return the rank correlation of every two vectors; they are ranked once if all are finite."""
     if not all(np.isfinite(d).all() and not _is_constant_within_rounding(d) for d in differences):
         return np.array([[finite_spearman(a, b) for b in differences] for a in differences])
-    return np.asarray(np.corrcoef([average_ranks(d) for d in differences]))
+    ranks = np.array([average_ranks(d) for d in differences])
+    return np.array([rank_correlation(of_one, ranks) for of_one in ranks])
 
 
 def _is_constant_within_rounding(values: np.ndarray) -> bool:
@@ -121,7 +126,7 @@ def finite_spearman(a: np.ndarray, b: np.ndarray) -> float:
         or _is_constant_within_rounding(b)
     ):
         return np.nan
-    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
+    return float(rank_correlation(average_ranks(a), average_ranks(b)))
 
 
 def failure_groups(comparison: Comparison) -> tuple[FailureGroup, ...]:
@@ -140,7 +145,7 @@ def format_chance_range(comparison: Comparison, info: MeasureInfo) -> str:
     known = chance[~np.isnan(chance)]
     if not known.size:
         return ""
-    return " to ".join(dict.fromkeys(format_number(float(f(known)), 2) for f in (np.min, np.max)))
+    return format_range(float(known.min()), float(known.max()), 2)
 
 
 def is_all_pairs_of_one_list(comparison: Comparison) -> bool:
@@ -281,14 +286,16 @@ class PageContext(NamedTuple):
     def score(self, info: MeasureInfo, i: int, j: int) -> str:
         """Write the value of a pair, with its interval where the evidence has one, and its chance
         where it is known."""
-        value, interval = format_brief(float(self.values(info)[i, j])), ""
-        chance = format_brief(float(self.chance(info)[i, j]))
+        value, interval = format_two_decimals(float(self.values(info)[i, j])), ""
+        chance = format_two_decimals(float(self.chance(info)[i, j]))
         if info.spec in self.readings and self.evidence is not None:
             reading = self.readings[info.spec].cells[i][j]
             value, interval, chance, _ = format_evidence_scores(reading)
-            interval = interval and f", {format_level(self.evidence)} interval {interval}"
+            interval = (
+                interval and f", {format_level(self.evidence.confidence_level)} interval {interval}"
+            )
             if bound := _format_score_near_top(info, reading):
-                value, interval, chance = bound, "", format_brief(reading.chance)
+                value, interval, chance = bound, "", format_two_decimals(reading.chance)
         chance = "" if chance == MISSING_VALUE else f", chance {chance}"
         return with_minus_signs(f"{value}{interval}{chance}")
 

@@ -16,22 +16,25 @@ from resemblance.inference.nulls import format_p_value
 from resemblance.inference.result import Evidence
 from resemblance.sections.sections import Section, Sign, Table, TableEntry
 
-from ..evidence_words import (
-    ALPHA,
-    MeasureResult,
-    PairResult,
-    format_level,
-    furthest_above_chance,
-    results_between_models,
-)
-from ..numbers import (
+from ...base.formatting import (
     ROUNDING_NOISE,
     count_with_noun,
     decimals_for_column,
     format_count,
     format_decimals,
-    format_interval_ends,
-    join_with_rest_counted,
+    format_level,
+    format_range,
+    format_with_prefix,
+    list_names,
+    round_to_figures,
+)
+from ...sections.values import finite_or_none
+from ..evidence_words import (
+    ALPHA,
+    MeasureResult,
+    PairResult,
+    furthest_above_chance,
+    results_between_models,
 )
 from .stats import (
     PageContext,
@@ -83,7 +86,6 @@ POOLING_KEYS = ("pool", "pooling")
 DATA_NAME_KEYS = ("name", "source", "dataset", "path")
 SAMPLE_COUNT_KEYS = ("n", "n_samples", "samples")
 SAMPLE_UNIT_KEYS = ("unit", "kind")
-MILLION = 1e6
 MAX_MODELS_IN_SUBTITLE = 4  # models that the line under the title names
 MAX_ENTRIES_IN_CELL = 12  # entries of a list that a table writes
 
@@ -103,7 +105,7 @@ def measures_table(comparison: Comparison) -> Table:
                 Sign(len(rows), MEASURES_TABLE_COLUMNS.index("failed"), f"of {values.size}")
             )
         chance = format_chance_range(comparison, info) or None
-        seconds = _format_short_seconds(comparison.seconds[info.spec])
+        seconds = round_to_figures(comparison.seconds[info.spec], 3)
         facts = (*_measure_facts(info), *numbers, chance, *map(" · ".join, ends))
         rows.append((*facts, seconds, failed or None))
     return Table(
@@ -133,15 +135,10 @@ def pair_table(comparison: Comparison, place: tuple[int, int]) -> Table:
         table = snap_to_bounds(comparison.values[info.spec], info)
         scores = [None if math.isnan(table[at]) else float(table[at]) for at in both]
         chance = format_chance_range(comparison, info) or None
-        seconds = _format_short_seconds(comparison.seconds[info.spec])
+        seconds = round_to_figures(comparison.seconds[info.spec], 3)
         rows.append((*_measure_facts(info), *scores, chance, seconds, reasons.get(info.spec)))
     brief = ("label", "measure", *values, "chance", "range", "more similar is", "why not")
     return Table("all", f"{x} and {y}", columns, tuple(rows), figures=4, brief=brief)
-
-
-def _format_short_seconds(seconds: float) -> float:
-    """Return a time in three significant digits: one that is short is not 0."""
-    return float(f"{seconds:.3g}")
 
 
 def similarity_direction(info: MeasureInfo) -> str:
@@ -151,13 +148,7 @@ def similarity_direction(info: MeasureInfo) -> str:
 
 def _measure_facts(info: MeasureInfo) -> tuple[TableEntry, ...]:
     family = info.family.replace("_", " ")
-    return (
-        info.spec,
-        info.label,
-        family,
-        similarity_direction(info),
-        format_interval_ends(*info.range, 4),
-    )
+    return (info.spec, info.label, family, similarity_direction(info), format_range(*info.range, 4))
 
 
 def failures_table(comparison: Comparison) -> Table:
@@ -230,7 +221,7 @@ def depths_table(shown: PageContext) -> Table | None:
     brief: tuple[str, ...] = PAIR_COLUMNS
     title = f"Layers of {describe_depth_matching(shown, curves)}"
     if evidence is not None and known is not None:
-        level = format_level(evidence)
+        level = format_level(evidence.confidence_level)
         columns = (
             *PAIR_COLUMNS,
             *(name.format(level=level) for name in EVIDENCE_SCORE_COLUMNS),
@@ -257,7 +248,7 @@ def _finite_values_at(
     shown: PageContext, info: MeasureInfo, places: Sequence[tuple[int, int]]
 ) -> list[TableEntry]:
     values = shown.values(info)
-    return [_none_if_not_finite(float(values[place])) for place in places]
+    return [finite_or_none(float(values[place])) for place in places]
 
 
 def pairs_table(comparison: Comparison) -> Table:
@@ -268,10 +259,7 @@ def pairs_table(comparison: Comparison) -> Table:
     is_shown = np.triu(off_diagonal(comparison)) if is_half else off_diagonal(comparison)
     places = [(int(i), int(j)) for i, j in np.argwhere(is_shown)]
     values = [
-        [
-            _none_if_not_finite(x)
-            for x in snap_to_bounds(comparison.values[m.spec], m)[is_shown].tolist()
-        ]
+        [finite_or_none(x) for x in snap_to_bounds(comparison.values[m.spec], m)[is_shown].tolist()]
         for m in comparison.measures
     ]
     names = [(comparison.rows[i], comparison.columns[j]) for i, j in places]
@@ -284,7 +272,7 @@ def overview_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
     """Return a row per measure: how many pairs are beyond chance, and the furthest; of layers of
     several models, the pairs between models."""
     known = results_between_models(evidence, known)
-    level = format_level(evidence)
+    level = format_level(evidence.confidence_level)
     names = ("measure", "label", "beyond chance", "median above chance", "furthest above chance")
     columns = (*names, "value", f"{level} interval", "chance", "adjusted p")
     return Table("measures", "", columns, tuple(_overview_row(evidence, of) for of in known))
@@ -303,9 +291,9 @@ def _overview_row(evidence: Evidence, known: MeasureResult) -> tuple[TableEntry,
         float(np.median(above)) if above else None,
         f"{best.x} and {best.y}",
         *(
-            _none_if_not_finite(best.value),
+            finite_or_none(best.value),
             _format_pair_interval(best, decimals_for_measure(known)),
-            _none_if_not_finite(best.chance),
+            finite_or_none(best.chance),
         ),
         format_p_value(best.adjusted, best.how),
     )
@@ -326,7 +314,10 @@ def _all_values_section(evidence: Evidence, known: Sequence[MeasureResult]) -> S
 def values_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
     """Return a row per measure and pair."""
     is_one_way = has_single_pair(known) and all(len(of.pairs) == 1 for of in known)
-    scores = [name.format(level=format_level(evidence)) for name in EVIDENCE_SCORE_COLUMNS]
+    scores = [
+        name.format(level=format_level(evidence.confidence_level))
+        for name in EVIDENCE_SCORE_COLUMNS
+    ]
     adjusted = () if is_one_way else ("adjusted p",)
     columns = ("measure", *PAIR_COLUMNS, *scores, *adjusted, "how")
     rows = tuple(
@@ -342,7 +333,7 @@ def values_table(evidence: Evidence, known: Sequence[MeasureResult]) -> Table:
 def _value_row(
     spec: str, pair: PairResult, places: int | None, is_one_way: bool
 ) -> tuple[TableEntry, ...]:
-    value, chance, above = map(_none_if_not_finite, (pair.value, pair.chance, pair.above))
+    value, chance, above = map(finite_or_none, (pair.value, pair.chance, pair.above))
     p = format_p_value(pair.p, pair.how) if pair.is_tested else None
     adjusted = format_p_value(pair.adjusted, pair.how) if pair.is_tested else None
     chance = (
@@ -363,10 +354,6 @@ def decimals_for_measure(of: MeasureResult) -> int | None:
 def _format_pair_interval(pair: PairResult, places: int | None) -> str | None:
     ends = (format_decimals(end, places) for end in (pair.low, pair.high))
     return None if math.isnan(pair.low) else " to ".join(ends)
-
-
-def _none_if_not_finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # ---------------------------------------------------------------------------------- models and data
@@ -417,20 +404,12 @@ def _describe_model_facts(facts: Mapping[str, Any]) -> str:
         first_fact_named(facts, MODEL_SOURCE_KEYS),
         first_fact_named(facts, PARAMETER_COUNT_KEYS),
     )
-    words = f"{format_parameter_count(size)} parameters" if isinstance(size, int | float) else ""
+    words = f"{format_with_prefix(size)} parameters" if isinstance(size, int | float) else ""
     if source is None:
         return words
     if source == facts.get("class"):
         source = str(source).rpartition(".")[2]
     return f"{source} ({words})" if words else str(source)
-
-
-def format_parameter_count(size: float) -> str:
-    """Write a number of parameters: "22.7 M" or "1.1 G"."""
-    for unit, letter in ((1e9, "G"), (MILLION, "M"), (1e3, "k")):
-        if size >= unit:
-            return f"{size / unit:.3g} {letter}"
-    return f"{size:g}"
 
 
 def _describe_data_facts(data: Mapping[str, Any]) -> str:
@@ -472,7 +451,5 @@ def format_fact(fact: Any) -> TableEntry:
     if isinstance(fact, Mapping):
         return ", ".join(f"{name} {format_fact(part)}" for name, part in fact.items())
     if isinstance(fact, Sequence):
-        return join_with_rest_counted(
-            [str(format_fact(part)) for part in fact], MAX_ENTRIES_IN_CELL
-        )
+        return list_names([str(format_fact(part)) for part in fact], MAX_ENTRIES_IN_CELL)
     return str(fact)

@@ -10,6 +10,7 @@ import numpy as np
 
 from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
+from resemblance.base.text import check_choice
 from resemblance.models.cora import GraphData
 from resemblance.models.recipe import ModelOutputs, Recipe
 
@@ -180,10 +181,7 @@ def extract(
 
 
 def _read_graph_data(recipe: Recipe, resources: TrainingEnvironment) -> GraphData:
-    if recipe.setting not in PAPER_GRAPH_SETTINGS:
-        raise ValueError(
-            f"graphs: setting must be one of {PAPER_GRAPH_SETTINGS}; got {recipe.setting!r}"
-        )
+    check_choice("graphs: setting", recipe.setting, PAPER_GRAPH_SETTINGS)
     if (recipe.architecture, recipe.setting) == ("pgnn", "augmentation"):
         raise ValueError("graphs: pgnn sees distances in place of links, so none can be dropped")
     if recipe.setting == "augmentation" and recipe.strength not in DROPPED_LINK_SHARES:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.base.formatting import list_names
 from resemblance.base.rng import generator
+from resemblance.base.text import check_choice
 from resemblance.models.published_files import (
     DatasetOrigin,
     find_dataset_folder,
@@ -214,10 +216,8 @@ def _column_names_in_file(source: TextSource, path: Path, names: Sequence[str]) 
     chosen = {}
     for what, known in source.columns.items():
         if not set(known) & set(names):
-            listed = ", ".join(names)[:80]
-            raise ValueError(
-                f"{path} has no column {' or '.join(known)}; its columns are {listed!r}"
-            )
+            listed = list_names(names, 5)
+            raise ValueError(f"{path} has no column {' or '.join(known)}; its columns are {listed}")
         chosen[what] = next(name for name in known if name in names)
     return chosen
 
@@ -251,9 +251,7 @@ def corrupt_examples(
     setting, options = recipe.setting, recipe.options
     if setting == "normal":
         return examples
-    if setting not in options["drawn"]:
-        known = ", ".join(["normal", *options["drawn"]])
-        raise ValueError(f"{recipe.name}: setting must be one of {known}; got {setting!r}")
+    check_choice(f"{recipe.name}: setting", setting, ("normal", *options["drawn"]))
     seed = 0 if options["drawn"][setting] == "once" else recipe.seed
     random = generator(seed, "published", recipe.dataset, setting, f"{recipe.strength:g}", split)
     if setting == "labels":

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resemblance.base.extras import import_optional
+from resemblance.base.formatting import list_names
 from resemblance.models.published_files import (
     DatasetOrigin,
     naming_dataset_file,
@@ -176,13 +177,14 @@ def _check_image_folders(folder: Path, wnids: list[str], strict: bool) -> None:
     missing = [wnid for wnid in IMAGENET100_CLASSES if wnid not in wnids]
     if strangers:
         raise ValueError(
-            f"{folder} has {_first_names(strangers)}, which are no classes of ImageNet-100: take "
-            f"them out, or get the data set from {IMAGENET100_ORIGIN.url}"
+            f"{folder} has {list_names(strangers, MAX_LISTED_FILES)}, which are no "
+            "classes of ImageNet-100: take them out, or get the data set from "
+            f"{IMAGENET100_ORIGIN.url}"
         )
     if missing and strict:
         raise ValueError(
             f"{folder} lacks {len(missing)} of 100 classes of ImageNet-100 "
-            f"({_first_names(missing)}): get them from {IMAGENET100_ORIGIN.url}"
+            f"({list_names(missing, MAX_LISTED_FILES)}): get them from {IMAGENET100_ORIGIN.url}"
         )
 
 
@@ -191,14 +193,10 @@ def _list_images(folder: Path) -> list[Path]:
     strangers = [path.name for path in files if path.suffix != IMAGENET_SUFFIX]
     if strangers:
         raise ValueError(
-            f"{folder} has {_first_names(strangers)}, which are no images (*{IMAGENET_SUFFIX}): "
-            "take them out"
+            f"{folder} has {list_names(strangers, MAX_LISTED_FILES)}, which are no "
+            f"images (*{IMAGENET_SUFFIX}): take them out"
         )
     return files
-
-
-def _first_names(names: list[str]) -> str:
-    return ", ".join(names[:MAX_LISTED_FILES]) + (", ..." if len(names) > MAX_LISTED_FILES else "")
 
 
 CHECKSUMS = {"cifar100": CIFAR100_MD5}  # those known, by data set and file

@@ -18,6 +18,7 @@ import numpy as np
 
 from resemblance.base.extras import import_optional
 from resemblance.base.rng import generator
+from resemblance.base.text import check_choice
 from resemblance.models.recipe import TRANSFER_SETTINGS as TRANSFER_SETTINGS
 from resemblance.models.recipe import Recipe
 
@@ -125,10 +126,7 @@ def check(recipe: Recipe) -> None:
     }
     known["setting"] = (*DIGIT_SETTINGS, *TRANSFER_SETTINGS)
     check_recipe(recipe, known, needed or (), FIRST_PRETRAINING_DIGIT)
-    if options["optimizer"] not in ("sgd", "adamw"):
-        raise ValueError(
-            f"vision: optimizer must be 'sgd' or 'adamw'; got {options['optimizer']!r}"
-        )
+    check_choice("vision: optimizer", options["optimizer"], ("sgd", "adamw"))
     if options.get("stages", 1) > 3:
         raise ValueError(
             f"vision: 8 x 8 images can be halved for at most 3 stages; got {options['stages']}"
