@@ -33,7 +33,7 @@ FIRST = 5  # leaders that are compared
 
 def tested() -> list[rs.Measure]:
     """Return the measures that are ranked in whole studies."""
-    return [m for m in rs.list_measures() if m.name not in SLOW and m.family != "outputs"]
+    return [m for m in rs.preset("all") if m.name not in SLOW]
 
 
 def whole_ranks(study: Path) -> dict[str, float]:

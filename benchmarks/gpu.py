@@ -34,6 +34,7 @@ from layers import layers as of_layers
 from layers import packaged, plain
 
 import resemblance as rs
+from resemblance.checks.data import with_repeats
 
 FILE = Path(__file__).with_suffix(".csv")
 TABLE = GENERATED / "gpu.md"
@@ -141,8 +142,9 @@ def check(m: rs.Measure, pair: list[np.ndarray], precision: str, made: Made) -> 
     """Return how far a measure's value of one pair is from NumPy's, and what is wrong with it."""
     try:
         arrays = (made(x, precision) for x in pair)
-        value = float(m(*(rs.Representation(a, dtype=precision) for a in arrays)))
-        expected = m(*pair)
+        there = (rs.Representation(a, dtype=precision) for a in arrays)
+        value = float(m(*(with_repeats(m, r) for r in there)))
+        expected = m(*(with_repeats(m, x) for x in pair))
     except Exception as error:  # whatever a device does is what this is for
         return nan, f"{type(error).__name__}: {error}"
     difference = abs(value - expected) / max(1.0, abs(expected))

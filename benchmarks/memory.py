@@ -33,6 +33,7 @@ import numpy as np
 from bench import GENERATED, alone, clocked, command, grid, measured, peak
 
 import resemblance as rs
+from resemblance.checks.data import with_repeats
 from resemblance.comparison.store import ScoreFile
 
 LIMIT = 16 * 10**9
@@ -122,7 +123,9 @@ def one(spec: str, samples: int = 10_000, features: int = 64) -> None:
     if spec == "accuracy_difference":
         m = m.with_parameters(labels=tuple(i % 10 for i in range(samples)))
     else:
-        m.evaluate(rs.Representation(x[:few]), rs.Representation(y[:few]))  # imports, compilation
+        small = (with_repeats(m, rs.Representation(z[:few])) for z in (x, y))
+        m.evaluate(*small)  # imports, compilation
+    x, y = (with_repeats(m, z) for z in (x, y))
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     seconds, result = clocked(lambda: rs.compare({"x": x}, {"y": y}, measures=[m], progress=False))
     failure = result.failures[0].reason if result.failures else ""

@@ -13,6 +13,7 @@ import pytest
 from factories.measures import declared
 
 import resemblance as rs
+from resemblance.checks.data import with_repeats
 from resemblance.contracts._measure import MEASURE_FAMILIES
 from resemblance.contracts.claims import INVARIANCES, implied_invariances
 from resemblance.intermediates import points
@@ -31,7 +32,11 @@ def test_presets_are_the_24_measures_of_the_paper_in_its_order():
     assert [m.label for m in rs.preset("resi")] == TABLE_2
     assert [m.label for m in rs.preset("default")] == TABLE_2
     assert all(m.parameters == () for m in rs.preset("default"))
-    assert set(rs.preset("all")) == {m for m in rs.list_measures() if m.family != "outputs"}
+    of_representations = {m for m in rs.list_measures() if m.family != "outputs"}
+    without_repeats = {m for m in of_representations if m.takes != "repeats"}
+    assert set(rs.preset("all")) == without_repeats
+    repeats = {rs.gaussian_stochastic_shape, rs.energy_stochastic_shape}
+    assert of_representations - without_repeats == repeats
     variants = {m.spec for m in set(rs.preset("leaderboard")) - set(rs.preset("all"))}
     assert variants == {"cka[estimator=debiased]", "rsa[rdm=euclidean]"}
 
@@ -266,7 +271,9 @@ def test_measures_that_need_more_samples_or_features_are_left_out(rng):
             continue
         assert m.name in names(n_samples=m.min_samples, n_features=m.min_features)
         n = max(m.min_samples, 6)
-        assert np.isfinite(m(*rng.standard_normal((2, n, m.min_features))))
+        assert np.isfinite(
+            m(*(with_repeats(m, x) for x in rng.standard_normal((2, n, m.min_features))))
+        )
         if m.min_samples > 1:
             assert m.name not in names(n_samples=m.min_samples - 1)
             with pytest.raises(ValueError, match="samples"):

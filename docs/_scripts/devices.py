@@ -18,6 +18,7 @@ import torch
 
 import resemblance as rs
 from resemblance.base import arrays
+from resemblance.checks.data import with_repeats
 from resemblance.data.representation import check_all_finite
 
 TABLE = Path(__file__).parents[1] / "_generated" / "devices.md"
@@ -54,7 +55,7 @@ def variants() -> list[rs.Measure]:
 
 def largest_that_leaves(m: rs.Measure) -> str:
     """Return the kind of the largest array that a measure copies from tensors to the host."""
-    x, y = (rs.Representation(data) for data in data_for(m))
+    x, y = (with_repeats(m, rs.Representation(data)) for data in data_for(m))
     for r in (x, y):
         check_all_finite(r)  # that the data are numbers is no part of a measure
     with watching() as shapes:

@@ -13,6 +13,7 @@ UNPAIRED = "it does not depend on which samples are paired, so every order has t
 LISTS = "it compares lists of neighbours sample by sample, not only what they share"
 SPANNING = "it is made of spanning trees of the smaller of two distances"
 OUTPUTS = "it compares the outputs for each sample by itself, so there is no matrix of pairs"
+REPEATS = "it compares the noise of repeats, stimulus by stimulus, after the best rotation"
 APPROXIMATE = "what an approximate search misses depends on the order of the samples"
 
 # Measures and main variants, with the reason why no inner product of two (n, n) matrices, one of
@@ -29,6 +30,8 @@ WITHOUT_PRODUCT = {
     "disagreement": OUTPUTS,
     "edit_distance_knn": LISTS,
     "eigenspectrum_similarity": UNPAIRED,
+    "energy_stochastic_shape": REPEATS,
+    "gaussian_stochastic_shape": REPEATS,
     "hard_correlation_match": MATCHING,
     "imd": UNPAIRED,
     "jaccard": "the union of two sets of neighbours divides by what they share",
@@ -67,6 +70,7 @@ _MATCHING = "the best matching of columns may change with any sample"
 _LEADING = "how many components count, and which, changes with the samples"
 _KERNEL = "the width of every row of the kernel changes with its neighbours"
 _ORDER = "the places in lists of neighbours change with every neighbour that is left out"
+_ROTATION = "the best rotation changes with every repeat that is left out"
 _SORTED = "what is sorted changes with every sample"
 
 # By measure, or by measure and parameters where only these have none.
@@ -77,6 +81,8 @@ WITHOUT_LEFT_OUT = {
     "cycle_knn": "a return may lead over any neighbour, and each of them may be replaced",
     "edit_distance_knn": _ORDER,
     "eigenspectrum_similarity": "all singular values change with every sample",
+    "energy_stochastic_shape": _ROTATION,
+    "gaussian_stochastic_shape": _ROTATION,
     "gulp[ridge=0.1]": "a ridge couples all directions of the covariance; 0 has the closed form",
     "hard_correlation_match": _MATCHING,
     "imd": "the heat kernel of a graph of neighbours changes with every sample",

@@ -88,11 +88,15 @@ def behavior(m: rs.Measure) -> str:
         f"from X as an unrelated representation, on average over {profiles.DRAWS} draws; an arrow: "
         f"farther. A hollow mark: the measure claims to ignore the change."
     )
+    if m.takes == "repeats":
+        intro += " Here the classes are the stimuli, and the samples of a class are its repeats."
     return f"{intro}\n\n.. raw:: html\n\n{textwrap.indent(profiles.chart(m), '   ')}"
 
 
 def example(m: rs.Measure) -> str:
     """Return a session of a few lines with the value that it prints."""
+    if m.takes == "repeats":
+        return example_with_repeats(m)
     labels = "labels=tuple(X.argmax(axis=1).tolist())"
     extra = f", {labels}" if m.name == "accuracy_difference" else ""
     X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))
@@ -104,6 +108,24 @@ def example(m: rs.Measure) -> str:
         ">>> X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))",
         f'>>> print(f"{{rs.{m.name}(X, X + 0.5 * noise{extra}):.4g}}")',
         value,
+    ]
+    return ".. code-block:: pycon\n\n" + textwrap.indent("\n".join(lines), "   ")
+
+
+def example_with_repeats(m: rs.Measure) -> str:
+    """Return a session for a measure that reads repeats: 50 stimuli with 4 repeats each."""
+    X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))
+    stimuli = np.arange(200) // 4
+    first, second = (rs.Representation(x, ids=stimuli) for x in (X, X + 0.5 * noise))
+    lines = [
+        ">>> import numpy as np",
+        ">>> import resemblance as rs",
+        ">>> X, noise = np.random.default_rng(0).standard_normal((2, 200, 16))",
+        ">>> stimuli = np.arange(200) // 4  # rows with equal ids are repeats of one stimulus",
+        ">>> Y = rs.Representation(X + 0.5 * noise, ids=stimuli)",
+        ">>> X = rs.Representation(X, ids=stimuli)",
+        f'>>> print(f"{{rs.{m.name}(X, Y):.4g}}")',
+        f"{float(m(first, second)):.4g}",
     ]
     return ".. code-block:: pycon\n\n" + textwrap.indent("\n".join(lines), "   ")
 
@@ -145,6 +167,9 @@ def signature(m: rs.Measure) -> str:
     return f"({', '.join(['X', 'Y', *(['*'] if parameters else []), *parameters])})"
 
 
+REPEATS = "repeats: rows with equal ids are repeats of one stimulus"
+
+
 def claims_table(m: rs.Measure) -> str:
     kind = (
         "similarity: larger is more similar"
@@ -168,6 +193,7 @@ def claims_table(m: rs.Measure) -> str:
         ("of a stream", STREAMING_ANSWERS[stream_requirements(m)]),
         ("gradients", "yes, for PyTorch tensors that carry them" if m.differentiable else "no"),
         ("deterministic", "yes" if m.deterministic else "no"),
+        *([("reads", REPEATS)] if m.takes == "repeats" else []),
         ("samples", f"at least {m.min_samples}"),
         ("family", FAMILY_TITLES[m.family].lower()),
         ("version", str(m.version)),
@@ -277,6 +303,11 @@ def place_of(m: rs.Measure) -> str:
     """Return the place of a measure on the board, and its mean rank in each suite."""
     known = board_places()
     here, count = next((p for p in known.rows if p.measure == m.spec), None), len(known.rows)
+    if m.takes == "repeats":
+        return (
+            "It needs repeats of each stimulus, and the benchmarks have each sample once, so it is "
+            "not on :doc:`the board <../board>`."
+        )
     if here is None:
         return "It compares predictions of models, so it is not on :doc:`the board <../board>`."
     rows = [("all suites together", f"{here.mean:.1f}")]

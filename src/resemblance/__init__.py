@@ -58,8 +58,6 @@ if _TYPE_CHECKING:
     from .measures._dissimilarities import rdm as rdm
     from .measures.mean_shapes import align as align
     from .measures.mean_shapes import mean_shape as mean_shape
-    from .measures.stochastic_shapes import energy_stochastic_shape as energy_stochastic_shape
-    from .measures.stochastic_shapes import gaussian_stochastic_shape as gaussian_stochastic_shape
     from .models.extraction import extract_features as extract_features
     from .models.features import open_features as open_features
     from .models.hooks import extract_module_features as extract_module_features
@@ -109,7 +107,6 @@ _MODULES = {
     "data.layouts": ("from_maps", "from_tokens", "from_trials"),
     "models.model_folder": ("read_models", "save_features"),
     "contracts._statistic": ("Statistic", "statistic"),
-    "measures.stochastic_shapes": ("energy_stochastic_shape", "gaussian_stochastic_shape"),
     "stream": ("Stream",),
     "models.stream_layers": ("stream_from_model",),
     "data.model_features": ("ModelFeatures",),

@@ -104,7 +104,10 @@ NEEDS_NO_PAIRING = {
 
 
 def catalogue() -> list[Measure]:
-    listed = [limit_neighbors(m) for m in rs.list_measures() if m.name != "accuracy_difference"]
+    """Measures with some variants; those of repeats move stimuli as wholes, which other tests
+    show."""
+    plain = (m for m in rs.list_measures() if m.takes != "repeats")
+    listed = [limit_neighbors(m) for m in plain if m.name != "accuracy_difference"]
     listed.append(rs.accuracy_difference.with_parameters(labels=tuple(range(3)) * (N // 3) + (0,)))
     few = [m for m in get_measures(["resi"]) if m not in listed]
     return list(dict.fromkeys([*listed, *few, *get_measures(VARIANTS)]))

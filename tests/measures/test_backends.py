@@ -14,6 +14,7 @@ from test_claims import MEMBERS
 
 import resemblance as rs
 from resemblance.base.arrays import full_precision, is_on_cpu, to_numpy
+from resemblance.checks.data import with_repeats
 from resemblance.checks.trial import with_matching_labels
 from resemblance.intermediates.points import centered
 from resemblance.intermediates.spectra import decomposition
@@ -184,10 +185,11 @@ def test_values_on_a_device_out_of_reach(subtests):
     for m in MEMBERS:
         measure = with_matching_labels(m, len(X))
         with subtests.test(str(m)):
-            value = measure(a, b)
+            there, here = ([with_repeats(m, r) for r in pair] for pair in ((a, b), (x, y)))
+            value = measure(*there)
             expected_type = (), array_api_strict.float64, DEVICE
             assert (value.shape, value.dtype, value.device) == expected_type
-            assert float(value) == pytest.approx(measure(x, y), rel=1e-10, abs=1e-10)
+            assert float(value) == pytest.approx(measure(*here), rel=1e-10, abs=1e-10)
 
 
 def test_what_stays_on_the_device(brought, subtests):

@@ -14,7 +14,7 @@ import pytest
 import resemblance as rs
 from resemblance.checks.checking import applicable_checks, iterate_outcomes
 from resemblance.checks.claims import claim_checks
-from resemblance.checks.data import generic_pair, varied_representations
+from resemblance.checks.data import generic_pair, varied_representations, with_repeats
 from resemblance.checks.groups import apply_random_transformation
 from resemblance.checks.trial import CheckContext, limit_neighbors, measure_check_context
 from resemblance.contracts._measure import Measure
@@ -23,13 +23,24 @@ from resemblance.contracts._measure import Measure
 pytestmark = pytest.mark.filterwarnings("ignore::resemblance.UninformativeWarning")
 
 NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.5, 1.0)}  # on which claims depend
-SMALL = {"k": 3, "probes": 64, "repeats": 2}
+# How far the values of two local minima are apart with few starts, by alpha.
+LOCAL_MINIMA = {
+    "orthogonal": {0.0: 0.03, 0.5: 1e-3, 1.0: 1e-3},
+    "permutation": {0.0: 0.1, 0.5: 0.1, 1.0: 1e-3},
+    "none": dict.fromkeys((0.0, 0.5, 1.0), 1e-9),
+}
+SMALL = {"k": 3, "probes": 64, "repeats": 2, "starts": 4}
 
 
 def tried(m: Measure, samples: int = 60) -> CheckContext:
     """A trial in which rounding may move a value by 1e-9; by more where squared distances are near
-    the rank tolerance, or roots are of cancellations."""
-    return measure_check_context(m, samples, 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9)
+    the rank tolerance, or roots are of cancellations, and where a search may end in another local
+    minimum."""
+    rounding = 1e-6 if m.name in ("gulp", "imd", "rtd") else 1e-9
+    parameters = {**m.defaults, **dict(m.parameters)}
+    if parameters.get("starts") == SMALL["starts"]:
+        rounding = LOCAL_MINIMA[parameters["alignment"]][parameters["alpha"]]
+    return measure_check_context(m, samples, rounding)
 
 
 def values_of(m: Measure) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -43,7 +54,7 @@ def values_of(m: Measure) -> Iterator[tuple[str, tuple[Any, ...]]]:
 
 def variants(m: Measure) -> Iterator[Measure]:
     """Yield the measure with one parameter at another value: all choices, half of a number."""
-    small = {name: SMALL[name] for name in ("probes", "repeats") if name in m.defaults}
+    small = {name: SMALL[name] for name in ("probes", "repeats", "starts") if name in m.defaults}
     for name, values in values_of(m):
         others = (v for v in values if v not in (m.defaults[name], "probabilities"))  # other data
         yield from (m.with_parameters(**small, **{name: v}) for v in others)
@@ -80,6 +91,8 @@ def undecided(m: Measure) -> set[str]:
         checks |= {"X is most similar to X", "direction"}
     if "whitened" in m.spec and ("rdm", "sqeuclidean") in m.parameters:  # as CKA, but of samples
         checks.add("invariant to sample rotation")
+    if m.spec == "gaussian_stochastic_shape":  # another order may lead to another local minimum
+        checks.add("ties in wide data")
     if ("search", "hnsw") in m.parameters or ("estimator", "stochastic") in m.parameters:
         checks.add("ties in wide data")  # an approximate index, and random vectors of positions
     return checks
@@ -211,4 +224,7 @@ def test_zero_columns_change_nothing_for_rotation_invariant_measures(subtests):
     for m in MEMBERS:
         if "orthogonal" in m.invariant_to and m.name != "eigenspace_overlap":
             with subtests.test(str(m)):
-                assert m(padded, y) == pytest.approx(m(x, y), rel=1e-7, abs=1e-7)
+                a, b, wide = (with_repeats(m, r) for r in (x, y, padded))
+                # Wider starts lead to other local minima, farther apart than turned copies do.
+                error = max(1e-7, 3 * tried(m).rounding)
+                assert m(wide, b) == pytest.approx(m(a, b), rel=error, abs=error)

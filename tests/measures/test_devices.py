@@ -27,6 +27,8 @@ LEAVES = {
     "rtd": "the samples drawn",
     "rtd_lite": "the samples drawn",
     "mmd": "the array",
+    "energy_stochastic_shape": "the array",
+    "gaussian_stochastic_shape": "the array",
     "jaccard[search=hnsw]": "the array",
     "cka[kernel=rbf]": "a matrix of samples by samples",
     "rsa[compare=kendall]": "a matrix of samples by samples",

@@ -20,6 +20,7 @@ import scipy.stats
 
 import resemblance as rs
 from resemblance.base.arrays import clip_above_one, clip_below_zero
+from resemblance.checks.data import with_repeats
 from resemblance.checks.hostile import HOSTILE_GROUPS, hostile_pairs
 from resemblance.checks.trial import limit_neighbors
 from resemblance.contracts._measure import Measure
@@ -51,7 +52,8 @@ def value(measure: Measure, x: Any, y: Any) -> float:
 def refusal(measure: Measure, pair: tuple[Any, Any]) -> str:
     """Why there is no value; nothing if there is one, which is then in the range."""
     try:
-        number = value(measure, *map(rs.Representation, pair, "XY"))
+        named = map(rs.Representation, pair, "XY")
+        number = value(measure, *(with_repeats(measure, r) for r in named))
     except ValueError as error:
         return str(error)
     assert type(number) is float

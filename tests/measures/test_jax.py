@@ -23,6 +23,7 @@ from test_claims import MEMBERS
 
 import resemblance as rs
 from resemblance.base.arrays import is_on_cpu, to_numpy
+from resemblance.checks.data import with_repeats
 from resemblance.checks.trial import with_matching_labels
 
 # Small pairs, so that finite differences are cheap: what their values mean does not matter.
@@ -75,10 +76,11 @@ def test_values_are_those_of_numpy(measures, subtests):
     pair, arrays = list(map(rs.Representation, TALL)), list(map(jnp.asarray, TALL))
     for measure in measures:
         with subtests.test(str(measure)):
-            value = measure(*arrays)
+            value = measure(*(with_repeats(measure, a) for a in arrays))
             assert isinstance(value, jax.Array)
             assert (value.shape, value.dtype) == ((), jnp.float64)
-            assert float(value) == pytest.approx(measure(*pair), rel=1e-10, abs=1e-10)
+            expected = measure(*(with_repeats(measure, r) for r in pair))
+            assert float(value) == pytest.approx(expected, rel=1e-10, abs=1e-10)
 
 
 @pytest.mark.usefixtures("single")
@@ -87,9 +89,10 @@ def test_values_in_single_precision_are_near_those_of_numpy(measures, subtests):
     pair, arrays = list(map(rs.Representation, TALL)), list(map(jnp.asarray, TALL))
     for measure in measures:
         with subtests.test(str(measure)):
-            value = measure(*arrays)
+            value = measure(*(with_repeats(measure, a) for a in arrays))
             assert (value.shape, value.dtype) == ((), jnp.float32)
-            assert float(value) == pytest.approx(measure(*pair), rel=1e-3, abs=1e-3)
+            expected = measure(*(with_repeats(measure, r) for r in pair))
+            assert float(value) == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
 @pytest.mark.usefixtures("single")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 import resemblance as rs
+from resemblance.checks.repeats import repeats
+from resemblance.checks.trial import measure_check_context
 
 N, REPEATS, D = 15, 30, 6
 GAUSS, ENERGY = rs.gaussian_stochastic_shape, rs.energy_stochastic_shape
@@ -97,6 +101,29 @@ def test_the_triangle_inequality_holds(subtests: Any) -> None:
                 assert sides[2] <= sides[0] + sides[1] + 1e-9
 
 
+def test_energy_is_a_metric_only_with_the_distance_of_a_trial_from_itself() -> None:
+    def excess(parts: list[np.ndarray], is_of_all_pairs: bool) -> float:
+        """How much longer the longest side of a triangle is than the two others together."""
+        means = [cdist(x, y).mean() for x in parts for y in parts]
+        between = np.reshape(means, (3, 3))
+        within = np.diag(between) * (1 if is_of_all_pairs else 4 / 3)
+        squares = between - (within[:, None] + within) / 2
+        sides = np.sort(np.sqrt(np.maximum(squares, 0))[np.triu_indices(3, 1)])
+        if not is_of_all_pairs:
+            values = [
+                ENERGY(named(x[None]), named(y[None]), alignment="none")
+                for x, y in combinations(parts, 2)
+            ]
+            assert sides == pytest.approx(sorted(values), abs=1e-7)
+        return float(sides[2] - sides[0] - sides[1])
+
+    g, places = np.random.default_rng(7), np.array([[[0, 0]], [[1, 0]], [[2, 0]]])
+    triangles = [list(g.standard_normal((3, 4, 2)) + places) for _ in range(50)]
+    assert max(excess(parts, is_of_all_pairs=True) for parts in triangles) <= 1e-9
+    assert max(excess(parts, is_of_all_pairs=False) for parts in triangles) > 0.1
+    assert not ENERGY.metric
+
+
 def test_repeats_are_rows_of_one_stimulus_in_any_order() -> None:
     order = np.random.default_rng(3).permutation(N * REPEATS)
     mixed = []
@@ -123,14 +150,14 @@ def test_noise_that_means_do_not_show() -> None:
 
 
 def test_inference_moves_stimuli_as_wholes() -> None:
-    g = np.random.default_rng(5)
-    near = X + 0.1 * g.standard_normal(X.shape)
-    blocks = np.repeat(np.arange(N), REPEATS)
-    rows, columns = {"x": named(X)}, {"near": named(near), "other": named(Y)}
-    options: dict[str, Any] = {"whole_blocks": blocks, "n_permutations": 49, "progress": False}
+    g, x, other = np.random.default_rng(5), X[:8, :6, :4], Y[:8, :6, :4]
+    near = x + 0.1 * g.standard_normal(x.shape)
+    blocks = np.repeat(np.arange(len(x)), x.shape[1])
+    rows, columns = {"x": named(x)}, {"near": named(near), "other": named(other)}
+    options: dict[str, Any] = {"whole_blocks": blocks, "n_permutations": 19, "progress": False}
     evidence = rs.evidence(rows, columns, measures=[GAUSS], **options)
     p = evidence.p("gaussian_stochastic_shape")[0]
-    assert p[0] == pytest.approx(1 / 50)
+    assert p[0] == pytest.approx(1 / 20)
     assert p[1] > 0.05
     again = rs.evidence(rows, columns, measures=[GAUSS], **options)
     assert (again.p("gaussian_stochastic_shape")[0] == p).all()
@@ -209,3 +236,32 @@ def test_a_common_offset_keeps_the_value_or_has_none(measure: Any) -> None:
     assert measure(*centered) == pytest.approx(
         measure(named(X - X.mean(axis=(0, 1))), named(Y - Y.mean(axis=(0, 1)))), rel=1e-5
     )
+
+
+def test_the_catalogue_knows_both_and_records_why_there_is_no_value() -> None:
+    assert rs.get_measure("GaussShape") is GAUSS
+    assert rs.get_measure("energy_stochastic_shape") is ENERGY
+    assert {GAUSS, ENERGY} <= set(rs.list_measures(family="alignment"))
+    assert len(rs.__all__) == len(set(rs.__all__))
+    bare = {"x": np.asarray(named(X).source), "y": np.asarray(named(Y).source)}
+    result = rs.compare(bare, measures="energy_stochastic_shape", progress=False)
+    assert all("has no repeats" in f.reason for f in result.failures)
+    assert len(result.failures) > 0
+
+
+@rs.measure(
+    label="Paired", family="alignment", citation="nobody2026nothing", takes="repeats",
+    larger_is_more_similar=False, range=(0, np.inf), invariant_to=frozenset(), min_samples=4,
+)  # fmt: skip
+def paired(x: rs.Representation, y: rs.Representation) -> Any:
+    """Paired: a distance that pairs the repeats by their places and takes rows without ids."""
+    width = min(x.shape[1], y.shape[1])
+    return x.xp.mean((x.array[:, :width] - y.array[:, :width]) ** 2)
+
+
+def test_checks_find_a_measure_that_pairs_repeats_or_needs_none() -> None:
+    trial = measure_check_context(paired)
+    for check in repeats(paired).values():
+        assert check(trial)[1] is False
+        assert check(measure_check_context(ENERGY))[1] is True
+    assert repeats(rs.cka) == {}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import resemblance as rs
-from resemblance.checks.data import generic_labels
+from resemblance.checks.data import generic_labels, with_repeats
 from resemblance.checks.hostile import hostile_pairs
 from resemblance.checks.trial import limit_neighbors
 
@@ -106,7 +106,8 @@ def hostile(scratch: Path) -> dict[str, Any]:
                     if "labels" in m.defaults
                     else m
                 )
-                m.evaluate(*map(rs.Representation, pair, "XY"))
+                named = map(rs.Representation, pair, "XY")
+                m.evaluate(*(with_repeats(m, r) for r in named))
             except ValueError as error:
                 reason = re.sub(rf"^{m.name}(\[.*?\])?", "it", str(error))
                 reasons = table.setdefault(case, {})

@@ -17,7 +17,7 @@ from ..base.rng import generator
 from ..base.user_modules import USER_MODULE_PREFIX, restore_function
 from ..contracts._measure import Measure
 from ..data.representation import Representation
-from .data import generic_pair
+from .data import with_repeats
 from .trial import (
     CheckContext,
     CheckFunction,
@@ -58,8 +58,8 @@ def behavior_checks() -> dict[str, CheckFunction]:
 
 def order_of_samples(trial: CheckContext) -> CheckResult:
     """Check that another order of the samples, of all inputs alike, changes nothing."""
-    before = trial.value(*trial.inputs())
-    again, inputs = permute_context_samples(trial, generator(1, "order").permutation(trial.samples))
+    before, order = trial.value(*trial.inputs()), generator(1, "order").permutation(trial.samples)
+    again, inputs = permute_context_samples(trial, order, trial.inputs())
     after = again.value(*inputs)
     detail = f"m(X, Y) = {before:.6g}, reordered {after:.6g}"
     if abs(after - before) <= max(1e-7, trial.rounding) * max(1, abs(before)):
@@ -106,13 +106,14 @@ def same_with_and_without_cache(trial: CheckContext) -> CheckResult:
     inputs = trial.inputs()
     if trial.value(*inputs) != trial.value(*inputs):
         return "", None, "not deterministic"
-    intermediates = tuple(
-        Representation(a.copy()) if np.ndim(a) == 2 else a for a in map(copy_if_array, inputs)
-    )
+    cold = [with_repeats(trial.entry, copy_if_array(a)) for a in inputs]
+    intermediates = [
+        with_repeats(trial.entry, Representation(a.copy())) if np.ndim(a) == 2 else a
+        for a in inputs
+    ]
     with warnings_as_errors():
         values = [
-            float(trial.entry(*arguments))
-            for arguments in (map(copy_if_array, inputs), intermediates, intermediates)
+            float(trial.entry(*arguments)) for arguments in (cold, intermediates, intermediates)
         ]
     detail = "cold {:.17g}, first {:.17g}, warm {:.17g}".format(*values)
     return ("", len(set(values)) == 1, "" if len(set(values)) == 1 else detail)
@@ -208,7 +209,7 @@ def _global_random_numbers() -> tuple[float, float]:
 
 def different_widths(trial: CheckContext) -> CheckResult:
     """Check that representations of two widths have a value, in both orders, or are refused."""
-    x, y = map(trial.suited, generic_pair(trial.samples, d=4, e=7))
+    x, y = trial.pair(trial.samples, 4, 7)
     forward, backward = call_outcome(trial.entry, x, y), call_outcome(trial.entry, y, x)
     claimed = ""
     if fault := forward.fault or backward.fault:

@@ -13,6 +13,7 @@ from .arrays import array_library_checks, same_on_tensors
 from .behavior import behavior_checks, different_widths
 from .claims import claim_checks
 from .hostile import HOSTILE_GROUPS, hostile_pairs
+from .repeats import repeats
 from .statistics import hostile_statistic_checks, inputs_from_pair, statistic_claims
 from .ties import ties_in_wide_data
 from .trial import (
@@ -105,14 +106,15 @@ def applicable_checks(entry: Measure | Statistic) -> dict[str, CheckFunction]:
             **hostile_statistic_checks(entry),
         }
     shapes = {"different widths": different_widths, "ties in wide data": ties_in_wide_data}
-    return {
-        GENERIC_DATA_CHECK: generic_data,
+    of_repeats = repeats(entry)
+    checks = {
         **claim_checks(entry),
         **behavior_checks(),
+        **of_repeats,
         **shapes,
         **array_library_checks(),
-        **hostile,
     }
+    return {GENERIC_DATA_CHECK: generic_data, **checks, **hostile}
 
 
 def iterate_outcomes(trial: CheckContext, checks: Mapping[str, CheckFunction]) -> Iterator[Outcome]:

@@ -14,16 +14,10 @@ from ..base.exceptions import UndefinedError
 from ..base.rng import generator
 from ..contracts._measure import Measure
 from ..contracts.claims import INVARIANCES, JOINT_INVARIANCES
-from .data import (
-    Triple,
-    generic_pair,
-    non_metric_triples,
-    triples_between_endpoints,
-    varied_representations,
-)
+from .data import Triple, non_metric_triples, triples_between_endpoints, varied_representations
 from .groups import apply_random_transformation, rotate_samples_jointly
 from .hostile import EXTREME_SCALES, hostile_pairs
-from .trial import CheckContext, CheckFunction, CheckResult, call_outcome
+from .trial import CHECK_FEATURES, CheckContext, CheckFunction, CheckResult, call_outcome
 
 TRANSFORMED_SIDES = ("m(TX, Y)", "m(X, TY)", "m(TX, SY)")
 UNCLAIMED_HINT = "holds on all generic data: claim it, so that users can search for it"
@@ -257,7 +251,7 @@ def _joint_change(trial: CheckContext) -> str:
 def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.ndarray, np.ndarray]]:
     """Yield X of each seed with representations that are related, unrelated and opposite to it."""
     for seed in trial.seeds:
-        x, y = generic_pair(trial.samples, seed=seed)
+        x, y = trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
         noise = generator(seed, "noise").standard_normal(x.shape)
         common = noise + 2 * noise[:, :1]  # features that have something in common
         others = {"Y": y, "X": x, "noise": noise, "common noise": common, "-X": -x, "X³": x**3}
@@ -268,7 +262,7 @@ def _comparison_partners(trial: CheckContext) -> Iterator[tuple[int, str, np.nda
 def _add_generic_noise(trial: CheckContext, level: float) -> float:
     values = []
     for seed in trial.seeds:
-        x, _ = generic_pair(trial.samples, seed=seed)
+        x, _ = trial.pair(trial.samples, CHECK_FEATURES, CHECK_FEATURES, seed)
         noise = generator(seed, "noise of a level").standard_normal(x.shape)
         noisy = x + level * x.std(axis=0) * noise
         values.append(trial.value_or_nan(trial.suited(x), trial.suited(noisy)))

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.rng import generator
+from ..data.representation import Representation
+
+REPEATS = 4  # of a stimulus, at least, in data for measures that read repeats
+NOISE = 0.3  # of repeats, in units of the data
 
 
 class Triple(NamedTuple):
@@ -64,6 +68,40 @@ def random_layer(x: np.ndarray) -> np.ndarray:
 def generic_labels(n: int) -> tuple[int, ...]:
     """Return n classes from 0 to 3 in a generic order."""
     return tuple(generator(9, "labels").integers(4, size=n).tolist())
+
+
+def stimuli(n: int) -> tuple[int, ...]:
+    """Return the stimulus of each of n rows, in a generic order: each stimulus has four repeats, or
+    the next larger number that divides n."""
+    repeats = next((r for r in range(REPEATS, n) if n % r == 0), n)
+    return tuple(generator(9, "stimuli").permutation(np.arange(n) % (n // repeats)).tolist())
+
+
+def repeated_pair(
+    n: int = 60, d: int = 6, e: int = 6, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two related representations, (n, d) and (n, e), whose rows are responses to
+    :func:`stimuli`: a row of a generic pair for each stimulus, and noise with a covariance of its
+    own."""
+    rng, names = generator(seed, "repeated pair"), np.array(stimuli(n))
+    noisy = []
+    for rows in generic_pair(n, d, e, seed):
+        width = rows.shape[1]
+        mix = rng.standard_normal((n, width, width)) / width**0.5
+        noise = np.einsum("nd,nde->ne", rng.standard_normal((n, width)), mix[names])
+        noisy.append(rows[names] + NOISE * rows.std() * noise)
+    return noisy[0], noisy[1]
+
+
+def with_repeats(entry: Any, x: Any) -> Any:
+    """Return an array or a representation with the ids of :func:`stimuli`, if the measure reads
+    repeats; ids that a representation has, and data for all other measures, stay as they are."""
+    if getattr(entry, "reads", "") != "repeats":
+        return x
+    given = x if isinstance(x, Representation) else Representation(x)
+    if given.ids is not None:
+        return x
+    return Representation(given.source, given.name, ids=stimuli(given.n_samples))
 
 
 def softmax_rows(x: np.ndarray) -> np.ndarray:

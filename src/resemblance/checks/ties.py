@@ -10,8 +10,7 @@ import numpy as np
 
 from ..base.rng import generator
 from .behavior import depends_on_sample_positions
-from .data import generic_pair
-from .trial import CheckContext, CheckResult
+from .trial import CheckContext, CheckResult, permute_context_samples
 
 EXTRA_FEATURES = 20  # features more than samples
 
@@ -32,7 +31,8 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
         before = trial.value_or_nan(a, b)
         if math.isnan(before):
             continue
-        moved = _with_permuted_labels(trial, order).value_or_nan(a[order], b[order])
+        again, inputs = permute_context_samples(trial, order, (a, b))
+        moved = again.value_or_nan(*inputs)
         if not trial.same(moved, before) and depends_on_sample_positions(trial):
             return "", None, f"draws for each position: {kind}: {before:.6g}, reordered {moved:.6g}"
         if not trial.same(moved, before):
@@ -65,7 +65,7 @@ def pairs_with_equal_distances(n: int) -> Iterator[tuple[str, np.ndarray, np.nda
 
 
 def _depends_on_column_count(trial: CheckContext) -> bool:
-    x, y = map(trial.suited, generic_pair(trial.samples))
+    x, y = trial.inputs()
     return not trial.same(
         trial.value_or_nan(_append_zero_columns(x), _append_zero_columns(y)),
         trial.value_or_nan(x, y),
@@ -74,11 +74,3 @@ def _depends_on_column_count(trial: CheckContext) -> bool:
 
 def _append_zero_columns(x: np.ndarray) -> np.ndarray:
     return np.hstack([x, np.zeros_like(x)])
-
-
-def _with_permuted_labels(trial: CheckContext, order: np.ndarray) -> CheckContext:
-    """Return the trial with the labels of its measure in another order."""
-    labels = dict(trial.entry.parameters).get("labels")
-    if not labels:
-        return trial
-    return trial._replace(entry=trial.entry.with_parameters(labels=[labels[i] for i in order]))

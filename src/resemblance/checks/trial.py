@@ -9,7 +9,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +19,16 @@ from ..base.exceptions import UninformativeWarning
 from ..contracts._measure import Measure
 from ..contracts._statistic import Statistic
 from ..contracts.claims import RANGE_TOLERANCE, DeclaredFunction, as_argument, is_outside_range
-from ..data.representation import pair_cache
-from .data import generic_classes, generic_labels, generic_pair, softmax_rows
+from ..data.representation import Representation, pair_cache
+from .data import (
+    generic_classes,
+    generic_labels,
+    generic_pair,
+    repeated_pair,
+    softmax_rows,
+    stimuli,
+    with_repeats,
+)
 
 CHECK_SAMPLES = 60
 CHECK_NEIGHBORS = 10  # as many as small data have
@@ -69,7 +76,13 @@ class CheckContext(NamedTuple):
             shape = self.samples, self.features, self.classes
             x, data = generic_classes(*shape, seed)
             return self.suited(x), *(data[name] for name in self.entry.needs)
-        x, y = generic_pair(self.samples, self.features, self.features, seed)
+        return self.pair(self.samples, self.features, self.features, seed)
+
+    def pair(self, n: int, d: int, e: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Return two related representations of these shapes, with repeats for a measure that reads
+        repeats."""
+        reads = getattr(self.entry, "reads", "features")
+        x, y = (repeated_pair if reads == "repeats" else generic_pair)(n, d, e, seed)
         return self.suited(x), self.suited(y)
 
     def shapes(self) -> list[tuple[Any, ...]]:
@@ -79,12 +92,13 @@ class CheckContext(NamedTuple):
             return [self.inputs()]
         few = self.entry.min_samples + 8
         shapes = (self.samples, 6, 6), (few, few + 8, few + 8), (self.samples, 4, 7)
-        return [(self.suited(x), self.suited(y)) for x, y in starmap(generic_pair, shapes)]
+        return [self.pair(*shape) for shape in shapes]
 
     @property
     def most(self) -> int:
         """The largest parameter that may be a number of components or neighbours."""
-        values = {**self.entry.defaults, **dict(self.entry.parameters), "seed": None}.values()
+        others = {"seed": None, "starts": None}
+        values = {**self.entry.defaults, **dict(self.entry.parameters), **others}.values()
         return max((v for v in values if type(v) is int and v <= MAX_COUNT_PARAMETER), default=0)
 
     def wide(self) -> CheckContext:
@@ -182,17 +196,20 @@ def with_matching_labels(entry: Any, samples: int) -> Any:
 
 
 def permute_context_samples(
-    trial: CheckContext, order: np.ndarray
+    trial: CheckContext, order: np.ndarray, inputs: tuple[Any, ...]
 ) -> tuple[CheckContext, tuple[Any, ...]]:
-    """Return the trial and its inputs with the samples in another order, labels included."""
+    """Return the trial and inputs with the samples in another order, with their labels and ids."""
     entry, labels = trial.entry, dict(trial.entry.parameters).get("labels")
     if labels:
         entry = entry.with_parameters(labels=[labels[i] for i in order])
-    inputs = (
+    moved = tuple(
         value if name in ("control", "encoder") else value[order]
-        for name, value in zip(input_names(entry), trial.inputs())
+        for name, value in zip(input_names(entry), inputs)
     )
-    return trial._replace(entry=entry), tuple(inputs)
+    if getattr(entry, "reads", "") == "repeats":
+        names = stimuli(len(order))
+        moved = tuple(Representation(a, ids=[names[i] for i in order]) for a in moved)
+    return trial._replace(entry=entry), moved
 
 
 def input_names(entry: Measure | Statistic) -> tuple[str, ...]:
@@ -244,13 +261,13 @@ def call_outcome(entry: Measure | Statistic, *inputs: Any) -> CallOutcome:
 
 def call_checked(entry: Measure | Statistic, x: Any, *others: Any) -> Any:
     """Return what the function of a measure or statistic gives for inputs, which are checked
-    first."""
-    a, parameters = as_argument(x, "X"), dict(entry.parameters)
+    first; the rows of arrays for a measure of repeats get the ids of :func:`stimuli`."""
+    a, parameters = as_argument(with_repeats(entry, x), "X"), dict(entry.parameters)
     if isinstance(entry, Statistic):
         data = entry.prepare(a, *others)
         entry.check(a)
         return entry.function(a, *data, **parameters)
-    b = as_argument(others[0], "Y")
+    b = as_argument(with_repeats(entry, others[0]), "Y")
     entry.check_pair(a, b)
     with pair_cache(a, b):
         return entry.function(a, b, **parameters)

@@ -95,7 +95,7 @@ class Measure(DeclaredFunction):
     product: Product | None = None
     all_pairs: AllPairs | None = None
     streams_with: Literal["squares", "directions"] | None = None
-    takes: Literal["features", "dissimilarities"] = "features"
+    takes: Literal["features", "dissimilarities", "repeats"] = "features"
     needs_equal_columns: bool = False
 
     def __post_init__(self) -> None:
@@ -227,7 +227,7 @@ class Measure(DeclaredFunction):
         check_all_finite(x), check_all_finite(y)
         if x.origin or y.origin:
             check_stream_precision(self, x, y)
-        elif self.takes == "features":
+        elif self.takes != "dissimilarities":
             require_features(str(self), x, y)
         self.in_order_of(x, y)
         for r in (x, y):
@@ -287,7 +287,8 @@ def measure(
         (the
         optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
         stream adds up for it), ``takes`` (``"dissimilarities"`` where it compares these and so
-        takes given ones, too), ``needs_equal_columns`` (column i of X is column i of Y, so that
+        takes given ones, too; ``"repeats"`` where it compares the noise of repeats, which are rows
+        with equal ids), ``needs_equal_columns`` (column i of X is column i of Y, so that
         layers of two widths have no value).
 
         Functions of x, y and the parameters that they name: ``diagnostics`` (the numbers it returns

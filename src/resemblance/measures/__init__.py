@@ -21,12 +21,11 @@ if _TYPE_CHECKING:
     from .outputs import *
     from .regression import *
     from .similarity_analysis import *
+    from .stochastic_shapes import *
     from .topology import *
 
 __all__: list[str] = []
 for _file in _iter_modules(__path__):
-    if _file.name == "stochastic_shapes":
-        continue
     for _name, _value in vars(_import_module(f"{__name__}.{_file.name}")).items():
         if isinstance(_value, _Measure) and _value.name == _name:
             globals()[_name] = _value

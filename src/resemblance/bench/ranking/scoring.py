@@ -43,14 +43,20 @@ def score(
     Scores are kept to 12 digits. Cells are those of the pack, whatever the measure: where it has no
     value it has a reason.
 
-    Raises ``ValueError`` for a measure of outputs, for packs hold layers, and for cells that the
-    pack does not know, which another version of the suite would have.
+    Raises ``ValueError`` for a measure of outputs, for packs hold layers, for a measure that reads
+    repeats, for packs hold each sample once, and for cells that the pack does not know, which
+    another version of the suite would have.
     """
     tested = get_measure(measure) if isinstance(measure, str) else measure
     if tested.family == "outputs":
         raise ValueError(
             f"{tested.spec} compares predictions of models, and packs hold their layers: choose a "
             "measure of representations"
+        )
+    if tested.takes == "repeats":
+        raise ValueError(
+            f"{tested.spec} needs repeats of each stimulus, and packs hold each sample once: "
+            "choose a measure that needs no repeats"
         )
     start = time.process_time()
     cases = pack_cases(pack)
