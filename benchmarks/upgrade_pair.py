@@ -173,7 +173,7 @@ def measure(vectors: Vectors) -> dict[str, Any]:
         found[asked] = {
             "number": len(pair[0]),
             "decision": plain.decision,
-            "verdict": plain.verdict,
+            "conclusion": plain.conclusion,
             "changed": rounded(plain.changed),
             "gain": None if result.gain is None else [rounded(x) for x in result.gain],
             "options": {

@@ -28,7 +28,7 @@ def with_noise(times: float, rng: np.random.Generator) -> Numbers:
     numbers: Numbers = {}
     for draws in (50, 10):
         report = rs.drift(x, y, n_resamples=draws, progress=False)
-        judged = [drift.exceeds for drift in report.drifts]
+        judged = [drift.exceeds_threshold for drift in report.drifts]
         sides = {
             "verdict": report.drifted,
             "geometry": report.geometry.drifted,

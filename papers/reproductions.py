@@ -17,12 +17,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+import resemblance as rs
 from resemblance.base.json_files import write_atomically
 from resemblance.bench import SUITES
 from resemblance.bench.joint import combined_result
 from resemblance.bench.ranking import read_board
 from resemblance.sections.claims import NO_DATA, REPRODUCED, VERDICTS, Claim
-from resemblance.sections.result import Result, load_result
+from resemblance.sections.result import Result, opening_sentences, result_document
 from resemblance.sections.sections import Section
 
 from .markdown import MADE, claims_table, decimal_table, fixed, table
@@ -69,7 +70,7 @@ def stored_path(paper: Paper, root: Path = ROOT) -> Path:
 
 def stored(paper: Paper, root: Path = ROOT) -> Result:
     """Return the stored result of a paper. Raises ``ValueError`` when there is none."""
-    return load_result(stored_path(paper, root))
+    return rs.load(stored_path(paper, root))
 
 
 def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
@@ -82,7 +83,9 @@ def store(paper: Paper, result: Result, root: Path = ROOT) -> Path:
     )
     path = stored_path(paper, root)
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(small.document(), indent=1, ensure_ascii=False, allow_nan=False, default=dict)
+    text = json.dumps(
+        result_document(small), indent=1, ensure_ascii=False, allow_nan=False, default=dict
+    )
     write_atomically(path, text + "\n")
     return path
 
@@ -180,7 +183,7 @@ def joint_documents(results: Mapping[str, tuple[Paper, Result]]) -> dict[str, st
         count = Counter(claim.verdict for claim in of_paper.claims)
         verdicts.append((paper.heading, *(str(count[v]) for v in columns)))
     tables = {
-        "lead": result.headline(),
+        "lead": opening_sentences(result),
         "ranks": table(("", "place", "all", *suites), ranks),
         "agreement": table(agreement.columns, ([fixed(v) for v in row] for row in agreement.rows)),
         "verdicts": table(("paper", *columns), verdicts),

@@ -28,6 +28,7 @@ from resemblance.bench.resi.page import compared_models
 from resemblance.bench.resi.rules import RULES_BY_PROTOCOL
 from resemblance.bench.study_models import ModelFamily, display_names
 from resemblance.comparison.comparison import MeasureInfo
+from resemblance.sections.result import opening_sentences
 from resemblance.sections.values import finite_or_none
 from resemblance.significance import known_mean, percentile_interval
 
@@ -254,7 +255,7 @@ def document_of(evaluation: Evaluation, name: str = "", draws: int = DRAWS) -> d
     return {
         "name": name,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "headline": result.headline(),
+        "headline": opening_sentences(result),
         "groups": groups_table(result) if has_groups else "",
         "protocol": evaluation.options.protocol,
         "hyperparameters": evaluation.origin.get("hyperparameters", "unknown"),

@@ -13,6 +13,7 @@ if _TYPE_CHECKING:
     from .base import exceptions as exceptions
     from .base.exceptions import UndefinedError as UndefinedError
     from .base.exceptions import UninformativeWarning as UninformativeWarning
+    from .bench.loading import load as load
     from .bench.ranking.standing import leaderboard as leaderboard
     from .catalogue import get_measure as get_measure
     from .catalogue import get_statistic as get_statistic
@@ -46,8 +47,6 @@ if _TYPE_CHECKING:
     from .inference import ModelScores as ModelScores
     from .inference import duplicate_labels as duplicate_labels
     from .inference import evidence as evidence
-    from .inference import load as load
-    from .inference import load_evidence as load_evidence
     from .inference import score_models as score_models
     from .inference._sample_size import sample_size as sample_size
     from .intermediates.noise import noise_covariance as noise_covariance
@@ -67,7 +66,6 @@ if _TYPE_CHECKING:
     from .models.two_models import compare_models as compare_models
     from .models.two_models import plan_models as plan_models
     from .stream import Stream as Stream
-    from .versions import Drift as Drift
     from .versions import DriftReport as DriftReport
     from .versions import IndexUpgrade as IndexUpgrade
     from .versions import drift as drift
@@ -77,6 +75,7 @@ __version__ = "0.1.0"
 
 # By module, the names that are imported from it when they are asked for
 _MODULES = {
+    "bench.loading": ("load",),
     "bench.ranking.standing": ("leaderboard",),
     "catalogue": ("get_measure", "get_statistic", "list_measures", "list_statistics", "preset"),
     "base.exceptions": ("UndefinedError", "UninformativeWarning"),
@@ -86,11 +85,10 @@ _MODULES = {
     "comparison.comparison": ("Comparison",),
     "measures._dissimilarities": ("dissimilarities", "from_dissimilarities", "rdm"),
     "intermediates.noise": ("noise_covariance",),
-    "versions": ("Drift", "DriftReport", "IndexUpgrade", "drift", "upgrade_index"),
+    "versions": ("DriftReport", "IndexUpgrade", "drift", "upgrade_index"),
     "engine.forecast": ("Forecast", "plan"),
     "inference": (
-        "Evidence", "ModelScores", "duplicate_labels", "evidence", "load", "load_evidence",
-        "score_models",
+        "Evidence", "ModelScores", "duplicate_labels", "evidence", "score_models",
     ),
     "inference._sample_size": ("sample_size",),
     "data.joining": ("condition_means", "join_samples"),

@@ -16,12 +16,13 @@ import pytest
 from test_page_of_resi import models
 from test_results import FINDINGS
 
+import resemblance as rs
 from resemblance.base.json_files import atomic_write, check_types, decode_record, read_document
 from resemblance.bench import manifolds
 from resemblance.bench.resi import evaluate
 from resemblance.report import write_page
 from resemblance.report.terminal import result_tables
-from resemblance.sections.result import load_result
+from resemblance.sections.result import result_document
 
 ODD = (None, True, 5, -1.5, "x", "", [], {}, [1], {"a": 1}, [[]], 1e308)
 ODD += (float("nan"), float("inf"), 10**300, -(10**400), "nan")
@@ -172,9 +173,9 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "load", "show", "count"),
     [
-        ("resi", load_result, shown, 60),
-        ("findings", load_result, shown, 150),
-        ("manifolds", load_result, shown, 40),
+        ("resi", rs.load, shown, 60),
+        ("findings", rs.load, shown, 150),
+        ("manifolds", rs.load, shown, 40),
     ],
 )
 def test_a_result_that_was_tampered_with_is_refused_or_shown(
@@ -189,7 +190,9 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
             found = load(file)
         except ValueError:
             refused += 1
-            with pytest.raises(ValueError, match=rf"{file.name} is not a result .*can be read"):
+            with pytest.raises(
+                ValueError, match=rf"{file.name} is not a saved result .*can be read"
+            ):
                 load(file)
         else:
             show(found, tmp_path / "page.html")
@@ -209,15 +212,15 @@ def test_a_result_that_was_tampered_with_is_refused_or_shown(
     ],
 )
 def test_a_number_that_no_page_can_show_is_refused(tmp_path, entry, number):
-    document = FINDINGS.document()
+    document = result_document(FINDINGS)
     document["provenance"] = {"more": "this number" if entry == "provenance" else 1}
     document["sections"][0]["scores"] = {"cell": {"cka": "this number" if entry == "score" else 1}}
     file = tmp_path / "result.json"
     file.write_text(json.dumps(document).replace('"this number"', number))
-    with pytest.raises(ValueError, match=r"result\.json is not a result that can be read \("):
-        load_result(file)
+    with pytest.raises(ValueError, match=r"result\.json is not a saved result that can be read \("):
+        rs.load(file)
     file.write_text(json.dumps(document).replace('"this number"', "2.5"))
-    load_result(file)
+    rs.load(file)
 
 
 def test_two_that_write_one_file_at_once_never_write_into_each_other(tmp_path):

@@ -12,13 +12,12 @@ from factories.output import assert_fits
 import resemblance as rs
 from papers.resi.claims import CLAIMS
 from resemblance import cli
-from resemblance.bench import load_result as result_of_study
 from resemblance.bench.joint import joint
 from resemblance.bench.manifolds import suite as manifolds
 from resemblance.bench.resi import evaluate
 from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, Claim
-from resemblance.sections.result import Result, load_result
+from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 from resemblance.significance import places
 
@@ -184,22 +183,22 @@ def test_a_joint_ranking_says_first_who_leads_and_where_suites_disagree(tmp_path
     other = study(tmp_path / "other", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}})
     third = study(tmp_path / "third", "manifolds", SURE)
     found = joint([one, other, third])
-    assert found.headline().startswith(
+    assert found.summary().startswith(
         "A leads with a mean rank of 1.00 among 3 measures over 12 cells; every other "
     )
-    assert "The leader without stability: A; without manifolds: A." in found.headline()
-    assert "Not counted, for fewer than 6 cells: sensitivity." in found.headline()
+    assert "The leader without stability: A; without manifolds: A." in found.summary()
+    assert "Not counted, for fewer than 6 cells: sensitivity." in found.summary()
     assert [row[2] for row in table(found, "standing", "places").rows] == ["1", "2", "3"]
     assert (
         "The suites have different leaders: A in stability, C in sensitivity, A in manifolds."
-        in found.headline()
+        in found.summary()
     )
     assert (
         "stability and sensitivity agree the least on the order (correlation −1.00)."
-        in found.headline()
+        in found.summary()
     )
     assert found.facts["studies"].startswith("stability, default: small models on data")
-    same = joint([one, third]).headline()
+    same = joint([one, third]).summary()
     assert "The same measure leads in every suite." in same
 
 
@@ -209,7 +208,7 @@ def test_a_trial_is_left_out_of_a_joint_ranking_and_named(tmp_path):
         tmp_path / "trial", "sensitivity", {"y": {"a": 1.0, "b": 2.0, "c": 3.0}}, size="small"
     )
     found = joint([one, trial, third])
-    assert found.remarks == (
+    assert found.caveats == (
         "Left out of the ranking: sensitivity, small: for trying out, which is a trial.",
     )
     assert [s.name for s in found.sections] == ["standing", "agreement", "stability", "manifolds"]
@@ -221,7 +220,7 @@ def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
     trial = study(tmp_path / "trial", "sensitivity", SURE, size="small")
     found = joint([one, trial])
     assert found.is_trial
-    assert found.headline() == "Trial run: the scores mean nothing."
+    assert found.summary().startswith("Trial run: the scores mean nothing.")
     (ranks,) = found["standing"].tables
     assert ranks.columns == ("measure", "mean rank", "stability", "sensitivity")
     assert [row[0] for row in ranks.rows] == ["A", "B", "C"]
@@ -232,7 +231,7 @@ def test_with_fewer_than_two_others_the_whole_ranking_is_a_trial(tmp_path):
 def test_findings_of_a_joint_ranking_can_be_saved(two, tmp_path):
     found = joint(two)
     found.save(tmp_path / "joint.json")
-    assert load_result(tmp_path / "joint.json") == found
+    assert rs.load(tmp_path / "joint.json") == found
 
 
 def model_features(domain):
@@ -262,7 +261,7 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
     (tmp_path / "resi").mkdir()
     result.save(tmp_path / "resi" / "result.json")
     manifolds.run(tmp_path / "manifolds", measures=MEASURES, size="small")
-    studies = [result_of_study(tmp_path / name) for name in ("resi", "manifolds")]
+    studies = [rs.load(tmp_path / name) for name in ("resi", "manifolds")]
     assert [s.suite for s in studies] == ["resi", "manifolds"]
     assert set(studies[1].ranks(MEASURES)) == {
         ("rings", "tau"),
@@ -286,12 +285,19 @@ def test_every_kind_of_study_can_be_read(result, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", json.dumps({"format": 4, "suite": "other", "sections": []})]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        json.dumps({"format": "resemblance Result 1", "suite": "other", "sections": []}),
+    ],
 )
 def test_what_is_no_study_is_refused(tmp_path, text):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(ValueError, match=r"result\.json"):
-        result_of_study(tmp_path)
+        rs.load(tmp_path)
 
 
 def test_mistakes_are_named(two, tmp_path):

@@ -255,7 +255,7 @@ def test_fewer_samples_of_maps_in_files_are_those_in_memory(features, tmp_path):
 
 def test_a_result_on_fewer_samples_says_so(features):
     result = evaluate([features], measures=["cka"], samples=20)
-    assert "at most 20 samples" in " ".join(result.remarks)
+    assert "at most 20 samples" in " ".join(result.caveats)
     assert result.provenance["samples"] == 20
 
 

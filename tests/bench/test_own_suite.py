@@ -63,7 +63,7 @@ def test_its_page_ranks_by_what_is_no_noise(suite, networks, tmp_path):
     assert noise
     ranked = {"/".join(c.key) for c in cases if c.key not in noise}
     assert {cell for _, cell in result.ranks()} == ranked
-    (remark,) = result.remarks
+    (remark,) = result.caveats
     assert all("/".join(key) in remark for key in noise)
     (table,) = result["scores"].tables
     rows = suite.score(cases, suite.get_measures(["procrustes"]))

@@ -253,7 +253,7 @@ def test_a_measure_without_a_rank_stands_last():
     ],
 )
 def test_the_verdict_claims_no_more_than_the_differences_allow(values, words):
-    assert words in result_of(made_up(values)).headline()
+    assert words in result_of(made_up(values)).summary()
 
 
 def test_intervals_that_overlap_do_not_make_a_tie():
@@ -271,7 +271,7 @@ def test_intervals_that_overlap_do_not_make_a_tie():
     first = result.places().rows[0].mean
     assert (bars["b"].low, bars["b"].high) == pytest.approx((first + low, first + high), abs=0.01)
     assert all("b" not in ties.names[first : last + 1] for first, last in ties.groups if not first)
-    assert "b" not in result.headline().partition("; ")[2].split()
+    assert "b" not in result.summary().partition("; ")[2].split()
 
 
 def test_few_cells_and_trials_have_no_intervals(tmp_path):
@@ -305,7 +305,7 @@ def test_the_page_and_the_terminal_say_what_was_evaluated(facts, result, tmp_pat
     ):
         assert words in page
         assert words in " ".join(lines.split())
-    assert result.remarks[0].startswith("Few models: at most 9 are compared with each other")
+    assert result.caveats[0].startswith("Few models: at most 9 are compared with each other")
     assert result.size == "models of your own"
 
 
@@ -313,12 +313,12 @@ def test_cells_in_which_what_is_expected_is_noise_are_named_and_not_ranked(facts
     noise = {cell for cell, r in facts.reliabilities().items() if r < LEAST_RELIABILITY}
     assert noise
     assert not noise & set(facts.ranks())
-    (remark,) = result_of(facts._replace(size="mini")).remarks
+    (remark,) = result_of(facts._replace(size="mini")).caveats
     assert remark.startswith("Shown and not ranked")
     assert all(" · ".join(family) in remark for _, _, *family in noise)
     as_code = facts._replace(size="mini", options=ScoringOptions("resi-code"))
     assert noise & set(as_code.ranks())
-    assert result_of(as_code).remarks == ()
+    assert result_of(as_code).caveats == ()
 
 
 def test_boxes_have_every_rank_and_the_best_median_first():

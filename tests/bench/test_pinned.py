@@ -13,7 +13,7 @@ from factories.packs import resi_pack
 
 import resemblance as rs
 from resemblance import cli
-from resemblance.bench import load_result, manifolds, resi
+from resemblance.bench import manifolds, resi
 from resemblance.bench.case import Case, Part
 from resemblance.bench.manifolds.values import MANIFOLD_ORDER_RULE
 from resemblance.bench.packs import Manifest, Pack, open_pack
@@ -78,7 +78,7 @@ def test_a_pack_knows_how_far_losses_of_accuracy_repeat(disturbed):
     )
     assert of_pack == of_study
     assert set(pack.manifest.facts["reliability"].values()) == set(of_study.values())
-    assert not again.remarks
+    assert not again.caveats
 
 
 def test_a_pack_without_reliabilities_does_not_rank_noise_either(vision):
@@ -176,14 +176,14 @@ def test_a_study_on_a_pack_is_opened_again(clouds, disturbed, tmp_path, monkeypa
             found = run_pack(pack, Path(study), measures=["cka", "jaccard"])
             assert writes == [(Path(study) / "result.json", found)]
             writes.clear()
-            assert load_result(study) == found
+            assert rs.load(study) == found
             for command in ("status", "results", "report"):
                 assert cli.run([suite, command, study]) == 0
     assert cli.run(["joint", *studies, "--html", str(tmp_path / "joint.html")]) == 0
     fewer = read_resi_result(Path(studies[0]), ["neighbors"])
     assert list(fewer.labels) == ["jaccard"]
     assert fewer.size == packs[0].manifest.identity
-    assert fewer.provenance == load_result(studies[0]).provenance
+    assert fewer.provenance == rs.load(studies[0]).provenance
 
 
 def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):

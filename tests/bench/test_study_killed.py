@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from resemblance.bench import load_result, manifolds
+import resemblance as rs
+from resemblance.bench import manifolds
 from resemblance.bench.stability.suite import run as run_stability
 from resemblance.bench.status import status
 
@@ -63,5 +64,5 @@ def test_killed_and_continued_gives_the_same_scores(suite, tmp_path):
         kept.items()
         <= (times(study, "canary/*.json") | times(study, "subjects/**/traits.json")).items()
     )
-    assert load_result(study).scores() == whole
+    assert rs.load(study).scores() == whole
     assert not [*study.glob(".rows-*"), *study.glob("canary/.*"), *study.glob("**/.partial-*")]

@@ -133,8 +133,8 @@ def test_without_a_model_its_tests_are_made_with_the_others(study, monkeypatch):
     result = run(study, size="slice", domains=["vision"], measures=MEASURES)
     sizes = {part.test: len(part.comparison.rows) for part in load_evaluation(study).parts()}
     assert sizes["accuracy"] == 3
-    assert f"1 models could not be trained: {lost.name}" in " ".join(result.remarks)
-    assert "made with the models that are left" in " ".join(result.remarks)
+    assert f"1 models could not be trained: {lost.name}" in " ".join(result.caveats)
+    assert "made with the models that are left" in " ".join(result.caveats)
 
 
 def test_an_edited_measure_is_computed_again(study, tmp_path):

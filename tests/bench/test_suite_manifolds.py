@@ -41,7 +41,7 @@ from resemblance.bench.study import add_claims
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.report.page import write_page
-from resemblance.sections import Result, load_result
+from resemblance.sections import Result
 from resemblance.sections.claims import CONTRADICTED, NO_DATA, PARTLY_REPRODUCED, REPRODUCED
 
 SAYS = {"larger_is_more_similar": False, "symmetric": True, "citation": "none"}
@@ -242,7 +242,7 @@ def test_the_headline_names_the_measures_that_find_both_orders(facts, subtests):
     def headline(specs, points=lambda p: p):
         chosen = [points(p) for p in real.of() if p.measure in specs]
         shown = of_points(chosen, [real.measures[spec] for spec in specs])
-        return shown, manifolds_result(shown, []).headline()
+        return shown, manifolds_result(shown, []).summary()
 
     with subtests.test("the rings are in the right order, and the clusters have no value"):
         lone, words = headline(
@@ -344,7 +344,7 @@ def test_claims_are_those_of_their_section_and_only_where_they_are_given(facts, 
 
 
 def test_the_result_is_read_as_it_was_saved(study, result):
-    assert load_result(study / "result.json") == result
+    assert rs.load(study / "result.json") == result
     kept = {"comparisons.db", "log.txt", "result.json", "study.json"}
     assert {p.name for p in study.iterdir() if not p.name.startswith(".lock")} == kept
 
@@ -523,7 +523,7 @@ def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
     assert code == 0
     assert f"Open {tmp_path / 'study' / 'index.html'}" in out
     assert "comparing:" in err
-    assert set(load_result(tmp_path / "study" / "result.json").labels) == {"cka", "centres"}
+    assert set(rs.load(tmp_path / "study" / "result.json").labels) == {"cka", "centres"}
     assert "Centres" in (tmp_path / "study" / "index.html").read_text(encoding="utf-8")
     code, out, err = told(capsys, "run", tmp_path / "study", *words, "--quiet")
     assert (code, out, err) == (0, "", "")
@@ -542,7 +542,7 @@ def test_results_in_every_format(study, result, facts, capsys, tmp_path):
     assert {row["trial"] for row in rows.values()} == {"True"}
     assert rows["seldom"]["clusters"] == ""
     code, _, _ = told(capsys, "results", study, "-o", tmp_path / "all.json")
-    assert load_result(tmp_path / "all.json") == result
+    assert rs.load(tmp_path / "all.json") == result
     *_, comparisons = result["grades"].tables
     assert len(comparisons.rows) == len(facts.of())
     code, _, _ = told(capsys, "results", study, "-o", tmp_path / "points.parquet")

@@ -24,7 +24,6 @@ from resemblance.bench.resi.rules import ScoringOptions
 from resemblance.bench.synthetic import graded_outputs, independent_noise, noise_walk, tight_groups
 from resemblance.data.model_features import ModelFeatures
 from resemblance.sections.figures import Choice
-from resemblance.sections.result import load_result
 from resemblance.significance import duels, places, rank_within, stars, summarize
 
 MEASURES = ["cka", "procrustes", "jaccard", "linear_regression"]
@@ -516,7 +515,7 @@ def test_a_result_ranks_as_the_facts_do(tmp_path):
     for options in ({}, {"failures": "unranked"}, {"protocol": "resi-code"}):
         facts = assess(model_features, measures=measures, **options)
         result_of(facts).save(tmp_path / "result.json")
-        result = load_result(tmp_path / "result.json")
+        result = rs.load(tmp_path / "result.json")
         for specs in (None, measures[:2], measures[1:]):
             expected = facts.ranks() if specs is None else facts.among(specs).ranks()
             ranks = {tuple(cell.split("/")): r for (_, cell), r in result.ranks(specs).items()}

@@ -33,7 +33,7 @@ from resemblance.bench.study_models import ModelFamily
 from resemblance.models.model_folder import read_models
 from resemblance.models.recipe import add_default_traits
 from resemblance.sections import headlines
-from resemblance.sections.result import Result, load_result
+from resemblance.sections.result import Result, result_document
 
 THREE = ("procrustes", "cka", "pwcca[directions=all]")
 TESTED = [*THREE, "magnitude_difference"]
@@ -203,9 +203,9 @@ def test_claims_have_verdicts_that_can_fail(study):
 
 def test_findings_can_be_read_again(study):
     folder, findings = study
-    again = load_result(folder / "result.json")
-    assert json.dumps(again.document(), default=dict) == json.dumps(
-        findings.document(), default=dict
+    again = rs.load(folder / "result.json")
+    assert json.dumps(result_document(again), default=dict) == json.dumps(
+        result_document(findings), default=dict
     )
 
 
@@ -363,7 +363,7 @@ def test_differences_that_do_not_repeat_on_other_inputs_are_shown_and_not_ranked
     assert float(shown["fog ρ"].rpartition(" ")[2]) > 0.9
     assert float(shown["rain ρ"].rpartition(" ")[2]) < 0.5
     assert "not known how far" in shown["hail τ"]
-    assert [remark.partition(" cells")[0] for remark in result.remarks[1:]] == [
+    assert [remark.partition(" cells")[0] for remark in result.caveats[1:]] == [
         "For 2 of 6", "Shown, not ranked: 2 of 6",
     ]  # fmt: skip
 
@@ -665,7 +665,7 @@ def test_a_run_on_a_pack_is_of_the_pack_as_soon_as_it_is_written(models, tmp_pat
     pinned = FrozenFeatures(models, {"size": "small"}, "made@1", "0" * 64)
     options = {"measures": ["cka"], "size": "small", "models": models, "only": ["finetuning"]}
     found = run(tmp_path / "study", **options, pinned=pinned)
-    assert writes == [found] == [load_result(tmp_path / "study" / "result.json")]
+    assert writes == [found] == [rs.load(tmp_path / "study" / "result.json")]
     assert [s.name for s in found.sections] == ["summary", "finetuning", "scores", "times"]
     assert (found.size, purpose(tmp_path / "study").models) == ("made@1", "made@1")
     assert found.facts["models"] == "of made@1: line"
@@ -696,14 +696,14 @@ def test_trained_models_by_command(models, tmp_path, capsys):
     study = tmp_path / "study"
     options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
-    findings = load_result(study / "result.json")
+    findings = rs.load(study / "result.json")
     assert not findings.ranks()  # its few inputs do not say which seed is the better one
     (shown,) = findings["scores"].tables
     assert [hint.partition(", ")[2][:7] for hint in shown.hints] == ["", "vision/", "vision/"]
     trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
     assert len(trained) == 2  # of the others no benchmark was asked for
     assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,mka"]) == 0
-    again = load_result(study / "result.json")
+    again = rs.load(study / "result.json")
     assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == trained
     values = {row[0]: row[1:] for row in again["scores"].tables[0].rows}
     assert values["CKA"] == shown.rows[0][1:]

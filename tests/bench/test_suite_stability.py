@@ -27,7 +27,6 @@ from resemblance.cli import run as command
 from resemblance.comparison.comparison import measure_info
 from resemblance.sections import headlines
 from resemblance.sections.claims import REPRODUCED, Claim
-from resemblance.sections.result import load_result
 
 MEASURES = ["cka[estimator=debiased]", "linear_regression"]
 
@@ -89,7 +88,7 @@ def test_the_result_is_read_as_it_was_saved_and_a_second_run_computes_nothing(sm
             return db.execute("SELECT * FROM scores ORDER BY 1, 2, 3").fetchall()
 
     folder, result = small
-    assert load_result(folder / "result.json") == result
+    assert rs.load(folder / "result.json") == result
     before = rows()
     again = run(folder, size="small", measures=MEASURES, only=["spectral"])
     assert (again.scores(), rows()) == (result.scores(), before)

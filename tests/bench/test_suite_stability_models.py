@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from factories.disturbed_models import WATCHED
 
+import resemblance as rs
 from resemblance.bench.stability import models, weights
 from resemblance.bench.stability.models import plain_models
 from resemblance.bench.stability.suite import run
-from resemblance.sections.result import load_result
 
 
 def test_models_of_missing_packages_are_left_out_and_named(monkeypatch, tmp_path):
@@ -39,10 +39,10 @@ def test_a_run_without_noise_differs_by_nothing_at_all(study):
 
 def test_the_result_can_be_kept(study):
     folder, result = study
-    assert load_result(folder / "result.json") == result
+    assert rs.load(folder / "result.json") == result
     assert all(cell.values() for cell in result["canary"].scores.values())
     assert not result.claims
-    assert not result.remarks  # all losses repeat
+    assert not result.caveats  # all losses repeat
     (scores,) = (table for table in result["canary"].tables if table.name == "scores")
     assert min(row[scores.columns.index("reliability")] for row in scores.rows) > 0.5
 

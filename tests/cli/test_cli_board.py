@@ -167,7 +167,7 @@ def test_scores_on_an_earlier_pack_do_not_mix_with_new_ones(results):
 
 
 def test_a_frame_of_the_ranking(results):
-    frame = rs.leaderboard(results, series=SERIES)
+    frame = rs.leaderboard(results, series=SERIES).to_pandas()
     assert list(frame["spec"]) == order()
     assert list(frame["place"]) == sorted(frame["place"])
     assert (frame["low"] <= frame["mean_rank"]).all()
@@ -190,7 +190,9 @@ def test_a_frame_of_the_ranking(results):
 
 def test_measures_without_a_place_are_last(results):
     some = [s for s in scores_of() if (s.suite, s.measure.spec) != ("resi", "jaccard")]
-    frame = rs.leaderboard(write_scores(results.with_name("some.jsonl"), some), series=SERIES)
+    frame = rs.leaderboard(
+        write_scores(results.with_name("some.jsonl"), some), series=SERIES
+    ).to_pandas()
     assert frame["spec"].iloc[-1] == "jaccard"
     assert frame["place"].isna().tolist() == [False] * 4 + [True]
 

@@ -17,9 +17,9 @@ import torch
 import resemblance as rs
 from resemblance import cli
 from resemblance.base.formatting import format_number
+from resemblance.base.results import saved_text
 from resemblance.report.of_drift import drift_result
 from resemblance.report.page import write_page
-from resemblance.sections import load_result
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ def test_code_0_says_what_it_does_not_cover(call, folder):
     )
     assert "For an index or a head this is drift." in last
     assert last in (folder / "page.html").read_text()
-    assert json.loads(call(*options[:4], "--format", "json")[1])["verdict"] == last
+    assert json.loads(call(*options[:4], "--format", "json")[1])["conclusion"] == last
     assert "changed, not counted" in out
     help_text = " ".join(re.sub(r"[│╭╮╰╯─]", " ", call("--help")[1]).split())
     assert "does not cover old vectors or heads" in help_text
@@ -160,12 +160,12 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     found = json.loads(out)
     labels = np.load("labels.npy").tolist()
     expected = rs.drift("reference.npy", "shuffled.npy", labels=labels, n_resamples=10, seed=3)
-    made, theirs = found.pop("provenance"), json.loads(expected.to_json())
+    made, theirs = found.pop("provenance"), json.loads(saved_text(expected))
     assert code == 1
     assert {key: found[key] for key in theirs if key != "provenance"} == {
         key: value for key, value in theirs.items() if key != "provenance"
     }
-    assert found["named"] == list(expected.named) == ["neighbors", "classes"]
+    assert found["changes"] == list(expected.changes) == ["neighbors", "classes"]
     assert made["resemblance"] == rs.__version__
     assert (made["reference"]["file"], made["current"]["file"]) == ("reference.npy", "shuffled.npy")
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]
@@ -192,10 +192,11 @@ def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder, monkeypat
     monkeypatch.setattr("resemblance.cli.ending.datetime", Clock)
     options = ("reference.npy", "turned.npy", "--labels", "labels.npy")
     call(*options, "-o", "drift.json", "--html", "page.html")
-    saved = load_result(folder / "drift.json")
-    assert (saved.suite, saved.tone) == ("drift", "bad")
+    saved = rs.load(folder / "drift.json")
+    assert isinstance(saved, rs.DriftReport)
+    assert saved.drifted
     page = (folder / "page.html").read_text()
-    first, *others = saved.headline().splitlines()
+    first, *others = drift_result(saved).conclusion.splitlines()
     assert f"<p>{first}</p>" in page
     assert "<ul>" + "".join(f"<li>{line}</li>" for line in others) + "</ul>" in page
     assert len(others) == 4
@@ -285,7 +286,7 @@ def test_a_mistake_is_one_line_and_code_2(refused):
         reference.npy same.npy --labels two.npz | two.npz must hold one array
         reference.npy same.npy --purpose heads | got 'heads'; did you mean 'head'?
         reference.npy same.npy --max-samples 5 | --max-samples
-        reference.npy same.npy -o same.csv | no table is written as .csv; choose one of .txt, .json
+        reference.npy same.npy -o same.xlsx | no table is written as .xlsx; choose one of
     """)
 
 
@@ -393,7 +394,7 @@ def test_two_folders_give_one_report_for_each_layer(call, folder):
     assert {layer: report["drifted"] for layer, report in saved["layers"].items()} == {
         "stem": False, "block2": False, "block10": False,
     }  # fmt: skip
-    assert load_result(folder / "layers.json")["layers"].tables[0].rows[0][1] == "no drift"
+    assert rs.load(folder / "layers.json")["layers"].tables[0].rows[0][1] == "no drift"
 
 
 def test_two_folders_of_features_are_compared_by_the_names_of_their_layers(call, folder):

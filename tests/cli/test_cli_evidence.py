@@ -126,7 +126,7 @@ def test_files_are_written_and_named(call, folder):
     assert "Evidence for the similarity of a and b" in (folder / "p.html").read_text(
         encoding="utf-8"
     )
-    again = rs.load_evidence("kept.db")
+    again = rs.load("kept.db")
     assert float(rows[1]["p"]) == again.p("procrustes")[0, 1]
 
 

@@ -286,7 +286,7 @@ def test_names_that_no_file_can_hold_cost_no_result(tmp_path, kind, make):
     if kind == "html":
         rs.report.write_page(result, path)
     else:
-        result.save(path)
+        result.to_table(path)
     if kind in ("parquet", "json"):
         return
     text = path.read_bytes().decode("utf-8")

@@ -14,12 +14,12 @@ import pytest
 from factories.output import assert_fits
 from test_study_of_resi import OWN, bring
 
+import resemblance as rs
 from papers import __main__ as papers
 from resemblance import cli
 from resemblance.bench.resi import load_evaluation, result_of, status
 from resemblance.bench.study import Purpose, save_purpose, study_folder
 from resemblance.bench.synthetic import graded_outputs, noise_walk, tight_groups
-from resemblance.sections.result import load_result
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
 
 
 def test_a_measure_of_ones_own_stands_beside_the_others(study):
-    result = load_result(study / "result.json")
+    result = rs.load(study / "result.json")
     assert set(result.labels.values()) == {"CKA", "GULP", "Jaccard", "SizeDiff"}
     assert all("size_difference" in ranks for ranks in result.ranks().values())
     assert "SizeDiff" in (study / "index.html").read_text()
@@ -139,7 +139,7 @@ def test_a_trial_is_marked_wherever_it_is_read(study, capsys, tmp_path):
 def test_status_counts_comparisons_with_itself_apart_from_those_on_the_page(study, capsys):
     _, text, _ = run(capsys, "status", study, "--format", "json")
     found = json.loads(text)
-    shown = load_result(study / "result.json").counts["comparisons"]
+    shown = rs.load(study / "result.json").counts["comparisons"]
     assert f"{found['comparisons'] - found['alone']:,}".replace(",", "\u202f") == shown
     _, out, _ = run(capsys, "status", study)
     assert (
@@ -172,7 +172,7 @@ def test_the_difference_of_measure_and_measures_is_explained(capsys):
 def test_status_and_report(study, capsys, tmp_path):
     _, out, _ = run(capsys, "status", study)
     assert "not running" in out
-    ranked = sum(map(len, load_result(study / "result.json").scores().values()))
+    ranked = sum(map(len, rs.load(study / "result.json").scores().values()))
     assert f"{ranked} scores" in out
     _, out, _ = run(capsys, "status", study, "--format", "json")
     assert json.loads(out)["running"] is False

@@ -209,12 +209,12 @@ def test_two_recipes_differ_as_much_as_six_seeds_can_show() -> None:
     labels = [name[0] for name in comparison.rows]
     groups = comparison.permanova("procrustes_size_shape", labels, n_permutations=500)
     assert not groups.is_exact
-    assert groups.p == pytest.approx(1 / 501) == groups.attainable
+    assert groups.p == pytest.approx(1 / 501) == groups.min_pvalue
     assert groups.within < groups.between
     assert repr(groups).startswith("Groups a (6), b (6), c (6): ")
     assert set(groups.inside) == {"a", "b", "c"}
     for pair in comparison.permanova("procrustes_size_shape", labels).pairs():
-        assert pair["p"] == pytest.approx(2 / math.comb(12, 6)) == pair["attainable"]
+        assert pair["p"] == pytest.approx(2 / math.comb(12, 6)) == pair["min_pvalue"]
         assert pair["adjusted"] == pytest.approx(3 * pair["p"])
 
 
@@ -234,7 +234,7 @@ def test_the_p_value_is_that_of_all_divisions() -> None:
     groups = comparison.permanova("procrustes_size_shape", labels.tolist())
     assert groups.is_exact
     assert groups.p == pytest.approx(expected)
-    assert groups.attainable == pytest.approx(1 / 35)
+    assert groups.min_pvalue == pytest.approx(1 / 35)
     drawn = comparison.permanova("procrustes_size_shape", labels.tolist(), n_permutations=34)
     assert (
         drawn.p
@@ -257,7 +257,7 @@ def test_what_networks_share_changes_places_as_a_whole(subtests: Any) -> None:
                 "procrustes_size_shape", {name: name[0] for name in names}, nested=blocks
             )
             assert groups.is_exact
-            assert groups.p == pytest.approx(smallest) == groups.attainable
+            assert groups.p == pytest.approx(smallest) == groups.min_pvalue
 
 
 def test_equal_groups_are_found_different_as_seldom_as_stated() -> None:

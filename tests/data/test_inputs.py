@@ -423,7 +423,7 @@ SLIPS = {
     "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
     "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),
     "half a tile": (lambda: rs.compare([WIDE], measures="cka", tile=1.5), "tile must be a whole"),
-    "a table of Excel": (lambda: comparison().save("a.xlsx"), "writes a table, of the kinds .csv"),
+    "a table of Excel": (lambda: comparison().to_table("a.xlsx"), "are written as .csv"),
     "groups as a table": (lambda: comparison().groups("cka", np.ones((4, 1))), "not a table"),
     "groups as lists": (lambda: comparison().groups("cka", [[0], [1]] * 2), "one word or number"),
     "no nested": (lambda: comparison().groups("cka", [0, 1] * 2, nested=[]), "nested has 0"),
@@ -1014,7 +1014,7 @@ def test_batches_of_other_samples_are_put_in_one_order_of_columns():
     y = pd.DataFrame(rng.standard_normal((70, 12)) + means, columns=WORDS.columns)[MOVED.columns]
     report = rs.drift(x, y, paired=False, progress=False)
     assert not report.drifted
-    assert "were put in the order" in report.cautions[0]
+    assert "were put in the order" in report.caveats[0]
     with pytest.raises(ValueError, match="columns of other names"):
         rs.drift(x, y.rename(columns={"a": "z"}), paired=False, progress=False)
 

@@ -746,18 +746,16 @@ def test_an_interrupted_run_is_continued_without_repeating(reps, plain, tmp_path
     assert not seen
 
 
-def test_a_result_is_not_saved_as_what_it_is_not(plain, tmp_path):
-    for name, instead in (("a.html", "write_page"), ("a.pdf", "savefig")):
+def test_scores_are_not_kept_in_a_file_with_the_suffix_of_another_kind(tmp_path):
+    for name, instead in (("a.html", "to_html"), ("a.pdf", "savefig"), ("a.tex", "to_table")):
         with pytest.raises(ValueError, match=instead):
-            plain.save(tmp_path / name)
-    with pytest.raises(ValueError, match="writes a table"):
-        rs.compare([np.eye(4), np.eye(4)], measures="cka", save=tmp_path / "a.tex")
+            rs.compare([np.eye(4), np.eye(4)], measures="cka", save=tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_result_is_saved_as_a_table_by_the_suffix(plain, tmp_path):
+def test_the_suffix_is_the_format_of_a_table(plain, tmp_path):
     for name, part in (("a.tex", "tabular"), ("a.csv", "measure,label,x,y,value"), ("a.md", "---")):
-        plain.save(tmp_path / name)
+        plain.to_table(tmp_path / name)
         assert part in (tmp_path / name).read_text()
 
 
@@ -1027,7 +1025,7 @@ def test_a_byte_that_changes_on_the_disk_changes_no_number(reps, plain, tmp_path
 
 def test_an_empty_file_is_no_comparison(tmp_path):
     (tmp_path / "empty.db").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"empty\.db is empty"):
+    with pytest.raises(ValueError, match=r"empty\.db is not .* \(it is empty\)"):
         rs.load(tmp_path / "empty.db")
 
 
@@ -1077,17 +1075,17 @@ def test_processes_that_create_one_file_at_the_same_moment(tmp_path):
 
 
 def test_files_that_are_not_comparisons(tmp_path):
-    with pytest.raises(ValueError, match="no comparison at"):
+    with pytest.raises(ValueError, match="there is no file"):
         rs.load(tmp_path / "missing.db")
     (tmp_path / "table.csv").write_text("measure,x,y,value")
-    with pytest.raises(ValueError, match=r"table.csv is no comparison: .* without such a suffix"):
+    with pytest.raises(ValueError, match=r"table.csv is not a saved result .*result\.save\(path\)"):
         rs.load(tmp_path / "table.csv")
     with pytest.raises(ValueError, match="is a folder; name a file in it"):
         rs.compare([np.eye(4)], measures="cka", save=tmp_path, progress=False)
     with pytest.raises(ValueError, match=r"there is no folder .*nowhere; create"):
         rs.compare([np.eye(4)], measures="cka", save=tmp_path / "nowhere" / "a", progress=False)
     (tmp_path / "text.db").write_text("hello " * 1000)
-    with pytest.raises(ValueError, match="cannot be used as a comparison file"):
+    with pytest.raises(ValueError, match=r"text\.db is not a saved result"):
         rs.load(tmp_path / "text.db")
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE t (x)")

@@ -136,7 +136,7 @@ def test_tasks_are_those_that_an_executor_gets():
     rs.compare(made(8), measures=["cka", "jaccard"], jobs=Counted(), progress=False)
     assert (forecast.tasks, forecast.workers) == (len(tasks), 3)
     assert forecast.tasks >= 6
-    assert "on 3 workers" in forecast.line
+    assert "on 3 workers" in forecast.summary()
     assert forecast.passes > 1
 
 
@@ -212,7 +212,7 @@ def test_it_refuses_what_compare_refuses():
 
 def test_it_is_shown_and_exported():
     forecast = rs.plan(made(3), measures=["cka", "rsa"])
-    assert repr(forecast).startswith("Forecast(2 measures: 12 values, ")
+    assert repr(forecast).startswith("12 values of 2 measures, ")
     records = forecast.records()
     assert [r["measure"] for r in records] == ["cka", "rsa", "together"]
     assert records[-1]["values"] == 12

@@ -279,10 +279,10 @@ def test_results_are_written_by_the_suffix(tmp_path: Any, subtests: Any) -> None
     words = {"csv": "above_0", "tex": "tabular", "md": "| all", "txt": "ceiling", "json": "folds"}
     for suffix, word in words.items():
         with subtests.test(suffix):
-            result.save(tmp_path / f"scores.{suffix}")
+            result.to_table(tmp_path / f"scores.{suffix}")
             assert word in (tmp_path / f"scores.{suffix}").read_text()
     with pytest.raises(ValueError, match=r"\.tex"):
-        result.save(tmp_path / "scores.npy")
+        result.to_table(tmp_path / "scores.npy")
     assert len(result.plot().get_yticklabels()) == 4
 
 
@@ -294,8 +294,6 @@ def test_figures_show_means_and_the_ceiling() -> None:
     assert legend == ["a subject", "mean, 95 % interval", "not above 0 (p > 0.05)", "noise ceiling"]
     (subjects,) = [line.get_xydata() for line in ax.lines if line.get_alpha() == 0.6]
     assert sorted(subjects[:, 0]) == sorted(result.values.ravel())
-    with pytest.raises(ValueError, match=r"got ModelScores; .* drawn \(.plot\)"):
-        rs.report.write_page(result, "page.html")  # type: ignore[arg-type]
     assert len(ax.patches) == 1
     plain = rs.plot.across(rs.score_models(*experiment(n=12, count=3), measure="procrustes"))
     assert not plain.patches
@@ -328,9 +326,9 @@ def test_intervals_end_at_the_range_of_the_measure() -> None:
     result = rs.score_models(*experiment(count=2))
     assert result.high.max() == 1.0
     assert (result.low <= result.mean).all()
-    assert "(degrees of freedom: 1)" in result.notes[0]
-    assert result.notes[0] in str(result)
-    assert rs.score_models(*experiment()).notes == ()
+    assert "(degrees of freedom: 1)" in result.caveats[0]
+    assert result.caveats[0] in str(result)
+    assert rs.score_models(*experiment()).caveats == ()
 
 
 def test_measures_without_a_cosine_have_no_ceiling() -> None:
@@ -405,8 +403,8 @@ def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
         with subtests.test(f"folds {folds}"):
             whole = rs.score_models(models, others, folds=folds)
             result = rs.score_models(models, subjects, folds=folds)
-            assert list(result.failures) == ["s3"]
-            assert "NaN" in result.failures["s3"]
+            assert [f.x for f in result.failures] == ["s3"]
+            assert "NaN" in result.failures[0].reason
             assert "s3 is left out: " in repr(result)
             assert np.array_equal(result.error, whole.error)
             assert result != whole  # and no error

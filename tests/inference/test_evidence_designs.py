@@ -47,12 +47,12 @@ def test_a_square_of_few_orders_tests_pairs_against_each_other():
     options = {"measures": ["cka"], "whole_blocks": blocks, "n_permutations": 199}
     square = found(arrays, **options)
     rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
-    assert rectangle.how("cka") == "all 120 orders of 5 blocks"
-    assert square.how("cka") == "all 120 orders of 5 blocks"
+    assert rectangle.null_method("cka") == "all 120 orders of 5 blocks"
+    assert square.null_method("cka") == "all 120 orders of 5 blocks"
     for face in ("p", "chance", "spread"):
         of_square, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
         np.testing.assert_allclose(of_square[1:], exact)
-    assert square.attainable == pytest.approx(1 / 120)
+    assert square.min_pvalue == pytest.approx(1 / 120)
     assert (square.p("cka")[0, 1:] < 0.05).all()
 
 
@@ -60,18 +60,18 @@ def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
     arrays = {k: a[:5] for k, a in related().items()}
     options = {"measures": ["cka", "procrustes"], "n_permutations": 150, "save": tmp_path / "e.db"}
     first = found(arrays, **options)
-    read, again = rs.load_evidence(tmp_path / "e.db"), found(arrays, **options)
-    assert first.how("cka") == "all 120 orders"
+    read, again = rs.load(tmp_path / "e.db"), found(arrays, **options)
+    assert first.null_method("cka") == "all 120 orders"
     for other in (read, again):
         np.testing.assert_array_equal(first.p("cka"), other.p("cka"))
         np.testing.assert_array_equal(first.adjusted("cka"), other.adjusted("cka"))
-        assert other.attainable == first.attainable == 1 / 120
+        assert other.min_pvalue == first.min_pvalue == 1 / 120
 
 
 def test_exact_moments_say_no_less_than_one_order_can():
     X = np.random.default_rng(0).standard_normal((7, 4))
     some = found([X, X], measures=["cka"])  # whose tail says a fifth of that
-    assert some.how("cka") == EXACT_MOMENTS
+    assert some.null_method("cka") == EXACT_MOMENTS
     assert some.nulls["cka"].p[0, 1] == 1 / 5040
 
 
@@ -110,7 +110,7 @@ def test_other_representations_change_no_p_value(kept):
     whole = found(arrays, measures=measures)
     part = found({k: arrays[k] for k in kept}, measures=measures)
     for name, face in product(measures, ("p", "chance", "low")):
-        values = [getattr(e, face)(name)[e.place("A", "B")] for e in (whole, part)]
+        values = [getattr(e, face)(name)[e._place("A", "B")] for e in (whole, part)]
         np.testing.assert_equal(*values)
 
 
@@ -123,7 +123,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "a chance outside 0 to 1": f"{seven} 'chance'",
         "design of 1000000000": f"{entry}.n', 1000000000)",
         "level is 3": f"{entry}.level', 3)",
-        "cautions are no list of texts: 'few'": f"{entry}.cautions', 'few')",
+        "caveats are no list of texts: 'few'": f"{entry}.caveats', 'few')",
         "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.draws', 5)",
         "buffer size": "UPDATE scores SET numbers = x'00' WHERE kind = 'parts'",
     }
@@ -134,7 +134,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
             database.execute(statement)
         with subtests.test(message):
             with pytest.raises(ValueError, match=f"e.db.*{message}") as error:
-                rs.load_evidence(path)
+                rs.load(path)
             tracebacks.append(error.tb)
         with closing(sqlite3.connect(path, timeout=0.1)) as database, database:
             database.execute("DELETE FROM scores")
@@ -214,7 +214,7 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
         del sys.modules[path.stem]
     for m, face in product(measures, ("p", "adjusted", "chance", "low")):
         np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
-    assert here.how("running_sums") == "49 orders, recomputed"
+    assert here.null_method("running_sums") == "49 orders, recomputed"
     assert (here.p("one_way") != here.p("one_way").T).any()
     null = here.nulls["shy"]
     missing = np.isnan(null.drawn[0, 1]).sum()
@@ -225,7 +225,7 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
 
 def test_a_pair_of_a_square_is_one_test_though_it_has_two_cells():
     square = found(related(2.0, count=4), measures=["cka"])
-    assert square.how("cka") == EXACT_MOMENTS
+    assert square.null_method("cka") == EXACT_MOMENTS
     p = np.sort(square.p("cka")[np.triu_indices(4, 1)])
     assert 1e-4 < p[0] < p[1] < 1 / 12
     assert np.nanmin(square.adjusted("cka")) == pytest.approx(6 * p[0])
@@ -252,7 +252,7 @@ def test_intermediates_that_do_not_move_with_these_samples_are_computed_anew():
 
     a, b = np.random.default_rng(0).integers(0, 2, (2, N, 1)).astype(float)
     evidence = found({"A": a}, {"B": b}, measures=[same_places])
-    assert evidence.how("same_places").endswith("recomputed")
+    assert evidence.null_method("same_places").endswith("recomputed")
     orders = (evidence.design.order(draw, "") for draw in range(99))
     expected = [same_places(a, b[order]) for order in orders]
     assert evidence.nulls["same_places"].drawn[0, 0] == pytest.approx(expected)
@@ -407,15 +407,15 @@ def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
     expected = np.ones((5, 5), bool)
     expected[[0, 1], [1, 0]] = False
     np.testing.assert_array_equal(null.is_exact | np.eye(5, dtype=bool), expected)
-    assert square.how(DEBIASED) == "99 orders; exact moments"
-    assert square.adjustment(DEBIASED) == "step-down maxT and Holm"
+    assert square.null_method(DEBIASED) == "99 orders; exact moments"
+    assert square.adjust_method(DEBIASED) == "step-down maxT and Holm"
     without = found({k: arrays[k] for k in ("h.0", "h.2", "h.3", "h.4")}, measures=[DEBIASED])
     for face in ("p", "chance", "spread", "low"):  # other representations change none of them
-        values = [getattr(e, face)(DEBIASED)[e.place("h.2", "h.0")] for e in (square, without)]
+        values = [getattr(e, face)(DEBIASED)[e._place("h.2", "h.0")] for e in (square, without)]
         assert values[0] == values[1]
     alone = found({k: arrays[k] for k in ("h.0", "h.1")}, measures=[DEBIASED])
     assert alone.p(DEBIASED)[0, 1] == square.p(DEBIASED)[0, 1]
-    assert alone.adjustment(DEBIASED) == "step-down maxT"
+    assert alone.adjust_method(DEBIASED) == "step-down maxT"
 
 
 @pytest.mark.parametrize("far", [2, 3, 14])
@@ -443,13 +443,13 @@ def test_pairs_of_few_levels_are_permuted_alone():
 def test_evidence_of_both_kinds_is_read_and_continued(tmp_path):
     arrays, path = with_far_samples(5, 2), tmp_path / "e.comparison"
     first = found(arrays, measures=[DEBIASED], save=path)
-    read, again = rs.load_evidence(path), found(arrays, measures=[DEBIASED], save=path)
+    read, again = rs.load(path), found(arrays, measures=[DEBIASED], save=path)
     with ProcessPoolExecutor(2) as executor:
         there = found(arrays, measures=[DEBIASED], executor=executor)
     for other, face in product((read, again, there), ("p", "adjusted", "chance", "low", "fdr")):
         values = [getattr(e, face)(DEBIASED) for e in (first, other)]
         np.testing.assert_array_equal(*values, err_msg=face)
-    assert read.how(DEBIASED) == first.how(DEBIASED)
+    assert read.null_method(DEBIASED) == first.null_method(DEBIASED)
 
 
 @pytest.mark.parametrize(
@@ -507,7 +507,7 @@ def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
     evidence = found(
         {"night 0": a}, {"night 1": b}, measures=measures, save=tmp_path / "e", **design
     )
-    for e in (evidence, rs.load_evidence(tmp_path / "e")):
+    for e in (evidence, rs.load(tmp_path / "e")):
         for name in measures:
             pair = e.pair(name, "night 0", "night 1")
             missing = [

@@ -272,7 +272,7 @@ def test_a_value_is_not_kept_together_with_the_reason_why_there_is_none(few):
     result = rs.compare(few, measures=doubtful, progress=False)
     failed = {(result.rows.index(f.x), result.columns.index(f.y)) for f in result.failures}
     assert failed == set(map(tuple, np.argwhere(np.isnan(result[doubtful])).tolist()))
-    assert not result.caveats
+    assert not result.pair_caveats
     assert {f.reason for f in result.failures} == {"doubtful: Matrix is not positive definite"}
 
 
@@ -373,16 +373,16 @@ def warnings_of_call(x: np.ndarray, y: np.ndarray) -> list[str]:
 
 def cautions_of_upgrade(x: np.ndarray, y: np.ndarray) -> list[str]:
     queries = np.random.default_rng(9).standard_normal((20, x.shape[1]))
-    return list(rs.upgrade_index(x, y, queries, queries, k=2, progress=False).cautions)
+    return list(rs.upgrade_index(x, y, queries, queries, k=2, progress=False).caveats)
 
 
 QUIET = {"progress": False}
 COMMANDS = {
     "a call": warnings_of_call,
-    "compare": lambda x, y: rs.compare([x, y], measures="cka", **QUIET).cautions,
-    "evidence": lambda x, y: rs.evidence(x, y, measures="cka", n_permutations=9, **QUIET).cautions,
-    "across": lambda x, y: rs.score_models({"m": x + y}, {"a": x, "b": y}, **QUIET).notes,
-    "drift": lambda x, y: rs.drift(x, y, n_resamples=10, **QUIET).cautions,
+    "compare": lambda x, y: rs.compare([x, y], measures="cka", **QUIET).caveats,
+    "evidence": lambda x, y: rs.evidence(x, y, measures="cka", n_permutations=9, **QUIET).caveats,
+    "across": lambda x, y: rs.score_models({"m": x + y}, {"a": x, "b": y}, **QUIET).caveats,
+    "drift": lambda x, y: rs.drift(x, y, n_resamples=10, **QUIET).caveats,
     "upgrade": cautions_of_upgrade,
 }
 
@@ -408,20 +408,22 @@ def test_subjects_are_the_same_whatever_their_unit_and_precision(change):
     base = rng.standard_normal((20, 6))
     subjects = {f"s{i}": base + rng.standard_normal(base.shape) for i in range(3)}
     copied = change(subjects["s0"])
-    notes = rs.score_models({"m": base}, subjects | {"s3": copied}, progress=False).notes
+    notes = rs.score_models({"m": base}, subjects | {"s3": copied}, progress=False).caveats
     assert any("subjects have the same data: 's0', 's3'" in words for words in notes)
-    notes = rs.score_models({"m": copied}, subjects, progress=False).notes
+    notes = rs.score_models({"m": copied}, subjects, progress=False).caveats
     assert any("models have the data of subjects: 'm' is 's0'" in words for words in notes)
-    assert not any("data" in words for words in rs.score_models({"m": base}, subjects).notes)
+    assert not any("data" in words for words in rs.score_models({"m": base}, subjects).caveats)
 
 
 def test_subjects_and_models_of_the_same_data_are_named():
     rng = np.random.default_rng(0)
     a, b, c = (rng.standard_normal((12, 5)) for _ in range(3))
-    notes = rs.score_models({"m": b, "n": c}, {"a": a, "b": b, "again": a}, progress=False).notes
+    notes = rs.score_models({"m": b, "n": c}, {"a": a, "b": b, "again": a}, progress=False).caveats
     assert any("same data: 'a', 'again'" in note for note in notes)
     assert any("models have the data of subjects: 'm' is 'b'" in note for note in notes)
-    assert not any("data" in n for n in rs.score_models({"n": c}, {"a": a, "b": b}, **QUIET).notes)
+    assert not any(
+        "data" in n for n in rs.score_models({"n": c}, {"a": a, "b": b}, **QUIET).caveats
+    )
 
 
 def test_remedies_of_cautions_give_the_value_of_the_features():

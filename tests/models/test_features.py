@@ -20,6 +20,7 @@ import resemblance as rs
 from resemblance.base.locks import lock_folder
 from resemblance.cli import run
 from resemblance.comparison.store import ScoreFile
+from resemblance.engine.forecast import forecast_facts
 from resemblance.models import load_samples
 from resemblance.models.variation import RERUN_SAMPLES
 from resemblance.report import write_page
@@ -253,10 +254,10 @@ def test_a_plan_runs_one_batch_of_each_model():
     assert planned.disk == 9 * 23 * 6 * 4
     assert planned.models > 0
     assert (planned.permutations, planned.permuted) == (0, 36 * 999)
-    assert "exact moments; 35,964 permuted values" in planned.facts()["evidence"]
+    assert "exact moments; 35,964 permuted values" in forecast_facts(planned)["evidence"]
     drawn = rs.plan_models(models, SAMPLES, measures=["procrustes"], n_permutations=9999, **options)
     assert drawn.permutations == drawn.permuted == 36 * 9999
-    assert drawn.facts()["evidence"] == "359,964 permuted values"
+    assert forecast_facts(drawn)["evidence"] == "359,964 permuted values"
     within = rs.plan_models(models, SAMPLES, measures=["cka"], within=[0, 1] * 11 + [0], **options)
     assert within.permutations == within.permuted
     whole = DataLoader(TensorDataset(torch.from_numpy(SAMPLES)), batch_size=5)
@@ -293,7 +294,7 @@ def test_models_come_with_evidence(tmp_path):
     assert "beyond chance" in page
     pairs = [(sure.rows[0], sure.rows[k]) for k in (3, 4)]
     assert 0 < sure.difference("procrustes", *pairs).p <= 1
-    assert rs.compare_models(models, SAMPLES, **options).evidence.origin is None
+    assert rs.compare_models(models, SAMPLES, **options).evidence.inputs is None
 
 
 def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
@@ -303,7 +304,7 @@ def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
     read = rs.load(tmp_path / "scores.comparison")
     assert [m.spec for m in read.measures] == names
     assert (read["cka"] == scores["cka"]).all()
-    for sure in (read.evidence, rs.load_evidence(tmp_path / "scores.comparison")):
+    for sure in (read.evidence, rs.load(tmp_path / "scores.comparison").evidence):
         assert [m.spec for m in sure.measures] == names[:1]
         assert (sure["procrustes"] == scores["procrustes"]).all()
         for face in ("p", "adjusted", "chance", "low"):
@@ -603,7 +604,7 @@ def test_nodes_are_said_to_depend_on_each_other():
 def test_too_few_samples_of_models_are_no_array_that_is_transposed(tmp_path):
     models = [(name, nn.Sequential(nn.Linear(6, 200), nn.ReLU())) for name in "ab"]
     scores = rs.compare_models(models, SAMPLES, layers="1", measures="mean_cca", progress=False)
-    reasons = [str(caveat.value) for caveat in scores.caveats]
+    reasons = [str(caveat.value) for caveat in scores.pair_caveats]
     assert reasons
     assert all("n_features" not in reason and "more samples" in reason for reason in reasons)
 

@@ -19,7 +19,6 @@ from resemblance.bench.stability import models
 from resemblance.bench.stability.spectral import delete_leading_components, harmonic_representation
 from resemblance.sections import headlines
 from resemblance.sections.claims import NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
-from resemblance.sections.result import load_result
 from resemblance.stability._transformations import regime
 
 ON_MADE_DATA = ("chance", "spectral", "quadrants")
@@ -70,7 +69,7 @@ def test_a_split_is_that_of_the_library_with_other_halves():
 def test_small_runs_reproduce_what_they_can_and_say_what_they_cannot(tmp_path, monkeypatch):
     monkeypatch.setattr(headlines, "TRIAL_SIZES", set())  # whose claims are not judged
     result = run(tmp_path, size="small", only=ON_MADE_DATA)
-    assert load_result(tmp_path / "result.json") == result
+    assert rs.load(tmp_path / "result.json") == result
     assert [section.name for section in result.sections] == list(ON_MADE_DATA)
     found = {
         name: [(claim.number, claim.verdict) for claim in result[name].claims]

@@ -10,6 +10,7 @@ import pytest
 from factories.disturbed_models import WATCHED, world
 from scipy.stats import spearmanr
 
+import resemblance as rs
 from papers.judging import judged
 from papers.shesha import correlations, foretold
 from papers.shesha.canary import CANARY
@@ -19,7 +20,6 @@ from papers.shesha.reproduction import CLAIMS, run
 from resemblance.bench.stability import alarms, models
 from resemblance.bench.stability import run as run_suite
 from resemblance.bench.training import recipes
-from resemblance.sections.result import load_result
 
 ON_MODELS = ("steering", "canary", "fewshot")
 
@@ -270,7 +270,7 @@ def study(tmp_path_factory):
 
 def test_the_result_can_be_kept(study):
     folder, result = study
-    again = load_result(folder / "result.json")
+    again = rs.load(folder / "result.json")
     assert again.claims == result.claims
     assert again.sections[0].tables == result.sections[0].tables
     assert [section.name for section in result.sections] == list(ON_MODELS)

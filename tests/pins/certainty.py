@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import resemblance as rs
+from resemblance.base.results import saved_document
 
 from .data import layers
 
@@ -49,7 +50,9 @@ def evidence(scratch: Path) -> dict[str, Any]:
 
 def certainty(result: rs.Evidence, spec: str) -> dict[str, Any]:
     tables = {name: getattr(result, name)(spec) for name in EVIDENCE[1:]} | {"values": result[spec]}
-    return {name: table.tolist() for name, table in tables.items()} | {"how": result.how(spec)}
+    return {name: table.tolist() for name, table in tables.items()} | {
+        "how": result.null_method(spec)
+    }
 
 
 def answers(result: rs.Evidence) -> dict[str, Any]:
@@ -63,7 +66,7 @@ def answers(result: rs.Evidence) -> dict[str, Any]:
         "contributions": result.contributions(spec, *one, labels).values.tolist(),
         "curve": [list(point) for point in result.curve(spec, *one, n_resamples=3)],
         "sample_size": result.sample_size(spec, width=0.1).tolist(),
-        "attainable": result.attainable,
+        "attainable": result.min_pvalue,
     }
 
 
@@ -119,7 +122,7 @@ def drift(scratch: Path) -> dict[str, Any]:
         for name, new in changes.items():
             report = rs.drift(
                 old, new, labels=labels, purpose=purpose, n_resamples=10, progress=False
-            ).to_dict()
-            del report["provenance"], report["picture"]
-            table[f"{purpose}: {name}"] = report
+            )
+            table[f"{purpose}: {name}"] = document = saved_document(report)
+            del document["provenance"], document["projection"]
     return table

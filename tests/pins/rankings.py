@@ -26,7 +26,7 @@ MEASURES = (
 
 def board(scratch: Path) -> list[dict[str, Any]]:
     """A record per measure of the board that ships, without the processor time."""
-    frame = rs.leaderboard().drop(columns="cpu_seconds")
+    frame = rs.leaderboard().to_pandas().drop(columns="cpu_seconds")
     records: list[dict[str, Any]] = (
         frame.astype(object).with_parameters(frame.notna(), None).to_dict("records")
     )

@@ -145,11 +145,13 @@ def statistics(scratch: Path) -> dict[str, Any]:
 def _intervals(pair: Pair) -> Iterator[tuple[str, Any]]:
     x, labels = pair.x, pair.labels
     for name in ("participation_ratio", "feature_split"):
-        yield f"interval of {name}", list(rs.stability.interval(name, x, n_resamples=20)[:3])
-    interval = rs.stability.interval("silhouette", x, labels=labels, n_resamples=20)
-    yield "interval of silhouette", list(interval[:3])
+        found = rs.stability.interval(name, x, n_resamples=20)
+        yield f"interval of {name}", [found.value, found.low, found.high]
+    found = rs.stability.interval("silhouette", x, labels=labels, n_resamples=20)
+    yield "interval of silhouette", [found.value, found.low, found.high]
     null = rs.stability.permutation_null("centroid_drift", x, n_permutations=99)
-    yield "null of centroid_drift", list(null[:5])
+    numbers = [null.value, null.mean, null.deviation, null.z, null.p_value]
+    yield "null of centroid_drift", numbers
 
 
 def comparisons(scratch: Path) -> dict[str, Any]:
@@ -164,6 +166,6 @@ def comparisons(scratch: Path) -> dict[str, Any]:
                 for spec, of in sorted(result.numbers.items())
             },
             "failures": sorted([f.measure, f.x, f.y] for f in result.failures),
-            "caveats": sorted([c[0], c[1], c[2]] for c in result.caveats),
+            "caveats": sorted([c[0], c[1], c[2]] for c in result.pair_caveats),
         }
     return table

@@ -106,6 +106,7 @@ FIGURES = {
     "box": lambda of: plot.box(result()),
     "ties": lambda of: plot.critical_difference(result()),
     "drift": lambda of: plot.drift(of["report"]),
+    "points": lambda of: plot.points(of["report"], "threshold"),
 }
 
 
@@ -138,6 +139,7 @@ def test_axes_of_the_user_are_drawn_in_and_no_figure_is_made(layered, evidence, 
         lambda ax: plot.box(result(), ax=ax),
         lambda ax: plot.critical_difference(result(), ax=ax),
         lambda ax: plot.drift(report, ax=ax),
+        lambda ax: plot.points(report, ax=ax),
     ]
     for call, ax in zip(calls, all_axes.flat):
         assert call(ax) is ax
@@ -418,7 +420,7 @@ def test_drifts_are_on_a_logarithmic_axis_and_squares_beyond_their_threshold(rep
     judged = [d for d in report.drifts if d.value is not None and d.threshold]
     assert names(ax.yaxis, "major") == [d.name.replace("_", " ") for d in judged]
     beyond = [line for line in ax.lines if line.get_marker() == "s"]
-    assert sum(len(line.get_xdata()) for line in beyond) == sum(d.exceeds for d in judged)
+    assert sum(len(line.get_xdata()) for line in beyond) == sum(d.exceeds_threshold for d in judged)
     assert ax.get_xscale() == "log"
 
 
@@ -590,5 +592,5 @@ def test_errors_of_results_name_what_can_be_drawn(layered, evidence):
             function(Result("resi", "mini", ()))
     with pytest.raises(ValueError, match="no kind of figure 'heat' of a Comparison; did you mean"):
         layered.plot("cka", kind="heat")
-    with pytest.raises(ValueError, match="DriftReport, ModelScores; got list"):
+    with pytest.raises(ValueError, match="draws results; got list"):
         plot.draw([1])

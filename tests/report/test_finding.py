@@ -19,7 +19,7 @@ from resemblance.report.comparing.tables import models_facts
 from resemblance.report.diagrams import describe_tree
 from resemblance.report.of_comparison import result_from_comparison
 from resemblance.sections.figures import Chart, Dendrogram, Line, Merge
-from resemblance.sections.result import Result, load_result
+from resemblance.sections.result import Result
 from resemblance.sections.sections import Section
 
 NAMES = tuple(f"{model}/{layer}" for model in "AB" for layer in ("one", "two", "three"))
@@ -407,7 +407,7 @@ def test_models_and_data_are_in_the_line_under_the_title():
 def test_a_result_with_the_new_figures_can_be_saved(tmp_path):
     result = result_from_comparison(made({"cka": DEPTHS, "gulp": 1 - DEPTHS}))
     result.save(tmp_path / "result.json")
-    assert load_result(tmp_path / "result.json").sections == result.sections
+    assert rs.load(tmp_path / "result.json").sections == result.sections
 
 
 def test_trees_say_what_is_joined_last_and_must_be_whole():

@@ -32,7 +32,6 @@ from resemblance.report.evidence_words import (
 )
 from resemblance.report.of_comparison import result_from_evidence
 from resemblance.report.output import content_to_json, write_output
-from resemblance.sections.result import load_result
 
 LABELS = [i % 10 for i in range(N)]
 HOSTILE = ["<script>alert(1)</script>", "a $x^2$ & b", "naïve 日本語", 'quote " \n line', "x" * 300]
@@ -152,7 +151,7 @@ def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
 
 def test_a_measure_that_the_pairing_does_not_matter_for_counts_as_no_test():
     evidence = rs.evidence(arrays("ABC"), measures=["cka", "mmd"], n_permutations=9, progress=False)
-    assert evidence.how("mmd") == PAIRING_INDEPENDENT
+    assert evidence.null_method("mmd") == PAIRING_INDEPENDENT
     (sentence,) = spoken(evidence)
     assert "beyond chance by CKA" in sentence
     rows = result_from_evidence(evidence)["beyond"].tables[0].rows
@@ -257,7 +256,7 @@ def test_the_head_has_the_design_and_the_first_sentence(square):
     result = result_from_evidence(square)
     sizes = {"representations": "6", "samples": "40", "measures": "3"}
     assert result.facts == sizes | design_facts(square)
-    assert result.headline().splitlines()[0] == spoken(square)[0]
+    assert result.summary().splitlines()[0] == spoken(square)[0]
     assert result.about == describe_null_hypothesis(square)
 
 
@@ -330,7 +329,7 @@ def test_missing_values_have_their_reasons_on_the_page(failing):
 def test_the_result_can_be_saved(square, tmp_path):
     result = result_from_evidence(square)
     result.save(tmp_path / "result.json")
-    assert load_result(tmp_path / "result.json").sections == result.sections
+    assert rs.load(tmp_path / "result.json").sections == result.sections
 
 
 def test_equal_titles_are_stored_once(square, tmp_path):
@@ -411,11 +410,11 @@ def test_many_pairs_have_a_line_per_measure_in_a_terminal_and_one_per_pair_in_a_
     assert len([line for line in shown.splitlines() if line.startswith(" cka ")]) == 1
     assert "Every value: --format csv or json, --html FILE" in shown
     for name in ("table.tex", "table.md", "table.txt"):
-        known.save(tmp_path / name)
+        known.to_table(tmp_path / name)
         text = (tmp_path / name).read_text()
         assert sum("CKA" in line and "to" in line for line in text.splitlines()) >= 55, name
         assert "--format" not in text
-    known.comparison.save(tmp_path / "values.tex")
+    known.comparison.to_table(tmp_path / "values.tex")
     rows = (tmp_path / "values.tex").read_text().splitlines()
     assert sum(line.endswith(r"\\") for line in rows) == 1 + 55  # a heading, and 11 x 10 / 2
 
@@ -432,7 +431,7 @@ def test_records_in_files(square, tmp_path):
         "words": "99 orders inside 10 groups",
         "n_permutations": 99,
         "seed": 0,
-        "attainable": 0.01,
+        "min_pvalue": 0.01,
     }
     assert document["records"] == square.records()
     header, *rows = emitted(square, "csv").splitlines()

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+import resemblance as rs
 from resemblance.report import write_page
-from resemblance.sections import load_result
 from resemblance.sections.figures import Chart, Cloud, Clouds, HeatMap, Line
 from resemblance.sections.result import Result
 from resemblance.sections.sections import Section, Sign, Table
@@ -133,7 +133,7 @@ def test_a_saved_table_has_every_number_in_full(saved):
 
 def test_the_saved_result_is_the_result(saved, tmp_path: Path):
     (tmp_path / "result.json").write_text(saved["files"]["toy-result.json"], encoding="utf-8")
-    assert load_result(tmp_path / "result.json") == RESULT
+    assert rs.load(tmp_path / "result.json") == RESULT
 
 
 def test_a_result_with_numbers_that_no_document_holds_has_a_page_all_the_same(tmp_path):

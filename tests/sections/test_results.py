@@ -26,7 +26,7 @@ from papers.judging import Evidence, NoData, judged
 from resemblance import cli
 from resemblance.bench.study import Purpose, add_claims, append_to_log, study_folder
 from resemblance.cli.suites import SuiteCommands, suite_commands
-from resemblance.report import charts, output, rows, svg, terminal, write_page
+from resemblance.report import charts, rows, svg, terminal, write_page
 from resemblance.report.chapters import line_keys
 from resemblance.report.diagrams import critical_difference_svg
 from resemblance.report.output import print_tables, write_output
@@ -54,7 +54,7 @@ from resemblance.sections.figures import (
     Strip,
     Strips,
 )
-from resemblance.sections.result import Result, load_result
+from resemblance.sections.result import RESULT_COLUMNS, Result
 from resemblance.sections.sections import RankRule, Section, Sign, Table
 from resemblance.sections.values import distinct_labels, finite_or_none
 
@@ -166,7 +166,7 @@ def sections(draw, name):
 def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, size, labels):
     findings = Result("toy", size, found, labels, {"one": 0.5}, {"none": None, "list": [1, "ä"]})
     findings.save(tmp_path / "result.json")
-    read = load_result(tmp_path / "result.json")
+    read = rs.load(tmp_path / "result.json")
     assert read == findings
     write_page(read, tmp_path / "page.html")
     write_output(read, "csv", tmp_path / "found.csv")
@@ -177,7 +177,7 @@ def test_findings_are_read_as_they_were_saved_and_can_be_shown(tmp_path, found, 
 @pytest.mark.parametrize("findings", [FINDINGS, NOTHING])
 def test_a_saved_file_is_the_whole(findings, tmp_path):
     findings.save(tmp_path / "result.json")
-    assert load_result(tmp_path / "result.json") == findings
+    assert rs.load(tmp_path / "result.json") == findings
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
@@ -185,25 +185,28 @@ def test_a_damaged_file_says_so(tmp_path, subtests):
     path = tmp_path / "result.json"
     FINDINGS.save(path)
     text = path.read_text(encoding="utf-8")
+    document_start = '{"format": "resemblance Result 1", "suite": "toy", "size": "s", '
     for wrong in (
         "",
         "[]",
         "null",
         "{}",
         '{"format": 2}',
-        '{"format": 4}',
-        '{"format": 4, "suite": "toy", "size": "s", "sections": 5}',
-        '{"format": 4, "suite": "toy", "size": "s", "sections": [], "more": 1}',
-        '{"format": 4, "suite": "toy", "size": "s", "sections": [{"name": "a"}]}',
+        '{"format": "resemblance Result 1"}',
+        document_start + '"sections": 5}',
+        document_start + '"sections": [], "more": 1}',
+        document_start + '"sections": [{"name": "a"}]}',
         text[: len(text) // 2],
         text.replace('"kind": "Chart"', '"kind": "Pie"'),
         text.replace('"rows"', '"r"'),
         text.replace('"not reproduced"', '"maybe"'),
     ):
         path.write_text(wrong, encoding="utf-8")
-        message = r"is not a result that can be read .*; remove it and run the suite again"
+        message = (
+            r"is not a saved result that can be read .*; (result\.save|compute the result again)"
+        )
         with subtests.test(wrong[:80]), pytest.raises(ValueError, match=message):
-            load_result(path)
+            rs.load(path)
 
 
 def test_parts_that_do_not_fit_are_an_error(subtests):
@@ -356,7 +359,7 @@ def test_tables_write_numbers_for_people_and_sort_by_their_values(tmp_path):
 def test_equal_findings_are_equal_pages_and_nothing_else_is_left(tmp_path):
     first = written(FINDINGS, tmp_path)
     FINDINGS.save(tmp_path / "result.json")
-    assert written(load_result(tmp_path / "result.json"), tmp_path) == first
+    assert written(rs.load(tmp_path / "result.json"), tmp_path) == first
     assert sorted(p.name for p in tmp_path.iterdir()) == ["page.html", "result.json"]
 
 
@@ -586,7 +589,7 @@ KINDS_RESULT = Result("toy", "full", (Section("kinds", "Kinds", "", (CHOSEN,), K
 
 def test_every_kind_of_figure_is_read_as_it_was_saved_and_shown(tmp_path):
     KINDS_RESULT.save(tmp_path / "result.json")
-    read = load_result(tmp_path / "result.json")
+    read = rs.load(tmp_path / "result.json")
     assert read == KINDS_RESULT
     page = Tags(written(read, tmp_path))
     said = " ".join(page.words)
@@ -640,7 +643,7 @@ def test_cells_of_the_same_models_are_resampled_together(tmp_path):
     assert all(place.low == place.mean == place.high for place in with_models.places().rows)
     assert any(place.low < place.high for place in without.places().rows)
     with_models.save(tmp_path / "result.json")
-    assert load_result(tmp_path / "result.json") == with_models
+    assert rs.load(tmp_path / "result.json") == with_models
 
 
 def test_the_page_of_a_suite_has_a_diagram_where_ties_mean_anything(tmp_path):
@@ -806,7 +809,7 @@ def test_ranks_begin_at_1(tmp_path):
     assert starts == {float(re.search(r'd="M([\d.]+) 0V', svg)[1])}  # at the line of rank 1
     found = Result("toy", "small", (Section("s", "S", "", figures=(ranked,)),))
     found.save(tmp_path / "found.json")
-    assert load_result(tmp_path / "found.json") == found
+    assert rs.load(tmp_path / "found.json") == found
 
 
 def test_tables_can_be_sorted_and_lines_chosen(open_page, tmp_path):
@@ -901,7 +904,7 @@ def power_of_toys(power: Annotated[int, typer.Option(help="Of toys.")] = 1) -> d
 
 def one_section(study: Path, section: Annotated[str, typer.Option(help="Only this.")] = ""):
     """The result of a study, or one of its sections."""
-    result = load_result(study / "result.json")
+    result = rs.load(study / "result.json")
     sections = tuple(s for s in result.sections if section in ("", s.name))
     return replace(result, sections=sections)
 
@@ -941,7 +944,7 @@ def test_run_prints_and_writes_and_continues(call, tmp_path):
     assert "<h1>Toys</h1>" in page
     assert "Toys first." in page
     assert call("run", "--jobs", 2, "--quiet") == (0, "", "")
-    found = load_result(tmp_path / "toy" / "result.json")
+    found = rs.load(tmp_path / "toy" / "result.json")
     assert [s.name for s in found.sections] == ["sums", "other"]
 
 
@@ -949,16 +952,16 @@ def test_run_with_some_experiments_and_measures_of_ones_own(call, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     words = ("run", "here", "--size", "small", "--only", "other", "-q", "-j", 1)
     assert call(*words, "--measure", "own.py:mine")[0] == 0
-    found = load_result(tmp_path / "here" / "result.json")
+    found = rs.load(tmp_path / "here" / "result.json")
     assert (found.size, [s.name for s in found.sections]) == ("small", ["other"])
     assert list(found["other"].scores["cell"]) == ["cka", "rsa", "mine"]
     assert call(*words, "-m", "svcca,cka")[0] == 0
-    assert list(load_result(tmp_path / "here" / "result.json").labels) == ["svcca", "cka"]
+    assert list(rs.load(tmp_path / "here" / "result.json").labels) == ["svcca", "cka"]
 
 
 def test_a_suite_has_options_of_its_own(call, tmp_path):
     assert call("run", "--power", 3, "-q", "-j", 1)[0] == 0
-    assert load_result(tmp_path / "toy" / "result.json").provenance["power"] == 3
+    assert rs.load(tmp_path / "toy" / "result.json").provenance["power"] == 3
     code, _, err = call("run", "--power", -1)
     assert (code, err) == (2, "error: --power must not be negative\n")
     assert call("report", "--section", "other", "-o", "part.html")[0] == 0
@@ -982,10 +985,10 @@ def test_claims_are_judged_by_a_file_of_ones_own(call, tmp_path):
     (tmp_path / "judges.py").write_text(JUDGES)
     for jobs in (1, 2):
         assert call("run", "--claims", "judges.py:CLAIMS", "-q", "-j", jobs)[0] == 0
-        claims = load_result(tmp_path / "toy" / "result.json")["sums"].claims
+        claims = rs.load(tmp_path / "toy" / "result.json")["sums"].claims
         assert [(c.number, c.ours) for c in claims][1:] == [("T1", "3.0")]
     assert call("run", "-q", "-j", 1)[0] == 0
-    assert len(load_result(tmp_path / "toy" / "result.json")["sums"].claims) == 1
+    assert len(rs.load(tmp_path / "toy" / "result.json")["sums"].claims) == 1
     code, _, err = call("run", "--claims", "judges.py:BROKEN", "-q", "-j", 1)
     assert code == 3
     assert "judges.py:8, in broken: return [1 / 0]" in err
@@ -1002,7 +1005,7 @@ def test_a_file_of_claims_in_a_package_may_import_its_neighbors(call, tmp_path):
     )
     before = set(folder.parent.rglob("*"))
     assert call("run", "--claims", f"{folder / 'claims.py'}:CLAIMS", "-q", "-j", 1)[0] == 0
-    claims = load_result(tmp_path / "toy" / "result.json")["sums"].claims
+    claims = rs.load(tmp_path / "toy" / "result.json")["sums"].claims
     assert [c.number for c in claims][1:] == ["T1"]
     code, _, err = call("run", "--claims", f"{folder / 'claims.py'}:BROKEN", "-q", "-j", 1)
     assert code == 3
@@ -1111,7 +1114,7 @@ def test_results_in_every_format(call, tmp_path):
     assert json.loads(out) == saved | {"trial": False}
     assert call("results", "-o", "found.parquet") == (0, "", "wrote found.parquet\n")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
-    assert list(frame.columns) == list(output.RESULT_COLUMNS)
+    assert list(frame.columns) == list(RESULT_COLUMNS)
     assert (len(frame), frame["value"].dtype) == (len(rows), float)
     assert call("results", "-o", "found.csv")[0] == 0
     assert len((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
@@ -1212,7 +1215,7 @@ def test_a_run_says_first_what_it_is_of_and_who_leads(tmp_path):
 def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_path):
     found = ran("small")
     found.save(tmp_path / "result.json")
-    assert load_result(tmp_path / "result.json") == found
+    assert rs.load(tmp_path / "result.json") == found
     assert {c.verdict for c in found.claims} == {NO_DATA}
     page, told = page_of(found, tmp_path), told_by(found)
     for words in (page, told):
@@ -1222,9 +1225,9 @@ def test_a_trial_has_a_banner_and_neither_verdicts_nor_intervals_nor_order(tmp_p
         assert "95 %" not in words
     first = [line.split()[0] for line in told.splitlines() if line[1:4] in ("CKA", "RSA", "IMD")]
     assert first == ["CKA", "IMD", "RSA"]
-    records = output.result_records(found)
+    records = found.records()
     assert {(r["trial"], r["rank"]) for r in records} == {(True, None)}
-    assert {r["trial"] for r in output.result_records(ran())} == {False}
+    assert {r["trial"] for r in ran().records()} == {False}
 
 
 def test_a_measure_that_plays_no_part_is_named(tmp_path):
@@ -1301,8 +1304,7 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
 
 def test_what_a_notebook_shows():
     told = "4 (1 reproduced, 1 in part, 1 not reproduced, 1 no data)"
-    assert (
-        repr(FINDINGS) == f"<Result: suite toy, size small, sections 3, claims {told}, measures 3>"
-    )
+    last = repr(FINDINGS).splitlines()[-1]
+    assert last == f"  suite toy, size small, sections 3, claims {told}, measures 3"
     assert told in FINDINGS._repr_html_()
-    assert repr(NOTHING) == "<Result: suite toy, size small, sections 0, claims 0, measures 0>"
+    assert repr(NOTHING) == "suite toy, size small, sections 0, claims 0, measures 0"

@@ -594,7 +594,7 @@ def test_nothing_is_dropped(screen):
     assert still.values[1:3] == pytest.approx((0, 0), abs=1e-12)
     assert [bool(reason) for reason in still.reasons] == [True, False, False, True]
     assert np.isnan(found["perturbation_coherence"]).tolist() == [True, True, False, True, True]
-    assert repr(found).startswith("Perturbations: 5 by perturbation_coherence, ")
+    assert repr(found).startswith("5 perturbations by perturbation_coherence, ")
     assert "4 lack a value; 0 samples" in repr(found)
     assert st.perturbations(X, labels, min_samples=8).rows[4].used == 8
 

@@ -796,7 +796,7 @@ def test_a_stream_says_what_is_doubtful_about_its_samples():
         stream = rs.Stream()
         stream.update(batch)
         scores = stream.compare("cka", progress=False)
-        assert any(caution.startswith(words) for caution in scores.cautions)
+        assert any(caution.startswith(words) for caution in scores.caveats)
 
 
 def test_columns_are_in_one_order_between_layers_batches_and_merged_streams():
@@ -807,12 +807,12 @@ def test_columns_are_in_one_order_between_layers_batches_and_merged_streams():
     for stream, rows in zip(streams, (slice(40), slice(40, None))):
         order = list("abcd") if rows.start is None else list("dbca")
         stream.update({"x": x[order][rows], "y": y[list("cadb")][rows]})
-    assert streams[0].cautions() == (
+    assert streams[0].caveats() == (
         "the columns of 'y' were put in the order of representation 'x'",
     )
     streams[0].merge(streams[1])
     assert "the columns of 'x', 'y' were put in the order of the first stream" in (
-        streams[0].cautions()
+        streams[0].caveats()
     )
     value = rs.permutation_procrustes(*streams[0].representations().values())
     assert value == pytest.approx(rs.permutation_procrustes(x, y), rel=1e-10)

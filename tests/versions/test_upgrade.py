@@ -192,7 +192,7 @@ def test_one_class_with_new_neighbors_is_to_be_embedded_again() -> None:
     assert option(result, "orthogonal").new_model.worst.group == "moved"
     assert (result.decision, result.groups) == ("re-embed a part", ("moved",))
     assert result.code == 1
-    assert "moved" in result.verdict
+    assert "moved" in result.conclusion
 
 
 def test_bounds_of_groups_hold_for_all_of_them() -> None:
@@ -413,7 +413,7 @@ def test_a_map_says_for_which_side_it_is() -> None:
     np.testing.assert_allclose(result.map("documents_affine")(QUERIES), QUERIES @ wide, atol=1e-3)
     with pytest.raises(ValueError, match=r"for documents by the old model.*12"):
         result.map("documents_affine")(QUERIES @ wide)
-    assert any("no map for the other direction" in line for line in result.lines)
+    assert any("no map for the other direction" in line for line in result.details)
 
 
 def test_what_the_rows_show_is_said_first() -> None:
@@ -425,10 +425,10 @@ def test_what_the_rows_show_is_said_first() -> None:
         (np.random.default_rng(3).standard_normal(DOCUMENTS.shape), "unrelated rows", "same order"),
     ):
         result = rs.upgrade_index(DOCUMENTS, new, QUERIES, QUERIES @ TURN, progress=False)
-        assert kind in [fact.kind for fact in result.facts]
-        assert words in result.lines[0]
+        assert kind in [fact.kind for fact in result.row_facts]
+        assert words in result.details[0]
     same = rs.upgrade_index(DOCUMENTS, DOCUMENTS @ TURN, QUERIES, QUERIES @ TURN, progress=False)
-    assert same.facts == ()
+    assert same.row_facts == ()
 
 
 # ------------------------------------------------------------------------------- relevant documents
@@ -463,7 +463,7 @@ def test_relevant_documents_say_whether_the_new_model_is_better(subtests) -> Non
             assert result.code == (0 if not better else result.code)
             assert result.gain.low <= result.gain.difference <= result.gain.high
             assert isinstance(result.gain, RelevanceGain)
-            words = result.verdict if not better else result.lines[0]
+            words = result.conclusion if not better else result.details[0]
             assert "of the relevant documents" in words
 
 
@@ -554,7 +554,7 @@ def test_an_estimate_for_a_larger_index_never_says_to_keep() -> None:
         old[:2000], old[:2000] @ rotation(16), queries[0], queries[0] @ rotation(16), index=old
     )
     assert fine.decision == "undecided"
-    assert "embed" in fine.verdict
+    assert "embed" in fine.conclusion
     few = rs.upgrade_index(old[:900], new[:900], *queries, index=old)
     assert few.decision == "undecided"
     assert option(few, "affine").new_model is None
@@ -719,7 +719,7 @@ def test_unusual_data_are_fine(subtests) -> None:
     assert "24 documents" in option(few, "affine").reason
     groups = np.where(np.arange(200) < 3, "rare", "usual")
     result = rs.upgrade_index(DOCUMENTS, DOCUMENTS, *PAIR, groups=groups)
-    assert any("rare" in line for line in result.lines)
+    assert any("rare" in line for line in result.details)
 
 
 # --------------------------------------------------------------------------------- what is written
@@ -728,19 +728,19 @@ def test_unusual_data_are_fine(subtests) -> None:
 def test_what_is_written_has_the_same_numbers(tmp_path) -> None:
     turn = rotation(12)
     result = rs.upgrade_index(DOCUMENTS, DOCUMENTS @ turn, QUERIES, QUERIES @ turn, groups=CLASSES)
-    result.save(tmp_path / "a.json")
+    result.to_table(tmp_path / "a.json")
     document = json.loads((tmp_path / "a.json").read_text())
     assert document["decision"] == "map queries"
     names = ["keep", "normalize", "cut", "orthogonal", "affine", "documents_orthogonal"]
     assert [o.name for o in result.options][:6] == names
     assert len(document["options"]) == len(result.to_pandas()) == len(result.records())
     write_page(result, tmp_path / "a.html")
-    assert "mapped" not in result.verdict
+    assert "mapped" not in result.conclusion
     text = (tmp_path / "a.html").read_text()
     assert "An old index under a new model" in text
-    assert result.verdict.split(":")[0] in text
+    assert result.conclusion.split(":")[0] in text
     with pytest.raises(ValueError, match=r"\.csv"):
-        result.save(tmp_path / "a.xlsx")
+        result.to_table(tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="no map"):
         result.map("keep")
 
@@ -856,8 +856,8 @@ def test_copies_of_documents_are_named_once():
     old, queries = rng.standard_normal((400, 8)), rng.standard_normal((40, 8))
     turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
     result = rs.upgrade_index(old[rows], old[rows] @ turn, queries, queries @ turn)
-    assert [fact.kind for fact in result.facts].count("copies") == 1
-    assert not any("cop" in caution or "distinct" in caution for caution in result.cautions)
+    assert [fact.kind for fact in result.row_facts].count("copies") == 1
+    assert not any("cop" in caution or "distinct" in caution for caution in result.caveats)
 
 
 # -------------------------------------------------------------------------------------- on the page

@@ -7,13 +7,13 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import uuid4
 
 from .text import replace_unencodable
@@ -133,6 +133,12 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
         return
     if origin in (Union, UnionType):
         return _check_any(value, parts, where)
+    if origin is Literal and value in parts:
+        return
+    if origin is list and isinstance(value, list):
+        for i, part in enumerate(value):
+            check_types(part, parts[0], f"{where}[{i}]")
+        return
     if origin is tuple and isinstance(value, tuple):
         kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
         if len(kinds) == len(value):
@@ -169,6 +175,8 @@ def _describe_type(value: Any) -> str:
 def _has_builtin_type(value: Any, kind: Any) -> bool:
     if kind is None or kind is NoneType:
         return value is None
+    if kind is Hashable:
+        return isinstance(value, Hashable)
     if isinstance(value, bool) or kind is bool:
         return isinstance(value, bool) and kind is bool
     if isinstance(value, int):

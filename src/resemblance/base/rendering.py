@@ -1,16 +1,15 @@
-"""The one door through which results find the rooms that render them: ``plot`` and ``report``."""
+"""The one door through which results find the rooms that render them, ``plot`` and ``report``, and
+the reader of all saved results."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 PACKAGE_NAME = __name__.partition(".")[0]
 PLOT_PACKAGE = ".plot"  # the part that draws
-TABLE_SUFFIXES = frozenset(
-    {".csv", ".json", ".md", ".parquet", ".tex", ".txt"}
-)  # suffixes of tables
 EVIDENCE_WORDS_MODULE = ".report.evidence_words"
 
 
@@ -34,17 +33,21 @@ def plot_result(thing: object, *arguments: Any, **options: Any) -> Any:
     return import_module(PLOT_PACKAGE, PACKAGE_NAME).draw(thing, *arguments, **options)
 
 
-def export_result(thing: object, module: str, output: str, path: Path) -> None:
-    """Write a result, whose output is made by a function of a module of ``report``, in the format
-    that the suffix of the file names."""
-    content = getattr(import_module(f".report.{module}", PACKAGE_NAME), output)(thing)
-    import_module(".report.output", PACKAGE_NAME).save(content, path)
+def write_table(thing: object, path: Path, kind: str | None = None) -> Path:
+    """Write a result as a table in a format, by default that of the suffix; return the path."""
+    import_module(".report.output", PACKAGE_NAME).save(thing, path, kind)
+    return path
 
 
-def save_table(thing: object, path: str | Path) -> bool:
-    """Write a comparison or an evidence as a table if the file has the suffix of one; return
-    whether it has."""
-    is_table = Path(path).suffix.lower() in TABLE_SUFFIXES
-    if is_table:
-        import_module(".report.output", PACKAGE_NAME).save(thing, Path(path))
-    return is_table
+def write_page(thing: object, path: Path, is_opened: bool, options: Mapping[str, Any]) -> Path:
+    """Write a result as one HTML page, and perhaps open it; return the path."""
+    page = import_module(".report.page", PACKAGE_NAME)
+    page.write_page(thing, path, **options)
+    if is_opened:
+        page.open_page(path)
+    return path
+
+
+def load_any_result(path: Path) -> Any:
+    """Return the result in a file or in the folder of a study."""
+    return import_module(".bench.loading", PACKAGE_NAME).load(path)

@@ -173,7 +173,7 @@ def summary_text(comparison: Any) -> str:
     """Return a comparison as lines of text: the smallest and the largest value of each measure."""
     count = count_with_noun(len(comparison.measures), "measure")
     lines = [f"Comparison of {_format_comparison_size(comparison)} by {count}"]
-    lines += [f"  {caution}" for caution in comparison.cautions]
+    lines += [f"  {caveat}" for caveat in comparison.caveats]
     width = max((len(m.spec) for m in comparison.measures), default=0)
     for row in _summary_rows(comparison):
         span = f"{row.smallest:>10} .. {row.largest:<10}"
@@ -189,8 +189,8 @@ def summary_html(comparison: Any) -> str:
         for row in _summary_rows(comparison)
     )
     caption = f"Comparison of {_format_comparison_size(comparison)}"
-    cautions = "".join(f"<p>{escape(caution)}</p>" for caution in comparison.cautions)
-    return f"{cautions}<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
+    caveats = "".join(f"<p>{escape(caveat)}</p>" for caveat in comparison.caveats)
+    return f"{caveats}<table><caption>{caption}</caption><tr>{header}</tr>{body}</table>"
 
 
 def _format_comparison_size(comparison: Any) -> str:
@@ -227,7 +227,7 @@ def diagnostic_notes(comparison: Any, *, without: str = "") -> dict[str, str]:
             numbers = matrix[~np.isnan(matrix)]
             if name != without and numbers.size:
                 notes.setdefault(m.spec, []).append(_format_diagnostic_range(name, numbers))
-        words = [str(c.value) for c in comparison.caveats if c.measure == m.spec]
+        words = [str(c.value) for c in comparison.pair_caveats if c.measure == m.spec]
         if words and without != "caveat":
             notes.setdefault(m.spec, []).append(_count_texts(words))
     return {spec: "; ".join(texts) for spec, texts in notes.items()}

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..base.text import check_choice
-from ..sections import result as results
 from ..sections.result import Result
 from .packs import Pack, open_pack
 
-__all__ = ["SUITES", "load_result", "run"]
+__all__ = ["SUITES", "run"]
 
 SUITES: Mapping[str, str] = {  # packages, and what they are called
     "resi": "ReSi (Klabunde et al. 2025)",
@@ -50,17 +49,3 @@ def run(
             f"one of its own packs, or {manifest.suite} on this one"
         )
     return importlib.import_module(f"{__name__}.pinned").run_pack(opened, folder, **options)
-
-
-def load_result(study: str | Path) -> Result:
-    """Return the result of the study in a folder.
-
-    Raises ``ValueError`` for a folder without a result, and for one that cannot be read.
-    """
-    folder = Path(study)
-    if not (folder / "result.json").exists():
-        raise ValueError(
-            f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
-            f"{folder}"
-        )
-    return results.load_result(folder / "result.json")

@@ -187,7 +187,7 @@ def merge_chunks(
         i, j = (np.array([places[names[k]] for k in side]) for side in (x, y))
         reasons, caveats = (
             {tuple(entry[:3]): str(entry[-1]) for entry in entries}
-            for entries in (comparison.failures, comparison.caveats)
+            for entries in (comparison.failures, comparison.pair_caveats)
         )
         for spec, values in comparison.values.items():
             keys = [(spec, names[k], names[l]) for k, l in pairs]

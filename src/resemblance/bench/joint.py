@@ -34,8 +34,9 @@ from ..sections.standing import (
 )
 from ..sections.values import distinct_labels, finite_or_none
 from ..significance import DECIMALS, Place, Places, places, ranks_of_rows, summarize
-from . import SUITES, load_result
+from . import SUITES
 from .grounding import spearman
+from .loading import load_study
 
 MeasureRanksByTask: TypeAlias = Mapping[
     tuple[str, str], Mapping[str, float]
@@ -94,10 +95,10 @@ def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Re
         ranks.labels,
         provenance=environment_versions(),
         facts={"studies": "; ".join(map(describe_study, ranks.studies))},
-        lead=""
+        conclusion=""
         if ranks.is_trial
         else " ".join(filter(None, (*lead, *_suite_disagreements(ranks)))),
-        remarks=remarks,
+        caveats=remarks,
         title="One ranking of measures",
         about=(
             f"Each suite asks in its own way whether a measure can be trusted: {suites}. Here the "
@@ -108,7 +109,7 @@ def combined_result(ranks: CombinedRanking, remarks: tuple[str, ...] = ()) -> Re
 
 
 def _read_suite_result(folder: str | Path) -> Result:
-    result = load_result(folder)
+    result = load_study(folder)
     if result.suite not in SUITES:
         raise ValueError(f"{folder} is of {result.suite!r}; known: {', '.join(SUITES)}")
     return result

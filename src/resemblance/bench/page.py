@@ -386,8 +386,8 @@ def result_of_cases(
         tuple(section for section in sections if section is not None),
         overview.names,
         provenance=environment_versions(),
-        lead=headline(overview.places, overview.names),
-        remarks=(noise,) if noise else (),
+        conclusion=headline(overview.places, overview.names),
+        caveats=(noise,) if noise else (),
         title=title,
         about=about,
     )

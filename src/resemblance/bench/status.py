@@ -15,7 +15,7 @@ from ..comparison.provenance import describe_machine, library_versions
 from ..comparison.store import ScoreFile
 from ..models.model_folder import TRAITS_FILE
 from ..models.recipe import Recipe
-from . import load_result
+from .loading import load_study
 from .study import Purpose, is_running, purpose
 from .study_models import model_folder
 
@@ -74,7 +74,7 @@ def status(
         sum(1 for folder in ("canary", "probes") for _ in path.glob(f"{folder}/*.json")),
         comparisons,
         itself,
-        sum(map(len, load_result(path).scores().values())) if has_result else 0,
+        sum(map(len, load_study(path).scores().values())) if has_result else 0,
         lines[-1] if lines else "",
     )
 

@@ -1,7 +1,8 @@
 """What a measure or statistic claims, tried on small data: the same properties for those of the
-catalogue and for a user's own."""
+catalogue and for a user's own; and what a result can do."""
 
 from .checking import check_measure, check_statistic
+from .results import check_result
 from .trial import Outcome
 
-__all__ = ["Outcome", "check_measure", "check_statistic"]
+__all__ = ["Outcome", "check_measure", "check_result", "check_statistic"]

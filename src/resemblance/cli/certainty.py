@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,8 @@ from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
     from ..data.representation import Representation
+    from ..inference._score_models import ModelScores
     from ..inference.result import Evidence
-    from ..report.output import Output
 
 EVIDENCE_EXAMPLES = (
     "evidence layer1.npy layer2.npy -m cka,rsa",
@@ -154,7 +155,7 @@ def across_command(
     seed: int = 0,
     jobs: int | None = None,
     scheduler: str | None = None,
-) -> Output:
+) -> ModelScores:
     """Score models on several subjects, with the noise ceiling.
 
     Errors allow for other subjects and other stimuli. Each file is one subject, (stimuli, units),
@@ -164,7 +165,6 @@ def across_command(
     Holm's method for the number of models.
     """
     from ..inference._score_models import score_models
-    from ..report.outputs import across_output
 
     models, fitted = models or [], fitted or []
     if not models and not fitted:
@@ -200,7 +200,7 @@ def across_command(
     ):
         options |= {"seed": seed, "jobs": executor, "progress": progress}
         scores = score_models(layers, subjects, measure=chosen[0], **options)
-    return across_output(scores, run_provenance(context))
+    return replace(scores, provenance=run_provenance(context))
 
 
 def _fitted_model_name(place: Path, parts: list[str]) -> str:

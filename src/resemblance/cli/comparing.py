@@ -28,6 +28,7 @@ from .streaming import FILE_BATCH_SAMPLES, StreamOptions, check_stream_options, 
 
 if TYPE_CHECKING:
     from ..comparison.comparison import Comparison
+    from ..engine.forecast import Forecast
     from ..report.output import Output
 
 STREAM_HELP_PANEL = "Streams"  # the panel of the help
@@ -87,7 +88,7 @@ def compare_command(
     batch_size: int | None = None,
     method: str | None = None,
     directions: bool = False,
-) -> Comparison | Output:
+) -> Comparison | Forecast | Output:
     """Compare representations (samples, features) of the same samples by many measures.
 
     Results go to standard output, progress to standard error. With --stream the samples are read in
@@ -97,7 +98,6 @@ def compare_command(
     """
     from ..engine._compare import compare
     from ..engine.forecast import plan
-    from ..report.outputs import forecast_output
 
     options = StreamOptions(merge, state, parts, batch_size, method, directions)
     of_compare = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
@@ -111,7 +111,7 @@ def compare_command(
     with open_executors(jobs, scheduler, usual=1) as (executor, _):
         work["jobs"] = executor
         if planned:
-            return forecast_output(plan(representations, **work))
+            return plan(representations, **work)
         return compare(representations, progress=progress, **work)
 
 

@@ -29,9 +29,7 @@ DRIFT_EXAMPLES = (
 
 
 @output_command(
-    ("table", "json"),
-    files=("reference", "current", "labels"),
-    page="Write a page that shows what changed.",
+    FORMATS, files=("reference", "current", "labels"), page="Write a page that shows what changed."
 )
 def drift_command(
     reference: Path,
@@ -48,7 +46,7 @@ def drift_command(
     k: int = 10,
     n_resamples: int = 50,
     seed: int = 0,
-) -> Output:
+) -> DriftReport | Output:
     """Report whether, how much and how a representation changed between two versions of a model.
 
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
@@ -58,7 +56,6 @@ def drift_command(
     be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
     never pass.
     """
-    from ..report.of_drift import drift_output
     from ..report.of_drift_layers import layers_output
     from ..versions import drift
     from ..versions.verdict import SIDES_BY_PURPOSE, DriftPurpose
@@ -81,7 +78,7 @@ def drift_command(
         for report in (drift(*pair, **options),)
     }
     if sides.is_one:
-        return drift_output(reports[""])
+        return reports[""]
     return layers_output(reports, sides.left_out, run_provenance(context))
 
 
@@ -207,7 +204,7 @@ def upgrade_command(
     cost_per_document: float | None = None,
     cost_per_miss: float | None = None,
     seed: int = 0,
-) -> Output:
+) -> IndexUpgrade:
     """Decide what to do with an index under a new embedding model: keep, map, re-rank or re-embed.
 
     The exit code is 0 if no document has to be re-embedded: the old model or the index is kept,
@@ -215,7 +212,6 @@ def upgrade_command(
     if a part of the documents or all of them must be re-embedded. 4 if the data do not decide. 2
     for a mistake in the call.
     """
-    from ..report.of_upgrade import upgrade_output
     from ..versions import upgrade_index
     from ..versions.index_options import TRUTH_PHRASES, Goal
     from ..versions.index_search import SEARCH_METRICS, SearchMetric
@@ -253,7 +249,7 @@ def upgrade_command(
         )
     if map_file is not None:
         try_to_write(context, "map", map_file, lambda: _save_chosen_map(result, map_file))
-    return upgrade_output(result, run_provenance(context))
+    return replace(result, provenance={**result.provenance, **run_provenance(context)})
 
 
 def _save_chosen_map(result: IndexUpgrade, path: Path) -> None:

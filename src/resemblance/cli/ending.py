@@ -10,7 +10,6 @@ import sys
 import time
 import traceback
 import warnings
-import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
@@ -163,16 +162,10 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
     """Report which files were written, and open the page, if any, in the browser."""
     if not quiet and (written := [str(path) for path in paths if path]):
         print(escape_control_characters(f"wrote {', '.join(written)}"), file=sys.stderr)
-    open_page(page, page is not None)
+    if page is not None:
+        from ..report.page import open_page
 
-
-def open_page(path: Path | None, is_opened: bool) -> None:
-    """Open a page in the browser if that was asked for; print its path where there is none."""
-    if path is None or not is_opened:
-        return
-    if not webbrowser.open(path.resolve().as_uri()):
-        line = f"no browser can be opened here; the page is {path.resolve()}"
-        print(escape_control_characters(line), file=sys.stderr)
+        open_page(page)
 
 
 def report_failures(content: Any, quiet: bool) -> int:

@@ -131,14 +131,14 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
 
 def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
     """Return the result in a study, of all measures or those of some families."""
-    from ..bench import load_result
+    from ..bench.loading import load_study
     from ..bench.resi import suite as resi
     from ..bench.resi.page import result_of
     from ..contracts._measure import MEASURE_FAMILIES
 
     for name in family or ():
         check_choice("--family", name, MEASURE_FAMILIES)
-    whole = load_result(study)
+    whole = load_study(study)
     if not family:
         return whole
     fewer = result_of(resi.load_evaluation(study).only(family))

@@ -13,7 +13,7 @@ import typer
 from ..base.extras import require_packages
 from ..engine.memory import parse_bytes
 from .choices import DRAWS
-from .ending import open_page, progress_bars, report_interruption
+from .ending import progress_bars, report_interruption
 from .executors import open_executors
 from .inputs import parse_measures, read_label_file, reworded_errors
 from .options import HelpTexts, command_group, output_command
@@ -21,6 +21,7 @@ from .options import HelpTexts, command_group, output_command
 if TYPE_CHECKING:
     from ..comparison.arrangements import DepthCurve
     from ..comparison.comparison import Comparison
+    from ..engine.forecast import Forecast
     from ..report.output import Output
 
 MODELS_EXAMPLES = (
@@ -58,7 +59,7 @@ def models_command(
     memory: str = "half",
     jobs: int | None = None,
     planned: bool = False,
-) -> Output:
+) -> Forecast | Output:
     """Run two or more models over the same samples and compare all their layers.
 
     Default measures: debiased CKA, Procrustes, RSA and mutual nearest neighbours. The first one
@@ -68,7 +69,6 @@ def models_command(
     from ..models.two_models import compare_models, plan_models
     from ..report.of_comparison import result_from_comparison
     from ..report.output import Output
-    from ..report.outputs import forecast_output
 
     if len(models) < 2:
         raise ValueError("two models are needed for a comparison; name another one")
@@ -107,11 +107,12 @@ def models_command(
     ):
         options |= {"jobs": executor, "memory": memory, "progress": progress}
         if planned:
-            return forecast_output(plan_models(entries, data, **options))
+            return plan_models(entries, data, **options)
         comparison = compare_models(entries, data, **options)
     result = result_from_comparison(comparison)
     inputs = comparison.provenance["inputs"]
-    return Output(of=comparison, page=result, shown=[inputs, "", *result.lead.splitlines(), ""])
+    shown = [inputs, "", *result.conclusion.splitlines(), ""]
+    return Output(of=comparison, page=comparison, shown=shown)
 
 
 def _models_error_with_options(text: str) -> str:
@@ -179,7 +180,10 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
     )
     write_demo_page(comparison, page, accuracies)
     print(f"Open {page.resolve()}\nAll values: {database} (resemblance.load reads it)")
-    open_page(page, opened)
+    if opened:
+        from ..report.page import open_page
+
+        open_page(page)
     return 0
 
 
@@ -274,8 +278,6 @@ def _describe_departure(means: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, str]) -> None:
     """Write the page of the demonstration, with its result and how to read it."""
-    from ..report import write_page
-
     sentences = " ".join(_describe_departure(_layer_means_by_group(comparison)))
     introduction = (
         "Small convolutional networks learned to read handwritten digits from different random "
@@ -283,8 +285,7 @@ def write_demo_page(comparison: Comparison, path: Path, accuracies: dict[str, st
         "the block of two networks means that the same layer of both represents the images alike. "
         f"{sentences}"
     )
-    write_page(
-        comparison,
+    comparison.to_html(
         path,
         title="Layers of networks that read digits",
         introduction=introduction,

@@ -213,8 +213,6 @@ def output_command(
             silence_warnings(quiet)
             inputs = list(_file_names(words, files))
             check_output_paths(kind, inputs, output, html, target if save else None, needs)
-            from ..report.output import write_output
-
             about = {"context": context, "progress": not quiet, "html": html}
             try:
                 content = function(**words, **{name: about[name] for name in wanted})
@@ -222,7 +220,7 @@ def output_command(
                 if has_no_place and not quiet:
                     _print_first_lines(content)
                 try:
-                    write_output(content, kind, output)
+                    _write_answer(content, kind, output)
                 finally:  # a file that the disk does not take costs no other
                     if html:
                         try_to_write(
@@ -257,6 +255,18 @@ def output_command(
     return declared
 
 
+def _write_answer(content: Any, kind: str, output: Path | None) -> None:
+    """Write what a command returns, a result to a file as :meth:`.BaseResult.to_table` does."""
+    from ..base.results import BaseResult
+    from ..report.output import Output, write_output
+
+    result = content.of if isinstance(content, Output) else content
+    if output is not None and isinstance(result, BaseResult):
+        result.to_table(output, format=kind)
+    else:
+        write_output(content, kind, output)
+
+
 def _print_first_lines(content: Any) -> None:
     """Print on standard error the lines that a table begins with, for an answer that is no table or
     goes to a file."""
@@ -267,7 +277,7 @@ def _print_first_lines(content: Any) -> None:
     if isinstance(content, Output):
         print(*content.shown[:1], sep="\n", end="\n" * bool(content.shown), file=sys.stderr)
     elif isinstance(content, Comparison):
-        for caution in content.cautions:
+        for caution in content.caveats:
             print(escape_control_characters(f"Note: {caution}."), file=sys.stderr)
 
 
@@ -302,15 +312,22 @@ def _warn_no_page_of_plan(html: Path | None) -> tuple[None, bool]:
 
 def _exit_code(content: Any, kind: str, quiet: bool) -> int:
     """Return the exit code of a command, and say what else is to be known of what it wrote."""
+    from ..comparison.comparison import Comparison
+    from ..inference.result import Evidence
     from ..report.output import Output
     from ..sections.result import Result
+    from ..versions import DriftReport, IndexUpgrade
 
+    if isinstance(content, Output) and content.of is None:
+        return content.code
     result = content.of if isinstance(content, Output) else content
-    if isinstance(result, Result):
-        if not quiet:
-            warn_trial_run(result.is_trial, kind)
-        return 0
-    return content.code if result is None else report_failures(result, quiet)
+    if isinstance(result, Comparison | Evidence):
+        return report_failures(result, quiet)
+    if isinstance(result, Result) and not quiet:
+        warn_trial_run(result.is_trial, kind)
+    if isinstance(result, DriftReport):
+        return int(result.drifted)
+    return result.code if isinstance(result, IndexUpgrade) else 0
 
 
 def _format_option(formats: Sequence[str]) -> Any:
@@ -326,8 +343,7 @@ def _file_names(words: dict[str, Any], names: Iterable[str]) -> Iterator[str]:
 
 
 def _write_content_page(content: Any, html: Path, context: typer.Context) -> None:
-    from ..report import write_page
     from ..report.output import Output
 
     shown = content.page if isinstance(content, Output) else content
-    write_page(shown, html, provenance=run_provenance(context))
+    shown.to_html(html, provenance=run_provenance(context))

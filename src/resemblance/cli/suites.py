@@ -16,7 +16,7 @@ from ..base.extras import require_package
 from ..base.formatting import count_with_noun
 from ..base.text import check_choice
 from ..engine.memory import parse_bytes
-from .ending import command_as_typed, open_page, print_error, progress_bars, silence_warnings
+from .ending import command_as_typed, print_error, progress_bars, silence_warnings
 from .executors import open_executors
 from .inputs import (
     add_user_measures,
@@ -58,9 +58,9 @@ def _without_preview(folder: Path, **options: Any) -> bool:
 
 
 def _load_study_result(folder: Path) -> Result:
-    from ..bench import load_result
+    from ..bench.loading import load_study
 
-    return load_result(folder)
+    return load_study(folder)
 
 
 class SuiteCommands(NamedTuple):
@@ -199,8 +199,8 @@ def _run_and_report(
 ) -> int:
     """Run a suite, write its report and say where; return the exit code of the command."""
     from ..bench.status import provenance_of_runs, record_run
-    from ..report import write_page
     from ..report.output import print_tables
+    from ..report.page import open_page
     from ..report.terminal import result_tables
 
     study, quiet = words["study"], words["quiet"]
@@ -212,7 +212,7 @@ def _run_and_report(
             run = pack_runner(suite.name, options) or suite.run
             result = run(study, executor=executor, progress=progress, **more, **options)
         record_run(study, command_as_typed(words["context"]))
-        page = write_page(result, study / "index.html", provenance=provenance_of_runs(study))
+        page = result.to_html(study / "index.html", provenance=provenance_of_runs(study))
     except KeyboardInterrupt:
         typer.echo(
             f"interrupted: what is done is kept in {study}; the same command continues from there",
@@ -225,7 +225,8 @@ def _run_and_report(
         _warn_unjudged_claims(options.get("claims"), result)
         print_tables(result_tables(result))
         print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
-    open_page(page, words["opened"])
+    if words["opened"]:
+        open_page(page)
     return _report_untrained_models(result)
 
 
@@ -258,7 +259,7 @@ def _too_few_models_message(result: Result) -> str:
         if section.name != "failures"
         for reason in section.reasons.values()
     ]
-    why = "; ".join(dict.fromkeys([*result.remarks, *reasons])) or "there are none"
+    why = "; ".join(dict.fromkeys([*result.caveats, *reasons])) or "there are none"
     return f"too few models for any test ({why})"
 
 
@@ -323,16 +324,15 @@ def _report_command(suite: SuiteCommands) -> Callable[..., None]:
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
         from ..bench.status import provenance_of_runs
-        from ..report import write_page
 
         study, output = words["study"], words["output"]
         check_page_suffix(output)
         check_output_paths("html", (), None, output, None)
         result = result_of_study(suite, study, **{p.name: words[p.name] for p in parameters})
         runs = provenance_of_runs(study)
-        page = write_page(result, output or study / "index.html", provenance=runs)
+        target = output or study / "index.html"
+        page = result.to_html(target, open=words["opened"], provenance=runs)
         print(f"Open {page.resolve()}")
-        open_page(page, words["opened"])
 
     output = keyword_parameter("output", Path | None)
     return set_parameters(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ..base.extras import import_optional
-from ..base.rendering import plot_result, save_table, thumbnail
-from ..base.text import diagnostic_notes, did_you_mean, records_to_frame, summary_html, summary_text
+from ..base.rendering import thumbnail
+from ..base.results import MappingResult, warn_of_suffix
+from ..base.text import diagnostic_notes, did_you_mean, summary_html, summary_text
 from ..catalogue import parse_parameters
 from ..contracts._measure import Measure
 from ..contracts.claims import CHANCE_KEY
@@ -23,6 +24,7 @@ from ..data.representation import representation_title
 from .populations import (
     GROUP_TEST_PERMUTATIONS,
     Clusters,
+    LeftOut,
     Permanova,
     cluster_by_medoids,
     group_labels,
@@ -130,18 +132,19 @@ class Diagnostic(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(MappingResult):
     """One matrix per measure over named representations: ``comparison["cka"]`` is (rows, columns).
 
     ``comparison["cka", "x", "y"]`` is the value of one pair. A cell without a value is NaN and its
     reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared
     intermediate is
     charged to the first measure that uses it. ``provenance`` records the fingerprints of the data,
-    the versions and the precision of the computation. ``numbers`` are what measures recorded about
-    their values, a matrix for each measure and name, NaN where a pair has none; ``caveats`` say why
-    values mean little; ``diagnostics`` are both, one by one. All of them come from ``matrices``,
-    the scores of each measure by the data, and ``absent`` says of measures why they were not
-    computed. ``evidence``: how sure the scores are, after :func:`compare_models`, or None.
+    the versions and the precision of the computation. ``caveats`` say what is doubtful about the
+    data. ``numbers`` are what measures recorded about their values, a matrix for each measure and
+    name, NaN where a pair has none; ``pair_caveats`` say why values mean little; ``diagnostics``
+    are both, one by one. All of them come from ``matrices``, the scores of each measure by the
+    data, and ``absent`` says of measures why they were not computed. ``evidence``: how sure the
+    scores are, after :func:`compare_models`, or None.
     """
 
     rows: tuple[str, ...]
@@ -176,7 +179,7 @@ class Comparison:
         return Failures(self)
 
     @cached_property
-    def caveats(self) -> tuple[Diagnostic, ...]:
+    def pair_caveats(self) -> tuple[Diagnostic, ...]:
         """Why values mean little, in the order of the pairs."""
         caveats = []
         for m in self.measures:
@@ -188,9 +191,13 @@ class Comparison:
         return tuple(caveats)
 
     @property
-    def cautions(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[str, ...]:
         """What is doubtful about the data, such as copies of samples."""
-        return tuple(self.provenance.get("cautions", ()))
+        return tuple(self.provenance.get("caveats", ()))
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the specifications of the measures."""
+        return tuple(m.spec for m in self.measures)
 
     def info(self, measure: AnyMeasure) -> MeasureInfo:
         """Return the description of a measure of this comparison.
@@ -236,7 +243,7 @@ class Comparison:
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What measures recorded about their values: numbers, or why a value means little."""
-        words = {(c.measure, c.x, c.y): c for c in self.caveats}
+        words = {(c.measure, c.x, c.y): c for c in self.pair_caveats}
         diagnostics = list[Diagnostic]()
         for m in self.measures:
             of = self.numbers.get(m.spec, {})
@@ -277,7 +284,9 @@ class Comparison:
         Reference: Kaufman and Rousseeuw 1990 (PAM); Rousseeuw 1987. The best swaps end in a local
         minimum, which was the best of all medoids wherever we tried all.
         """
-        return cluster_by_medoids(*complete_differences(self, measure, 3), k)
+        names, differences = complete_differences(self, measure, 3)
+        found = cluster_by_medoids(names, differences, k)
+        return replace(found, failures=self._incomplete(names))
 
     def permanova(
         self,
@@ -298,7 +307,7 @@ class Comparison:
         change places, in all ways where these are at most ``n_permutations``, else in so many
         random ones.
         Few seeds cannot show much: of 3 + 3 networks no p-value is below 0.1, of 4 + 4 none below
-        0.029; see ``attainable``.
+        0.029; see ``min_pvalue``.
 
         ``labels``: the group of each representation, in the order of ``rows`` or by name.
         ``nested``: what several networks share, such as the model they were fine-tuned from; if all
@@ -316,9 +325,15 @@ class Comparison:
         names, differences = complete_differences(self, measure, 3)
         groups = [group[name] for name in names]
         shared = None if nested is None else [block[name] for name in names]
-        return permanova(
+        found = permanova(
             names, differences, groups, nested=shared, n_permutations=n_permutations, seed=seed
         )
+        return replace(found, failures=self._incomplete(names))
+
+    def _incomplete(self, names: Sequence[str]) -> tuple[LeftOut, ...]:
+        """Return the representations that are not among the names of the complete ones."""
+        missing = [name for name in self.rows if name not in set(names)]
+        return tuple(LeftOut(name, "it has no value for some pair") for name in missing)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: measure, label, x, y, value, reason.
@@ -338,10 +353,6 @@ class Comparison:
                 records.append(record | {n: diagnostics.get((m.spec, x, y, n)) for n in names})
         return records
 
-    def to_pandas(self) -> Any:
-        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return records_to_frame(self.records())
-
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with one (x, y) variable per measure (extra ``frames``).
 
@@ -359,13 +370,9 @@ class Comparison:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write one file that :func:`load` reads and that ``compare(..., save=path)`` continues;
-        with the suffix .csv, .json, .md, .parquet, .tex or .txt, a table."""
-        if not save_table(self, path):
-            entries, results = ({}, ()) if self.evidence is None else self.evidence.stored()
-            with ScoreFile(path) as store:
-                write_missing_scores(self, store)
-                store.describe(comparison_description(self) | entries, results)
+        """Write one file that :func:`resemblance.load` reads and that ``compare(..., save=path)``
+        continues, whatever its suffix."""
+        save_scores(self, path, "Comparison")
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
@@ -381,19 +388,12 @@ class Comparison:
         numbers.flags.writeable = False
         return numbers
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return a line for each measure: the smallest and the largest value, and notes."""
         return summary_text(self)
 
     def _repr_html_(self) -> str:
         return summary_html(self) + thumbnail(self)
-
-    def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
-        """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
-        ``plot``).
-
-        ``kind``: "heatmap", "layers", "mds" or "tree"; ``options``: those of that function.
-        """
-        return plot_result(self, measure, kind=kind, **options)
 
 
 def _parameterless_names(info: MeasureInfo) -> tuple[str, str]:
@@ -473,6 +473,16 @@ def measure_info(measure: Measure) -> MeasureInfo:
         measure.version,
         dict(measure.parameters),
     )
+
+
+def save_scores(comparison: Comparison, path: str | Path, name: str) -> None:
+    """Write a comparison, with its evidence, as the saved result of a class."""
+    evidence = comparison.evidence
+    entries, results = ({}, ()) if evidence is None else evidence.stored()
+    warn_of_suffix(path)
+    with ScoreFile(path, any_suffix=True) as store:
+        write_missing_scores(comparison, store)
+        store.describe(comparison_description(comparison) | entries, results, name)
 
 
 def write_missing_scores(comparison: Comparison, store: ScoreFile) -> None:

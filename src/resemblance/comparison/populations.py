@@ -7,11 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.exceptions import UndefinedError
+from ..base.results import BaseResult
 from ..base.rng import generator
 from ..base.text import check_choice
 from ..data.inputs import sample_order
@@ -27,11 +28,18 @@ MAX_MEDOID_SWAPS = 1000
 MIN_COST_REDUCTION = 1e-12  # of the cost: a swap that gains less is rounding
 
 
+class LeftOut(NamedTuple):
+    """A representation that was left out, and why."""
+
+    name: str
+    reason: str
+
+
 # -------------------------------------------------------------------------------------- clusters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Clusters:
+class Clusters(BaseResult):
     """Representations divided around medoids, by one measure.
 
     ``labels`` (n,): the cluster of each of ``names``, 0 to k - 1. ``medoids``: the name in the
@@ -46,8 +54,11 @@ class Clusters:
     medoids: tuple[str, ...]
     silhouette: np.ndarray
     by_k: Mapping[int, float]
+    caveats: tuple[str, ...] = ()
+    failures: tuple[LeftOut, ...] = ()
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return the clusters with their sizes, and the mean silhouette."""
         sizes = Counter(self.labels.tolist())
         members = ", ".join(f"{name} ({sizes[k]})" for k, name in enumerate(self.medoids))
         mean = self.silhouette.mean()
@@ -117,14 +128,14 @@ def find_medoids(differences: np.ndarray, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Permanova:
+class Permanova(BaseResult):
     """Whether networks of a group are closer to each other than to those of other groups.
 
     ``f``: Anderson's pseudo-F, infinite where no group has a difference inside; ``share``: how much
     of the squared differences lies between the groups, 0 to 1. ``within`` and ``between``: the mean
     difference of two networks of one group, and of two groups; ``inside``: that of each group
     (NaN: one network). ``p``: how often as large an F comes from changing the labels, all divisions
-    where they are few (``is_exact``); ``attainable``: the smallest p that these groups can give.
+    where they are few (``is_exact``); ``min_pvalue``: the smallest p that these groups can give.
     The test also notices groups that are equally placed but unequally spread: compare ``inside``.
     """
 
@@ -136,22 +147,42 @@ class Permanova:
     between: float
     inside: Mapping[Hashable, float]
     p: float
-    attainable: float
+    min_pvalue: float
     is_exact: bool
     differences: np.ndarray
     nested: tuple[Hashable, ...] | None
     n_permutations: int
     seed: int
+    caveats: tuple[str, ...] = ()
+    failures: tuple[LeftOut, ...] = ()
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return the groups with their sizes, the mean differences, F and p."""
         sizes = ", ".join(f"{label} ({n})" for label, n in Counter(self.labels).items())
         means = f"differences {self.within:.3g} within, {self.between:.3g} between"
-        p = f"p {self.p:.2g}, at least {self.attainable:.2g}"
+        p = f"p {self.p:.2g}, at least {self.min_pvalue:.2g}"
         return f"Groups {sizes}: {means}; F {self.f:.3g}, {p}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record per group, of its mean difference inside, and one of all groups with
+        the test: group, size, value, f, share, within, between, p."""
+        sizes = Counter(self.labels)
+        names = ("f", "share", "within", "between", "p")
+        records = [
+            {
+                "group": str(label),
+                "size": sizes[label],
+                "value": None if math.isnan(value) else value,
+            }
+            | dict.fromkeys(names)
+            for label, value in self.inside.items()
+        ]
+        test = {name: getattr(self, name) for name in names}
+        return [*records, {"group": "all", "size": len(self.names), "value": self.within, **test}]
 
     def pairs(self, adjust: str | None = "holm") -> list[dict[str, Any]]:
         """Return one record for every two groups, tested alone: x, y, f, share, within, between,
-        attainable, p, and ``adjusted``, which holds for all of them at once (Holm 1979).
+        min_pvalue, p, and ``adjusted``, which holds for all of them at once (Holm 1979).
 
         ``adjust=None`` leaves the last one out.
         """
@@ -167,7 +198,7 @@ class Permanova:
                 n_permutations=self.n_permutations,
                 seed=self.seed,
             )
-            shown = ("f", "share", "within", "between", "attainable", "p")
+            shown = ("f", "share", "within", "between", "min_pvalue", "p")
             records.append({"x": x, "y": y} | {name: getattr(two, name) for name in shown})
         if adjust:
             for record, p in zip(
@@ -251,7 +282,7 @@ def permanova(
             for g, kind in enumerate(kinds)
         },
         p=p,
-        attainable=smallest,
+        min_pvalue=smallest,
         is_exact=is_exact,
         differences=differences,
         nested=None if nested is None else tuple(nested),

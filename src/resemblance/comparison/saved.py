@@ -13,7 +13,7 @@ from ..contracts.claims import RANGE_TOLERANCE, is_outside_range
 from .comparison import NOT_COMPUTED, Comparison, MeasureInfo
 from .provenance import fingerprints_by_name
 from .scores import ScoreBatch, ScoreMatrix
-from .store import EXPORT_HINTS, RECOMPUTE_REMEDY, ScoreFile, name_damaged_score_file
+from .store import RECOMPUTE_REMEDY, ScoreFile, name_damaged_score_file
 
 
 def load_comparison(path: str | Path) -> Comparison:
@@ -23,13 +23,7 @@ def load_comparison(path: str | Path) -> Comparison:
     """
     path = Path(path)
     if not path.is_file():
-        inside = next(path.glob("*.comparison"), None)
-        raise ValueError(f"no comparison at {path}" + (f"; it has {inside}" if inside else ""))
-    if path.suffix.lower() in EXPORT_HINTS:
-        raise ValueError(
-            f"{path} is no comparison: rs.load reads what result.save(path) writes without such a "
-            "suffix, and resemblance.sections.load_result .json"
-        )
+        raise ValueError(f"no comparison at {path}")
     with ScoreFile(path, read_only=True) as store, name_damaged_score_file(path):
         description = store.description()
         infos = tuple(map(_measure_info_from_json, description["measures"]))

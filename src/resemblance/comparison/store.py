@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..base.locks import has_locks, soft_lock
-from ..base.rendering import TABLE_SUFFIXES
+from ..base.results import FORMAT_ENTRY, OTHER_WRITERS, WRITER_CALLS, class_of_format, format_of
 from .scores import (
     CAVEAT_KEY,
     MAX_COALESCED_SCORES,
@@ -51,19 +51,6 @@ SQLITE_REMEDIES = {
     "disk": "; is the disk full, or a quota used up?",
     "readonly": "; its folder cannot be written: rs.load reads the file there, or copy it",
 }
-PAGE_HINT = "rs.report.write_page(result, path) writes a page"
-TABLE_HINT = "result.save(path) writes a table"
-FIGURE_HINT = "result.plot(measure).figure.savefig(path) writes a figure"
-# What to call for files that mean something else, by their suffix.
-EXPORT_HINTS = {
-    ".html": PAGE_HINT,
-    ".htm": PAGE_HINT,
-    **dict.fromkeys(sorted(TABLE_SUFFIXES), TABLE_HINT),
-}
-EXPORT_HINTS |= dict.fromkeys((".pdf", ".png", ".svg"), FIGURE_HINT)
-EXPORT_HINTS |= dict.fromkeys(
-    (".xlsx", ".xls", ".tsv"), f"{TABLE_HINT}, of the kinds {', '.join(sorted(TABLE_SUFFIXES))}"
-)
 LOCK_TIMEOUT_SECONDS = 60.0  # seconds to wait for another process
 LOCKLESS_VFS = "?vfs=unix-none"  # the name that SQLite has for its way to files without locks
 
@@ -80,14 +67,17 @@ class ScoreFile:
     Where the file system has no locks, a file ``-held`` beside it lets one process have it at a
     time, and there is no second file: see :mod:`resemblance.base.locks`. ``is_shared`` says whether
     others can write meanwhile.
+
+    ``any_suffix``: the suffix may be that of a table, a page or a figure.
     """
 
-    def __init__(self, path: str | Path, *, read_only: bool = False):
+    def __init__(self, path: str | Path, *, read_only: bool = False, any_suffix: bool = False):
         self.path = Path(path)
-        if not read_only and (instead := EXPORT_HINTS.get(self.path.suffix.lower())):
+        kind = OTHER_WRITERS.get(self.path.suffix.lower(), "")
+        if kind and not (read_only or any_suffix):
             raise ValueError(
                 f"{path}: scores are saved in a file of their own format, such as "
-                f"{self.path.with_suffix('.comparison').name}; {instead}"
+                f"{self.path.with_suffix('.comparison').name}; {WRITER_CALLS[kind]}"
             )
         if self.path.is_dir():
             raise ValueError(f"{path} is a folder; name a file in it: {path}/scores.comparison")
@@ -132,14 +122,20 @@ class ScoreFile:
     def _mode(self) -> str:
         return "" if self.is_shared else LOCKLESS_VFS
 
-    def describe(self, description: dict[str, Any], results: Iterable[ScoreBatch] = ()) -> None:
+    def describe(
+        self,
+        description: dict[str, Any],
+        results: Iterable[ScoreBatch] = (),
+        name: str = "Comparison",
+    ) -> None:
         """Record which comparison the scores are for, and what follows from all of them.
 
-        The last description counts, and its ``results``, which are of ``NOTHING``.
+        The last description counts, and its ``results``, which are of ``NOTHING``. ``name``: the
+        class of the result that the file holds.
         """
         with self._writing():
             self._db.execute("DELETE FROM scores WHERE data = ?", [json.dumps([GLOBAL_KEY])])
-            text = json.dumps(description)
+            text = json.dumps({FORMAT_ENTRY: format_of(name), **description})
             self._db.execute(
                 "INSERT OR REPLACE INTO header VALUES (0, ?, ?)", [row_checksum(text), text]
             )
@@ -148,13 +144,25 @@ class ScoreFile:
     def description(self) -> dict[str, Any]:
         """Return the description; ``ValueError`` if the file has none."""
         with name_damaged_score_file(self.path):
-            row = self._db.execute("SELECT checksum, description FROM header").fetchone()
-            if row is None:
-                raise ValueError(f"{self.path} holds no comparison")
-            (text,) = _verified_row(*row)
-            entries: dict[str, Any] = json.loads(text)
+            entries = self._header()
             names = ["rows", "columns", "measures", "provenance"]
             return {name: entries[name] for name in [*names, *({EVIDENCE_KEY} & entries.keys())]}
+
+    def class_name(self) -> str:
+        """Return the name of the class of the result in the file.
+
+        Raises ``ValueError`` if the file has no description.
+        """
+        with name_damaged_score_file(self.path):
+            return class_of_format(self._header()[FORMAT_ENTRY], str(self.path))
+
+    def _header(self) -> dict[str, Any]:
+        row = self._db.execute("SELECT checksum, description FROM header").fetchone()
+        if row is None:
+            raise ValueError(f"{self.path} holds no comparison")
+        (text,) = _verified_row(*row)
+        entries: dict[str, Any] = json.loads(text)
+        return entries
 
     def put(self, columns: Iterable[ScoreBatch]) -> None:
         """Add scores, which are on disk within half a second of work.

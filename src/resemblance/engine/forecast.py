@@ -9,12 +9,12 @@ from copy import copy
 from dataclasses import dataclass
 from inspect import unwrap
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.extras import import_optional
 from ..base.formatting import format_bytes, format_duration
+from ..base.results import BaseResult
 from ..base.text import html_fact_table
 from ..comparison.scores import MAX_MATRIX_BYTES_IN_MEMORY
 from ..comparison.store import ScoreFile
@@ -50,9 +50,14 @@ class MeasureForecast(NamedTuple):
     memory: int
     note: str
 
+    @property
+    def reason(self) -> str:
+        """Why the measure cannot be computed, "" where it can."""
+        return self.note
+
 
 @dataclass(frozen=True, repr=False)
-class Forecast:
+class Forecast(BaseResult):
     """What a comparison will take, before it begins.
 
     ``passes`` is how often the intermediates of a representation are computed on average, for all
@@ -78,6 +83,7 @@ class Forecast:
     disk: int = 0
     permutations: int = 0
     permuted: int = 0
+    _derived: ClassVar[tuple[str, ...]] = ("values", "caveats")
 
     @property
     def values(self) -> int:
@@ -85,37 +91,24 @@ class Forecast:
         return sum(m.values for m in self.measures)
 
     @property
-    def line(self) -> str:
-        """The whole in a few words."""
+    def caveats(self) -> tuple[str, ...]:
+        """Why the run may fail: the memory that it needs is more than there is."""
+        if self.available is None or self.memory <= self.available:
+            return ()
+        sizes = f"{format_bytes(self.memory)} is needed, {format_bytes(self.available)} available"
+        return (f"the memory does not suffice: {sizes}",)
+
+    @property
+    def failures(self) -> tuple[MeasureForecast, ...]:
+        """The measures that do not fit the memory, each with the reason."""
+        return tuple(m for m in self.measures if m.reason)
+
+    def summary(self) -> str:
+        """Return the whole in a few words, then caveats."""
         at_once = f" on {self.workers} workers" if self.workers > 1 else ""
-        return f"{self.values:,} values{at_once}, {format_bytes(self.memory)}"
-
-    def facts(self) -> dict[str, str]:
-        """Return what concerns all measures, by name, as texts."""
-        low, high = self.features
-        width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        stored = sum(m.stored for m in self.measures)
-        times = "once" if self.passes == 1 else f"{self.passes:.3g} times"
-        facts = {
-            "data": f"{self.representations:,} representations of {self.samples:,} x {width}",
-            "models": f"{format_duration(self.models)} of CPU to run them" if self.models else "",
-            "values": f"{self.values:,} to compute" + (f", {stored:,} stored" if stored else ""),
-            "evidence": self._evidence_words(),
-            "intermediates": f"computed {times} for each representation",
-            "memory": f"{format_bytes(self.memory)}; budget {format_bytes(self.budget)}",
-            "disk": f"{format_bytes(self.disk)} of features" if self.disk else "",
-            "tasks": f"{self.tasks:,}, on {self.workers} at a time",
-        }
-        if self.available is not None:
-            facts["memory"] += f", available {format_bytes(self.available)}"
-        return facts
-
-    def _evidence_words(self) -> str:
-        if not self.permuted:
-            return ""
-        if self.permutations == self.permuted:
-            return f"{self.permuted:,} permuted values"
-        return f"exact moments; {self.permuted:,} permuted values if far samples rule them out"
+        count = f"{len(self.measures)} measure{'s' * (len(self.measures) != 1)}"
+        line = f"{self.values:,} values of {count}{at_once}, {format_bytes(self.memory)}"
+        return "\n".join((line, *(f"  {caveat}" for caveat in self.caveats)))
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record for each measure, and one for all together."""
@@ -128,21 +121,39 @@ class Forecast:
         }
         return [*(m._asdict() for m in self.measures), everything]
 
-    def to_pandas(self) -> Any:
-        """Return the records as a DataFrame."""
-        return import_optional("pandas").DataFrame(self.records())
-
-    def document(self) -> dict[str, Any]:
-        """Return everything by name, as JSON can hold it."""
-        names = [name for name in self.__dataclass_fields__ if name != "measures"]
-        document = {name: getattr(self, name) for name in names} | {"values": self.values}
-        return document | {"measures": [m._asdict() for m in self.measures]}
-
-    def __repr__(self) -> str:
-        return f"Forecast({len(self.measures)} measures: {self.line})"
-
     def _repr_html_(self) -> str:
-        return html_fact_table("Forecast", self.facts())
+        return html_fact_table("Forecast", forecast_facts(self))
+
+
+def forecast_facts(forecast: Forecast) -> dict[str, str]:
+    """Return what concerns all measures, by name, as texts."""
+    low, high = forecast.features
+    width = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    stored = sum(m.stored for m in forecast.measures)
+    times = "once" if forecast.passes == 1 else f"{forecast.passes:.3g} times"
+    facts = {
+        "data": f"{forecast.representations:,} representations of {forecast.samples:,} x {width}",
+        "models": f"{format_duration(forecast.models)} of CPU to run them"
+        if forecast.models
+        else "",
+        "values": f"{forecast.values:,} to compute" + (f", {stored:,} stored" if stored else ""),
+        "evidence": _describe_permuted_values(forecast),
+        "intermediates": f"computed {times} for each representation",
+        "memory": f"{format_bytes(forecast.memory)}; budget {format_bytes(forecast.budget)}",
+        "disk": f"{format_bytes(forecast.disk)} of features" if forecast.disk else "",
+        "tasks": f"{forecast.tasks:,}, on {forecast.workers} at a time",
+    }
+    if forecast.available is not None:
+        facts["memory"] += f", available {format_bytes(forecast.available)}"
+    return facts
+
+
+def _describe_permuted_values(forecast: Forecast) -> str:
+    if not forecast.permuted:
+        return ""
+    if forecast.permutations == forecast.permuted:
+        return f"{forecast.permuted:,} permuted values"
+    return f"exact moments; {forecast.permuted:,} permuted values if far samples rule them out"
 
 
 def plan(

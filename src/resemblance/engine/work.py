@@ -164,11 +164,11 @@ class ComparisonPlan:
         work.note(moved)
         return work
 
-    def note(self, cautions: Sequence[str]) -> None:
+    def note(self, caveats: Sequence[str]) -> None:
         """Keep what is doubtful about the data in the provenance, after what is there."""
-        if cautions:
-            already = self.provenance.get("cautions", [])
-            self.provenance["cautions"] = list(dict.fromkeys([*already, *cautions]))
+        if caveats:
+            already = self.provenance.get("caveats", [])
+            self.provenance["caveats"] = list(dict.fromkeys([*already, *caveats]))
 
     @cached_property
     def infos(self) -> tuple[MeasureInfo, ...]:

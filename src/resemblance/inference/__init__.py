@@ -13,7 +13,6 @@ from ._evidence import evidence
 from ._score_models import ModelScores, score_models
 from .answers import Best, Contributions, CurvePoint, Difference, Influence, PairEvidence
 from .intervals import PartCells
-from .loading import load, load_evidence
 from .nulls import NullCells
 from .result import Evidence
 
@@ -31,6 +30,4 @@ __all__ = [
     "score_models",
     "duplicate_labels",
     "evidence",
-    "load",
-    "load_evidence",
 ]

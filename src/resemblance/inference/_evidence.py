@@ -35,7 +35,7 @@ from .intervals import (
 from .layout import InferencePairs, make_inference_pairs
 from .nulls import compute_null_cells
 from .permuted import draw_chunks
-from .result import Evidence, EvidenceOrigin
+from .result import Evidence, EvidenceInputs
 
 NullMethod = Literal["auto", "moments", "permutations"]
 # Three kinds of similarity, all with exact moments: linear, of distances, of neighbours.
@@ -86,7 +86,7 @@ def evidence(
     ----------
     representations, against, jobs, memory, progress, save, spill : as in :func:`compare`. All
         pairs of one list, or the pairs of two. The file of ``save`` keeps values, draws and parts;
-        the same call continues it, and :func:`load_evidence` reads it.
+        the same call continues it, and :func:`resemblance.load` reads it.
     measures : as in :func:`compare`. Default: debiased CKA, RSA and mutual nearest neighbours.
     within : a label for each sample; orders stay inside groups of equal labels. For classes that
         both sides share: what they have in common beyond the classes.
@@ -108,7 +108,7 @@ def evidence(
     them in closed form, without each of 20 groups (of blocks, or of stretches of time), or, for
     topology and neighbours (of at most n / 4 others), on 40 random halves. A biased measure has an
     interval around its biased value. P-values are one-sided, in the direction of similarity, and
-    the smallest that the design can give is ``evidence.attainable``. ``evidence.cautions`` says
+    the smallest that the design can give is ``evidence.min_pvalue``. ``evidence.caveats`` says
     where samples are copies of others (:func:`duplicate_labels` returns blocks of them), or
     dominate both
     sides of a pair.
@@ -156,7 +156,7 @@ def evidence(
         )
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns or rows))
     result = replace(
-        result, origin=EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in chosen})
+        result, inputs=EvidenceInputs(of_rows, of_columns, {m.spec: m for m in chosen})
     )
     if save is not None:
         result.save(save)
@@ -186,7 +186,7 @@ def evidence_from_comparison(
     result = _compute_evidence(
         layout, measures, of_orders, options, progress, confidence_level, True, lambda: values
     )
-    return replace(result, origin=_evidence_origin(rows, rows, measures))
+    return replace(result, inputs=_evidence_inputs(rows, rows, measures))
 
 
 def _check_measures_have_moments(measures: Iterable[Measure], design: Design) -> None:
@@ -199,11 +199,11 @@ def _check_measures_have_moments(measures: Iterable[Measure], design: Design) ->
         )
 
 
-def _evidence_origin(
+def _evidence_inputs(
     rows: Sequence[Representation], columns: Sequence[Representation], measures: Iterable[Measure]
-) -> EvidenceOrigin:
+) -> EvidenceInputs:
     of_rows, of_columns = ({r.name: r for r in side} for side in (rows, columns))
-    return EvidenceOrigin(of_rows, of_columns, {m.spec: m for m in measures})
+    return EvidenceInputs(of_rows, of_columns, {m.spec: m for m in measures})
 
 
 def _pairs_for_evidence(
@@ -255,5 +255,5 @@ def _compute_evidence(
     for r in layout.all:
         r.clear_cache()
     tested = [(i, j) for j in layout.movable for i in range(len(layout.rows)) if i != j]
-    cautions = chance_caveats(layout.all, design.whole_blocks, tested)
-    return Evidence(comparison, design, confidence_level, nulls, parts, layout.is_square, cautions)
+    caveats = chance_caveats(layout.all, design.whole_blocks, tested)
+    return Evidence(comparison, design, confidence_level, nulls, parts, layout.is_square, caveats)

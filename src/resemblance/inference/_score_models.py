@@ -17,9 +17,10 @@ from ..base.exceptions import UndefinedError
 from ..base.extras import import_optional
 from ..base.formatting import list_names
 from ..base.progress import Progress, progress_reporter
-from ..base.rendering import export_result, plot_result
+from ..base.results import BaseResult
 from ..base.text import check_choice
 from ..catalogue import get_measure
+from ..comparison.comparison import Failure
 from ..contracts._measure import Measure
 from ..contracts.claims import matrix_cosine
 from ..data.cautions import chance_caveats, refuse_dissimilarities, shared_data_caveats
@@ -55,7 +56,7 @@ CALLS_PER_WORKER = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelScores:
+class ModelScores(BaseResult):
     """Scores of models, averaged over subjects, with errors that allow for other subjects and other
     stimuli: what :func:`score_models` returns.
 
@@ -65,8 +66,8 @@ class ModelScores:
     mean that any model can reach (by ranks: that the pooled subjects reach); None for a measure
     that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the
     fold of each stimulus; None where nothing was fitted. ``failures`` has the reason for each
-    subject that was left out. Intervals end where the range of the measure does; ``notes`` says of
-    which models.
+    subject that was left out. Intervals end where the range of the measure does; ``caveats`` say of
+    which models, and what is doubtful about the data.
     """
 
     measure: str
@@ -84,10 +85,13 @@ class ModelScores:
     is_0_by_chance: bool  # the mean score of an unrelated model
     covariances: np.ndarray  # (3, columns, columns): of subjects, stimuli, both; the ceiling last
     folds: np.ndarray | None = None
-    failures: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    caveats: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return a line for each model, the most similar one first, then the ceiling, the subjects
+        that are left out, and caveats."""
         lines = [f"ModelScores {len(self.subjects)} subjects by {self.measure}"]
         wide = max(map(len, self.models))
         rows = [(self.models[i], self.mean[i], self.low[i], self.high[i]) for i in self.order]
@@ -96,8 +100,8 @@ class ModelScores:
         ]
         if self.ceiling:
             lines.append(f"  ceiling {self.ceiling[0]:.3f} to {self.ceiling[2]:.3f}")
-        lines += [f"  {name} is left out: {reason}" for name, reason in self.failures.items()]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        lines += [f"  {f.x} is left out: {f.reason}" for f in self.failures]
+        return "\n".join([*lines, *(f"  {caveat}" for caveat in self.caveats)])
 
     @property
     def order(self) -> np.ndarray:
@@ -164,20 +168,14 @@ class ModelScores:
         names = ("model", "mean", "error", "low", "high", "above_0", "below_ceiling")
         return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
 
-    def to_pandas(self) -> Any:
-        """Return :meth:`records` as a DataFrame."""
-        return import_optional("pandas").DataFrame(self.records())
-
-    def save(self, path: str | Path) -> None:
-        """Write a file as the command does with ``-o``: .csv, .json, .parquet, .md, .tex or .txt.
-
-        Raises ``ValueError`` for another kind of file.
-        """
-        export_result(self, "outputs", "across_output", Path(path))
-
-    def plot(self, **options: Any) -> Any:
-        """Draw it by :func:`resemblance.plot.across`; return the axes (extra ``plot``)."""
-        return plot_result(self, **options)
+    def to_xarray(self) -> Any:
+        """Return an ``xarray.Dataset`` with the ``value`` of each (subject, model), and the mean,
+        the error and the interval of each model (extra ``frames``)."""
+        names = ("mean", "error", "low", "high")
+        data: dict[str, Any] = {name: (("model",), getattr(self, name)) for name in names}
+        data["value"] = (("subject", "model"), self.values)
+        coords = {"subject": list(self.subjects), "model": list(self.models)}
+        return import_optional("xarray").Dataset(data, coords, {"measure": self.measure})
 
     def _place(self, name: str) -> int:
         if name not in self.models:
@@ -249,7 +247,7 @@ def score_models(
 
     By ``rsa`` with a comparison that is not whitened, a subject may lack stimuli: rows of NaN, or
     ids (then models need ids) that are some of those of the models. It is compared on the pairs of
-    stimuli that it has; ``notes`` says how many. Leaving out a stimulus that a subject lacks does
+    stimuli that it has; ``caveats`` say how many. Leaving out a stimulus that a subject lacks does
     not change its score, so the variance is that of the means without each stimulus in those that
     have it. The ceiling is then what subjects score with the mean of the others, and with that of
     all, on the pairs that they have: of each pair the mean over those who have it, by ranks of the
@@ -320,9 +318,10 @@ def score_models(
                 m, rows, columns, groups, failures, executor, progress
             )
     result = _summarize_score_tables(m, rows, list(names), tables, upper, confidence_level, count)
-    cautions = *shared_data_caveats(rows, columns), *chance_caveats(rows + columns, groups)
-    notes = *missing_pair_notes(rows), *cautions, *result.notes
-    return replace(result, folds=numbers, failures=failures, notes=notes)
+    doubts = *shared_data_caveats(rows, columns), *chance_caveats(rows + columns, groups)
+    caveats = *missing_pair_notes(rows), *doubts, *result.caveats
+    lost = tuple(Failure(m.spec, name, "", reason) for name, reason in failures.items())
+    return replace(result, folds=numbers, failures=lost, caveats=caveats)
 
 
 def _summarize_score_tables(
@@ -364,7 +363,7 @@ def _summarize_score_tables(
         larger_is_more_similar=measure.larger_is_more_similar,
         is_0_by_chance=_has_zero_chance_level(measure),
         covariances=covariances,
-        notes=tuple([note] * bool(cut) + [no_ceiling_reason(rows)] * (upper is None)),
+        caveats=tuple([note] * bool(cut) + [no_ceiling_reason(rows)] * (upper is None)),
     )
 
 

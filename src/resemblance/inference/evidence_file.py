@@ -35,7 +35,7 @@ class EvidenceFields(NamedTuple):
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    cautions: tuple[str, ...]
+    caveats: tuple[str, ...]
 
 
 def serialize_evidence(
@@ -48,7 +48,7 @@ def serialize_evidence(
     of_all = {
         "confidence_level": fields.confidence_level,
         "is_square": fields.is_square,
-        "cautions": fields.cautions,
+        "caveats": fields.caveats,
     }
     chosen = [m for m in measures if m.spec in fields.nulls]
     entry = settings | labels | of_all | {"measures": [m.spec for m in chosen]}
@@ -83,15 +83,15 @@ def read_evidence_file(path: str | Path) -> tuple[Comparison, EvidenceFields | N
 def _parse_evidence_fields(
     entry: Mapping[str, Any], comparison: Comparison, store: ScoreFile
 ) -> EvidenceFields:
-    design, confidence_level, cautions = (
+    design, confidence_level, caveats = (
         _parse_design(entry, comparison),
         entry["confidence_level"],
-        entry["cautions"],
+        entry["caveats"],
     )
     if not 0 < confidence_level < 1:
         raise ValueError(f"its level is {confidence_level}")
-    if not (isinstance(cautions, list) and all(isinstance(words, str) for words in cautions)):
-        raise ValueError(f"its cautions are no list of texts: {cautions!r}")
+    if not (isinstance(caveats, list) and all(isinstance(words, str) for words in caveats)):
+        raise ValueError(f"its caveats are no list of texts: {caveats!r}")
     results = store.columns([GLOBAL_KEY], by_inference=True)
     columns = {(c.measure, c.version, c.kind): c for c in results}
     nulls, parts = {}, {}
@@ -100,7 +100,7 @@ def _parse_evidence_fields(
         nulls[m.spec] = _parse_null_cells(of_measure, m, comparison[m].shape, design)
         parts[m.spec] = _parse_part_cells(of_measure, m, comparison[m].shape)
     return EvidenceFields(
-        design, float(confidence_level), nulls, parts, bool(entry["is_square"]), tuple(cautions)
+        design, float(confidence_level), nulls, parts, bool(entry["is_square"]), tuple(caveats)
     )
 
 

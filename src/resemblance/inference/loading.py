@@ -1,4 +1,4 @@
-"""Comparisons and evidence read from files."""
+"""Comparisons and evidence read from files of scores."""
 
 from __future__ import annotations
 
@@ -6,34 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..comparison.comparison import Comparison
+from ..comparison.store import ScoreFile
 from .evidence_file import read_evidence_file, restrict_to_measures
 from .result import Evidence
 
 
-def load(path: str | Path) -> Comparison:
-    """Read a saved comparison; pairs that an interrupted one lacks are in its ``failures``.
+def load_scores(path: str | Path) -> Comparison | Evidence:
+    """Read the comparison or the evidence that a file of scores holds.
 
-    Its ``evidence`` is the one that the file holds, or None. Raises ``ValueError`` for a file that
-    does not exist, is damaged or is not a comparison.
+    Pairs that an interrupted run lacks are in ``failures``. A comparison whose file holds evidence,
+    too, has it as ``evidence``. Evidence from a file has no arrays, so ``influence`` and ``curve``
+    need the representations again. Raises ``ValueError`` for a file that does not exist, is damaged
+    or holds no scores.
     """
     comparison, fields = read_evidence_file(path)
     if fields is None:
         return comparison
     evidence = Evidence(restrict_to_measures(comparison, fields.nulls), **fields._asdict())
-    return replace(comparison, evidence=evidence)
-
-
-def load_evidence(path: str | Path) -> Evidence:
-    """Read evidence from the file of ``evidence(..., save=path)`` or ``Evidence.save``, or from the
-    scores of :func:`compare_models`.
-
-    It has no arrays, so ``influence`` and ``curve`` need the representations again. Raises
-    ``ValueError`` for a file that does not exist, is damaged, or holds no finished evidence.
-    """
-    evidence: Evidence | None = load(path).evidence
-    if evidence is None:
-        raise ValueError(
-            f"{path} holds a comparison and no finished evidence: the call of evidence that "
-            "began it continues it; resemblance.load reads the comparison"
-        )
-    return evidence
+    with ScoreFile(path, read_only=True) as store:
+        is_evidence = store.class_name() == Evidence.__name__
+    return evidence if is_evidence else replace(comparison, evidence=evidence)

@@ -11,10 +11,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..base.rendering import plot_result, save_table, to_html, to_text
+from ..base.extras import import_optional
+from ..base.rendering import to_html, to_text
+from ..base.results import MappingResult
 from ..base.rng import generator
-from ..base.text import did_you_mean, records_to_frame
-from ..comparison.comparison import AnyMeasure, Comparison, Failure, MeasureInfo, most_similar
+from ..base.text import did_you_mean
+from ..comparison.comparison import (
+    AnyMeasure,
+    Comparison,
+    Failure,
+    MeasureInfo,
+    most_similar,
+    save_scores,
+)
 from ..comparison.scores import ScoreBatch
 from ..contracts._measure import Measure
 from ..contracts._statistic import class_indices
@@ -50,7 +59,7 @@ Adjustment = Literal["Holm", "step-down maxT", "step-down maxT and Holm"]
 STUDIED_MEASURES = ("cka[estimator=debiased]", "rsa", "rsa[compare=pearson]")
 
 
-class EvidenceOrigin(NamedTuple):
+class EvidenceInputs(NamedTuple):
     """What evidence was computed from: representations by name, and measures by specification."""
 
     rows: Mapping[str, Representation]
@@ -59,14 +68,14 @@ class EvidenceOrigin(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evidence:
+class Evidence(MappingResult):
     """How sure the scores of a comparison are: what :func:`resemblance.evidence` returns.
 
     ``evidence["cka"]`` is the matrix of values, as of a :class:`Comparison`, which ``comparison``
     is; the methods return matrices of the same shape. All p-values are one-sided, in the direction
     of similarity. Where all pairs of one list are compared, the diagonal has values but no chance,
-    p-values or intervals (NaN): nothing is tested against itself. ``cautions`` say why chance
-    or intervals are doubtful for these data. ``origin``: what it was computed from; None after
+    p-values or intervals (NaN): nothing is tested against itself. ``caveats`` say why chance
+    or intervals are doubtful for these data. ``inputs``: what it was computed from; None after
     reading from a file.
     """
 
@@ -76,8 +85,8 @@ class Evidence:
     nulls: Mapping[str, NullCells]
     parts: Mapping[str, PartCells]
     is_square: bool
-    cautions: tuple[str, ...] = ()
-    origin: EvidenceOrigin | None = None
+    caveats: tuple[str, ...] = ()
+    inputs: EvidenceInputs | None = None
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -106,26 +115,23 @@ class Evidence:
         return self.design.n
 
     @property
-    def attainable(self) -> float:
+    def min_pvalue(self) -> float:
         """The smallest p-value that the orders can give; exact moments say down to 1e-4."""
         return self.design.attainable
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the specifications of the measures."""
+        return self.comparison.keys()
 
     def __getitem__(self, key: Any) -> Any:
         return self.comparison[key]
 
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return the result and the doubts in a few lines, one for each of a few pairs."""
         return to_text(self)
 
     def _repr_html_(self) -> str:
         return to_html(self)
-
-    def plot(self, measure: Any = None, *, kind: str = "heatmap", **options: Any) -> Any:
-        """Draw one measure by a function of :mod:`resemblance.plot`; return the axes (extra
-        ``plot``).
-
-        ``kind``: "heatmap", "layers", "mds", "tree" or "intervals"; ``options``: of that function.
-        """
-        return plot_result(self, measure, kind=kind, **options)
 
     def chance(self, measure: AnyMeasure) -> np.ndarray:
         """Return the mean of the value over the orders that the design allows."""
@@ -139,7 +145,7 @@ class Evidence:
         """Return the p-value of each pair; where moments are exact, 1e-4 means that or less."""
         return self._whole(measure, self._null(measure).p)
 
-    def how(self, measure: AnyMeasure) -> str:
+    def null_method(self, measure: AnyMeasure) -> str:
         """Return how chance was found; all ways, if not the same for all pairs."""
         return "; ".join(sorted({how for row in self._null(measure).how for how in row if how}))
 
@@ -176,14 +182,14 @@ class Evidence:
             )
             adjusted[by_steps] = step_down_max_t(observed, drawn.T, self.design)
         if by_steps.any() and by_holm.any():
-            share = permuted_level_share(by_steps.sum(), tested.sum(), self.attainable)
+            share = permuted_level_share(by_steps.sum(), tested.sum(), self.min_pvalue)
             groups = adjusted[by_steps], adjusted[by_holm]
             adjusted[by_steps], adjusted[by_holm] = split_significance_level(
                 groups, (share, 1 - share)
             )
         return self._whole(measure, adjusted)
 
-    def adjustment(self, measure: AnyMeasure) -> Adjustment:
+    def adjust_method(self, measure: AnyMeasure) -> Adjustment:
         """Return the method of :meth:`adjusted`."""
         if not self._is_joint(measure):
             return "Holm"
@@ -224,7 +230,7 @@ class Evidence:
         is_searched = self._tested(measure)
         if pairs is not None:
             is_chosen = np.zeros_like(is_searched)
-            is_chosen[tuple(np.transpose([self.place(*pair) for pair in pairs]))] = True
+            is_chosen[tuple(np.transpose([self._place(*pair) for pair in pairs]))] = True
             is_searched &= is_chosen
         standardized = np.where(is_searched, observed, np.nan)
         if np.isnan(standardized).all():
@@ -261,7 +267,7 @@ class Evidence:
         for evidence, pair in ((self, one), (of or self, other)):
             if isinstance(pair, str) or len(pair) != 2:
                 raise ValueError(f'difference: a pair is two names, ("a", "b"); got {pair!r}')
-            place = evidence.place(*pair)
+            place = evidence._place(*pair)
             kind, table, _ = evidence.parts[spec]
             if np.isnan(table[place]).any():
                 raise ValueError(f"difference: {spec} has no interval for {pair[0]} and {pair[1]}")
@@ -297,7 +303,7 @@ class Evidence:
         each group. Raises ``ValueError`` for evidence from a file, which has no arrays.
         """
         m, first, second = self._inputs(measure, x, y)
-        value = float(self[measure][self.place(x, y)])
+        value = float(self[measure][self._place(x, y)])
         if by is None:
             samples = first.ids or tuple(range(first.shape[0]))
             return Influence(samples, value - leave_one_out_values(m, first, second))
@@ -396,25 +402,30 @@ class Evidence:
             record["how"] = self.nulls[m.spec].how[i][j] or None
         return records
 
-    def to_pandas(self) -> Any:
-        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return records_to_frame(self.records())
+    def to_xarray(self) -> Any:
+        """Return an ``xarray.Dataset`` with one (quantity, x, y) variable per measure (extra
+        ``frames``).
+
+        The quantities are value, low, high, chance, p, adjusted, fdr and above_chance. The facts
+        about a measure are its attributes, as those of :meth:`Comparison.to_xarray`.
+        """
+        values, data = self.comparison.to_xarray(), {}
+        for m in self.measures:
+            tables = {"value": self[m]} | self._tables(m)
+            names, cells = list(tables), np.stack(list(tables.values()))
+            data[m.spec] = (("quantity", "x", "y"), cells, values[m.spec].attrs)
+        coords = {"quantity": names, "x": list(self.rows), "y": list(self.columns)}
+        return import_optional("xarray").Dataset(data, coords=coords)
 
     def save(self, path: str | Path) -> None:
-        """Write one file that :func:`resemblance.load_evidence` reads; with the suffix .csv, .json,
-        .md, .parquet, .tex or .txt, a table."""
-        if not save_table(self, path):
-            replace(self.comparison, evidence=self).save(path)
+        """Write one file that :func:`resemblance.load` reads and that ``evidence(..., save=path)``
+        continues, whatever its suffix. It has no arrays."""
+        save_scores(replace(self.comparison, evidence=self), path, "Evidence")
 
     def stored(self) -> tuple[dict[str, Any], Iterator[ScoreBatch]]:
         """Return what a file of scores keeps of this evidence, beside the values."""
         fields = EvidenceFields(
-            self.design,
-            self.confidence_level,
-            self.nulls,
-            self.parts,
-            self.is_square,
-            self.cautions,
+            self.design, self.confidence_level, self.nulls, self.parts, self.is_square, self.caveats
         )
         return serialize_evidence(self.measures, fields)
 
@@ -424,7 +435,7 @@ class Evidence:
 
         Raises ``KeyError`` for names that do not exist.
         """
-        info, place = self.comparison.info(measure), self.place(row, column)
+        info, place = self.comparison.info(measure), self._place(row, column)
         tables = self._tables(info)
         names = ("low", "high", "chance", "above_chance", "p", "adjusted")
         numbers = {name: float(tables[name][place]) for name in names}
@@ -437,7 +448,7 @@ class Evidence:
         value = float(self[info][place])
         return PairEvidence(value, **numbers, how=how, reason="; ".join(reasons))
 
-    def place(self, row: str, column: str) -> tuple[int, int]:
+    def _place(self, row: str, column: str) -> tuple[int, int]:
         """Return where a pair is in the matrices; ``KeyError`` for names that do not exist."""
         for name, names in ((row, self.rows), (column, self.columns)):
             if name not in names:
@@ -491,14 +502,14 @@ class Evidence:
         self, measure: AnyMeasure, row: str, column: str
     ) -> tuple[Measure, Representation, Representation]:
         """Return what a value was computed from."""
-        if self.origin is None:
+        if self.inputs is None:
             raise ValueError(
                 "this evidence was read from a file and has no arrays: call rs.evidence with them "
                 "and save= that file, which computes nothing again"
             )
-        self.place(row, column)
-        m = self.origin.measures[self.comparison.info(measure).spec]
-        return m, self.origin.rows[row], self.origin.columns[column]
+        self._place(row, column)
+        m = self.inputs.measures[self.comparison.info(measure).spec]
+        return m, self.inputs.rows[row], self.inputs.columns[column]
 
     def _tables(self, info: MeasureInfo) -> dict[str, np.ndarray]:
         """Return the matrices that records have."""

@@ -178,8 +178,8 @@ def compare_models(
             comparison, model_features, chosen[:1], design, confidence_level, options, progress
         )
     _advise_more_samples(comparison)
-    origin = None if save is None else sure.origin  # temporary files are gone
-    comparison = replace(comparison, evidence=replace(sure, origin=origin))
+    inputs = None if save is None else sure.inputs  # temporary files are gone
+    comparison = replace(comparison, evidence=replace(sure, inputs=inputs))
     if scores is not None:
         comparison.save(scores)
     return comparison

@@ -6,7 +6,7 @@ Colours differ in lightness, so that figures can be printed in grey, and dark me
 the direction of a measure.
 """
 
-from ._intervals import across, drift, intervals
+from ._intervals import across, drift, intervals, points
 from ._ranks import box, ranks
 from ._style import style
 from .curves import layers
@@ -25,6 +25,7 @@ __all__ = [
     "intervals",
     "layers",
     "mds",
+    "points",
     "ranks",
     "rdm",
     "style",

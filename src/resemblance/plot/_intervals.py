@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.formatting import format_level, format_number
+from ..base.results import BaseResult
+from ..base.text import did_you_mean
 from ..contracts._measure import Measure
 from ..inference import ModelScores
 from ..inference.result import Evidence
@@ -18,6 +20,7 @@ from ..report.evidence_words import ALPHA, describe_pair_result, result_of_measu
 from ..report.of_drift import drift_result
 from ..sections.figures import Bar, Bars
 from ..sections.values import finite_or_none
+from ..stability.screen import Perturbations
 from ..versions import DriftReport
 from ._style import (
     COLORBLIND_PALETTE,
@@ -41,6 +44,15 @@ INTERVAL_ROW_INCHES, INTERVAL_MARGIN_INCHES = (
 MAX_PAIRS_PER_FIGURE = 120  # in one figure
 MAX_CHARACTERS_PER_LINE = 40  # characters below an axis
 MAX_MEASURE_NAME_LENGTH = 48  # characters of the name of a measure
+# By class, the columns that name a record, and the number that is drawn of it
+POINT_COLUMNS = {
+    "IndexUpgrade": ("option truth", "recall"),
+    "Forecast": ("measure", "values"),
+    "Perturbations": ("perturbation", ""),
+    "Clusters": ("name", "silhouette"),
+    "Groups": ("group", "value"),
+    "Leaderboard": ("label", "mean_rank"),
+}
 INTERVAL_BLUE, INTERVAL_RED = COLORBLIND_PALETTE[0], COLORBLIND_PALETTE[3]
 
 
@@ -72,7 +84,7 @@ def intervals(
     reading = result_of_measure(evidence, info)
     chosen = [p for p in reading.pairs if not p.is_self and math.isfinite(p.value)]
     if pairs is not None:
-        places = [evidence.place(*pair) for pair in pairs]
+        places = [(evidence.rows.index(x), evidence.columns.index(y)) for x, y in pairs]
         chosen = [reading.cells[i][j] for i, j in places]
     if not 1 <= len(chosen) <= MAX_PAIRS_PER_FIGURE:
         raise ValueError(
@@ -126,7 +138,9 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
         raise ValueError("plot.drift: no drift of this report has a value and a threshold")
     figure = figure._replace(x=f"{figure.x}{_drifts_without_threshold(report)}")
     with paint_bars(figure, ax, entries=2) as (drawn, _):
-        drawn.set_title(escape_matplotlib_name(report.verdict.partition(". ")[0].rstrip("."), 60))
+        drawn.set_title(
+            escape_matplotlib_name(report.conclusion.partition(". ")[0].rstrip("."), 60)
+        )
     return drawn
 
 
@@ -186,6 +200,44 @@ def _drifts_without_threshold(report: DriftReport) -> str:
         textwrap.wrap(f"not judged: {', '.join(names)}", MAX_CHARACTERS_PER_LINE) if names else []
     )
     return "".join(f"\n{line}" for line in words)
+
+
+def points(result: BaseResult, column: str = "", *, ax: Axes | None = None) -> Axes:
+    """Draw a number of each record of a result, with its interval where there is one; return the
+    axes.
+
+    Parameters
+    ----------
+    result : any result with records.
+    column : which number of the records; by default the main one of the class.
+    ax : axes of matplotlib to draw in; by default those of a new figure.
+
+    Raises ``ValueError`` for a column that the records do not have, and for none or more than 120
+    records with a number.
+    """
+    name, number = POINT_COLUMNS.get(type(result).__name__, ("measure", "value"))
+    records, column = result.records(), column or number
+    if isinstance(result, Perturbations):
+        column = column or result.statistics[0]
+    known = list(dict.fromkeys(key for record in records for key in record))
+    if column not in known:
+        raise ValueError(f"plot.points: no column {column!r}{did_you_mean(column, known)}")
+    rows = [record for record in records if isinstance(record[column], int | float)]
+    if not 1 <= len(rows) <= MAX_PAIRS_PER_FIGURE:
+        raise ValueError(
+            f"plot.points draws from 1 to {MAX_PAIRS_PER_FIGURE} records with a number; "
+            f"{len(rows)} have {column}"
+        )
+    has_ends = column == number and {"low", "high"} <= set(known)
+    spans = []
+    for row in rows:
+        ends = (row["low"], row["high"]) if has_ends else (None, None)
+        spans.append((row[column], *(math.nan if end is None else end for end in ends)))
+    names = [" ".join(str(row[key]) for key in name.split()) for row in rows]
+    bars = tuple(_bar(*named) for named in ((name, *span) for name, span in zip(names, spans)))
+    label = escape_matplotlib_name(column.replace("_", " "))
+    with paint_bars(Bars("points", label, label, bars, is_dotted=True), ax) as (chosen, _):
+        return chosen
 
 
 # ------------------------------------------------------------------------------------------ painter

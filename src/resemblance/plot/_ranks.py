@@ -30,7 +30,7 @@ def ranks(result: Result, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    result : what a suite returns, or :func:`resemblance.sections.result.load_result` reads.
+    result : what a suite returns, or :func:`resemblance.load` reads.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
     Raises ``ValueError`` for what is no result, and for one in which nothing is ranked.
@@ -68,7 +68,7 @@ def box(result: Result, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    result : what a suite returns, or :func:`resemblance.sections.result.load_result` reads.
+    result : what a suite returns, or :func:`resemblance.load` reads.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
     Raises ``ValueError`` for what is no result, and for one in which nothing is ranked.

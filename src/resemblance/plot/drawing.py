@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..base.results import BaseResult
 from ..base.text import did_you_mean
 from ..comparison.comparison import Comparison
 from ..inference import ModelScores
 from ..inference.result import Evidence
 from ..sections.result import Result
 from ..versions import DriftReport
-from ._intervals import across, drift, intervals
+from ._intervals import across, drift, intervals, points
 from ._ranks import box, ranks
 from ._style import Axes
 from .curves import layers
@@ -39,10 +40,10 @@ def draw(result: Any, *arguments: Any, kind: str | None = None, **options: Any) 
 
     Raises ``ValueError`` for what cannot be drawn, and for an unknown kind.
     """
-    kinds = next((of for type_, of in PLOTS_BY_TYPE.items() if isinstance(result, type_)), None)
-    if kinds is None:
-        names = ", ".join(type_.__name__ for type_ in PLOTS_BY_TYPE)
-        raise ValueError(f"plot.draw draws {names}; got {type(result).__name__}")
+    if not isinstance(result, BaseResult):
+        raise ValueError(f"plot.draw draws results; got {type(result).__name__}")
+    others = {"points": points}
+    kinds = next((of for type_, of in PLOTS_BY_TYPE.items() if isinstance(result, type_)), others)
     chosen = next(iter(kinds)) if kind is None else kind
     if chosen not in kinds:
         name = type(result).__name__

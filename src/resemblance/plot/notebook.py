@@ -10,6 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any
 
+from ..base.results import BaseResult
 from ..comparison.comparison import Comparison, MeasureInfo, unique_measure_title
 from ..inference.result import Evidence
 from ..report.chapters import mean_rank_chart
@@ -21,7 +22,7 @@ from ..report.maps import static_map_svg
 from ..report.of_drift import drift_result
 from ..report.rows import bar_rows_svg
 from ..sections.figures import Bars
-from ..sections.result import Result
+from ..sections.result import Result, opening_sentences
 from ..versions import DriftReport
 
 MAX_NOTEBOOK_CELLS = 4096  # of all maps together: a notebook keeps what it shows
@@ -57,7 +58,8 @@ INLINE_STYLES: Mapping[str, Mapping[str, str]] = {
 
 
 def picture(thing: Any) -> str:
-    """Return maps of a comparison or an evidence, ranks of a result, drifts of a report."""
+    """Return maps of a comparison or an evidence, ranks of a result, drifts of a report; nothing
+    of other results."""
     if isinstance(thing, Comparison | Evidence):
         return "".join(_map_thumbnails(thing))
     if isinstance(thing, Result):
@@ -65,6 +67,8 @@ def picture(thing: Any) -> str:
     if isinstance(thing, DriftReport):
         figures = drift_result(thing)["drifts"].figures
         return "".join(_bars_html(figure) for figure in figures if isinstance(figure, Bars))
+    if isinstance(thing, BaseResult):
+        return ""
     raise ValueError(f"there is no picture of a {type(thing).__name__}")
 
 
@@ -106,7 +110,7 @@ def _map_caption(comparison: Comparison, info: MeasureInfo) -> str:
 
 def _rank_thumbnail(result: Result) -> str:
     """Return the headline, and the mean ranks of the first ten measures."""
-    headline = result.headline()
+    headline = opening_sentences(result)
     lines = "".join(f"<p>{escape(line)}</p>" for line in headline.splitlines()[:1])
     figure = mean_rank_chart(result)
     if figure is None:

@@ -201,11 +201,11 @@ def design_facts(evidence: Evidence) -> dict[str, str]:
     """Return by name: the samples, how chance was computed, the smallest p, the intervals."""
     is_map = len(_unordered_name_pairs(evidence)) > 1  # else there is nothing to adjust for
     adjusted = (
-        {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjustment)} if is_map else {}
+        {"adjusted p": _merge_notes_of_measures(evidence, Evidence.adjust_method)} if is_map else {}
     )
     return {
         "samples": format_count(evidence.n_samples),
-        "chance": _merge_notes_of_measures(evidence, Evidence.how),
+        "chance": _merge_notes_of_measures(evidence, Evidence.null_method),
         "smallest possible p": describe_min_p_values(evidence),
         **adjusted,
         f"{format_level(evidence.confidence_level)} intervals": _merge_notes_of_measures(
@@ -231,7 +231,7 @@ def design_line(evidence: Evidence) -> str:
 def describe_min_p_values(evidence: Evidence) -> str:
     """Say which p-values are the smallest that the design and the moments can give."""
     ways = {how for m in evidence.measures for row in evidence.nulls[m.spec].how for how in row}
-    orders = format_p_value(evidence.attainable)
+    orders = format_p_value(evidence.min_pvalue)
     if EXACT_MOMENTS not in ways:
         return orders
     drawn = ways - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
@@ -264,7 +264,7 @@ def describe_null_hypothesis(evidence: Evidence) -> str:
 def describe_caveats(evidence: Evidence) -> tuple[str, ...]:
     """Say why values, chance or intervals mean little: of the data, then of each measure."""
     notes = diagnostic_notes(evidence.comparison, without=CHANCE_KEY)
-    return (*evidence.cautions, *(f"{spec}: {note}" for spec, note in notes.items()))
+    return (*evidence.caveats, *(f"{spec}: {note}" for spec, note in notes.items()))
 
 
 def _describe_interval_source(evidence: Evidence, info: MeasureInfo) -> str:
@@ -472,7 +472,7 @@ def _evidence_table_rows(
 def _measure_summary_row(evidence: Evidence, known: MeasureResult) -> tuple[str, ...]:
     """Return what one measure shows of several pairs: the spans of their numbers."""
     pairs, spec = known.pairs, known.info.spec
-    how = evidence.how(spec)
+    how = evidence.null_method(spec)
     names = "value", "chance", "above"
     value, chance, above = (
         _format_value_span([getattr(pair, name) for pair in pairs]) for name in names

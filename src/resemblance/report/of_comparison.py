@@ -52,7 +52,7 @@ PROVENANCE_SHOWN_ELSEWHERE = {
     "models",
     "data",
     "inputs",
-    "cautions",
+    "caveats",
 }  # which have places of their own
 
 
@@ -79,7 +79,7 @@ def result_from_comparison(
     shown = page_context(comparison, measure=measure, evidence=evidence, stretch=stretch)
     design = {} if evidence is None else design_facts(evidence)
     about = [f"{line}." for line in [comparison.provenance.get("inputs")] if line]
-    about += [f"{caution}." for caution in comparison.cautions if evidence is None]
+    about += [f"{caution}." for caution in comparison.caveats if evidence is None]
     if evidence is not None:
         about += [
             describe_null_hypothesis(evidence),
@@ -93,7 +93,7 @@ def result_from_comparison(
         provenance=comparison_settings(comparison),
         facts=_comparison_facts(comparison)
         | {name: with_minus_signs(fact) for name, fact in design.items()},
-        lead=summary_sentences(shown),
+        conclusion=summary_sentences(shown),
         title=comparison_title(comparison, "Comparison of"),
         about=" ".join(about),
     )
@@ -114,7 +114,7 @@ def result_from_evidence(
         result,
         suite="evidence",
         provenance={**result.provenance, "seed": evidence.design.seed},
-        lead="\n".join(map(_without_line_breaks, describe_significance(evidence, known))),
+        conclusion="\n".join(map(_without_line_breaks, describe_significance(evidence, known))),
         title=comparison_title(evidence.comparison, "Evidence for the similarity of"),
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.formatting import format_level, format_number, format_percent, format_range
+from ..base.results import saved_document
 from ..sections.figures import Bar, Bars, Cloud, Clouds
 from ..sections.result import Result
 from ..sections.sections import Section, Table, TableEntry
-from ..versions import Drift, DriftReport, Finding, Moved, MovedClass
+from ..versions import DriftReport, DriftTest, Finding, Moved, MovedClass
 from ..versions.findings import CHANGE_NAMES, MIN_WRITTEN_VALUE
 from .output import Output, color_by_tone
 from .terminal import text_table
@@ -47,8 +48,8 @@ def drift_result(report: DriftReport, *, title: str = DRIFT_TITLE) -> Result:
         tuple(sections),
         provenance={**report.provenance, **_describe_drift_settings(report)},
         facts={"purpose": settings["purpose"]},
-        lead="\n".join((report.verdict, *report.lines, *suggest_next_step(report))),
-        about=" ".join(f"{caution}." for caution in report.cautions),
+        conclusion="\n".join((report.conclusion, *report.details, *suggest_next_step(report))),
+        about=" ".join(f"{caution}." for caution in report.caveats),
         title=title,
         counts=_drift_counts(report),
         tone=drift_tone(report),
@@ -78,17 +79,14 @@ def _drift_counts(report: DriftReport) -> dict[str, str]:
 
 
 def drift_output(report: DriftReport) -> Output:
-    """Return what is written of a report; the code is 1 if there is drift.
-
-    :func:`~resemblance.sections.load_result` reads the document.
-    """
+    """Return what is written of a report; the document is that of its file."""
     result = drift_result(report)
     by_name = {table.name: table for section in result.sections for table in section.tables}
     drifts, kinds = by_name["drifts"], by_name.get("kinds of change")
     outcomes = [_DRIFT_TONES.get(str(row[-1]).partition(":")[0], "") for row in drifts.rows]
     tones = [(i, 5, color) for i, color in enumerate(outcomes) if color]
-    shown: list[Any] = [f"Note: {caution}." for caution in report.cautions]
-    shown += [fact.said for fact in report.row_facts]
+    shown: list[Any] = [f"Note: {caution}." for caution in report.caveats]
+    shown += [fact.sentence for fact in report.row_facts]
     shown += ["", text_table(drifts, tones=tones)] if shown else [text_table(drifts, tones=tones)]
     if kinds is not None:
         shown += ["", text_table(kinds, tones=[(i, 1, "warning") for i in kinds.marked])]
@@ -98,14 +96,13 @@ def drift_output(report: DriftReport) -> Output:
     ]
     shown += [
         describe_samples_used(report),
-        *report.lines,
-        color_by_tone(report.verdict, result.tone),
+        *report.details,
+        color_by_tone(report.conclusion, result.tone),
     ]
     if result.tone == "warning":
         shown.append("Use --purpose index to count it.")
     shown += suggest_next_step(report)
-    document = report.to_dict() | result.document()
-    return Output(shown, document, page=report, code=int(report.drifted))
+    return Output(shown, saved_document(report), report.records())
 
 
 def suggest_next_step(report: DriftReport) -> list[str]:
@@ -163,7 +160,7 @@ def _drift_facts(report: DriftReport) -> list[Section]:
         "facts",
         "Facts",
         ("fact", "rows", "share", "what the rows show", "remedy"),
-        tuple((f.kind, f.count, f.count / f.rows, f.said, f.remedy) for f in report.row_facts),
+        tuple((f.kind, f.count, f.count / f.rows, f.sentence, f.remedy) for f in report.row_facts),
         brief=("fact", "rows", "what the rows show", "remedy"),
         figures=3,
     )
@@ -176,7 +173,7 @@ def _kinds_of_change_section(report: DriftReport) -> Section:
     order = sorted(
         assessed, key=lambda f: ("yes", "explained by the map", "no").index(change_status(f))
     )
-    rows = tuple((CHANGE_NAMES[f.kind], change_status(f), f.said) for f in order)
+    rows = tuple((CHANGE_NAMES[f.kind], change_status(f), f.sentence) for f in order)
     table = Table(
         "kinds of change",
         "Kinds of change",
@@ -193,7 +190,9 @@ def _kinds_of_change_section(report: DriftReport) -> Section:
         f"{MAP_DESCRIPTIONS[report.map]}."
     )
     reasons = {
-        CHANGE_NAMES[f.kind]: f"not assessed: {f.said}" for f in report.findings if not f.assessed
+        CHANGE_NAMES[f.kind]: f"not assessed: {f.sentence}"
+        for f in report.findings
+        if not f.assessed
     }
     tables = (table,) if rows else ()
     return Section("kinds", "What happened", about, tables, reasons=reasons)
@@ -211,7 +210,7 @@ def unassessed_changes(report: DriftReport) -> str:
     reasons: dict[str, list[str]] = {}
     for f in report.findings:
         if not f.assessed:
-            reasons.setdefault(f.said, []).append(CHANGE_NAMES[f.kind])
+            reasons.setdefault(f.sentence, []).append(CHANGE_NAMES[f.kind])
     return "; ".join(f"{', '.join(kinds)} ({why})" for why, kinds in reasons.items())
 
 
@@ -219,7 +218,7 @@ def unassessed_changes(report: DriftReport) -> str:
 
 
 def _samples_description(report: DriftReport) -> Section:
-    clouds = {name: tuple(points) for name, points in report.picture.items()}
+    clouds = {name: tuple(points) for name, points in report.projection.items()}
     current = clouds["current"]
     pair = (
         Cloud("as they are", current, origins=clouds["reference"]),
@@ -236,9 +235,9 @@ def _samples_description(report: DriftReport) -> Section:
 
 
 def _version_maps_section(report: DriftReport) -> list[Section]:
-    if not report.ladder:
+    if not report.unexplained_by_map:
         return []
-    bars = tuple(_version_map_bar(name, left) for name, left in report.ladder)
+    bars = tuple(_version_map_bar(name, left) for name, left in report.unexplained_by_map)
     title, axis = "Unexplained variance by map", "variance that is left, %"
     figure = Bars("unexplained", title, axis, bars, span=(0.0, 100.0))
     about = (
@@ -246,7 +245,7 @@ def _version_maps_section(report: DriftReport) -> list[Section]:
         "kind of map; from the factor of scale on, for samples the map was not fitted to, so it "
         "can also rise."
     )
-    if len(report.ladder) < 5:
+    if len(report.unexplained_by_map) < 5:
         about += (
             " There are as many directions as samples: the rotation was fitted to all of them, and "
             "a linear map would explain anything."
@@ -274,7 +273,9 @@ def _drifts_section(report: DriftReport) -> Section:
         "times the threshold",
         tuple(map(_threshold_ratio_bar, judged)),
         "The line at 1 is the threshold"
-        + ("; the thin line of a drift is its 95 % interval." if report.ladder else "."),
+        + (
+            "; the thin line of a drift is its 95 % interval." if report.unexplained_by_map else "."
+        ),
         threshold=1.0,
         span=(MIN_DRAWN_RATIO, _scale_end(judged)),
         log_x=True,
@@ -288,7 +289,7 @@ def _drifts_section(report: DriftReport) -> Section:
         ("drift", "side", "value", middle, "threshold", "times the threshold", "result"),
         tuple(_drift_row(report, d) for d in report.drifts),
         describe_samples_used(report),
-        marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds),
+        marked=tuple(i for i, d in enumerate(report.drifts) if d.exceeds_threshold),
         figures=3,
         brief=("side", "drift", "value", middle, "threshold", "result"),
     )
@@ -321,7 +322,7 @@ def _describe_drifts(report: DriftReport) -> str:
     )
 
 
-def _threshold_ratio_bar(drift: Drift) -> Bar:
+def _threshold_ratio_bar(drift: DriftTest) -> Bar:
     """A bar of how many times its threshold a drift is."""
     value, limit = drift.value or 0.0, drift.threshold or 1.0
     written, times, threshold = (
@@ -341,7 +342,7 @@ def _clip_to_scale(times: float) -> float:
     return min(max(times, MIN_DRAWN_RATIO), MAX_DRAWN_RATIO)
 
 
-def _scale_end(drifts: Sequence[Drift]) -> float:
+def _scale_end(drifts: Sequence[DriftTest]) -> float:
     """The last power of ten of a scale that holds all drifts, at least 100 thresholds."""
     ratios = [(d.value or 0.0) / (d.threshold or 1.0) for d in drifts]
     end = 100.0
@@ -350,10 +351,10 @@ def _scale_end(drifts: Sequence[Drift]) -> float:
     return end
 
 
-def _drift_row(report: DriftReport, drift: Drift) -> tuple[TableEntry, ...]:
+def _drift_row(report: DriftReport, drift: DriftTest) -> tuple[TableEntry, ...]:
     value, limit = drift.value, drift.threshold
     times = _without_rounding_noise(value / limit) if value is not None and limit else None
-    side, result = SIDE_LABELS[drift.judges], drift_outcome(report, drift)
+    side, result = SIDE_LABELS[drift.aspect], drift_outcome(report, drift)
     middle = format_drift_interval(drift) if report.settings["paired"] else drift.p
     return drift.label, side, _without_rounding_noise(value), middle, limit, times, result
 
@@ -363,19 +364,19 @@ def _without_rounding_noise(value: float | None) -> float | None:
     return 0.0 if value is not None and abs(value) < MIN_WRITTEN_VALUE else value
 
 
-def format_drift_interval(drift: Drift) -> str:
+def format_drift_interval(drift: DriftTest) -> str:
     """Write the interval of a drift."""
     if drift.low is None or drift.high is None:
         return ""
     return format_range(drift.low, drift.high, rounding=MIN_WRITTEN_VALUE)
 
 
-def drift_outcome(report: DriftReport, drift: Drift) -> str:
+def drift_outcome(report: DriftReport, drift: DriftTest) -> str:
     """Say whether a drift exceeds its threshold, and whether that counts for the purpose."""
-    if not drift.exceeds:
+    if not drift.exceeds_threshold:
         return drift.reason or ("" if drift.threshold is not None else "not judged by a number")
     sides = {"geometry": report.geometry, "coordinates": report.coordinates, "index": report.index}
-    word = "drift" if sides[drift.judges].counts else "changed, not counted"
+    word = "drift" if sides[drift.aspect].counts else "changed, not counted"
     return f"{word}: {drift.reason}" if drift.reason else word
 
 
@@ -400,7 +401,7 @@ def describe_samples_used(report: DriftReport) -> str:
 
 
 def _batches_section(report: DriftReport) -> list[Section]:
-    clouds = {name: tuple(points) for name, points in report.picture.items()}
+    clouds = {name: tuple(points) for name, points in report.projection.items()}
     points, first = clouds["reference"] + clouds["current"], len(clouds["reference"])
     groups = (0,) * first + (1,) * (len(points) - first)
     about = (
@@ -429,15 +430,15 @@ def _features_section(report: DriftReport) -> list[Section]:
 
 
 def _classes_section(report: DriftReport) -> list[Section]:
-    if not report.classes:
+    if not report.class_shifts:
         return []
-    shown = report.classes[:MAX_CLASS_ROWS]
-    is_part = len(report.classes) > MAX_CLASS_ROWS
+    shown = report.class_shifts[:MAX_CLASS_ROWS]
+    is_part = len(report.class_shifts) > MAX_CLASS_ROWS
     about = (
         "How far the mean of each class moved, in radii of the current version, and the class "
         "whose mean is nearest, before and after, with its distance in radii of that version. "
         "Classes whose distance to the nearest class changed most come first"
-        f"{f': {MAX_CLASS_ROWS} of {len(report.classes)}' if is_part else ''}."
+        f"{f': {MAX_CLASS_ROWS} of {len(report.class_shifts)}' if is_part else ''}."
     )
     columns = (
         "class", "samples", "moved", "not explained",
@@ -458,13 +459,13 @@ def _class_row(moved: MovedClass) -> tuple[TableEntry, ...]:
 
 
 def _moved_samples_section(report: DriftReport) -> Section:
-    with_class = bool(report.classes)
+    with_class = bool(report.class_shifts)
     columns = ("sample", *(("class",) if with_class else ()), "moved", "not explained")
     tables = tuple(
         Table(name, title, columns, tuple(_sample_row(m, with_class) for m in samples))
         for name, title, samples in (
             ("least explained", "Samples the map explains least", report.moved),
-            ("moved most", "Samples that moved most", report.moved_before),
+            ("moved most", "Samples that moved most", report.displaced),
         )
     )
     return Section("moved", "Samples that moved", "In radii of the current version.", tables)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..base.results import saved_document
 from ..comparison.provenance import environment_versions
-from ..sections.result import Result
+from ..sections.result import Result, result_document
 from ..sections.sections import Section, Table, TableEntry
 from ..versions import DriftReport
 from ..versions.findings import CHANGE_NAMES
@@ -36,11 +37,12 @@ def layers_output(
     result = layers_result(reports, left_out, provenance)
     layers = result["layers"].tables[0]
     shown: list[Any] = [text_table(layers, tones=[(i, 1, "bad") for i in layers.marked])]
-    shown += ["", *result.remarks, color_by_tone(result.lead, result.tone)]
+    shown += ["", *result.caveats, color_by_tone(result.conclusion, result.tone)]
     has_drifted = any(report.drifted for report in reports.values())
-    each = {layer: report.to_dict() for layer, report in reports.items()}
-    document = {"drifted": has_drifted, "layers": each} | result.document()
-    return Output(shown, document, page=result, code=int(has_drifted))
+    each = {layer: saved_document(report) for layer, report in reports.items()}
+    records = [{"layer": n, **row} for n, of in reports.items() for row in of.records()]
+    document = {"drifted": has_drifted, "layers": each} | result_document(result)
+    return Output(shown, document, records, page=result, code=int(has_drifted))
 
 
 def layers_result(
@@ -49,9 +51,9 @@ def layers_result(
     """Return a result with a row for every layer and a section for each."""
     tones = {layer: drift_tone(report) for layer, report in reports.items()}
     drifted = [layer for layer, report in reports.items() if report.drifted]
-    lead = f"No drift beyond the threshold in any of {len(reports)} layers."
+    conclusion = f"No drift beyond the threshold in any of {len(reports)} layers."
     if drifted:
-        lead = f"Drift in {len(drifted)} of {len(reports)} layers: {', '.join(drifted)}."
+        conclusion = f"Drift in {len(drifted)} of {len(reports)} layers: {', '.join(drifted)}."
     settings = next(iter(reports.values())).settings
     return Result(
         "drift",
@@ -62,8 +64,8 @@ def layers_result(
         ),
         provenance={**environment_versions(), **provenance},
         facts={"purpose": settings["purpose"]},
-        lead=lead,
-        remarks=(left_out,) if left_out else (),
+        conclusion=conclusion,
+        caveats=(left_out,) if left_out else (),
         title="Drift between two versions, layer by layer",
         counts={"layers": f"{len(reports):,}", "layers with drift": f"{len(drifted):,}"},
         tone=next(word for word in TONES_WORST_FIRST if word in tones.values()),
@@ -84,7 +86,7 @@ def _layers_table(reports: Mapping[str, DriftReport]) -> Section:
 def _layer_row(layer: str, report: DriftReport, names: list[str]) -> tuple[TableEntry, ...]:
     kinds = [fact.kind for fact in report.row_facts]
     kinds += (
-        ["another order"] if report.reordered else [CHANGE_NAMES[kind] for kind in report.named]
+        ["another order"] if report.reordered else [CHANGE_NAMES[kind] for kind in report.changes]
     )
     result = "drift" if report.drifted else "no drift"
     return layer, result, ", ".join(kinds), *(_layer_drift_value(report, name) for name in names)
@@ -97,4 +99,4 @@ def _layer_drift_value(report: DriftReport, name: str) -> float | None:
 def _layer_section(layer: str, report: DriftReport) -> Section:
     """The drifts of one layer, below its verdict."""
     drifts = drift_result(report)["drifts"]
-    return Section(f"layer {layer}", layer, report.verdict, drifts.tables, drifts.figures)
+    return Section(f"layer {layer}", layer, report.conclusion, drifts.tables, drifts.figures)

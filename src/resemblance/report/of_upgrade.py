@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..base.formatting import format_count, format_number
@@ -34,8 +34,8 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
         ),
         provenance={**upgrade.provenance, **used},
         facts={"decision": upgrade.decision},
-        lead="\n".join((upgrade.verdict, *upgrade.lines)),
-        about=" ".join(f"{caution}." for caution in upgrade.cautions),
+        conclusion="\n".join((upgrade.conclusion, *upgrade.details)),
+        about=" ".join(f"{caution}." for caution in upgrade.caveats),
         title=title,
         counts={
             "documents in the index": f"{settings['index']:,}",
@@ -47,29 +47,27 @@ def upgrade_result(upgrade: IndexUpgrade, *, title: str = UPGRADE_TITLE) -> Resu
     )
 
 
-def upgrade_output(upgrade: IndexUpgrade, provenance: Mapping[str, Any] | None = None) -> Output:
-    """Return what is written of an upgrade."""
+def upgrade_output(upgrade: IndexUpgrade) -> Output:
+    """Return what is written of an upgrade: everything but the maps."""
     rows, result = upgrade.records(), upgrade_result(upgrade)
-    document = result.document() | {
+    document = {
         "decision": upgrade.decision,
         "option": upgrade.option,
         "groups": list(upgrade.groups),
         "gain": None if upgrade.gain is None else upgrade.gain._asdict(),
-        "verdict": upgrade.verdict,
+        "conclusion": upgrade.conclusion,
         "options": rows,
         "settings": dict(upgrade.settings),
-        "cautions": list(upgrade.cautions),
+        "caveats": list(upgrade.caveats),
+        "details": list(upgrade.details),
+        "provenance": dict(upgrade.provenance),
     }
-    if provenance:
-        document["provenance"] = {**document["provenance"], **provenance}
     tables = [
         table for name in ("ways", "candidates") for table in _tables_of_section(result, name)
     ]
-    shown: list[Any] = [f"Note: {caution}." for caution in upgrade.cautions]
+    shown: list[Any] = [f"Note: {caution}." for caution in upgrade.caveats]
     shown += [part for table in tables for part in (text_table(table), "")]
-    return Output(
-        [*shown, *upgrade.lines, upgrade.verdict], document, rows, page=upgrade, code=upgrade.code
-    )
+    return Output([*shown, *upgrade.details, upgrade.conclusion], document, rows)
 
 
 def _tables_of_section(result: Result, name: str) -> Sequence[Table]:

@@ -16,20 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.json_files import atomic_write, write_atomically
+from ..base.results import BaseResult
 from ..base.text import escape_control_characters, records_to_frame, snap_to_bounds
 from ..comparison.comparison import Comparison, MeasureInfo, comparison_description
 from ..comparison.scores import RECORD_COLUMNS
 from ..inference.result import Evidence
-from ..sections.result import Result
+from ..sections.result import RESULT_COLUMNS, Result, result_document
 from ..sections.sections import Table
 from .evidence_words import describe_caveats
 from .markup import tables_to_latex, tables_to_markdown
 from .tables import DEFAULT_TERMINAL_WIDTH, TONE_COLORS, TextTable, display_width, render_table
 
-RESULT_COLUMNS = (
-    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
-    "note", "trial",
-)  # fmt: skip
 OUTPUT_FORMATS = ("table", "json", "csv", "parquet", "markdown", "latex")
 FORMAT_BY_SUFFIX = {"md": "markdown", "tex": "latex"}  # of files, by the format that they mean
 MARKUP_WRITERS: Mapping[str, Callable[[Sequence[Any]], str]] = {
@@ -61,9 +58,10 @@ class Output(NamedTuple):
 WritableContent = Comparison | Evidence | Result | Output
 
 
-def write_output(content: WritableContent, kind: str, output: Path | None, table: str = "") -> None:
-    """Write a comparison, an evidence, a result or another output in one of ``FORMATS``, to a file
-    or to standard output.
+def write_output(
+    answer: BaseResult | Output, kind: str, output: Path | None, table: str = ""
+) -> None:
+    """Write a result or another output in one of ``FORMATS``, to a file or to standard output.
 
     A terminal has a summary of many pairs; text in a file, Markdown and LaTeX have a line for each
     pair. JSON has everything. CSV of a
@@ -73,6 +71,7 @@ def write_output(content: WritableContent, kind: str, output: Path | None, table
 
     Raises ``ValueError`` for a table that the result does not have.
     """
+    content = _writable_content(answer)
     if isinstance(content, Output) and content.of is not None:
         if kind == "table" and output is None:
             print_tables(content.shown)
@@ -91,10 +90,20 @@ def write_output(content: WritableContent, kind: str, output: Path | None, table
             write_parquet(_data_frame_of(content, columns, records), output, index=False)
 
 
-def save(content: WritableContent, path: Path) -> None:
-    """Write a content to a file in the format that its suffix names."""
+def _writable_content(answer: BaseResult | Output) -> WritableContent:
+    if isinstance(answer, Comparison | Evidence | Result | Output):
+        return answer
+    from .outputs import output_of_result
+
+    return output_of_result(answer)
+
+
+def save(content: BaseResult | Output, path: Path, kind: str | None = None) -> None:
+    """Write a content to a file in a format, by default the one that its suffix names."""
     suffix = path.suffix.removeprefix(".").lower()
-    kind = {**FORMAT_BY_SUFFIX, "txt": "table"}.get(suffix, suffix)
+    if kind is not None and kind not in OUTPUT_FORMATS:
+        raise ValueError(f"{path}: formats are {', '.join(OUTPUT_FORMATS)}; got {kind!r}")
+    kind = kind or {**FORMAT_BY_SUFFIX, "txt": "table"}.get(suffix, suffix)
     if kind not in OUTPUT_FORMATS:
         known = ", ".join(
             f".{name}" for name in ("csv", "json", "parquet", "txt", *FORMAT_BY_SUFFIX)
@@ -133,7 +142,7 @@ def _columns_and_records(
     for part in (t for section in content.sections for t in section.tables if t.is_data):
         data.setdefault(part.columns, []).append(part)
     if not data:
-        return RESULT_COLUMNS, result_records(content)
+        return RESULT_COLUMNS, content.records()
     ordered = sorted(data.values(), key=lambda tables: sum(len(t.rows) for t in tables))
     return _columns_and_rows(content, ordered[0 if kind == "csv" else -1])
 
@@ -153,26 +162,6 @@ def _data_frame_of(
     if isinstance(content, Output):
         return frame
     return frame.astype({name: float for name in ("value", "rank") if name in frame})
-
-
-def result_records(result: Result) -> list[dict[str, Any]]:
-    """Return a record per claim and per score; a field that does not apply is None.
-
-    A trial has no ranks.
-    """
-    ranks, records = {} if result.is_trial else result.ranks(), list[dict[str, Any]]()
-    for section in result.sections:
-        where = {"section": section.name}
-        for claim in section.claims:
-            facts = claim._asdict()
-            records.append({**where, "kind": "claim", "name": facts.pop("number"), **facts})
-        for cell, scores in section.scores.items():
-            places = ranks.get(section.key(cell), {})
-            for measure, value in scores.items():
-                facts = {"measure": measure, "value": value, "rank": places.get(measure)}
-                records.append({**where, "kind": "score", "name": cell, **facts})
-    blank: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
-    return [{**blank, **record, "trial": result.is_trial} for record in records]
 
 
 def table_records(result: Result, name: str) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
@@ -257,7 +246,7 @@ def content_to_json(content: WritableContent) -> str:
     if isinstance(content, Output):
         document = content.document
     elif isinstance(content, Result):
-        document = {**content.document(), "trial": content.is_trial}
+        document = {**result_document(content), "trial": content.is_trial}
     elif isinstance(content, Evidence):
         document = _evidence_document(content)
     else:
@@ -276,13 +265,13 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
         "words": design.words,
         "draws": design.total,
         "seed": design.seed,
-        "attainable": design.attainable,
+        "min_pvalue": design.attainable,
     }
     return comparison_description(comparison) | {
         "seconds": dict(comparison.seconds),
         "confidence_level": evidence.confidence_level,
         "design": orders,
-        "cautions": describe_caveats(evidence),
+        "caveats": describe_caveats(evidence),
         "records": evidence.records(),
     }
 

@@ -1,5 +1,5 @@
-"""What is written of checks, forecasts, and scores of models on several subjects: a table for a
-person, records for programs."""
+"""What is written of checks and of results other than comparisons: a table for a person, records
+for programs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.formatting import format_bytes, format_level, format_number
+from ..base.results import BaseResult, saved_document
 from ..checks import Outcome
 from ..checks.checking import ROOT_CAUSE_CHECKS
-from ..engine.forecast import Forecast
+from ..engine.forecast import Forecast, forecast_facts
 from ..inference._score_models import ModelScores
 from ..inference.nulls import format_p_value
+from ..versions import DriftReport, IndexUpgrade
+from .of_drift import drift_output
+from .of_upgrade import upgrade_output
 from .output import Output
 from .terminal import plain_table
 
@@ -21,6 +25,42 @@ CHECK_HEADER = ("check", "claimed", "", "detail")
 OUTCOME_MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
 OUTCOME_TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}
 OutcomesBySpec = Mapping[str, Sequence[Outcome]]
+
+
+def output_of_result(result: BaseResult) -> Output:
+    """Return what is written of a result that is no comparison, evidence or benchmark."""
+    if isinstance(result, ModelScores):
+        return across_output(result)
+    if isinstance(result, DriftReport):
+        return drift_output(result)
+    if isinstance(result, IndexUpgrade):
+        return upgrade_output(result)
+    if isinstance(result, Forecast):
+        return forecast_output(result)
+    return records_output(result)
+
+
+def records_output(result: BaseResult) -> Output:
+    """Return what is written of a result whose table is its records."""
+    records, notes = result.records(), [f"Note: {caveat}." for caveat in result.caveats]
+    parts = result._table_parts() or [records_table(records), "", *notes, result.summary()]
+    return Output(parts, result._document(), records)
+
+
+def records_table(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Return records as a table of texts; columns of numbers stand at the right."""
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    rows = [[_format_entry(record.get(name)) for name in columns] for record in records]
+    is_number = [
+        all(not isinstance(record.get(name), str) for record in records) for name in columns
+    ]
+    return plain_table(columns, rows, right=[i for i, is_right in enumerate(is_number) if is_right])
+
+
+def _format_entry(value: Any) -> str:
+    if value is None:
+        return "–"
+    return format_number(value) if isinstance(value, float) else str(value)
 
 
 def checks_output(outcomes: OutcomesBySpec) -> Output:
@@ -81,10 +121,11 @@ def forecast_tables(forecast: Forecast) -> list[Any]:
         for m in forecast.measures
     ]
     shown = [tuple(row[i] for i in columns) for row in rows]
-    facts = [(name, text) for name, text in forecast.facts().items() if text]
+    facts = [(name, text) for name, text in forecast_facts(forecast).items() if text]
     return [
         plain_table([header[i] for i in columns], shown, right=range(1, len(columns) - 1)),
         *(f"{name:<10} {text}" for name, text in facts),
+        *(f"Note: {caveat}." for caveat in forecast.caveats),
     ]
 
 
@@ -94,16 +135,16 @@ def _has_stored_scores(forecast: Forecast) -> bool:
 
 def forecast_output(forecast: Forecast) -> Output:
     """Return what is written of a forecast."""
-    return Output(forecast_tables(forecast), forecast.document(), forecast.records())
+    return Output(forecast_tables(forecast), saved_document(forecast), forecast.records())
 
 
 # ------------------------------------------------------------------------------- several subjects
 
 
-def across_output(scores: ModelScores, provenance: Mapping[str, str] | None = None) -> Output:
+def across_output(scores: ModelScores) -> Output:
     """Return what is written of the scores of models."""
     rows = scores.records()
-    return Output(_across_tables(scores, rows), _across_document(scores, rows, provenance), rows)
+    return Output(_across_tables(scores, rows), _across_document(scores, rows), rows)
 
 
 def _across_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -127,14 +168,12 @@ def _across_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> li
     if scores.ceiling:
         low, error, high = (format_number(value, 3) for value in scores.ceiling)
         lines.append(f"Noise ceiling: {low} (standard error {error}) to {high}")
-    lines += [f"Left out: {name}: {reason}" for name, reason in scores.failures.items()]
-    lines += [f"Note: {note}." for note in scores.notes]
+    lines += [f"Left out: {f.x}: {f.reason}" for f in scores.failures]
+    lines += [f"Note: {caveat}." for caveat in scores.caveats]
     return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
 
 
-def _across_document(
-    scores: ModelScores, rows: Sequence[Mapping[str, Any]], provenance: Mapping[str, str] | None
-) -> dict[str, Any]:
+def _across_document(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     pairs = [
         {"a": a, "b": b, **scores.difference(a, b)._asdict()}
         for i, a in enumerate(scores.models)
@@ -150,7 +189,7 @@ def _across_document(
         "ceiling": dict(zip(("low", "error", "high"), scores.ceiling)) if scores.ceiling else None,
         "freedom": scores.freedom,
         "folds": None if scores.folds is None else scores.folds.tolist(),
-        "failures": scores.failures,
-        "notes": scores.notes,
-        "provenance": provenance,
+        "failures": [{"subject": f.x, "reason": f.reason} for f in scores.failures],
+        "caveats": scores.caveats,
+        "provenance": dict(scores.provenance),
     }

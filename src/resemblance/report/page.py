@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import sys
+import webbrowser
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,15 +16,16 @@ from typing import Any
 from ..base.extras import import_optional
 from ..base.formatting import count_with_noun, format_duration, with_minus_signs
 from ..base.json_files import write_atomically
-from ..base.text import replace_unencodable
+from ..base.results import BaseResult
+from ..base.text import escape_control_characters, replace_unencodable
 from ..comparison.comparison import Comparison
 from ..contracts._measure import Measure
-from ..inference import ModelScores
 from ..inference.result import Evidence
 from ..sections.claims import CONTRADICTED, NO_DATA, NOT_REPRODUCED, PARTLY_REPRODUCED, REPRODUCED
 from ..sections.figures import Bars, Choice, HeatMap
 from ..sections.headlines import TRIAL_WARNING, describe_run_size
-from ..sections.result import Result
+from ..sections.result import Result, opening_sentences, result_text
+from ..sections.sections import Section, Table
 from ..versions import DriftReport, IndexUpgrade
 from .chapters import chapters, common_legend, mean_rank_chart, needs_legend, tie_diagram_of_result
 from .citing import citations_of_result, label_meanings
@@ -60,7 +63,7 @@ MAX_LARGE_MAPS = 6  # more of them are smaller
 
 
 def write_page(
-    result: Result | Comparison | Evidence | DriftReport | IndexUpgrade,
+    result: BaseResult,
     path: str | Path,
     *,
     title: str = "",
@@ -71,7 +74,7 @@ def write_page(
     stretch: bool = False,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a result, comparison, evidence, drift report or upgrade to one HTML file.
+    """Write any result to one HTML file.
 
     Returns the path. The page has what leads, then for every section what it is about, its claims,
     figures and tables, and why something has no value; at the end the mean ranks of the measures,
@@ -81,9 +84,8 @@ def write_page(
 
     Parameters
     ----------
-    result : from the ``run`` of a suite, or ``load_result``; or what :func:`resemblance.compare`,
-        :func:`resemblance.load`, ``resemblance.evidence``, :func:`resemblance.drift` or
-        :func:`resemblance.upgrade_index` returned.
+    result : what a function of this package or :func:`resemblance.load` returned, such as a
+        comparison, evidence, a report of drift, or the result of a suite.
     path : the file to write; its folder must exist.
     title : the heading; by default that of the result.
     introduction : a paragraph before everything else, as plain text.
@@ -99,25 +101,57 @@ def write_page(
     Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
     evidence of other representations. Needs the extra ``report``.
     """
-    if isinstance(result, Comparison):
-        result = result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)
-    elif isinstance(result, Evidence):
-        result = result_from_evidence(result, measure=measure, stretch=stretch)
-    elif isinstance(result, DriftReport):
-        result = drift_result(result)
-    elif isinstance(result, IndexUpgrade):
-        result = upgrade_result(result)
-    elif not isinstance(result, Result):
-        remedy = ""
-        if isinstance(result, ModelScores):
-            remedy = "; scores across subjects are saved as a table (.save) or drawn (.plot)"
-        raise ValueError(
-            f"write_page: result must be a result; got {type(result).__name__}{remedy}"
-        )
-    result = replace(result, provenance={**result.provenance, **(provenance or {})})
-    text = _page_text(result, title, introduction, facts or {})
+    shown = page_result(result, evidence=evidence, measure=measure, stretch=stretch)
+    shown = replace(shown, provenance={**shown.provenance, **(provenance or {})})
+    text = _page_text(shown, title, introduction, facts or {})
     write_atomically(Path(path), replace_unencodable(text, keep="\n\t"))
     return Path(path)
+
+
+def page_result(
+    result: BaseResult,
+    *,
+    evidence: Evidence | None = None,
+    measure: str | Measure | None = None,
+    stretch: bool = False,
+) -> Result:
+    """Return a result as the tables and figures of its page; options as of :func:`write_page`."""
+    if isinstance(result, Comparison):
+        return result_from_comparison(result, evidence=evidence, measure=measure, stretch=stretch)
+    if isinstance(result, Evidence):
+        return result_from_evidence(result, measure=measure, stretch=stretch)
+    if isinstance(result, DriftReport):
+        return drift_result(result)
+    if isinstance(result, IndexUpgrade):
+        return upgrade_result(result)
+    if isinstance(result, Result):
+        return result
+    if not isinstance(result, BaseResult):
+        raise ValueError(f"write_page: result must be a result; got {type(result).__name__}")
+    return _result_of_records(result)
+
+
+def _result_of_records(result: BaseResult) -> Result:
+    """Return a result with the records as its one table."""
+    name = type(result).__name__
+    table = Table.of(result.records(), "values", "Values", figures=4)
+    reasons = {f"{i + 1}": str(getattr(f, "reason", f)) for i, f in enumerate(result.failures)}
+    return Result(
+        name.lower(),
+        "",
+        (Section("values", "Values", "", (table,), reasons=reasons),),
+        provenance={"command": f"rs.{name}", **getattr(result, "provenance", {})},
+        conclusion=result.summary(),
+        caveats=tuple(f"{caveat}." for caveat in result.caveats),
+        title=name,
+    )
+
+
+def open_page(path: Path) -> None:
+    """Open a page in the browser; print its path where there is none."""
+    if not webbrowser.open(path.resolve().as_uri()):
+        line = f"no browser can be opened here; the page is {path.resolve()}"
+        print(escape_control_characters(line), file=sys.stderr)
 
 
 def _page_text(result: Result, title: str, introduction: str, facts: Mapping[str, str]) -> str:
@@ -137,8 +171,8 @@ def _template_variables(result: Result, facts: Mapping[str, str]) -> dict[str, A
         "result": result,
         "strip": _subtitle_facts(result) | dict(facts),
         "trial": TRIAL_WARNING if result.is_trial else "",
-        "remarks": [remark for remark in (*result.remarks, result.idle()) if remark],
-        "lead": [] if result.is_trial else result.headline().splitlines(),
+        "remarks": [remark for remark in (*result.caveats, result.idle()) if remark],
+        "lead": [] if result.is_trial else opening_sentences(result).splitlines(),
         **_verdict_counts(result),
         "chapters": shown,
         "legend": common_legend(shown),
@@ -162,7 +196,7 @@ def compress_document(result: Result) -> str:
     nothing for a result with numbers that no document can hold, or for one that would make the page
     slow to load."""
     try:
-        document = result.text()
+        document = result_text(result)
     except ValueError:
         return ""
     if len(document) > MAX_EMBEDDED_CHARACTERS:

@@ -20,7 +20,7 @@ from ..sections.claims import (
     Claim,
 )
 from ..sections.headlines import describe_run_size
-from ..sections.result import Result
+from ..sections.result import Result, opening_sentences
 from ..sections.sections import Table
 from ..significance import Place
 from .cells import TableCell, table_grid
@@ -119,10 +119,10 @@ def comparison_tables(comparison: Comparison, *, is_whole: bool = False) -> list
     pair, sides = only_pair_position(comparison), (len(comparison.rows), len(comparison.columns))
     notes = diagnostic_notes(comparison, without=CHANCE_KEY)  # which the tables show
     diagnostics = [f"{spec}: {note}" for spec, note in notes.items()]
-    cautions = [f"Note: {caution}." for caution in comparison.cautions]
+    caveats = [f"Note: {caveat}." for caveat in comparison.caveats]
     if pair is not None:
-        return [*cautions, text_table(pair_table(comparison, pair)), *diagnostics]
-    depths = [*cautions, *_equal_depth_tables(comparison)]
+        return [*caveats, text_table(pair_table(comparison, pair)), *diagnostics]
+    depths = [*caveats, *_equal_depth_tables(comparison)]
     lines = len(comparison.measures) * (len(comparison.rows) + 4)
     if max(sides) <= MAX_MATRIX_SIDE and lines <= MAX_TABLE_LINES:
         tables = [
@@ -226,7 +226,7 @@ def headline_lines(result: Result) -> list[str]:
     facts = [f"{name} {fact}" for name, fact in result.facts.items()]
     line = "; ".join([*where, *facts, *counts])
     idle = [result.idle()] if result.idle() else []
-    return [line, *result.remarks, *idle, *result.headline().splitlines(), ""]
+    return [line, *result.caveats, *idle, *opening_sentences(result).splitlines(), ""]
 
 
 def leading_tables(result: Result) -> Iterator[Any]:

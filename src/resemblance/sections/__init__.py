@@ -20,7 +20,7 @@ from .figures import (
     Strips,
     Switch,
 )
-from .result import Result, load_result
+from .result import Result
 from .sections import RankRule, Section, Sign, Table
 
 __all__ = [
@@ -47,5 +47,4 @@ __all__ = [
     "Strips",
     "Switch",
     "Table",
-    "load_result",
 ]

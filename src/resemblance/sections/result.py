@@ -7,21 +7,32 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..base.codec import encode_value
 from ..base.formatting import join_words
-from ..base.json_files import check_finite_json, decode_record, read_document, write_atomically
-from ..base.rendering import plot_result, thumbnail
+from ..base.json_files import check_finite_json, write_atomically
+from ..base.rendering import thumbnail
+from ..base.results import (
+    FORMAT_ENTRY,
+    MappingResult,
+    format_of,
+    result_from_document,
+    unreadable_error,
+    warn_of_suffix,
+)
 from ..base.text import html_fact_table
 from ..significance import Places, places
 from .claims import VERDICTS, Claim
-from .codec import encode_value
-from .figures import Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
+from .figures import FIGURE_TYPES, Chart, Choice, Dendrogram, Diagram, Figure, HeatMap, Switch
 from .headlines import MAX_NAMES_IN_HEADLINE, TRIAL_WARNING, headline, is_trial, remove_verdicts
 from .ranks import DEFAULT_RANK_RULE, rank_measures_of_task
 from .sections import Section, Table
 
-RESULT_FORMAT = 4
+RESULT_COLUMNS = (
+    "section", "kind", "name", "measure", "value", "rank", "claim", "theirs", "ours", "verdict",
+    "note", "trial",
+)  # fmt: skip
 SUITES_WITH_EXTRA_FIELDS = {"drift"}  # suites whose files for programs hold more than a result
 SUITES_WITHOUT_SCORES = {
     "joint",
@@ -30,18 +41,26 @@ SUITES_WITHOUT_SCORES = {
 }  # what has measures, but no scores of measures
 
 
+class MissingValue(NamedTuple):
+    """What has no value in a section of a result, and why."""
+
+    section: str
+    name: str
+    reason: str
+
+
 @dataclass(frozen=True, repr=False)
-class Result:
+class Result(MappingResult):
     """Everything that a run found: what tables, pages and joint rankings are made of.
 
     ``suite``: what was run, such as "sensitivity", "joint", "drift" or "compare". ``labels``: by
     specification, what papers call a measure. ``seconds``: the processor time of every section.
-    ``facts``: by name, the data sets, models and seeds. ``lead``: what a page says first; by
-    default which measure leads; lines after the first become a list. ``remarks``: what a reader
+    ``facts``: by name, the data sets, models and seeds. ``conclusion``: what a page says first; by
+    default which measure leads; lines after the first become a list. ``caveats``: what a reader
     must know before the numbers, such as studies that were left out. ``title`` and ``about``: the
     heading of its page and the paragraph below it. ``counts``: by name, numbers that a page shows
-    large, such as how many models there are. ``tone``: "good", "warning" or "bad" colours the lead;
-    "" is neutral.
+    large, such as how many models there are. ``tone``: "good", "warning" or "bad" colours the
+    conclusion; "" is neutral.
 
     A run of a size that is only for trying out has no verdicts: its claims are "no data".
 
@@ -56,8 +75,8 @@ class Result:
     seconds: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
-    lead: str = ""
-    remarks: tuple[str, ...] = ()
+    conclusion: str = ""
+    caveats: tuple[str, ...] = ()
     title: str = ""
     about: str = ""
     counts: Mapping[str, str] = field(default_factory=dict)
@@ -71,16 +90,27 @@ class Result:
         for section in self.sections:
             _check_section(section)
 
-    def __repr__(self) -> str:
-        return f"<Result: {', '.join(f'{name} {fact}' for name, fact in self._facts().items())}>"
+    def summary(self) -> str:
+        """Say what leads, and what cannot be distinguished from it; then what the result consists
+        of."""
+        facts = ", ".join(f"{name} {fact}" for name, fact in self._facts().items())
+        return f"{opening_sentences(self)}\n  {facts}".lstrip()
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the sections."""
+        return tuple(section.name for section in self.sections)
+
+    @property
+    def failures(self) -> tuple[MissingValue, ...]:
+        """Why something has no value, section by section."""
+        return tuple(
+            MissingValue(section.name, name, reason)
+            for section in self.sections
+            for name, reason in section.reasons.items()
+        )
 
     def _repr_html_(self) -> str:
         return html_fact_table("Result", self._facts()) + thumbnail(self)
-
-    def plot(self, *, kind: str = "ranks", **options: Any) -> Any:
-        """Draw where the measures are, "ranks", "box" or "critical_difference", by
-        :mod:`resemblance.plot`; return the axes (extra ``plot``)."""
-        return plot_result(self, kind=kind, **options)
 
     def _facts(self) -> dict[str, str]:
         verdicts = Counter(claim.verdict for claim in self.claims)
@@ -148,12 +178,6 @@ class Result:
         cannot be told apart; cells of the same models are resampled together."""
         return places({self.suite: self.ranks()}, strata={self.suite: self.models()})
 
-    def headline(self) -> str:
-        """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
-        if self.is_trial:
-            return TRIAL_WARNING
-        return self.lead or (headline(self.places(), self.labels) if self.ranks() else "")
-
     def idle(self) -> str:
         """Say which measures play no part in what was run, having no score in any cell; nothing
         when all do."""
@@ -171,44 +195,70 @@ class Result:
             "part in what was run here."
         )
 
-    def document(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        return {
-            **{name: encode_value(part) for name, part in vars(self).items()},
-            "format": RESULT_FORMAT,
-        }
+    def records(self) -> list[dict[str, Any]]:
+        """Return a record per claim and per score; a field that does not apply is None.
 
-    def text(self) -> str:
-        """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
-        document = self.document()
-        for section in document["sections"]:
-            _serialize_as_json(section, f"section {section['name']!r}")
-        return _serialize_as_json(document, "the result")
+        A trial has no ranks.
+        """
+        ranks, records = {} if self.is_trial else self.ranks(), list[dict[str, Any]]()
+        for section in self.sections:
+            where = {"section": section.name}
+            for claim in section.claims:
+                facts = claim._asdict()
+                records.append({**where, "kind": "claim", "name": facts.pop("number"), **facts})
+            for cell, scores in section.scores.items():
+                places = ranks.get(section.key(cell), {})
+                for measure, value in scores.items():
+                    facts = {"measure": measure, "value": value, "rank": places.get(measure)}
+                    records.append({**where, "kind": "score", "name": cell, **facts})
+        blank: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
+        return [{**blank, **record, "trial": self.is_trial} for record in records]
 
     def save(self, path: str | Path) -> None:
-        """Write everything as JSON, atomically.
+        """Write one file, which :func:`resemblance.load` reads, whatever its suffix: JSON.
 
         Raises ``ValueError`` for a number that is NaN or infinite.
         """
-        write_atomically(Path(path), self.text())
+        warn_of_suffix(path)
+        write_atomically(Path(path), result_text(self))
 
 
-def load_result(path: str | Path) -> Result:
-    """Read a result that was saved. Raises ``ValueError`` for anything else."""
-    remedy = "remove it and run the suite again: what was computed is kept"
-    return read_document(Path(path), _result_from_document, "a result", remedy)
+def opening_sentences(result: Result) -> str:
+    """Say what leads, and what cannot be distinguished from it; of a trial, that it is one."""
+    if result.is_trial:
+        return TRIAL_WARNING
+    return result.conclusion or (headline(result.places(), result.labels) if result.ranks() else "")
 
 
-def _result_from_document(document: dict[str, Any]) -> Result:
-    if document["format"] != RESULT_FORMAT:
-        raise ValueError("it has another format")
+def result_document(result: Result) -> dict[str, Any]:
+    """Return everything as JSON can hold it."""
+    parts = {name: encode_value(part, FIGURE_TYPES) for name, part in vars(result).items()}
+    return {FORMAT_ENTRY: format_of("Result"), **parts}
+
+
+def result_text(result: Result) -> str:
+    """Return everything as JSON. Raises ``ValueError`` for a number that is NaN or infinite."""
+    document = result_document(result)
+    for section in document["sections"]:
+        _serialize_as_json(section, f"section {section['name']!r}")
+    return _serialize_as_json(document, "the result")
+
+
+def read_result_document(document: Mapping[str, Any], where: str, remedy: str) -> Result:
+    """Return the result that a document holds.
+
+    Raises ``ValueError`` for a document that does not fit.
+    """
     names = {f.name for f in fields(Result)}
-    unknown = sorted(set(document) - names - {"format", "trial"})
+    unknown = sorted(set(document) - names - {FORMAT_ENTRY, "trial"})
     if unknown and document.get("suite") not in SUITES_WITH_EXTRA_FIELDS:
-        raise ValueError(f"it has an entry {unknown[0]!r}")
+        raise unreadable_error(where, f"it has an entry {unknown[0]!r}", remedy)
     entries = {name: entry for name, entry in document.items() if name in names}
-    result: Result = decode_record(Result, entries)
-    check_finite_json(result.document())
+    result = result_from_document(Result, entries, where, remedy)
+    try:
+        check_finite_json(result_document(result))
+    except ValueError as error:
+        raise unreadable_error(where, error, remedy) from error
     return result
 
 

@@ -3,12 +3,15 @@ order of them."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..base.results import BaseResult
 from ..base.rng import generator
 from ..catalogue import get_statistic
+from ..comparison.comparison import Failure
 from ..contracts._statistic import Statistic
 from ..contracts.claims import as_argument
 from ..data.representation import Representation
@@ -23,18 +26,34 @@ PER_SAMPLE_INPUTS = ("labels", "conditions", "replicate")
 MAX_DRAW_ATTEMPTS = 1000
 
 
-class Interval(NamedTuple):
-    """A value with an interval for it."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Interval(BaseResult):
+    """A value of a statistic with an interval for it."""
 
     value: float
     low: float
     high: float
     draws: np.ndarray  # the values on parts of the samples
     samples: int  # how many samples the value rests on
+    statistic: str
+    confidence_level: float
+    caveats: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    def summary(self) -> str:
+        """Return the value with its interval."""
+        ends = f"{self.confidence_level:.0%} interval {self.low:.4g} to {self.high:.4g}"
+        return f"{self.statistic} {self.value:.4g}, {ends}, {self.samples} samples"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record: measure, value, low, high, samples."""
+        numbers = {name: getattr(self, name) for name in ("value", "low", "high", "samples")}
+        return [{"measure": self.statistic, **numbers}]
 
 
-class Null(NamedTuple):
-    """A value, and the values of the same thing in random orders of the samples."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Null(BaseResult):
+    """A value of a statistic, and its values in random orders of the samples."""
 
     value: float
     mean: float
@@ -42,6 +61,19 @@ class Null(NamedTuple):
     z: float
     p_value: float  # of a value as large or larger
     draws: np.ndarray
+    statistic: str
+    caveats: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    def summary(self) -> str:
+        """Return the value with its p-value and the mean in other orders."""
+        null = f"{self.mean:.4g} in {len(self.draws)} other orders"
+        return f"{self.statistic} {self.value:.4g}, {null}; z {self.z:.2f}, p {self.p_value:.2g}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record: measure, value, mean, deviation, z, p_value."""
+        names = ("value", "mean", "deviation", "z", "p_value")
+        return [{"measure": self.statistic, **{name: getattr(self, name) for name in names}}]
 
 
 def interval(
@@ -104,7 +136,7 @@ def interval(
     values = np.array([_value_on_half(entry, x, prepared, seed, draw) for draw in range(draws)])
     low, high = clipped_interval(value, values, "halves", confidence_level, entry.range)
     limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
-    return Interval(value, low, high, values, min(x.shape[0], limit))
+    return Interval(value, low, high, values, min(x.shape[0], limit), str(entry), confidence_level)
 
 
 def _value_on_half(
@@ -214,7 +246,7 @@ def permutation_null(
     if deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {entry} does not depend on the order of the samples")
     z = (value - mean) / deviation
-    return Null(value, mean, deviation, z, p_value_of(value, values), values)
+    return Null(value, mean, deviation, z, p_value_of(value, values), values, str(entry))
 
 
 def _value_in_permuted_order(

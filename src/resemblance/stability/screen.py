@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.exceptions import UndefinedError
-from ..base.extras import import_optional
+from ..base.results import MappingResult
 from ..base.rng import generator
 from ..base.text import did_you_mean
 from ..catalogue import get_statistic
+from ..comparison.comparison import Failure
 from ..contracts._statistic import Statistic
 from ..data.representation import Representation, check_all_finite
 from ..statistics.perturbation import nearest_means, split_half_cosine
@@ -37,7 +38,7 @@ class Perturbation(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Perturbations:
+class Perturbations(MappingResult):
     """The statistics of every perturbation of a screen: ``found["perturbation_coherence"]`` is
     (n_perturbations,).
 
@@ -52,6 +53,25 @@ class Perturbations:
     controls: int
     used_controls: int
     unlabeled: int
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """How many samples have no label."""
+        return (f"{self.unlabeled} samples have no label",) if self.unlabeled else ()
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """Why perturbations have no value of a statistic."""
+        return tuple(
+            Failure(statistic, row.name, "", reason)
+            for row in self.rows
+            for statistic, reason in zip(self.statistics, row.reasons)
+            if reason
+        )
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the specifications of the statistics."""
+        return self.statistics
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,14 +98,11 @@ class Perturbations:
             for row in self.rows
         ]
 
-    def to_pandas(self) -> Any:
-        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
-        return import_optional("pandas").DataFrame(self.records())
-
-    def __repr__(self) -> str:
+    def summary(self) -> str:
+        """Return how many perturbations, controls and samples there are."""
         missing = sum(None in row.values for row in self.rows)
         return (
-            f"Perturbations: {len(self.rows)} by {', '.join(self.statistics)}; {self.controls} "
+            f"{len(self.rows)} perturbations by {', '.join(self.statistics)}; {self.controls} "
             f"controls ({', '.join(self.control)}); {missing} lack a value; {self.unlabeled} "
             "samples without a label"
         )

@@ -15,7 +15,7 @@ from ..base.json_files import atomic_write
 from ..data.array_files import name_file_in_errors
 
 STREAM_FILE_KIND, STREAM_FILE_VERSION = "resemblance stream", 3
-STREAM_FILE_KEYS = {"method", "pairs", "directions", "layers", "n_samples", "batches", "cautions"}
+STREAM_FILE_KEYS = {"method", "pairs", "directions", "layers", "n_samples", "batches", "caveats"}
 
 
 def write_stream_file(

@@ -90,7 +90,7 @@ class Stream:
             raise ValueError(f"Stream: {problem}; leave pairs out, or take method='gram'")
         self._facts: dict[str, LayerFacts] = {}
         self._batches = 0
-        self._cautions: tuple[str, ...] = ()  # what is doubtful about batches
+        self._caveats: tuple[str, ...] = ()  # what is doubtful about batches
         self._state: StreamState | None = None  # from the first batch on
 
     @property
@@ -118,23 +118,23 @@ class Stream:
         Raises ``ValueError``, and adds nothing, for other layers or widths than before, for layers
         with different numbers of rows, without rows, or of other samples by their ids, for columns
         of other names, and for NaN or infinite values. Columns of equal names in another order are
-        put in the order of earlier batches, and the cautions say so.
+        put in the order of earlier batches, and the caveats say so.
         """
         layers = read_batch_layers(batch, self._batches, self._facts)
         facts = {name: layer_facts(r, self._batches) for name, r in layers.items()}
         sources = [detach(r.source) for r in layers.values()]
-        cautions = square_and_copy_caveats(list(layers.values()))
+        caveats = square_and_copy_caveats(list(layers.values()))
         self._begun(facts, sum_location(sources[0])).take(sources)
         self._learn(facts)
-        self._cautions = tuple(
-            dict.fromkeys((*self._cautions, *(f"in a batch {c}" for c in cautions)))
+        self._caveats = tuple(
+            dict.fromkeys((*self._caveats, *(f"in a batch {c}" for c in caveats)))
         )
         self._batches += 1
 
     def merge(self, other: Stream) -> None:
         """Add the samples of another stream, which stays as it is.
 
-        Columns of equal names in another order are put in the order here, and the cautions say so.
+        Columns of equal names in another order are put in the order here, and the caveats say so.
 
         Raises ``ValueError``, and adds nothing, if its layers, method, pairs or directions differ,
         or the names of columns.
@@ -153,7 +153,7 @@ class Stream:
                     merged[name] = theirs._replace(column_orders=moved)
             state.merge(other._state, orders)
             self._learn(merged)
-            self._cautions = tuple(dict.fromkeys((*self._cautions, *other._cautions)))
+            self._caveats = tuple(dict.fromkeys((*self._caveats, *other._caveats)))
             self._batches += other._batches
 
     # --------------------------------------------------------------------------------------- scores
@@ -191,26 +191,26 @@ class Stream:
             "n_samples": self.n_samples,
             "batches": self._batches,
         }
-        cautions = self.cautions()
+        caveats = self.caveats()
         if measures is None:
             accumulated = {"", "squares", *(["directions"] if self.directions else [])}
             measures = [m for m in preset("default") if stream_requirements(m) in accumulated]
         if self.pairs is None:
             work = ComparisonPlan.of(self.representations(), measures, about={"stream": about})
-            work.note(cautions)
+            work.note(caveats)
             return compare_many([work], **options)[0]
         by_pair = {pair: self.representations(*dict.fromkeys(pair)) for pair in self.pairs}
-        noted = {"cautions": list(cautions)} if cautions else {}
+        noted = {"caveats": list(caveats)} if caveats else {}
         return compare_pairs(by_pair, measures, {"stream": about, **noted}, options)
 
-    def cautions(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[str, ...]:
         """Return what is doubtful about the samples so far: columns that were put in order, copies
         and matrices of samples inside a batch, and features with half of the variance."""
         moved = describe_column_orders(
             (n, o) for n, f in self._facts.items() for o in f.column_orders
         )
         shares = [] if self._state is None else self._state.closed().shares(self.n_samples)
-        return (*moved, *self._cautions, *variance_caveats(self.layers, shares))
+        return (*moved, *self._caveats, *variance_caveats(self.layers, shares))
 
     # ---------------------------------------------------------------------------------------- files
 
@@ -226,7 +226,7 @@ class Stream:
             "layers": [[name, *facts] for name, facts in self._facts.items()],
             "n_samples": self.n_samples,
             "batches": self._batches,
-            "cautions": self._cautions,
+            "caveats": self._caveats,
         }
         write_stream_file(Path(path), about, self._state.arrays() if self._state else {})
 
@@ -241,7 +241,7 @@ class Stream:
             stream = cls(about["method"], pairs=about["pairs"], directions=about["directions"])
             layers = {name: facts for name, *facts in about["layers"]}
             facts: dict[str, LayerFacts] = decode_record(Mapping[str, LayerFacts], layers, "layers")
-            stream._cautions = decode_record(tuple[str, ...], about["cautions"], "cautions")
+            stream._caveats = decode_record(tuple[str, ...], about["caveats"], "caveats")
             for name in ("n_samples", "batches"):
                 if decode_record(int, about[name], name) < 0:
                     raise ValueError(f"{name} is {about[name]}")

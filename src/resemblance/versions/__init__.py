@@ -7,12 +7,12 @@ from .facts import Fact
 from .findings import Finding
 from .moved import Moved, MovedClass
 from .result import DriftReport
-from .table import Drift
+from .table import DriftTest
 from .verdict import Judgement
 
 __all__ = [
-    "Drift",
     "DriftReport",
+    "DriftTest",
     "Fact",
     "Finding",
     "Judgement",

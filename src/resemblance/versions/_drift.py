@@ -46,7 +46,14 @@ from .retrieval import (
     same_rows,
     version_rows,
 )
-from .table import Drift, DriftRules, drift_table, neighbor_loss_drifts, noise_frame, noisy_versions
+from .table import (
+    DriftRules,
+    DriftTest,
+    drift_table,
+    neighbor_loss_drifts,
+    noise_frame,
+    noisy_versions,
+)
 from .unpaired import BATCH_TEST_LEVEL as TOGETHER
 from .unpaired import BatchPair, find_batch_differences, sample_batch_rows, validate_batches
 from .verdict import (
@@ -187,7 +194,7 @@ def drift(
     moved = rank_moved_samples(sample.x, sample.y, diagnosis, sample.rows, x.ids, label)
     return DriftReport(
         drifted=has_drifted(sides, reordered),
-        verdict=drift_verdict(purpose, sides, findings, reordered, facts),
+        conclusion=drift_verdict(purpose, sides, findings, reordered, facts),
         row_facts=facts,
         **sides,
         drifts=rows,
@@ -195,19 +202,19 @@ def drift(
         reordered=reordered,
         map=diagnosis.fit.name,
         unexplained=float(diagnosis.fit.residual.mean()),
-        ladder=diagnosis.ladder,
+        unexplained_by_map=diagnosis.unexplained_by_map,
         moved=tuple(sorted(moved, key=lambda m: -m.unexplained)[:MAX_MOVED_SAMPLES]),
-        moved_before=tuple(sorted(moved, key=lambda m: -m.distance)[:MAX_MOVED_SAMPLES]),
-        classes=classes,
+        displaced=tuple(sorted(moved, key=lambda m: -m.distance)[:MAX_MOVED_SAMPLES]),
+        class_shifts=classes,
         features=(),
-        picture=_drift_picture(sample.x, sample.y, diagnosis),
+        projection=_drift_picture(sample.x, sample.y, diagnosis),
         settings={"purpose": purpose, **_drift_settings(sample, rules, widths, labels is not None)},
         provenance={
             **environment_versions(),
             "reference": _version_provenance(x),
             "current": _version_provenance(y),
         },
-        cautions=data_caveats((x, y), copies=not has_copied_rows(facts)),
+        caveats=data_caveats((x, y), copies=not has_copied_rows(facts)),
     )
 
 
@@ -244,7 +251,7 @@ def _drift_between_batches(
     x, y, classes, names = validate_batches(reference, current, labels)
     both = version_rows(x), version_rows(y)
     facts = find_batch_facts(*both)
-    cautions = [data_caveats((batch,), copies=not has_copied_rows(facts)) for batch in (x, y)]
+    caveats = [data_caveats((batch,), copies=not has_copied_rows(facts)) for batch in (x, y)]
     drawn = [sample_batch_rows(v, most, seed, side) for v, side in zip(both, ("x", "y"))]
     a, b = (v.take(rows) for v, rows in zip(both, drawn))
     unit = common_unit(a, b)
@@ -256,7 +263,7 @@ def _drift_between_batches(
     columns = [feature.column for feature in shown.features]
     return DriftReport(
         drifted=has_drifted(sides, None),
-        verdict=batch_verdict(purpose, sides, shown.drifts, facts, columns, TOGETHER),
+        conclusion=batch_verdict(purpose, sides, shown.drifts, facts, columns, TOGETHER),
         row_facts=facts,
         **sides,
         drifts=shown.drifts,
@@ -264,14 +271,14 @@ def _drift_between_batches(
         reordered=None,
         map="",
         unexplained=None,
-        ladder=(),
+        unexplained_by_map=(),
         moved=(),
-        moved_before=(),
-        classes=shown.classes,
+        displaced=(),
+        class_shifts=shown.classes,
         features=tuple(
             f._replace(before=f.before * unit, after=f.after * unit) for f in shown.features
         ),
-        picture=_joint_principal_plane(a / unit, b / unit),
+        projection=_joint_principal_plane(a / unit, b / unit),
         settings={
             "purpose": purpose,
             "paired": False,
@@ -291,7 +298,7 @@ def _drift_between_batches(
             "reference": _version_provenance(x),
             "current": _version_provenance(y),
         },
-        cautions=tuple(dict.fromkeys((*cautions[0], *cautions[1]))),
+        caveats=tuple(dict.fromkeys((*caveats[0], *caveats[1]))),
     )
 
 
@@ -326,7 +333,7 @@ def _draw_paired_sample(
 
 def _measure_paired_sample(
     sample: PairedSample, rules: DriftRules, names: Mapping[int, Hashable], progress: Progress
-) -> tuple[tuple[Drift, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
+) -> tuple[tuple[DriftTest, ...], Diagnosis, RowPermutation | None, tuple[MovedClass, ...]]:
     """The drifts, the findings, whether the rows are the same in another order, and the classes."""
     n, width = len(sample.all[0].source), sample.all[0].width
     noise = 0
@@ -396,9 +403,9 @@ def _sample_blocks_with_map(
         yield groups[rows], x, after.take(rows), affine(x)
 
 
-def _sort_by_side(rows: tuple[Drift, ...]) -> tuple[Drift, ...]:
+def _sort_by_side(rows: tuple[DriftTest, ...]) -> tuple[DriftTest, ...]:
     return tuple(
-        sorted(rows, key=lambda row: ("geometry", "coordinates", "index").index(row.judges))
+        sorted(rows, key=lambda row: ("geometry", "coordinates", "index").index(row.aspect))
     )
 
 
@@ -420,14 +427,17 @@ def _collapsed_diagnosis(y: np.ndarray) -> Diagnosis:
     """What is found when all samples of the current version are one point."""
     words = "all samples of the current version are the same point"
     findings = {kind: unassessed_finding(kind, words) for kind in CHANGE_NAMES}
-    findings["collapse"] = replace(findings["collapse"], named=True, exceeds=True)
+    findings["collapse"] = replace(findings["collapse"], named=True, exceeds_threshold=True)
     fit = MapFit("identity", 0 * y, 0 * y, 1.0, np.zeros(len(y)))
     kinds = tuple(findings.values())
-    return Diagnosis(kinds, fit, scale=1.0, ladder=(), mapped=y, whole=None, beyond="")
+    return Diagnosis(kinds, fit, scale=1.0, unexplained_by_map=(), mapped=y, whole=None, beyond="")
 
 
 def _apply_loss_thresholds(
-    findings: tuple[Finding, ...], rows: tuple[Drift, ...], sample: PairedSample, rules: DriftRules
+    findings: tuple[Finding, ...],
+    rows: tuple[DriftTest, ...],
+    sample: PairedSample,
+    rules: DriftRules,
 ) -> tuple[Finding, ...]:
     """The findings with thresholds for losses, and whether they are above them."""
     by_name = {row.name: row for row in rows}
@@ -439,7 +449,9 @@ def _apply_loss_thresholds(
         if any(f.named and f.kind == "classes" for f in findings):
             limits["classes"] = _class_loss_threshold(sample, rules)
     return tuple(
-        replace(f, threshold=limits[f.kind], exceeds=_exceeds_threshold(f, limits[f.kind]))
+        replace(
+            f, threshold=limits[f.kind], exceeds_threshold=_exceeds_threshold(f, limits[f.kind])
+        )
         if f.kind in LOSS_KINDS
         else f
         for f in findings

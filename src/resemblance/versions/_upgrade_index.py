@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.formatting import format_percent, list_names
 from ..base.progress import Progress, percent_reporter
-from ..base.rendering import export_result
+from ..base.results import BaseResult
 from ..comparison.provenance import environment_versions
 from .advice import (
     MAX_EXTRAPOLATION_EXCESS,
@@ -60,7 +59,7 @@ BREAK_EVEN_OPTIONS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IndexUpgrade:
+class IndexUpgrade(BaseResult):
     """What to do with an old index under a new model: what :func:`upgrade_index` returns.
 
     ``decision`` is "stay", "keep", "normalize", "cut", "map queries", "map documents", "re-rank",
@@ -70,28 +69,34 @@ class IndexUpgrade:
     the share of the old answers that re-embedding everything would change anyway, None where it is
     unknown. ``curve`` (option, documents, recall) is continued to the size of a larger index.
     ``gain`` says what the new model gains in relevant documents, None without ``relevant``.
-    ``maps`` has the maps of queries and of documents by the name of their option. ``facts`` is what
-    the rows of the documents show: equal rows, zeros, copies, far rows, packed bits.
+    ``maps`` has the maps of queries and of documents by the name of their option. ``row_facts`` is
+    what the rows of the documents show: equal rows, zeros, copies, far rows, packed bits.
+    ``conclusion`` and ``details`` are the decision in words.
     """
 
     decision: str
     option: str | None
     groups: tuple[Hashable, ...]
-    verdict: str
-    lines: tuple[str, ...]
+    conclusion: str
+    details: tuple[str, ...]
     options: tuple[Option, ...]
     changed: float | None
     curve: tuple[tuple[str, int, float], ...]
     gain: RelevanceGain | None
     maps: Mapping[str, IndexMap]
-    facts: tuple[Fact, ...]
+    row_facts: tuple[Fact, ...]
     settings: Mapping[str, Any]
     provenance: Mapping[str, Any]
-    cautions: tuple[str, ...] = ()  # what is doubtful about the vectors, such as copies
+    caveats: tuple[str, ...] = ()  # what is doubtful about the vectors, such as copies
 
-    def __repr__(self) -> str:
-        lines = (f"  {line}" for line in (*self.cautions, *self.lines))
-        return "\n".join([f"IndexUpgrade: {self.verdict}", *lines])
+    @property
+    def failures(self) -> tuple[Option, ...]:
+        """The options that were not assessed, each with the reason."""
+        return tuple(o for o in self.options if o.new_model is None and o.old_model is None)
+
+    def summary(self) -> str:
+        """Return the conclusion, then what is doubtful about the vectors, and the details."""
+        return "\n".join((self.conclusion, *(f"  {x}" for x in (*self.caveats, *self.details))))
 
     @property
     def code(self) -> int:
@@ -164,20 +169,9 @@ class IndexUpgrade:
                 )
         return rows
 
-    def to_pandas(self) -> Any:
-        """Return :meth:`records` as a DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(self.records())
-
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{escape(line)}</p>" for line in (*self.cautions, *self.lines))
-        return f"<p><b>{escape(self.verdict)}</b></p>{lines}"
-
-    def save(self, path: str | Path) -> None:
-        """Write everything but the maps to a file, in the format of its suffix: .json, .csv, .md,
-        .tex, .parquet or .txt."""
-        export_result(self, "of_upgrade", "upgrade_output", Path(path))
+        lines = "".join(f"<p>{escape(line)}</p>" for line in (*self.caveats, *self.details))
+        return f"<p><b>{escape(self.conclusion)}</b></p>{lines}"
 
 
 def upgrade_index(
@@ -326,19 +320,19 @@ def _build_upgrade(
     )
     result = IndexUpgrade(
         *decision,
-        verdict=words,
-        lines=(),
+        conclusion=words,
+        details=(),
         options=options,
         changed=recalls.changed,
         curve=recalls.curve,
         gain=recalls.gain,
         maps=ways.maps,
-        facts=facts,
+        row_facts=facts,
         settings=settings,
         provenance=environment_versions(),
-        cautions=task.cautions if has_copied_rows(facts) else (*task.cautions, *task.copies),
+        caveats=task.caveats if has_copied_rows(facts) else (*task.caveats, *task.copies),
     )
-    return replace(result, lines=tuple(_upgrade_sentences(result)))
+    return replace(result, details=tuple(_upgrade_sentences(result)))
 
 
 def _ordered_options(
@@ -359,7 +353,9 @@ def _upgrade_sentences(result: IndexUpgrade) -> Iterator[str]:
     """Say what each way gives, how that is known, and when embedding everything again pays."""
     target, settings = result.settings["target"], result.settings
     recalls = [getattr(option, target) for option in result.options if getattr(option, target)]
-    yield from (f"{fact.said} {FACT_REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.facts)
+    yield from (
+        f"{fact.sentence} {FACT_REMEDIES.get(fact.kind, fact.remedy)}" for fact in result.row_facts
+    )
     ways = [
         o for o in result.options if o.name in DECISION_BY_METHOD and (o.new_model or o.old_model)
     ]

@@ -55,7 +55,7 @@ class Diagnosis(NamedTuple):
     findings: tuple[Finding, ...]
     fit: MapFit
     scale: float
-    ladder: tuple[tuple[str, float], ...]
+    unexplained_by_map: tuple[tuple[str, float], ...]
     mapped: np.ndarray
     whole: AffineMap | None
     beyond: str
@@ -222,8 +222,8 @@ def _linear_map_beyond_noise(
         and bootstrap_mean_interval(opposite, seed, "linear and back")[0] > 0
     ):
         return gain
-    words = f"{gain.said}, as noise in the reference would cause: it cannot be undone"
-    return replace(gain, named=False, said=words)
+    words = f"{gain.sentence}, as noise in the reference would cause: it cannot be undone"
+    return replace(gain, named=False, sentence=words)
 
 
 def _rotation_angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
@@ -231,8 +231,8 @@ def _rotation_angle(x: np.ndarray, y: np.ndarray, rotation: Finding) -> Finding:
     if rotation.amount is None:
         return rotation
     if not rotation.named:
-        return replace(rotation, said="no rotation brings the samples closer")
+        return replace(rotation, sentence="no rotation brings the samples closer")
     a = x - x.mean(axis=0)
     cosine = (a * (a @ fit_rotation(a, y - y.mean(axis=0)))).sum() / (a**2).sum()
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    return replace(rotation, said=f"by {angle:.0f} degrees on average; {rotation.said}")
+    return replace(rotation, sentence=f"by {angle:.0f} degrees on average; {rotation.sentence}")

@@ -40,7 +40,7 @@ class Fact:
     kind: str
     count: int
     rows: int
-    said: str
+    sentence: str
     remedy: str
 
     @property
@@ -51,7 +51,7 @@ class Fact:
     @property
     def sentences(self) -> str:
         """The fact and the remedy."""
-        return f"{self.said} {self.remedy}"
+        return f"{self.sentence} {self.remedy}"
 
 
 def has_copied_rows(facts: Sequence[Fact]) -> bool:

@@ -32,8 +32,9 @@ class Finding:
     """One kind of change: whether it is named, its amount and interval, and a sentence about it.
 
     ``amount`` is ``None`` when the kind was not assessed or has no number: the sentence says why.
-    ``threshold`` is that of a loss, ``exceeds`` whether the loss is above it. ``explained``: there
-    is a loss, and it is not named because the map that was chosen accounts for it.
+    ``threshold`` is that of a loss, ``exceeds_threshold`` whether the loss is above it.
+    ``explained``: there is a loss, and it is not named because the map that was chosen accounts for
+    it.
     """
 
     kind: str
@@ -41,10 +42,10 @@ class Finding:
     amount: float | None
     low: float | None
     high: float | None
-    said: str
+    sentence: str
     confidence_level: float = FINDING_CONFIDENCE  # of the interval
     threshold: float | None = None
-    exceeds: bool = False
+    exceeds_threshold: bool = False
     explained: bool = False
 
     @property
@@ -56,7 +57,7 @@ class Finding:
 def format_change(finding: Finding) -> str:
     """Name a kind of change, and the classes that moved."""
     words = CHANGE_NAMES[finding.kind]
-    return f"{words}: {finding.said}" if finding.kind == "moved_classes" else words
+    return f"{words}: {finding.sentence}" if finding.kind == "moved_classes" else words
 
 
 def unassessed_finding(kind: str, why: str) -> Finding:

@@ -39,10 +39,10 @@ SUBSPACE_COMPONENTS = 5
 
 
 @dataclass(frozen=True)
-class Drift:
+class DriftTest:
     """One number for how far the current version is from the reference: 0 for none.
 
-    ``judges`` is the side it is on: "geometry" if no rotation, translation or factor of scale
+    ``aspect`` is the side it is on: "geometry" if no rotation, translation or factor of scale
     changes it, "index" for the neighbours that new queries lose among old vectors, else
     "coordinates". ``paired`` says whether it matters which sample is which; ``is_share`` that a
     number can judge it. ``value`` is ``None``, with the ``reason``, where there is no number.
@@ -54,8 +54,8 @@ class Drift:
     low: float | None
     high: float | None
     threshold: float | None
-    exceeds: bool
-    judges: DriftSide
+    exceeds_threshold: bool
+    aspect: DriftSide
     paired: bool
     is_share: bool
     reason: str = ""
@@ -102,11 +102,11 @@ def _subspace_change(x: Representation, y: Representation) -> float:
 
 
 class DriftRow(NamedTuple):
-    """A line of the table: what :class:`Drift` says of it before anything is computed."""
+    """A line of the table: what :class:`DriftTest` says of it before anything is computed."""
 
     name: str
     label: str
-    judges: DriftSide
+    aspect: DriftSide
     paired: bool
     is_share: bool
 
@@ -202,7 +202,7 @@ def drift_table(
     widths: tuple[int, int],
     rules: DriftRules,
     tick: Callable[[float], None],
-) -> tuple[Drift, ...]:
+) -> tuple[DriftTest, ...]:
     """The drifts with intervals from halves of the samples, compared with their thresholds;
     ``tick`` after each draw.
 
@@ -236,7 +236,7 @@ def drift_table(
     return tuple(
         _drift_from_values(row, whole, around[row.name], limits[row.name])
         if row in rows
-        else _drift_without_value(row, why, exceeds=False)
+        else _drift_without_value(row, why, exceeds_threshold=False)
         for row in DRIFT_ROWS
     )
 
@@ -268,12 +268,12 @@ def _drift_value(row: DriftRow, pair: VersionPair) -> float:
 
 def _drift_from_values(
     row: DriftRow, whole: VersionPair, around: list[float], limit: float | None
-) -> Drift:
+) -> DriftTest:
     try:
         value = max(0.0, _drift_value(row, whole))
     except UndefinedError as error:
         # Drift if the reference has a value, and the current version has not.
-        return _drift_without_value(row, str(error), exceeds=_is_defined(row, whole[0]))
+        return _drift_without_value(row, str(error), exceeds_threshold=_is_defined(row, whole[0]))
     if len(around) < 2:
         return _drift_with_value(row, value, limit)
     return _drift_with_value(
@@ -295,33 +295,35 @@ def _drift_with_value(
     limit: float | None,
     low: float | None = None,
     high: float | None = None,
-) -> Drift:
+) -> DriftTest:
     over = limit is not None and value > limit
     numbers: dict[str, Any] = {"value": value, "low": low, "high": high, "threshold": limit}
-    return Drift(**row._asdict(), **numbers, exceeds=over)
+    return DriftTest(**row._asdict(), **numbers, exceeds_threshold=over)
 
 
-def _drift_without_value(row: DriftRow, reason: str, *, exceeds: bool) -> Drift:
+def _drift_without_value(row: DriftRow, reason: str, *, exceeds_threshold: bool) -> DriftTest:
     missing: dict[str, Any] = dict.fromkeys(("value", "low", "high", "threshold"))
-    return Drift(**row._asdict(), **missing, exceeds=exceeds, reason=reason)
+    return DriftTest(**row._asdict(), **missing, exceeds_threshold=exceeds_threshold, reason=reason)
 
 
-def neighbor_loss_drifts(lost: NeighborLosses | None, rules: DriftRules) -> tuple[Drift, ...]:
+def neighbor_loss_drifts(lost: NeighborLosses | None, rules: DriftRules) -> tuple[DriftTest, ...]:
     """The losses of neighbours as drifts; ``None`` when all samples of the current version are one
     point."""
     if lost is None:
         why = "all samples of the current version are one point: none is nearer than another"
-        return tuple(_drift_without_value(row, why, exceeds=True) for row in SEARCH_DRIFT_ROWS)
+        return tuple(
+            _drift_without_value(row, why, exceeds_threshold=True) for row in SEARCH_DRIFT_ROWS
+        )
     parts = (lost.reembedded, lost.noise_reembedded), (lost.old_index, lost.noise_old_index)
     return tuple(_search_drift(row, *part, rules) for row, part in zip(SEARCH_DRIFT_ROWS, parts))
 
 
 def _search_drift(
     row: DriftRow, lost: np.ndarray | None, noise: np.ndarray, rules: DriftRules
-) -> Drift:
+) -> DriftTest:
     if lost is None:
         return _drift_without_value(
-            row, "new queries have another width than old vectors", exceeds=True
+            row, "new queries have another width than old vectors", exceeds_threshold=True
         )
     limit = rules.threshold
     if limit is None:

@@ -18,7 +18,7 @@ from ..significance.multiple_testing import holm_adjust
 from .findings import CHANGE_NAMES, Finding, unassessed_finding
 from .moved import MovedClass, class_mean_shifts
 from .retrieval import Rows
-from .table import DRIFT_ROWS, SEARCH_DRIFT_ROWS, Drift, DriftRow
+from .table import DRIFT_ROWS, SEARCH_DRIFT_ROWS, DriftRow, DriftTest
 from .two_samples import (
     TwoSampleResult,
     class_shares_test,
@@ -76,7 +76,7 @@ class BatchPair(NamedTuple):
 class BatchDifferences(NamedTuple):
     """What the tests show: drifts, features, classes, findings, and the number of tests."""
 
-    drifts: tuple[Drift, ...]
+    drifts: tuple[DriftTest, ...]
     features: tuple[MovedFeature, ...]
     classes: tuple[MovedClass, ...]
     findings: tuple[Finding, ...]
@@ -169,28 +169,28 @@ def _drift_row_by_name(name: str) -> DriftRow:
     return next(row for row in _unpaired_drift_rows() if row.name == name)
 
 
-def _drift_from_test(row: DriftRow, test: TwoSampleResult, level: float) -> Drift:
+def _drift_from_test(row: DriftRow, test: TwoSampleResult, level: float) -> DriftTest:
     limit = test.limit(level)
     return _tested_drift(row, test.value, test.p, limit, test.p <= level)
 
 
-def _share_drift(name: str, value: float, p: float) -> Drift:
+def _share_drift(name: str, value: float, p: float) -> DriftTest:
     return _tested_drift(_drift_row_by_name(name), value, float(p), 0.0, value > 0)
 
 
-def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: bool) -> Drift:
-    return Drift(
+def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: bool) -> DriftTest:
+    return DriftTest(
         **row._asdict(),
         value=value,
         low=None,
         high=None,
         threshold=limit,
-        exceeds=bool(exceeds),
+        exceeds_threshold=bool(exceeds),
         p=p,
     )
 
 
-def _order_drifts_by_side(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
+def _order_drifts_by_side(drifts: Sequence[DriftTest]) -> tuple[DriftTest, ...]:
     """All drifts by side: those without a number have the reason."""
     by_name = {drift.name: drift for drift in drifts}
     others = "the energy distance and MMD judge distributions of other samples"
@@ -199,22 +199,22 @@ def _order_drifts_by_side(drifts: Sequence[Drift]) -> tuple[Drift, ...]:
         reason = NEEDS_PAIRS_REASON if row.paired else others
         if row.name.startswith("class_"):
             reason = "it needs labels"
-        missing = Drift(
+        missing = DriftTest(
             **row._asdict(),
             value=None,
             low=None,
             high=None,
             threshold=None,
-            exceeds=False,
+            exceeds_threshold=False,
             reason=reason,
         )
         table.append(by_name.get(row.name, missing))
-    return tuple(sorted(table, key=lambda d: ("geometry", "coordinates", "index").index(d.judges)))
+    return tuple(sorted(table, key=lambda d: ("geometry", "coordinates", "index").index(d.aspect)))
 
 
 def _class_differences(
     batches: BatchPair, pooled: np.ndarray, level: float, seed: int
-) -> tuple[list[Drift], Finding, tuple[MovedClass, ...]]:
+) -> tuple[list[DriftTest], Finding, tuple[MovedClass, ...]]:
     """Whether the shares of classes changed, and which classes have other rows."""
     assert batches.classes is not None
     first, second = batches.classes
@@ -248,7 +248,7 @@ def _class_differences(
         None,
         None,
         (words or "none beyond chance") + note,
-        exceeds=bool(far),
+        exceeds_threshold=bool(far),
     )
     return [shares, rows], finding, moved
 

@@ -91,7 +91,7 @@ class UpgradeTask(NamedTuple):
     units: tuple[float, float]
     relevant: Mapping[int, np.ndarray] | None
     columns: NewColumns
-    cautions: tuple[str, ...]  # what is doubtful about the vectors, besides copies
+    caveats: tuple[str, ...]  # what is doubtful about the vectors, besides copies
     copies: tuple[str, ...]  # copies of documents
 
     def new_rows(self, vectors: Representation) -> StoredRows:
@@ -187,7 +187,7 @@ def build_upgrade_task(
         units=units,
         relevant=None if relevant is None else relevant_positions(relevant, a, x),
         columns=NewColumns.of(before, y),
-        cautions=(
+        caveats=(
             *data_caveats((x, y), copies=False),
             *reordered_column_caveats((a, b, z) if index is not None else (a, b)),
         ),

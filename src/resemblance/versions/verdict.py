@@ -10,7 +10,7 @@ from ..base.formatting import format_level, format_percent, list_names
 from .facts import Fact
 from .findings import CHANGE_NAMES, Finding, format_change, format_distinct_percents
 from .moved import RowPermutation
-from .table import Drift, DriftSide
+from .table import DriftSide, DriftTest
 
 DriftPurpose = Literal["index", "head", "geometry"]
 SIDES_BY_PURPOSE: dict[str, tuple[DriftSide, ...]] = {  # what counts for each, the strictest first
@@ -38,12 +38,12 @@ class Judgement:
 
     drifted: bool
     counts: bool
-    said: str
+    sentence: str
 
 
 def judge_versions(
     purpose: str,
-    rows: Sequence[Drift],
+    rows: Sequence[DriftTest],
     findings: Sequence[Finding],
     widths: tuple[int, int],
     k: int,
@@ -51,12 +51,12 @@ def judge_versions(
     """Judge the geometry, the coordinates, and old vectors that new queries search."""
     wider = f"the width changed from {widths[0]} to {widths[1]}" if widths[0] != widths[1] else ""
     # That of neighbours is a row of its own.
-    losses = [format_change(f) for f in findings if f.exceeds and f.kind != "neighbours"]
-    geometry = _format_exceeded_tests([d for d in rows if d.judges == "geometry"], losses)
+    losses = [format_change(f) for f in findings if f.exceeds_threshold and f.kind != "neighbours"]
+    geometry = _format_exceeded_tests([d for d in rows if d.aspect == "geometry"], losses)
     coordinates = _format_exceeded_tests(
-        [d for d in rows if d.judges == "coordinates"], [wider] if wider else []
+        [d for d in rows if d.aspect == "coordinates"], [wider] if wider else []
     )
-    (old,) = (d for d in rows if d.judges == "index")
+    (old,) = (d for d in rows if d.aspect == "index")
     counts = SIDES_BY_PURPOSE[purpose]
     return {
         "geometry": Judgement(
@@ -65,13 +65,15 @@ def judge_versions(
         "coordinates": Judgement(
             bool(coordinates), "coordinates" in counts, _side_sentence("Coordinates", coordinates)
         ),
-        "index": Judgement(old.exceeds, "index" in counts, _search_sentence(old, wider, k)),
+        "index": Judgement(
+            old.exceeds_threshold, "index" in counts, _search_sentence(old, wider, k)
+        ),
     }
 
 
-def _format_exceeded_tests(rows: Sequence[Drift], more: Sequence[str]) -> str:
-    far = sum(d.exceeds for d in rows)
-    judged = sum(d.exceeds or d.threshold is not None for d in rows)
+def _format_exceeded_tests(rows: Sequence[DriftTest], more: Sequence[str]) -> str:
+    far = sum(d.exceeds_threshold for d in rows)
+    judged = sum(d.exceeds_threshold or d.threshold is not None for d in rows)
     return ", ".join([f"{far} of {judged} tests above the threshold", *more] if far else more)
 
 
@@ -79,11 +81,11 @@ def _side_sentence(side: str, above: str) -> str:
     return f"{side} changed ({above})" if above else f"{side} did not change beyond the threshold"
 
 
-def _search_sentence(old: Drift, wider: str, k: int) -> str:
+def _search_sentence(old: DriftTest, wider: str, k: int) -> str:
     if old.value is None or old.threshold is None:
         return f"New queries cannot search old vectors: {wider or old.reason}"
     value, limit = format_distinct_percents(old.value, old.threshold)
-    side = "above" if old.exceeds else "within"
+    side = "above" if old.exceeds_threshold else "within"
     return (
         f"New queries on old vectors lose {value} of their {k} nearest neighbours ({side} the "
         f"threshold of {limit})"
@@ -93,7 +95,7 @@ def _search_sentence(old: Drift, wider: str, k: int) -> str:
 def purpose_sentences(purpose: str, sides: Sequence[Judgement]) -> tuple[str, ...]:
     """A sentence for every side, which says when a change does not count."""
     left_out = f"; not counted for {PURPOSE_NAMES[purpose]}"
-    return tuple(f"{j.said}{'' if j.counts or not j.drifted else left_out}." for j in sides)
+    return tuple(f"{j.sentence}{'' if j.counts or not j.drifted else left_out}." for j in sides)
 
 
 def has_drifted(sides: dict[DriftSide, Judgement], order: RowPermutation | None) -> bool:
@@ -128,12 +130,12 @@ def drift_verdict(
     return " ".join([first, *words, *_consequences(sides, findings)])
 
 
-def judge_batches(purpose: str, rows: Sequence[Drift]) -> dict[DriftSide, Judgement]:
+def judge_batches(purpose: str, rows: Sequence[DriftTest]) -> dict[DriftSide, Judgement]:
     """Judge batches of other samples: what the tests of each side show."""
     counts = SIDES_BY_PURPOSE[purpose]
     sides: dict[DriftSide, Judgement] = {}
     for side, name in (("geometry", "Geometry"), ("coordinates", "Coordinates")):
-        above = _format_exceeded_tests([d for d in rows if d.judges == side], [])
+        above = _format_exceeded_tests([d for d in rows if d.aspect == side], [])
         words = f"{name} did not change beyond chance" if not above else _side_sentence(name, above)
         sides[side] = Judgement(bool(above), side in counts, words)  # type: ignore[index]
     unknown = "New queries on old vectors: not known, as it takes the same samples"
@@ -144,7 +146,7 @@ def judge_batches(purpose: str, rows: Sequence[Drift]) -> dict[DriftSide, Judgem
 def batch_verdict(
     purpose: str,
     sides: dict[DriftSide, Judgement],
-    rows: Sequence[Drift],
+    rows: Sequence[DriftTest],
     facts: Sequence[Fact],
     features: Sequence[int],
     level: float,
@@ -153,7 +155,7 @@ def batch_verdict(
     drift = has_drifted(sides, None)
     first = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
     tests = [d for d in rows if d.p is not None]
-    above = [d for d in tests if d.exceeds]
+    above = [d for d in tests if d.exceeds_threshold]
     words = f"of {len(tests)} tests, at {format_level(level)} for all together"
     text = f"The batches hold other samples, and none {words}, shows another distribution"
     if above:
@@ -168,7 +170,7 @@ def batch_verdict(
     return " ".join(parts)
 
 
-def _short_test_label(test: Drift) -> str:
+def _short_test_label(test: DriftTest) -> str:
     """The label of a test without its explanation, in small letters but for an acronym."""
     name = test.label.partition(":")[0].partition(",")[0]
     return name if name.isupper() else f"{name[0].lower()}{name[1:]}"
@@ -202,7 +204,7 @@ def _consequences(sides: dict[DriftSide, Judgement], findings: Sequence[Finding]
             "head trained on the old ones no longer fits. For an index or a head this is drift."
         ]
     if index.drifted and not index.counts and not (geometry.drifted or coordinates.drifted):
-        return [f"But {index.said[0].lower()}{index.said[1:]}: for an index this is drift."]
+        return [f"But {index.sentence[0].lower()}{index.sentence[1:]}: for an index this is drift."]
     if coordinates.drifted and not geometry.drifted:
         same = ["put the old vectors through the same map"] if named else []
         remedies = ["map new queries, as rs.upgrade_index does", *same, "embed everything again"]

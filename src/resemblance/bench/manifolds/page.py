@@ -153,7 +153,7 @@ def manifolds_result(run: Measured, usual: Iterable[Measure]) -> Result:
             "models": "none",
             **({"seeds": str(seeds)} if seeds else {}),
         },
-        lead="" if run.is_trial else _peak_and_order_summary(by_measure, names),
+        conclusion="" if run.is_trial else _peak_and_order_summary(by_measure, names),
         title=MANIFOLDS_TITLE,
         about=MANIFOLDS_INTRODUCTION,
         counts={

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resemblance.base.codec import encode_value
 from resemblance.base.json_files import decode_record
 from resemblance.base.text import check_choice
 from resemblance.catalogue import get_measures
 from resemblance.comparison.comparison import measure_info
 from resemblance.contracts._measure import Measure
 from resemblance.data.representation import Representation
-from resemblance.sections.codec import encode_value
 from resemblance.sections.result import Result
 from resemblance.sections.values import finite_or_none
 

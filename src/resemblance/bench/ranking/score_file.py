@@ -16,6 +16,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resemblance.base.codec import encode_value
 from resemblance.base.json_files import (
     DAMAGED_FILE_ERRORS,
     check_finite_json,
@@ -23,7 +24,6 @@ from resemblance.base.json_files import (
     decode_record,
     write_atomically,
 )
-from resemblance.sections.codec import encode_value
 
 
 class MeasureCard(NamedTuple):

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from resemblance.base.extras import import_optional
 from resemblance.base.formatting import count_with_noun, format_duration, format_number, join_words
+from resemblance.base.results import BaseResult
 from resemblance.citations import CITATIONS_BY_NAME
 from resemblance.report.terminal import plain_table
 from resemblance.sections.headlines import (
@@ -17,7 +18,7 @@ from resemblance.sections.headlines import (
     headline,
     leaders_without_each_group,
 )
-from resemblance.sections.standing import format_rank_interval
+from resemblance.sections.standing import RANK_INTERVALS_NOTE, format_rank_interval
 from resemblance.significance import SETTLING, Place, Places
 
 from .. import SUITES
@@ -34,20 +35,105 @@ from .subsets import (
     select_task_subset,
 )
 
-if TYPE_CHECKING:
-    import pandas
-
 N_NEIGHBORS_SHOWN = 3  # on either side
 EQUAL_SCORE_TOLERANCE = 1e-9  # by which equal scores may differ
 MIN_SHARE_OF_EQUAL_SCORES = 0.9  # of the cells, in which other measures have other scores
+LEADERBOARD_HEADER = ("place", "measure", "mean rank", "95 %", "CPU time")
 CURRENT_ROW_MARK = "→"  # before the measure in question
 
 
 # ------------------------------------------------------------------------------------- for programs
 
 
-def leaderboard(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas.DataFrame:
-    """Return the published ranking of measures as a frame, one row a measure, best first.
+class Unplaced(NamedTuple):
+    """A measure without a place, and why."""
+
+    measure: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard(BaseResult):
+    """Where measures stand, with what is known of their places: what :func:`leaderboard` returns.
+
+    ``rows``: a record per measure, best first, then those without a place by name. ``conclusion``:
+    which measure leads. ``cells`` and ``measures``: which were chosen. ``counts``: by suite, the
+    cells that tell the measures apart. ``packs``: by pack, the SHA-256 of its manifest.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    conclusion: str
+    cells: str
+    measures: str
+    counts: Mapping[str, int]
+    packs: Mapping[str, str]
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def failures(self) -> tuple[Unplaced, ...]:
+        """The measures without a place, and why."""
+        is_settled = any(row["place"] is not None for row in self.rows)
+        reason = "it lacks scores in some suite" if is_settled else "there are too few cells"
+        return tuple(Unplaced(row["spec"], reason) for row in self.rows if row["place"] is None)
+
+    def summary(self) -> str:
+        """Say which measure leads, or why there is no order."""
+        return "\n".join((self.conclusion, *self.caveats))
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record per measure: place, mean rank, interval, and what it claims."""
+        return [dict(row) for row in self.rows]
+
+    def to_pandas(self) -> Any:
+        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
+        whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
+        return super().to_pandas().astype(whole_numbers | {"is_tied": "boolean"})
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "cells": self.cells,
+            "measures": self.measures,
+            "counts": dict(self.counts),
+            "packs": dict(self.packs),
+            "caveats": list(self.caveats),
+            "ranking": self.records(),
+        }
+
+    def _table_parts(self) -> list[Any]:
+        placed = [row for row in self.rows if row["place"] is not None]
+        if not placed:
+            return [self.conclusion]
+        rows = [
+            (
+                " to ".join(dict.fromkeys((str(row["best"]), str(row["worst"])))),
+                f"{row['label']}{' *' * bool(row['own_suites'])}",
+                f"{row['mean_rank']:.2f}",
+                f"{row['low']:.1f} to {row['high']:.1f}",
+                format_duration(row["cpu_seconds"]),
+            )
+            for row in placed
+        ]
+        table = plain_table(LEADERBOARD_HEADER, rows, right=(0, 2, 3, 4))
+        return [self.conclusion, "", table, "", RANK_INTERVALS_NOTE, *self.caveats]
+
+
+def leaderboard(board: Board, shown: RankedSubset) -> Leaderboard:
+    """Return a subset of a leaderboard as a result."""
+    labels = leaderboard_labels(board)
+    cards = [board.cards[place.measure] for place in shown.places.rows if shown.is_settled]
+    return Leaderboard(
+        tuple(leaderboard_records(board, shown)),
+        leader_sentence(shown, labels),
+        shown.cells.key,
+        shown.measures.key,
+        dict(shown.counts),
+        {f.pack: f.manifest for of in board.scores.values() for f in of.values()},
+        tuple(filter(None, [own_suites_note(cards, labels)])),
+    )
+
+
+def board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> Leaderboard:
+    """Return the published ranking of measures, one record a measure, best first.
 
     ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
     over all measures that it cannot be told from (95 %); ``mean_rank``, 1 for the best, with
@@ -60,14 +146,10 @@ def leaderboard(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas
     measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``series``: the packs.
 
     Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
-    Needs the extra ``frames``.
     """
-    pd = import_optional("pandas")
     scores = read_board(*files, series=series)
     whole = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
-    frame: pandas.DataFrame = pd.DataFrame(leaderboard_records(scores, whole))
-    whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
-    return frame.astype(whole_numbers | {"is_tied": "boolean"})
+    return leaderboard(scores, whole)
 
 
 def leaderboard_records(board: Board, shown: RankedSubset) -> list[dict[str, Any]]:

@@ -166,8 +166,8 @@ def result_of(evaluation: Evaluation) -> Result:
             "domains": ", ".join(domains),
             "protocol": options.protocol,
         },
-        lead=_leader_summary(overview),
-        remarks=_resi_remarks(evaluation),
+        conclusion=_leader_summary(overview),
+        caveats=_resi_remarks(evaluation),
         title=RESI_TITLE,
         about=(
             f"{ABOUT_RESI} Evaluated by {PROTOCOL_WORDS[options.protocol]} "

@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from resemblance.base.codec import encode_value, spell_non_finite
 from resemblance.base.json_files import decode_record
 from resemblance.catalogue import get_measure
 from resemblance.comparison.comparison import MeasureInfo
 from resemblance.contracts._measure import Measure, measure
-from resemblance.sections.codec import encode_value, spell_non_finite
 from resemblance.sections.result import Result
 
 from ..case import Case

@@ -192,7 +192,7 @@ def run(
             {b.name: _benchmark_seconds(cases, compared, b.name) for b in sets},
             environment_versions() | _models_origin(source, domains, pinned),
             _sensitivity_facts(plan, pairs, pinned),
-            remarks=tuple(_sensitivity_remarks(model_features, source, cases, pinned)),
+            caveats=tuple(_sensitivity_remarks(model_features, source, cases, pinned)),
             title=SENSITIVITY_TITLE,
             about=SENSITIVITY_INTRODUCTION,
         )

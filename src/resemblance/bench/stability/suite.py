@@ -290,7 +290,7 @@ def _compare_inputs(
         overview.names,
         provenance=environment_versions(),
         facts=_stability_facts(content),
-        remarks=tuple(_noise_remarks(copies)),
+        caveats=tuple(_noise_remarks(copies)),
         title=STABILITY_TITLE,
         about=STABILITY_INTRODUCTION,
     )

@@ -191,7 +191,7 @@ def _missing_values_sentence(missing: int, pairs: int, label: str) -> str:
 
 def _uninformative_values_sentence(shown: PageContext) -> str:
     """Count the values of the leading measure that mean little, by the first reason."""
-    words = [str(c.value) for c in shown.comparison.caveats if c.measure == shown.leading.spec]
+    words = [str(c.value) for c in shown.comparison.pair_caveats if c.measure == shown.leading.spec]
     if not words:
         return ""
     return with_minus_signs(

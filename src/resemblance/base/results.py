@@ -1,0 +1,199 @@
+"""What every result can do, and the file that it is saved in: JSON that names its class."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from .codec import decode_entries, encode_value, spell_non_finite
+from .json_files import DAMAGED_FILE_ERRORS, check_types, write_atomically
+from .rendering import plot_result, thumbnail, write_page, write_table
+from .text import records_to_frame, warn
+
+FORMAT_ENTRY, FORMAT_NAME, FORMAT_VERSION = "format", "resemblance", 1
+DAMAGED_REMEDY = "compute the result again, and save it"
+SAVE_REMEDY = "result.save(path) writes the files that rs.load reads"
+# What writes another kind of file than a saved result, by the suffix of the file
+OTHER_WRITERS: Mapping[str, str] = {
+    **dict.fromkeys((".csv", ".md", ".parquet", ".tex", ".txt", ".tsv", ".xls", ".xlsx"), "table"),
+    **dict.fromkeys((".htm", ".html"), "page"),
+    **dict.fromkeys((".pdf", ".png", ".svg"), "figure"),
+}
+WRITER_CALLS: Mapping[str, str] = {
+    "table": "result.to_table(path) writes a table: .csv, .json, .md, .parquet, .tex or .txt",
+    "page": "result.to_html(path) writes a page",
+    "figure": "result.plot().figure.savefig(path) writes a figure",
+}
+AnyResult = TypeVar("AnyResult", bound="BaseResult")
+
+
+class BaseResult:
+    """The methods of all results.
+
+    A class of results is a frozen dataclass with ``summary``, ``records``, ``caveats`` (texts about
+    what is doubtful) and ``failures`` (records of what has no value, each with a ``reason``).
+    """
+
+    caveats: Any
+    failures: Any
+    _derived: ClassVar[tuple[str, ...]] = ()  # properties that a file has for other programs
+
+    def summary(self) -> str:
+        """Return the verdict in a few lines of text."""
+        raise NotImplementedError
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows of the long table, each a mapping from columns to entries."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        lines = self.summary().splitlines()
+        return "".join(f"<p>{escape(line)}</p>" for line in lines) + thumbnail(self)
+
+    def _table_parts(self) -> list[Any]:
+        """Return the texts and tables of a terminal; none where the records are the table."""
+        return []
+
+    def _document(self) -> dict[str, Any]:
+        """Return what a table in JSON holds."""
+        reasons = [str(getattr(failure, "reason", failure)) for failure in self.failures]
+        about = {"summary": self.summary(), "caveats": list(self.caveats), "failures": reasons}
+        return {**about, "records": self.records()}
+
+    def to_pandas(self) -> Any:
+        """Return the records as a ``pandas.DataFrame`` (extra ``frames``)."""
+        return records_to_frame(self.records())
+
+    def to_table(self, path: str | Path, *, format: str | None = None) -> Path:
+        """Write a table, as the command does with ``-o``; return the path.
+
+        ``format``: "table", "json", "csv", "parquet", "markdown" or "latex"; by default that of the
+        suffix: .txt, .json, .csv, .parquet, .md or .tex. Raises ``ValueError`` for another one.
+        """
+        return write_table(self, Path(path), format)
+
+    def to_html(self, path: str | Path, *, open: bool = False, **options: Any) -> Path:
+        """Write one HTML page, as the command does with ``--html``; return the path.
+
+        ``open``: open the page in the browser. ``options``: those of
+        :func:`resemblance.report.write_page`. Needs the extra ``report``.
+        """
+        return write_page(self, Path(path), open, options)
+
+    def plot(
+        self, measure: Any = None, *, kind: str | None = None, ax: Any = None, **options: Any
+    ) -> Any:
+        """Draw a figure by a function of :mod:`resemblance.plot`; return the axes (extra ``plot``).
+
+        ``measure``: which of several measures, or which number of the records. ``kind``: the name
+        of the function, by default the first: of a comparison and evidence "heatmap", "layers",
+        "mds" or "tree", of evidence "intervals", too; of a benchmark "ranks", "box" or
+        "critical_difference"; "across", "drift", or of other results "points". ``ax``: the axes to
+        draw into. ``options``: those of the function.
+        """
+        which = () if measure is None else (measure,)
+        return plot_result(self, *which, kind=kind, ax=ax, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write one file, which :func:`resemblance.load` reads, whatever its suffix."""
+        warn_of_suffix(path)
+        write_atomically(Path(path), saved_text(self))
+
+
+class MappingResult(BaseResult):
+    """A result with an entry for each of its names, such as the measures of a comparison."""
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names that have an entry."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: Any) -> Any:
+        raise NotImplementedError
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[key]
+        except (KeyError, TypeError, ValueError):
+            return False
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def warn_of_suffix(path: str | Path) -> None:
+    """Warn of the suffix of a table, a page or a figure, which a saved result is not."""
+    suffix = Path(path).suffix.lower()
+    if suffix in OTHER_WRITERS:
+        kind = OTHER_WRITERS[suffix]
+        warn(f"{path} holds a saved result, which only rs.load reads; {WRITER_CALLS[kind]}")
+
+
+def format_of(name: str) -> str:
+    """Return the entry ``format`` of the saved results of a class."""
+    return f"{FORMAT_NAME} {name} {FORMAT_VERSION}"
+
+
+def class_of_format(entry: object, where: str, remedy: str = "") -> str:
+    """Return the name of the class that an entry ``format`` names.
+
+    Raises ``ValueError`` for an entry of another version or program.
+    """
+    words = entry.split(" ") if isinstance(entry, str) else []
+    if len(words) != 3 or words[0] != FORMAT_NAME:
+        raise unreadable_error(where, f"its format is {entry!r}", remedy or SAVE_REMEDY)
+    if words[2] != str(FORMAT_VERSION):
+        problem = f"it has version {words[2]} of the format, and {FORMAT_VERSION} is read here"
+        raise unreadable_error(where, problem, remedy or DAMAGED_REMEDY)
+    return words[1]
+
+
+def saved_document(result: BaseResult) -> dict[str, Any]:
+    """Return everything that a result is made of as JSON can hold it."""
+    names = [f.name for f in fields(result)]  # type: ignore[arg-type]
+    entries = {name: getattr(result, name) for name in (*names, *result._derived)}
+    named = {name: spell_non_finite(encode_value(part)) for name, part in entries.items()}
+    return {FORMAT_ENTRY: format_of(type(result).__name__), **named}
+
+
+def saved_text(result: BaseResult) -> str:
+    """Return the text of the file of a result."""
+    document = saved_document(result)
+    options: dict[str, Any] = {"ensure_ascii": False, "indent": 1, "default": str}
+    return json.dumps(document, allow_nan=False, **options) + "\n"
+
+
+def unreadable_error(where: str, problem: object, remedy: str) -> ValueError:
+    """Return the error of a file or a document that holds no result."""
+    words = f"no entry {problem}" if isinstance(problem, KeyError) else str(problem)
+    return ValueError(f"{where} is not a saved result that can be read ({words}); {remedy}")
+
+
+def result_from_document(
+    kind: type[AnyResult], document: Mapping[str, Any], where: str, remedy: str = DAMAGED_REMEDY
+) -> AnyResult:
+    """Return the result of a class that a document holds.
+
+    Raises ``ValueError`` for a document that does not fit the class.
+    """
+    others = {FORMAT_ENTRY, *kind._derived}
+    entries = {name: entry for name, entry in document.items() if name not in others}
+    try:
+        result: AnyResult = decode_entries(kind, entries)
+        check_types(result, kind)
+    except DAMAGED_FILE_ERRORS as error:
+        raise unreadable_error(where, error, remedy) from error
+    return result

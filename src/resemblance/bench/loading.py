@@ -1,0 +1,98 @@
+"""The reader of all saved results: files of scores, documents, and folders of studies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..base.results import (
+    DAMAGED_REMEDY,
+    FORMAT_ENTRY,
+    SAVE_REMEDY,
+    BaseResult,
+    class_of_format,
+    result_from_document,
+    unreadable_error,
+)
+from ..sections.result import Result, read_result_document
+
+# How the files of scores and of streams begin
+SQLITE_MAGIC, ZIP_MAGIC = b"SQLite format 3\0", b"PK\3\4"
+STUDY_RESULT_FILE = "result.json"  # of the folder of a study
+STUDY_REMEDY = "remove it and run the suite again: what was computed is kept"
+# By class, the module of a result that is saved as a document
+RESULT_MODULES: Mapping[str, str] = {
+    "ModelScores": "inference",
+    "Clusters": "comparison.populations",
+    "DriftReport": "versions",
+    "Forecast": "engine.forecast",
+    "Groups": "comparison.populations",
+    "Interval": "stability.resampling",
+    "Leaderboard": "bench.ranking.standing",
+    "Null": "stability.resampling",
+    "Perturbations": "stability.screen",
+    "IndexUpgrade": "versions",
+}
+
+
+def load(path: str | Path) -> Any:
+    """Return the result or the stream that a file holds: what ``save`` wrote, or ``save=`` in a
+    call.
+
+    A folder is that of a study, whose result is returned. The content of a file says what it is,
+    not its suffix, and no code in a file is run. A comparison that was interrupted has the pairs
+    that it lacks in its ``failures``.
+
+    Raises ``ValueError`` for a path without a file, and for a file that is damaged, of another
+    version, or of another program.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return load_study(path)
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    with path.open("rb") as file:
+        start = file.read(len(SQLITE_MAGIC))
+    if not start:
+        raise unreadable_error(str(path), "it is empty", SAVE_REMEDY)
+    if start == SQLITE_MAGIC:
+        from ..inference.loading import load_scores
+
+        return load_scores(path)
+    if start.startswith(ZIP_MAGIC):
+        from ..stream import Stream
+
+        return Stream.load(path)
+    return _result_from_text(path)
+
+
+def load_study(study: str | Path) -> Any:
+    """Return the result of the study in a folder.
+
+    Raises ``ValueError`` for a folder without a result, and for one that cannot be read.
+    """
+    folder = Path(study)
+    if (folder / STUDY_RESULT_FILE).exists():
+        return _result_from_text(folder / STUDY_RESULT_FILE, STUDY_REMEDY)
+    inside = next(folder.glob("*.comparison"), None)
+    remedy = f"it has {inside}" if inside else f"run a suite there: resemblance resi run {folder}"
+    raise ValueError(f"{folder} has no results yet; {remedy}")
+
+
+def _result_from_text(path: Path, remedy: str = "") -> BaseResult:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        entry = document[FORMAT_ENTRY]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise unreadable_error(str(path), error, remedy or SAVE_REMEDY) from error
+    name, remedy = class_of_format(entry, str(path), remedy), remedy or DAMAGED_REMEDY
+    if name == Result.__name__:
+        return read_result_document(document, str(path), remedy)
+    if name not in RESULT_MODULES:
+        raise unreadable_error(str(path), f"there is no class {name!r} of results", remedy)
+    package = __name__.partition(".")[0]
+    kind: type[BaseResult] = getattr(import_module(f"{package}.{RESULT_MODULES[name]}"), name)
+    return result_from_document(kind, document, str(path), remedy)

@@ -1,0 +1,228 @@
+"""Every class of results does what all results do: words, tables, a page, figures and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_results import FINDINGS
+
+import resemblance as rs
+from resemblance.base.results import BaseResult, MappingResult
+from resemblance.bench.loading import RESULT_MODULES, load
+from resemblance.checks import check_result
+
+RANDOM = np.random.default_rng(0)
+SHARED = RANDOM.standard_normal((60, 6))
+LAYERS = {name: SHARED + RANDOM.standard_normal((60, 6)) for name in "abc"}
+FLAT = {"flat": np.ones((60, 6))}
+OLD, QUERIES = RANDOM.standard_normal((400, 8)), RANDOM.standard_normal((30, 8))
+TURN = np.linalg.qr(RANDOM.standard_normal((8, 8)))[0]
+PERTURBED = np.repeat(["control", "x", "y"], [30, 25, 5])
+BENCHMARK = replace(FINDINGS, caveats=("Few models: at most 3 are compared.",))
+QUIET: dict[str, Any] = {"progress": False}
+
+
+def compared() -> rs.Comparison:
+    return rs.compare({**LAYERS, **FLAT}, measures=["cka", "procrustes"], **QUIET)
+
+
+def evident() -> rs.Evidence:
+    twice = {"twice": np.repeat(SHARED[:30], 2, axis=0)}
+    return rs.evidence(
+        {**LAYERS, **twice}, measures=["cka", "mutual_knn"], n_permutations=19, **QUIET
+    )
+
+
+def compared_with_evidence() -> rs.Comparison:
+    found = rs.evidence(LAYERS, measures=["cka"], **QUIET)
+    return replace(found.comparison, evidence=found)
+
+
+RESULTS: dict[str, Callable[[], BaseResult]] = {
+    "Comparison": compared,
+    "Comparison with evidence": compared_with_evidence,
+    "Evidence": evident,
+    "ModelScores": lambda: rs.score_models(
+        {"m": SHARED, "n": SHARED**2}, {**LAYERS, **FLAT}, **QUIET
+    ),
+    "DriftReport": lambda: rs.drift(
+        OLD, OLD @ TURN, n_resamples=10, labels=np.arange(400) % 3, **QUIET
+    ),
+    "DriftReport of batches": lambda: rs.drift(OLD, OLD[:200] + 1, paired=False, **QUIET),
+    "IndexUpgrade": lambda: rs.upgrade_index(
+        OLD, OLD @ TURN, QUERIES, QUERIES @ TURN, groups=np.arange(30) % 2, **QUIET
+    ),
+    "Forecast": lambda: replace(rs.plan(LAYERS, measures=["cka", "rsa"]), available=10),
+    "Perturbations": lambda: rs.stability.perturbations(
+        SHARED, np.where(np.arange(60) % 20 == 1, None, PERTURBED)
+    ),
+    "Clusters": lambda: compared().clusters("procrustes", 2),
+    "Groups": lambda: compared().groups("procrustes", [1, 1, 2, 2]),
+    "Interval": lambda: rs.stability.interval("feature_split", OLD, k=4, n_resamples=10),
+    "Null": lambda: rs.stability.permutation_null("centroid_drift", OLD, n_permutations=20),
+    "Leaderboard": rs.leaderboard,
+    "Result": lambda: BENCHMARK,
+}
+
+
+@cache
+def made(name: str) -> BaseResult:
+    return RESULTS[name]()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_does_what_all_results_do(name):
+    result = made(name)
+    assert type(result).__name__ == name.partition(" ")[0]
+    outcomes = check_result(result)
+    assert [outcome for outcome in outcomes if outcome.holds is not True] == []
+    assert ("a mapping" in {o.check for o in outcomes}) == isinstance(result, MappingResult)
+
+
+def test_every_class_that_is_saved_has_an_instance_here():
+    classes = {name.partition(" ")[0] for name in RESULTS}
+    assert classes == {*RESULT_MODULES, "Comparison", "Evidence", "Result"}
+    for name, module in RESULT_MODULES.items():
+        kind = getattr(import_module(f"resemblance.{module}"), name)
+        assert issubclass(kind, BaseResult)
+
+
+def test_what_is_no_result_is_refused():
+    with pytest.raises(TypeError, match="ndarray is no class of results"):
+        check_result(SHARED)
+
+
+class Silent(BaseResult):
+    """A result that lacks nearly everything."""
+
+    caveats, failures = (), ()
+
+    def summary(self) -> str:
+        return ""
+
+    def records(self) -> list[dict[str, Any]]:
+        return []
+
+
+def test_a_result_that_lacks_something_fails_the_checks():
+    outcomes = {o.check: o.holds for o in check_result(Silent())}
+    assert not any(outcomes.values())
+
+
+# ------------------------------------------------------------------------------------- saved files
+
+
+def test_p_values_and_intervals_of_evidence_are_read_again(tmp_path):
+    evidence, path = made("Evidence"), tmp_path / "evidence"
+    evidence.save(path)
+    again = load(path)
+    for name in ("p", "adjusted", "fdr", "low", "high", "chance", "above_chance"):
+        for spec in evidence:
+            np.testing.assert_array_equal(getattr(again, name)(spec), getattr(evidence, name)(spec))
+    kept = made("Comparison with evidence")
+    kept.save(path.with_name("comparison"))
+    assert (
+        load(path.with_name("comparison")).evidence.p("cka")[0, 1] == kept.evidence.p("cka")[0, 1]
+    )
+
+
+def test_numbers_and_maps_are_read_again_to_the_last_bit(tmp_path):
+    for name, fields in {
+        "ModelScores": ("values", "covariances", "low"),
+        "Groups": ("differences",),
+        "Interval": ("draws",),
+        "Perturbations": (),
+    }.items():
+        made(name).save(tmp_path / name)
+        again = load(tmp_path / name)
+        for field in fields:
+            np.testing.assert_array_equal(getattr(again, field), getattr(made(name), field))
+    upgrade: Any = made("IndexUpgrade")
+    upgrade.save(tmp_path / "upgrade")
+    np.testing.assert_array_equal(load(tmp_path / "upgrade").map()(QUERIES), upgrade.map()(QUERIES))
+    groups: Any = load(tmp_path / "Groups")
+    assert groups.pairs() == made("Groups").pairs()
+
+
+def test_the_suffix_of_a_table_warns_and_is_read_again(tmp_path):
+    for name in ("Comparison", "DriftReport"):
+        path = tmp_path / f"{name}.csv"
+        with pytest.warns(UserWarning, match=r"to_table\(path\) writes a table"):
+            made(name).save(path)
+        assert type(load(path)).__name__ == name
+
+
+def test_the_json_of_a_report_of_drift_is_the_file_that_is_read_again(tmp_path):
+    report: Any = made("DriftReport")
+    report.save(tmp_path / "saved.json")
+    report.to_table(tmp_path / "table.json")
+    saved, table = (load(tmp_path / f"{name}.json") for name in ("saved", "table"))
+    assert saved.records() == table.records() == report.records()
+    assert saved.changes == report.changes
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "saved result that can be read"),
+        ("[1, 2]", "saved result that can be read"),
+        ('{"format": 4}', "its format is 4"),
+        ('{"format": "resemblance ModelScores 99"}', "version 99 of the format"),
+        ('{"format": "resemblance Path 1"}', "no class 'Path' of results"),
+        ('{"format": "resemblance Null 1", "value": "x"}', "saved result that can be read"),
+        ('{"format": "resemblance Null 1", "code": "x"}', "saved result that can be read"),
+    ],
+)
+def test_other_files_are_refused_with_a_remedy(tmp_path, content, message):
+    path = tmp_path / "file"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=message) as error:
+        load(path)
+    assert str(path) in str(error.value)
+    assert "save" in str(error.value)
+
+
+def test_paths_without_a_result_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="there is no file"):
+        load(tmp_path / "none")
+    with pytest.raises(ValueError, match="has no results yet"):
+        load(tmp_path)
+    made("Comparison").save(tmp_path / "layers.comparison")
+    with pytest.raises(ValueError, match=r"it has .*layers\.comparison"):
+        load(tmp_path)
+
+
+def test_the_folder_of_a_study_gives_its_result(tmp_path):
+    BENCHMARK.save(tmp_path / "result.json")
+    assert load(tmp_path) == load(tmp_path / "result.json") == BENCHMARK
+    (tmp_path / "result.json").write_text("{")
+    with pytest.raises(ValueError, match="run the suite again"):
+        load(tmp_path)
+
+
+def test_a_stream_is_read_again(tmp_path):
+    stream = rs.Stream()
+    stream.update(LAYERS)
+    stream.save(Path(tmp_path) / "stream.npz")
+    assert load(tmp_path / "stream.npz").n_samples == 60
+
+
+# --------------------------------------------------------------------------------------- mappings
+
+
+def test_measures_are_in_a_result_by_any_of_their_names():
+    comparison: Any = made("Comparison")
+    assert "cka" in comparison
+    assert "CKA" in comparison
+    assert ("cka", "a", "b") in comparison
+    assert "rsa" not in comparison
+    assert 0 not in comparison
+    assert list(comparison) == list(made("Comparison").keys()) == ["cka", "procrustes"]
+    assert dict(comparison)["cka"] is comparison["cka"]
