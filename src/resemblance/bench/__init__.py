@@ -60,7 +60,7 @@ def load_result(study: str | Path) -> Result:
     folder = Path(study)
     if not (folder / "result.json").exists():
         raise ValueError(
-            f"{folder} has no results yet: run a suite there, such as: resemblance resi run "
-            f"{folder}"
+            f"{folder} has no results yet: run a benchmark there, such as: resemblance bench run "
+            f"resi {folder}"
         )
     return results.load_result(folder / "result.json")

@@ -46,7 +46,7 @@ CURRENT_ROW_MARK = "→"  # before the measure in question
 # ------------------------------------------------------------------------------------- for programs
 
 
-def leaderboard(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas.DataFrame:
+def leaderboard(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> pandas.DataFrame:
     """Return the published ranking of measures as a frame, one row a measure, best first.
 
     ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
@@ -57,13 +57,14 @@ def leaderboard(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> pandas
     not count towards the mean. Measures without scores in some suite are last, without a place.
 
     ``files``: files of scores to add to those that ship with the library, such as those of your own
-    measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``series``: the packs.
+    measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``packs``: the
+    series of the packs, such as "compact" for "resi-compact@1".
 
     Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
     Needs the extra ``frames``.
     """
     pd = import_optional("pandas")
-    scores = read_board(*files, series=series)
+    scores = read_board(*files, packs=packs)
     whole = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
     frame: pandas.DataFrame = pd.DataFrame(leaderboard_records(scores, whole))
     whole_numbers = dict.fromkeys(("place", "best", "worst"), "Int64")
