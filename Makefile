@@ -7,7 +7,7 @@ NEEDED = Python 3.11.4 or newer with venv is needed (Debian: apt-get install pyt
 .PHONY: demo test long all seconds lint docs site wheel papers scores benchmark validity mutants clean
 
 demo: .venv/installed
-	$(BIN)/resemblance resi run demo $(ARGS)
+	$(BIN)/resemblance bench run resi demo --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())') $(ARGS)
 
 # A process for each core, and one thread in each: threads that wait for a core burn it.
 test long seconds: export OMP_NUM_THREADS = 1
@@ -53,7 +53,7 @@ wheel:
 	build/tools/bin/python -m pip install --quiet --disable-pip-version-check build twine
 	build/tools/bin/python -m build && build/tools/bin/twine check --strict dist/*
 	build/bare/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
-	build/bare/bin/resemblance board show
+	build/bare/bin/resemblance leaderboard
 
 # What papers claim and print, next to ours: their pages, and the tables of results in the docs.
 papers: .venv/installed

@@ -47,7 +47,7 @@ def whole_ranks(study: Path) -> dict[str, float]:
 
 def compact_ranks(suite: str, among: Mapping[str, float]) -> dict[str, float]:
     """Return the mean ranks of the same measures on the pack that ships."""
-    ranks = read_board(series=DEFAULT_PACK_SERIES).results[suite].ranks(among)
+    ranks = read_board(packs=DEFAULT_PACK_SERIES).results[suite].ranks(among)
     return {m: float(np.mean([cell[m] for cell in ranks.values()])) for m in among}
 
 

@@ -9,7 +9,7 @@ thread.
     python benchmarks/parts.py features MODEL DATA --samples 1000 10000 50000
 
 ``pip install --target folder --no-deps shesha-geometry`` and ``PYTHONPATH=folder`` make that
-package importable. MODEL and DATA are those of ``resemblance models``.
+package importable. MODEL and DATA are those of ``resemblance compare-models``.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ Reproduced are the four benchmarks, on small models that are trained here instea
 ResNet-18 from the network; see the [sensitivity suite](../../docs/sensitivity.md). So the order of
 measures can be compared with the paper's, and its numbers only roughly. `claims.py` has the paper's
 conclusions, `tables.py` its printed tables next to ours (the numbers are in
-`../data/ding_published.csv.gz`). `resemblance sensitivity run study --claims
+`../data/ding_published.csv.gz`). `resemblance bench run sensitivity study --claims
 papers/ding/claims.py:CLAIMS` shows the claims on the page of a study. [Differences](differences.md)
 lists where the paper, its code and the suite differ.""",
     kept=(

@@ -25,7 +25,7 @@ CITATIONS_BY_NAME: Mapping[str, tuple[str, ...]] = {
         "holm1979simple",
         "bretz2009graphical",
     ),
-    "across": ("nili2014toolbox", "schutt2023statistical"),
+    "score_models": ("nili2014toolbox", "schutt2023statistical"),
     "drift": ("raju2026geometric",),
     "joint": ("klabunde2025resi", "ding2021grounding", "islam2025manifold", "raju2026geometric"),
 }
@@ -57,8 +57,9 @@ def cite(*names: Any) -> str:
     """Return the BibTeX entries to cite for these names, each once, in their order.
 
     names : measures and statistics, by themselves or by name, label or specification; names of
-        suites; ``"evidence"``, ``"across"``; keys of the bibliography; ``"resemblance"`` for the
-        software, the default. What a result rests on: ``cite("resemblance", *result.measures)``.
+        suites; ``"evidence"``, ``"score_models"``; keys of the bibliography; and
+        ``"resemblance"`` for the software, the default. For all measures that a result rests on:
+        ``cite("resemblance", *result.measures)``.
 
     Raises ``ValueError`` for a name that is none of these, with the closest one.
     """

@@ -191,7 +191,7 @@ def test_every_difference_is_found(subtests):
 
 def test_the_script_prints_differences_and_writes_nothing(tiny, monkeypatch, capsys):
     file, packs = tiny
-    monkeypatch.setattr(board_scores, "packs_of", lambda series: packs)
+    monkeypatch.setattr(board_scores, "packs_of", lambda name: packs)
     words = ["--check", "--file", str(file), "--jobs", "1", "cka"]
     assert board_scores.main(words) == 0
     assert "1 measure on 2 packs: no score differs by more than 1e-06" in capsys.readouterr().out
@@ -208,7 +208,7 @@ def test_the_script_prints_differences_and_writes_nothing(tiny, monkeypatch, cap
 
 def test_the_script_computes_what_the_file_lacks(tiny, monkeypatch, capsys):
     file, packs = tiny
-    monkeypatch.setattr(board_scores, "packs_of", lambda series: packs)
+    monkeypatch.setattr(board_scores, "packs_of", lambda name: packs)
     words = ["--file", str(file), "--jobs", "1", "cka", "mean_cca"]
     scores = read_scores(file)
     cka = next(s for s in scores if s.measure.spec == "cka")

@@ -321,5 +321,5 @@ def test_the_table_fits_the_terminal_and_has_no_none(tmp_path, capsys, monkeypat
     suites = ("stability", "sensitivity")
     folders = [str(study(tmp_path / s, s, cells, labels)) for s in suites]
     monkeypatch.chdir(tmp_path)
-    shown = assert_fits(lambda: cli.run(["joint", *folders, "--html", "j.html"]), capsys)
+    shown = assert_fits(lambda: cli.run(["bench", "combine", *folders, "--html", "j.html"]), capsys)
     assert "None" not in shown

@@ -215,7 +215,7 @@ def test_samples_in_another_order_are_noticed_at_every_size(maps):
 def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone():
     model_features = graded_outputs()[:4]
     n = model_features[0].last.shape[0]
-    everything, some = (assess(model_features, measures=["cka"], samples=k) for k in (None, 60))
+    everything, some = (assess(model_features, measures=["cka"], max_samples=k) for k in (None, 60))
     rows = choose_samples(model_features[0].traits["dataset"], n, 60)
     arrays = [s.last.source[rows] for s in model_features]
     for part, whole in zip(some.parts(), everything.parts(), strict=True):
@@ -225,8 +225,8 @@ def test_fewer_samples_are_the_same_rows_of_all_models_and_leave_outputs_alone()
             for j, y in enumerate(arrays):
                 assert part.comparison.values["cka"][i][j] == pytest.approx(rs.cka(x, y), rel=1e-12)
         assert part.comparison.provenance["n_samples"] == 60
-    assert result_of(some).provenance["samples"] == 60
-    assert "samples" not in result_of(everything).provenance
+    assert result_of(some).provenance["max_samples"] == 60
+    assert "max_samples" not in result_of(everything).provenance
 
 
 def test_samples_are_drawn_once_for_a_data_set():
@@ -239,9 +239,9 @@ def test_samples_are_drawn_once_for_a_data_set():
 
 
 def test_fewer_samples_of_maps_in_files_are_those_in_memory(features, tmp_path):
-    in_memory = assess([features], measures=MEASURES, samples=20)
+    in_memory = assess([features], measures=MEASURES, max_samples=20)
     save = tmp_path / "comparisons.db"
-    same(assess([features], measures=MEASURES, samples=20, save=save), in_memory)
+    same(assess([features], measures=MEASURES, max_samples=20, save=save), in_memory)
     assert [path.name for path in tmp_path.iterdir()] == ["comparisons.db"]
     thin = {
         name: layer.source[choose_samples("own", 30, 20)] for name, layer in features.layers.items()
@@ -250,16 +250,16 @@ def test_fewer_samples_of_maps_in_files_are_those_in_memory(features, tmp_path):
     directly = rs.ModelFeatures("m", layers, maps=features.maps, traits=features.traits)
     same(assess([directly], measures=MEASURES), in_memory)
     with pytest.raises(AssertionError):
-        same(assess([features], measures=MEASURES, samples=30), in_memory)
+        same(assess([features], measures=MEASURES, max_samples=30), in_memory)
 
 
 def test_a_result_on_fewer_samples_says_so(features):
-    result = evaluate([features], measures=["cka"], samples=20)
+    result = evaluate([features], measures=["cka"], max_samples=20)
     assert "at most 20 samples" in " ".join(result.caveats)
-    assert result.provenance["samples"] == 20
+    assert result.provenance["max_samples"] == 20
 
 
 @pytest.mark.parametrize("samples", [0, 1, -5, 2.5, True, "100"])
 def test_what_is_no_number_of_samples_is_refused(samples):
     with pytest.raises(ValueError, match="samples must be a whole number of at least 2; got"):
-        assess([], samples=samples)
+        assess([], max_samples=samples)

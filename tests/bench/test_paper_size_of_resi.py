@@ -119,7 +119,7 @@ def test_the_checksums_of_data_are_part_of_the_origin(tmp_path):
 
 
 def test_pages_and_tables_have_the_names_of_the_paper(finished, capsys):
-    assert cli.run(["resi", "results", str(finished)]) == 0
+    assert cli.run(["bench", "results", str(finished)]) == 0
     out = capsys.readouterr().out
     assert "data sets Cora" in out
     assert "GCN, GraphSAGE, GAT, P-GNN" in out
@@ -156,7 +156,7 @@ def test_what_a_later_run_adds_stands_beside_what_is_there(data, tmp_path):
 
 def test_more_seeds_make_larger_tests(data, study):
     more = {"data": data, "architectures": ["gcn"], "tests": ["accuracy"], "seeds": 4}
-    run(study, samples=20, **more, **CORA)
+    run(study, max_samples=20, **more, **CORA)
     parts = list(load_evaluation(study).parts())
     sizes = {p.test: len(p.comparison.rows) for p in parts if p.family.architecture == "gcn"}
     assert (sizes["accuracy"], sizes["output"], sizes["labels"]) == (4, 3, 6)
@@ -226,7 +226,16 @@ def failing(monkeypatch):
 
 
 def test_a_failed_training_is_listed_and_ends_no_run(failing, data, tmp_path, capsys, monkeypatch):
-    words = ["resi", "run", str(tmp_path / "study"), "--size", "paper-slice", "--test", "labels"]
+    words = [
+        "bench",
+        "run",
+        "resi",
+        str(tmp_path / "study"),
+        "--size",
+        "paper-slice",
+        "--test",
+        "labels",
+    ]
     words += ["--test", "augmentation", "--dataset", "Cora", "--architecture", "GCN", "-m", "cka"]
     words += ["-j", "1"]
     monkeypatch.setenv("RESEMBLANCE_DATA", str(data))
@@ -265,7 +274,17 @@ def test_where_no_model_could_be_trained_every_test_says_so(data, tmp_path, monk
 
 def test_a_plan_counts_models_and_what_is_there(finished, capsys, monkeypatch):
     monkeypatch.delenv("RESEMBLANCE_DATA", raising=False)
-    words = ["resi", "run", str(finished), "--plan", "--dataset", "cora", "--format", "json"]
+    words = [
+        "bench",
+        "run",
+        "resi",
+        str(finished),
+        "--plan",
+        "--dataset",
+        "cora",
+        "--format",
+        "json",
+    ]
     assert cli.run([*words, "--size", "paper-slice"]) == 0
     rows = {row["architecture"]: row for row in json.loads(capsys.readouterr().out)}
     assert list(rows) == ["GCN", "GraphSAGE", "GAT", "P-GNN"]
@@ -276,7 +295,7 @@ def test_a_plan_counts_models_and_what_is_there(finished, capsys, monkeypatch):
 
 
 def test_a_plan_of_the_paper_needs_no_data_and_trains_nothing(tmp_path, capsys):
-    words = ["resi", "run", str(tmp_path / "study"), "--plan", "--dataset", "cora"]
+    words = ["bench", "run", "resi", str(tmp_path / "study"), "--plan", "--dataset", "cora"]
     assert cli.run([*words, "--size", "paper"]) == 0
     out = capsys.readouterr().out
     assert not (tmp_path / "study").exists()
@@ -341,9 +360,9 @@ def test_a_study_does_not_know_of_data_that_were_not_there(data, study):
 COMMAND_MISTAKES = [
     (
         ["--format", "json"],
-        "--format belongs to --plan; resemblance resi results STUDY --format json",
+        "--format belongs to --plan; resemblance bench results STUDY --format json",
     ),
-    (["--plan", "--samples", "-1"], "samples must be a whole number of at least 2; got -1"),
+    (["--plan", "--max-samples", "-1"], "max_samples must be a whole number of at least 2; got -1"),
     (["--plan", "--models", "."], "--models names existing models"),
 ]
 
@@ -351,7 +370,7 @@ COMMAND_MISTAKES = [
 @pytest.mark.parametrize(("words", "message"), COMMAND_MISTAKES, ids=str)
 def test_options_that_mean_nothing_are_refused(words, message, tmp_path, capsys):
     options = ["--size", "paper-slice", "--dataset", "cora", "--data", str(tmp_path)]
-    assert cli.run(["resi", "run", str(tmp_path / "study"), *options, *words]) == 2
+    assert cli.run(["bench", "run", "resi", str(tmp_path / "study"), *options, *words]) == 2
     out, err = capsys.readouterr()
     assert err.startswith("error: ")
     assert message in err
@@ -361,8 +380,8 @@ def test_options_that_mean_nothing_are_refused(words, message, tmp_path, capsys)
 
 def test_a_study_without_results_names_the_command_of_its_part(study, capsys):
     (study / "result.json").unlink()
-    assert cli.run(["resi", "results", str(study)]) == 2
-    assert capsys.readouterr().err.endswith(f": resemblance resi run {study}\n")
+    assert cli.run(["bench", "results", str(study)]) == 2
+    assert capsys.readouterr().err.endswith(f": resemblance bench run resi {study}\n")
     assert run(study).scores()
 
 

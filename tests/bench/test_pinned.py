@@ -126,7 +126,7 @@ def test_no_suite_needs_pytorch(clouds, disturbed, vision):
 def test_reduced_packs_hold_the_same_samples_of_all_models_in_half_precision(
     vision_study, tmp_path
 ):
-    small = packed(vision_study, tmp_path, samples=40, half=True)
+    small = packed(vision_study, tmp_path, max_samples=40, half=True)
     whole = {s.name: s for s in read_models(vision_study / "subjects")}
     rows = Reduction(40).rows("digits", len(next(iter(whole.values())).labels))
     assert len(set(rows.tolist())) == 40
@@ -178,8 +178,8 @@ def test_a_study_on_a_pack_is_opened_again(clouds, disturbed, tmp_path, monkeypa
             writes.clear()
             assert rs.load(study) == found
             for command in ("status", "results", "report"):
-                assert cli.run([suite, command, study]) == 0
-    assert cli.run(["joint", *studies, "--html", str(tmp_path / "joint.html")]) == 0
+                assert cli.run(["bench", command, study]) == 0
+    assert cli.run(["bench", "combine", *studies, "--html", str(tmp_path / "joint.html")]) == 0
     fewer = read_resi_result(Path(studies[0]), ["neighbors"])
     assert list(fewer.labels) == ["jaccard"]
     assert fewer.size == packs[0].manifest.identity
@@ -190,7 +190,7 @@ def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
     with pytest.raises(ValueError, match="not a study"):
         build_pack(tmp_path, tmp_path)
     with pytest.raises(ValueError, match="at least 20 samples"):
-        build_pack(vision_study, tmp_path, samples=3)
+        build_pack(vision_study, tmp_path, max_samples=3)
     study = tmp_path / "unfinished"
     study.mkdir()
     (study / "study.json").write_text((vision_study / "study.json").read_text())
@@ -201,7 +201,7 @@ def test_what_is_no_finished_study_is_refused(tmp_path, vision_study):
 def test_measures_of_users_run_on_packs(clouds):
     @rs.measure(
         label="Mine", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
-        symmetric=True, reference="mine2026",
+        symmetric=True, citation="mine2026",
     )  # fmt: skip
     def spread(x: rs.Representation, y: rs.Representation) -> float:
         """Difference of the spreads."""

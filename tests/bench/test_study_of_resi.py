@@ -34,7 +34,7 @@ import resemblance as rs
 
 @rs.measure(label="SizeDiff", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")),
-            symmetric=True, reference="x")
+            symmetric=True, citation="x")
 def size_difference(x, y):
     """Size difference: how much more one representation varies."""
     return abs(float((x.array**2).sum()) - float((y.array**2).sum()))
@@ -183,7 +183,7 @@ WORDS = ["--size", "slice", "--domain", "vision", "--quiet", "-m", "cka,gulp"]
 
 
 def command(folder, *more):
-    words = ["resi", "run", str(folder), *WORDS, *more]
+    words = ["bench", "run", "resi", str(folder), *WORDS, *more]
     return [sys.executable, "-c", f"import sys; from resemblance.cli import app; app({words!r})"]
 
 
@@ -234,7 +234,7 @@ def test_workers_end_with_the_process_that_started_them(study):
 
 
 def test_a_second_process_is_told_until_the_first_is_dead(study, capsys):
-    words = ["resi", "run", str(study), *WORDS, "--jobs", "1"]
+    words = ["bench", "run", "resi", str(study), *WORDS, "--jobs", "1"]
     hold = "import sys, time; from resemblance.base.locks import Path, lock_folder\n"
     hold += "with lock_folder(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
     with subprocess.Popen(
@@ -257,10 +257,10 @@ def test_a_study_is_of_one_suite(study, capsys):
 
 
 SUITES = [
-    ["resi", "run", "--size", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
-    ["stability", "run", "--size", "small", "--only", "spectral", "-j", "1", "-q"],
-    ["sensitivity", "run", "--size", "small", "--only", "layers", "-j", "1", "-q"],
-    ["manifolds", "run", "--size", "small", "-m", "cka", "-j", "1", "-q"],
+    ["bench", "run", "resi", "--size", "slice", "--domain", "vision", "-m", "cka", "-j", "1", "-q"],
+    ["bench", "run", "stability", "--size", "small", "--only", "spectral", "-j", "1", "-q"],
+    ["bench", "run", "sensitivity", "--size", "small", "--only", "layers", "-j", "1", "-q"],
+    ["bench", "run", "manifolds", "--size", "small", "-m", "cka", "-j", "1", "-q"],
 ]
 
 
@@ -268,7 +268,7 @@ def contents(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[2])
 @pytest.mark.parametrize(
     "name", [".partial-backup/thesis.tex", ".sales-2025.parquet", "index.html", "study.json"]
 )
@@ -279,7 +279,7 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path, capsys, words, nam
     (home / "deep").mkdir()
     (home / "deep" / ".settings.json-old").write_text("mine")
     before = contents(home)
-    assert cli.run([words[0], words[1], str(home), *words[2:]]) == 2
+    assert cli.run([*words[:3], str(home), *words[3:]]) == 2
     assert "give a" in capsys.readouterr().err
     assert contents(home) == before
 
@@ -316,10 +316,10 @@ def test_a_run_that_was_killed_at_its_start_can_be_continued(tmp_path):
     assert run(study, models=models, measures=["cka"]).scores()
 
 
-@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", SUITES, ids=lambda words: words[2])
 def test_a_path_that_cannot_be_written_is_found_before_the_work(tmp_path, capsys, words):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/stu\xffdy")
-    assert cli.run([words[0], words[1], folder, *words[2:]]) == 2
+    assert cli.run([*words[:3], folder, *words[3:]]) == 2
     assert "cannot be written as UTF-8; give another folder" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -506,5 +506,5 @@ def test_models_that_moved_or_changed_hands_are_noticed(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(ValueError, match="use another folder"):
         run(tmp_path / "study", models="models", measures=["cka"])
-    assert cli.run(["resi", "run", "s", "--models", "models", "--size", "slice"]) == 2
+    assert cli.run(["bench", "run", "resi", "s", "--models", "models", "--size", "slice"]) == 2
     assert "models names existing models" in capsys.readouterr().err

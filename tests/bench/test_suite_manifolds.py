@@ -59,7 +59,7 @@ OWN = """
 import resemblance as rs
 @rs.measure(label="Centres", family="descriptive", larger_is_more_similar=False,
     range=(0, float("inf")), symmetric=True,
-            reference="none")
+            citation="none")
 def centres(x, y):
     '''Distance of the means of the first columns.'''
     return abs(float(x.array[:, 0].mean() - y.array[:, 0].mean()))
@@ -510,7 +510,8 @@ def test_the_page_in_a_browser(page, open_page):
 
 
 def told(capsys, *words):
-    code = cli.run(["manifolds", *map(str, words)])
+    command, *more = map(str, words)
+    code = cli.run(["bench", command, *["manifolds"] * (command == "run"), *more])
     return code, *capsys.readouterr()
 
 
@@ -518,7 +519,7 @@ def test_run_with_a_measure_of_ones_own(tmp_path, capsys, monkeypatch):
     tiny(monkeypatch)
     (tmp_path / "own.py").write_text(OWN)
     own = f"{tmp_path / 'own.py'}:centres"
-    words = ["--size", "small", "-m", "cka", "--measure", own, "--jobs", 1]
+    words = ["--size", "small", "-m", "cka", "--add-measure", own, "--jobs", 1]
     code, out, err = told(capsys, "run", tmp_path / "study", *words)
     assert code == 0
     assert f"Open {tmp_path / 'study' / 'index.html'}" in out
@@ -550,16 +551,20 @@ def test_results_in_every_format(study, result, facts, capsys, tmp_path):
     assert (code, list(frame.columns)) == (0, [*Measurement._fields, "trial"])
     assert frame.value.tolist()[:3] == [p.value for p in facts.of()[:3]]
     assert len(frame) == len(facts.of())
-    code, out, _ = told(capsys, "report", study, "-o", tmp_path / "page.html")
+    code, out, _ = told(capsys, "report", study, "--html", tmp_path / "page.html")
     assert (code, out) == (0, f"Open {tmp_path / 'page.html'}\n")
 
 
 def test_a_mistake_is_one_line(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused("""
-        manifolds run --size larg | got 'larg'
-        manifolds run -m nka | no measure 'nka'; did you mean
-        manifolds results nowhere | nowhere has no results yet: resemblance manifolds run nowhere
+        bench run manifolds --size larg | got 'larg'
+        bench run manifolds --only rings | --only is an option of bench run sensitivity and
+        bench run manifolds --protocol paper | --protocol is an option of bench run resi; manifolds
+        bench run manifolds --models m | --models is an option of bench run resi and sensitivity
+        bench run manifold | got 'manifold'; did you mean 'manifolds'?
+        bench run manifolds -m nka | no measure 'nka'; did you mean
+        bench results nowhere | nowhere has no results yet: run a benchmark there
     """)
     assert list(tmp_path.iterdir()) == []
 
@@ -606,7 +611,7 @@ def test_ranks_of_the_mka_paper_stand_beside_ours():
 
 
 def test_the_tables_fit_the_terminal(study, result, capsys):
-    shown = assert_fits(lambda: cli.run(["manifolds", "results", str(study)]), capsys)
+    shown = assert_fits(lambda: cli.run(["bench", "results", str(study)]), capsys)
     assert "Trial run: the scores mean nothing." in shown
 
 

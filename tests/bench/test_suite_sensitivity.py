@@ -613,24 +613,27 @@ def test_mistakes_are_found_before_the_work(options, message, models):
 def test_own_models_by_command(models, tmp_path, capsys):
     study, options = str(tmp_path / "study"), ["--size", "small", "-m", "cka,procrustes", "-j", "1"]
     options += ["--only", "deletion", "--only", "finetuning"]
-    assert cli.run(["sensitivity", "evaluate", str(models), study, *options]) == 0
+    assert cli.run(["bench", "run", "sensitivity", study, "--models", str(models), *options]) == 0
     assert "Open " in capsys.readouterr().out
     page = (tmp_path / "study" / "index.html").read_text()
     assert "Figure 2: made/known/line" in page
-    assert cli.run(["sensitivity", "results", study, "--format", "csv"]) == 0
+    assert cli.run(["bench", "results", study, "--format", "csv"]) == 0
     assert "made/known/line/fog/kendall" in capsys.readouterr().out
-    assert cli.run(["sensitivity", "report", study, "-o", str(tmp_path / "again.html")]) == 0
+    assert cli.run(["bench", "report", study, "--html", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_text() == page
+    own = ("--models", str(models))
     for arguments, message in (
-        (["evaluate", str(tmp_path / "none"), study], "holds no model"),
-        (["evaluate", str(models), study, "--size", "big"], "size"),
-        (["evaluate", str(models), study, "--only", "layer"], "only"),
-        (["evaluate", str(models), study, "--memory", "much"], "memory must be"),
-        (["evaluate", str(models), str(tmp_path / "again.html")], "is a file; give a folder"),
-        (["run", study, "--domain", "vision"], "use another folder for trained models"),
-        (["run", study, "--domain", "audio"], "domain"),
+        ([study, "--models", str(tmp_path / "none")], "holds no model"),
+        ([study, *own, "--size", "big"], "size"),
+        ([study, *own, "--only", "layer"], "only"),
+        ([study, *own, "--memory", "much"], "memory must be"),
+        ([study, *own, "--domain", "vision"], "--models names existing models"),
+        ([study, *own, "--protocol", "paper"], "--protocol is an option of bench run resi;"),
+        ([str(tmp_path / "again.html"), *own], "is a file; give a folder"),
+        ([study, "--domain", "vision"], "use another folder for trained models"),
+        ([study, "--domain", "audio"], "domain"),
     ):
-        assert cli.run(["sensitivity", *arguments]) == 2
+        assert cli.run(["bench", "run", "sensitivity", *arguments]) == 2
         assert message in capsys.readouterr().err
 
 
@@ -645,9 +648,9 @@ def test_a_study_of_own_models_remembers_them(models, tmp_path, capsys, subtests
         with subtests.test(str(other)), pytest.raises(ValueError, match="use another folder for"):
             run(study, **{**options, "models": other})
     (study / "result.json").unlink()  # as after an interruption
-    assert cli.run(["sensitivity", "results", str(study)]) == 2
+    assert cli.run(["bench", "results", str(study)]) == 2
     command = capsys.readouterr().err.partition("no results yet: ")[2]
-    assert command == f"resemblance sensitivity evaluate {models} {study} --size small\n"
+    assert command == f"resemblance bench run sensitivity {study} --models {models} --size small\n"
     with pytest.raises(ValueError, match="not trained for a size of the suite"):
         build_pack(study, tmp_path)
 
@@ -683,7 +686,18 @@ def test_too_few_models_of_ones_own_are_an_answer_of_its_own(models, tmp_path, c
     few = Path(shutil.copytree(models / "normal0", tmp_path / "few" / "normal0")).parent
     shutil.copytree(models / "normal1", few / "normal1")
     (few / "normal1" / "traits.json").unlink()
-    words = ["sensitivity", "evaluate", str(few), str(tmp_path / "study"), "-m", "cka", "-j", "1"]
+    words = [
+        "bench",
+        "run",
+        "sensitivity",
+        str(tmp_path / "study"),
+        "--models",
+        str(few),
+        "-m",
+        "cka",
+        "-j",
+        "1",
+    ]
     assert cli.run([*words, "--size", "small", "-q"]) == 1
     told = capsys.readouterr().err
     assert "too few models for any test (Few models: at most 1 are" in told
@@ -695,20 +709,20 @@ def test_trained_models_by_command(models, tmp_path, capsys):
     measure."""
     study = tmp_path / "study"
     options = ["--size", "small", "--only", "layers", "--domain", "vision", "-j", "1", "-q"]
-    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka"]) == 0
+    assert cli.run(["bench", "run", "sensitivity", str(study), *options, "-m", "cka"]) == 0
     findings = rs.load(study / "result.json")
     assert not findings.ranks()  # its few inputs do not say which seed is the better one
     (shown,) = findings["scores"].tables
     assert [hint.partition(", ")[2][:7] for hint in shown.hints] == ["", "vision/", "vision/"]
     trained = {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")}
     assert len(trained) == 2  # of the others no benchmark was asked for
-    assert cli.run(["sensitivity", "run", str(study), *options, "-m", "cka,mka"]) == 0
+    assert cli.run(["bench", "run", "sensitivity", str(study), *options, "-m", "cka,mka"]) == 0
     again = rs.load(study / "result.json")
     assert {p: p.stat().st_mtime_ns for p in study.rglob("weights.npz")} == trained
     values = {row[0]: row[1:] for row in again["scores"].tables[0].rows}
     assert values["CKA"] == shown.rows[0][1:]
     assert None not in values["MKA"]  # 120 inputs are enough for its 100 neighbours
-    assert cli.run(["sensitivity", "evaluate", str(models), str(study)]) == 2
+    assert cli.run(["bench", "run", "sensitivity", str(study), "--models", str(models)]) == 2
     assert "is a study of trained models" in capsys.readouterr().err
 
 
@@ -742,4 +756,4 @@ def test_names():
 
 
 def test_the_tables_fit_the_terminal(study, capsys):
-    assert_fits(lambda: cli.run(["sensitivity", "results", str(study[0])]), capsys)
+    assert_fits(lambda: cli.run(["bench", "results", str(study[0])]), capsys)

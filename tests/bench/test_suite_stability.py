@@ -53,7 +53,7 @@ def test_deletion_grades_measures_and_says_what_it_cannot(small):
 
 @rs.measure(
     label="Moved", family="descriptive", larger_is_more_similar=False, range=(0, np.inf),
-    symmetric=True, reference="none",
+    symmetric=True, citation="none",
 )  # fmt: skip
 def moved(x, y):
     """How far the first number moved; it has no value for 13."""
@@ -103,26 +103,14 @@ def test_what_does_not_exist(options):
 
 
 def test_commands(small, capsys, tmp_path):
-    assert command(["stability", "results", str(small[0])]) == 0
+    assert command(["bench", "results", str(small[0])]) == 0
     assert "LinReg" in capsys.readouterr().out
-    assert command(["stability", "report", str(small[0]), "-o", str(tmp_path / "page.html")]) == 0
+    assert command(["bench", "report", str(small[0]), "--html", str(tmp_path / "page.html")]) == 0
     assert "Spectral deletion" in (tmp_path / "page.html").read_text()
-    capsys.readouterr()
-    np.save(tmp_path / "x.npy", harmonic_representation(0)[:30, :20])
-    assert command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]) == 0
-    assert "randproj_016" in capsys.readouterr().out
-    np.save(tmp_path / "y.npy", np.ones((30, 3)))
-    assert command(["stability", "transformations", str(tmp_path / "y.npy")]) == 2
-    assert "at least 10 samples and 5 features" in capsys.readouterr().err
 
 
 def test_the_tables_fit_the_terminal(small, tmp_path, capsys):
-    assert_fits(lambda: command(["stability", "results", str(small[0])]), capsys)
-    np.save(tmp_path / "x.npy", harmonic_representation(0)[:30, :20])
-    assert_fits(
-        lambda: command(["stability", "transformations", str(tmp_path / "x.npy"), "-k", "3"]),
-        capsys,
-    )
+    assert_fits(lambda: command(["bench", "results", str(small[0])]), capsys)
 
 
 @pytest.fixture

@@ -31,9 +31,10 @@ from typer.testing import CliRunner
 import resemblance as rs
 from resemblance import cli
 from resemblance.base.extras import install_hint
-from resemblance.cli import ending, executors
+from resemblance.cli import ending
 from resemblance.cli.inputs import parse_measures
 from resemblance.comparison.store import ScoreFile
+from resemblance.engine.jobs import process_pool
 from resemblance.report.output import records_to_csv
 
 COMPARE = importlib.import_module("resemblance.engine._compare")
@@ -168,6 +169,28 @@ def test_nan_is_null_with_its_reason_and_exit_code_1(call):
         "error: 3 of 4 values could not be computed; most often: representation 'nan'"
     )
     assert err.count("\n") == 1
+
+
+def test_exit_zero_is_for_answers_and_not_for_mistakes(call):
+    code, out, err = call("compare a.npy nan.npy -m cka --exit-zero --format csv")
+    assert (code, out.count("\n")) == (0, 5)
+    assert err.startswith("error: 3 of 4 values could not be computed")
+    assert call("compare a.npy gone.npy -m cka --exit-zero")[0] == 2
+    assert call("drift a.npy c.npy --unpaired -q")[0] == 2  # of other widths
+    assert call("check own.py:imaginary -q")[0] == 1
+    assert call("check own.py:imaginary -q --exit-zero")[0] == 0
+
+
+def test_inputs_are_compared_with_others(call):
+    code, out, _ = call("compare a.npy b.npy --against c.npy -m cka,procrustes --format json")
+    assert code == 0
+    a, b, c = loaded().values()
+    rows, columns = {"a": a, "b": b}, {"c": c}
+    expected = rs.compare(rows, columns, measures=["cka", "procrustes"], progress=False)
+    assert json.loads(out)["records"] == expected.records()
+    assert call("compare a.npy --against b.npy -m cka -q")[0] == 0
+    code, out, _ = call("compare a.npy --against b.npy c.npy -m cka --plan --format json")
+    assert (code, json.loads(out)["measures"][0]["values"]) == (0, 2)
 
 
 def test_csv(call):
@@ -362,9 +385,8 @@ def test_every_mistake_is_one_line(refused, folder):
         compare bomb.npz a.npy | bomb.npz unpacks to 5.0 GiB, more than 4 GiB
         compare text.parquet a.npy | columns that are not numbers: 'species'
         compare junk.safetensors a.npy | junk.safetensors cannot be read
-        resi report -o x.png | x.png: a page is written as .html
-        manifolds report -o x.png | x.png: a page is written as .html
-        resi results -o x.xlsx | no table is written as .xlsx
+        bench report study --html x.png | x.png: a page is written as .html
+        bench results study -o x.xlsx | no table is written as .xlsx
         compare a.npy b.npy -m own.py:sizedifference | did you mean 'size_difference'?
         compare a.npy b.npy -m own.py:plain | is not a measure: decorate it
         compare a.npy b.npy --format xls | got 'xls'
@@ -376,7 +398,6 @@ def test_every_mistake_is_one_line(refused, folder):
         compare a.npy b.npy --bogus | No such option: --bogus
         measures --family ccaa | no family 'ccaa'; did you mean 'cca'?
         measures --invariant-to rotation | no invariance 'rotation'; did you mean 'orthogonal'?
-        measures --format csv | got 'csv'
         explain nonsense | no measure 'nonsense'
         expalin cka | No such command
     """)
@@ -480,7 +501,11 @@ def test_missing_packages_are_found_before_the_work(call, monkeypatch, words, pa
     ("words", "packages", "extra"),
     [
         ("demo", ("torch", "jinja2"), "models"),
-        ("models a=x.py:f b=x.py:g --data a.npy --html p.html", ("torch", "jinja2"), "models"),
+        (
+            "compare-models a=x.py:f b=x.py:g --data a.npy --html p.html",
+            ("torch", "jinja2"),
+            "models",
+        ),
         ("compare a.npy b.npy --html p.html -o x.parquet", ("pandas", "jinja2"), "resi"),
         ("evidence a.npy b.npy -o x.parquet", ("pandas", "pyarrow"), "frames"),
         ("compare a.npy b.npy --html p.html -o x.parquet", ("pandas", "pyarrow", "jinja2"), "resi"),
@@ -754,9 +779,9 @@ def test_every_command_reads_them(call, folder):
     for words in (
         "evidence feats.npz store.parquet -m cka",
         "evidence feats.npz --against lines.jsonl -m cka",
-        "across feats.npz bytes.npz --models store.parquet",
+        "score-models feats.npz bytes.npz --models store.parquet",
         "compare --stream feats.npz lines.jsonl -m cka",
-        "drift feats.npz/features store.parquet/vec --n-permutations 10",
+        "drift feats.npz/features store.parquet/vec --n-resamples 10",
         "compare store.parquet feats.npz/features -m cka --plan",
     ):
         code, _, err = call(words)
@@ -772,7 +797,7 @@ def test_a_layer_of_a_folder_of_features_is_named_by_its_place(call, folder):
     layer = first.partition("/")[2]
     for place in (f"saved/{first}", f"saved/{layer}", f"saved/net/{layer}"):
         assert names(call, place, "a.npy") == [first, "a"]
-    assert "error" not in call(f"drift saved/{layer} a.npy --n-permutations 10")[2]
+    assert "error" not in call(f"drift saved/{layer} a.npy --n-resamples 10")[2]
     code, _, err = call("compare saved/none a.npy -m cka")
     assert (code, f"saved has no layer 'none'; name one of saved/{first}" in err) == (2, True)
 
@@ -899,7 +924,7 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code():
         "measures --format json": 0,
         "compare a.npy b.npy -m cka --format csv": 0,
         "compare a.npy nan.npy -m cka": 1,
-        "drift a.npy a.npy --n-permutations 10": 0,
+        "drift a.npy a.npy --n-resamples 10": 0,
     }
     program = (  # each command is a process, and imports are done once
         "import os, sys\nfrom resemblance.cli import app\ncodes = []\n"
@@ -935,7 +960,7 @@ def test_help_needs_no_framework_and_no_command():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert out.rstrip().endswith("[]")
-    panels = ("Compare", "Certainty", "Drift", "Benchmarks", "Board", "Information")
+    panels = ("Compare", "Certainty", "Versions", "Benchmarks", "Information")
     places = [out.index(f"─ {panel} ─") for panel in panels]
     assert places == sorted(places)
 
@@ -946,7 +971,7 @@ def test_models_continue_in_their_folder(call, folder, monkeypatch):
         "import torch\n\ndef one():\n    torch.manual_seed(0)\n    return torch.nn.Sequential("
         "torch.nn.Linear(5, 4), torch.nn.ReLU())\n"
     )
-    words = ("models", "a=nets.py:one", "b=nets.py:one", "--data", "a.npy", "-m", "cka")
+    words = ("compare-models", "a=nets.py:one", "b=nets.py:one", "--data", "a.npy", "-m", "cka")
     words += ("--save", "run", "-o", "out.csv")
 
     def stop(*arguments, **options):
@@ -1144,7 +1169,7 @@ def test_an_error_ends_the_processes_of_the_pool_and_no_other_child():
         workers.extend(pool.pool._processes.values())
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), executors.process_pool(2) as pool:
+    with pytest.raises(ZeroDivisionError), process_pool(2) as pool:
         fail(pool)
     for worker in workers:
         worker.join(30)

@@ -1,4 +1,4 @@
-"""The command ``board show`` and ``rs.leaderboard``: what they print, write and refuse."""
+"""The command ``leaderboard`` and ``rs.leaderboard``: what they print, write and refuse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def results(tmp_path, monkeypatch):
 @pytest.fixture
 def board(results, call):
     """Run a command of the board on the results."""
-    return lambda command, *words: call("board", command, results, "--series", SERIES, *words)
+    return lambda *words: call("leaderboard", results, "--packs", SERIES, *words)
 
 
 def order(**chosen):
@@ -38,12 +38,12 @@ def order(**chosen):
 
 
 def test_versions_of_a_measure_are_never_mixed(results):
-    shared = read_board(results, series=SERIES)
+    shared = read_board(results, packs=SERIES)
     newer = next(s for s in scores_of() if s.suite == "resi" and s.measure.spec == "jaccard")
     version = newer.measure.version + 1
     measure = newer.measure._replace(version=version)
     later = write_scores(results.with_name("later.jsonl"), [newer._replace(measure=measure)])
-    board = read_board(results, later, series=SERIES)
+    board = read_board(results, later, packs=SERIES)
     assert "jaccard" in shared.ranks.labels
     assert "jaccard" not in board.ranks.labels
     assert board.scores["resi"]["jaccard"].measure.version == version
@@ -59,7 +59,7 @@ def test_a_file_of_another_series_is_refused(results):
 
 
 def test_show_prints_places_with_their_intervals(board):
-    code, out, err = board("show")
+    code, out, err = board()
     assert (code, err) == (0, "")
     heading, lines = out.splitlines()[2], out.splitlines()[4:]
     assert heading.split() == ["place", "measure", "mean", "rank", "95", "%", "CPU", "time"]
@@ -72,25 +72,25 @@ def test_show_prints_places_with_their_intervals(board):
 
 
 def test_show_ranks_the_chosen_measures_in_the_chosen_cells(board):
-    _, out, _ = board("show", "--suite", "resi", "--metrics", "--format", "json")
+    _, out, _ = board("--benchmark", "resi", "--metrics", "--format", "json")
     document = json.loads(out)
     metrics = {card.spec for card in cards() if card.metric}
     assert {r["spec"] for r in document["ranking"]} == metrics
     assert sum(r["place"] for r in document["ranking"]) >= 1
     assert document["counts"].keys() == {"resi"}
     assert "rank_sensitivity" not in document["ranking"][0]
-    _, out, _ = board("show", "--domain", "vision", "--format", "json")
+    _, out, _ = board("--domain", "vision", "--format", "json")
     assert json.loads(out)["counts"] == {"resi": 5, "sensitivity": 7}
-    _, out, _ = board("show", "--suite", "resi", "--test", "accuracy", "--format", "json")
+    _, out, _ = board("--benchmark", "resi", "--test", "accuracy", "--format", "json")
     assert json.loads(out)["counts"] == {"resi": 6}
 
 
 def test_show_says_that_cells_are_too_few(board):
-    code, out, _ = board("show", "--suite", "manifolds")
+    code, out, _ = board("--benchmark", "manifolds")
     assert code == 0
     assert out.startswith("Too few cells for an order: 2 cells")
     assert len(out.splitlines()) == 1
-    _, out, _ = board("show", "--suite", "manifolds", "--format", "csv")
+    _, out, _ = board("--benchmark", "manifolds", "--format", "csv")
     records = list(csv.DictReader(io.StringIO(out)))
     assert {r["spec"] for r in records} == set(SPECS)
     assert {r["place"] for r in records} == {""}
@@ -99,7 +99,7 @@ def test_show_says_that_cells_are_too_few(board):
 @pytest.mark.parametrize("suffix", ["csv", "json", "md", "tex", "parquet", "txt"])
 def test_show_writes_every_format(board, tmp_path, suffix):
     target = tmp_path / f"ranking.{suffix}"
-    code, out, _ = board("show", "-o", target)
+    code, out, _ = board("-o", target)
     assert (code, out) == (0, "")
     starts = {"csv": b"spec,", "json": b"{", "parquet": b"PAR1"}
     assert target.read_bytes().startswith(starts.get(suffix, target.read_bytes()[:1]))
@@ -110,16 +110,16 @@ def test_show_writes_every_format(board, tmp_path, suffix):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--suite", "resy"], "the board has no cells 'resy'; did you mean 'resi'?"),
+        (["--benchmark", "resy"], "the board has no cells 'resy'; did you mean 'resi'?"),
         (["--family", "ccx"], "the board has no measures 'ccx'"),
-        (["--test", "accuracy"], "name the suite of 'accuracy'"),
-        (["--suite", "resi", "--domain", "vision"], "not both"),
+        (["--test", "accuracy"], "name the benchmark of 'accuracy'"),
+        (["--benchmark", "resi", "--domain", "vision"], "not both"),
         (["--metrics", "--family", "alignment"], "not both"),
         (["--format", "parquet"], "needs --output"),
     ],
 )
 def test_mistakes_are_one_line(board, words, message):
-    code, out, err = board("show", *words)
+    code, out, err = board(*words)
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
@@ -128,7 +128,7 @@ def test_mistakes_are_one_line(board, words, message):
 def test_a_file_without_scores_is_named(call, tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     for path, problem in ((tmp_path, "Is a directory"), (tmp_path / "notes.txt", "line 1 of")):
-        code, _, err = call("board", "show", path)
+        code, _, err = call("leaderboard", path)
         assert (code, err.count("\n")) == (2, 1)
         assert str(path) in err
         assert problem in err
@@ -136,7 +136,7 @@ def test_a_file_without_scores_is_named(call, tmp_path):
 
 def test_the_ranking_fits_80_columns(results, capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS")
-    words = ["board", "show", str(results), "--series", SERIES]
+    words = ["leaderboard", str(results), "--packs", SERIES]
     assert_fits(lambda: cli.run(words), capsys, 80)
 
 
@@ -149,7 +149,7 @@ def test_the_newest_version_counts_also_beyond_nine(results):
     for version in (9, 10):
         several = [s._replace(measure=s.measure._replace(version=version)) for s in newest]
         files.append(write_scores(results.with_name(f"{version}.jsonl"), several))
-    assert read_board(results, *files, series=SERIES).cards["cka"].version == 10
+    assert read_board(results, *files, packs=SERIES).cards["cka"].version == 10
 
 
 def test_scores_on_an_earlier_pack_do_not_mix_with_new_ones(results):
@@ -157,7 +157,7 @@ def test_scores_on_an_earlier_pack_do_not_mix_with_new_ones(results):
         scores._replace(pack="resi-tiny@10", manifest="f" * 64)
         for scores in scores_of(cards(SPECS[:3]), seed=1, suites=["resi"])
     ]
-    board = read_board(write_scores(results, newer), series=SERIES)
+    board = read_board(write_scores(results, newer), packs=SERIES)
     assert {s.pack for s in board.scores["resi"].values()} == {"resi-tiny@10"}
     assert set(board.ranks.labels) == set(SPECS[:3])
 
@@ -167,7 +167,7 @@ def test_scores_on_an_earlier_pack_do_not_mix_with_new_ones(results):
 
 
 def test_a_frame_of_the_ranking(results):
-    frame = rs.leaderboard(results, series=SERIES).to_pandas()
+    frame = rs.leaderboard(results, packs=SERIES).to_pandas()
     assert list(frame["spec"]) == order()
     assert list(frame["place"]) == sorted(frame["place"])
     assert (frame["low"] <= frame["mean_rank"]).all()
@@ -191,7 +191,7 @@ def test_a_frame_of_the_ranking(results):
 def test_measures_without_a_place_are_last(results):
     some = [s for s in scores_of() if (s.suite, s.measure.spec) != ("resi", "jaccard")]
     frame = rs.leaderboard(
-        write_scores(results.with_name("some.jsonl"), some), series=SERIES
+        write_scores(results.with_name("some.jsonl"), some), packs=SERIES
     ).to_pandas()
     assert frame["spec"].iloc[-1] == "jaccard"
     assert frame["place"].isna().tolist() == [False] * 4 + [True]
@@ -211,8 +211,8 @@ def test_cells_that_expect_noise_are_shown_and_not_ranked(call):
     assert max(unranked.values()) < LEAST_RELIABILITY
     assert unranked.keys() <= board.results["resi"].scores().keys()
     assert not unranked.keys() & (board.ranks.cells["resi"].keys() | board.results["resi"].ranks())
-    assert "not ranked: 9 cells whose expected" in call("board show --suite resi")[1]
-    assert "not ranked" not in call("board show --suite stability")[1]
+    assert "not ranked: 9 cells whose expected" in call("leaderboard --benchmark resi")[1]
+    assert "not ranked" not in call("leaderboard --benchmark stability")[1]
 
 
 def test_the_room_and_the_function_have_different_names():

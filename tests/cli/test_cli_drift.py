@@ -200,7 +200,7 @@ def test_the_file_is_a_result_that_can_be_read_and_shown(call, folder, monkeypat
     assert f"<p>{first}</p>" in page
     assert "<ul>" + "".join(f"<li>{line}</li>" for line in others) + "</ul>" in page
     assert len(others) == 4
-    assert "resemblance upgrade" in others[-1]
+    assert "resemblance upgrade-index" in others[-1]
     assert write_page(saved, folder / "again.html").read_text() == page
 
 

@@ -84,7 +84,7 @@ def test_several_pairs_have_adjusted_p_values(call):
     [
         (["--within", "labels.npy"], {"within": LABELS}),
         (["--whole-blocks", "blocks.npy"], {"whole_blocks": np.arange(N) // 4}),
-        (["--series"], {"time_series": True}),
+        (["--time-series", "--max-shift", "9"], {"time_series": True, "max_shift": 9}),
         (["--confidence-level", "0.8", "--seed", "3"], {"confidence_level": 0.8, "seed": 3}),
     ],
     ids=lambda part: part[0] if isinstance(part, list) else "",
@@ -96,7 +96,7 @@ def test_the_options_are_those_of_the_library(call, words, options):
     same = expected("a", "b", measures=["procrustes", "mutual_knn"], n_permutations=19, **options)
     assert records(out) == same.records()
     assert json.loads(out)["design"]["words"] == same.design.words
-    assert json.loads(out)["level"] == same.level
+    assert json.loads(out)["confidence_level"] == same.confidence_level
 
 
 def test_others_are_the_columns_of_a_rectangle(call):
@@ -157,8 +157,8 @@ def test_a_mistake_is_one_line(refused):
         a.npy b.npy --within absent.npy | --within absent.npy does not exist
         a.npy b.npy --whole-blocks c.npy | --whole-blocks c.npy must be one label per sample
         a.npy b.npy --within b.parquet | labels are read from .npy, .npz, .csv
-        a.npy b.npy --series --within labels.npy | leave out --within
-        a.npy b.npy --series --whole-blocks blocks.npy | leave out --whole-blocks
+        a.npy b.npy --time-series --within labels.npy | leave out --within
+        a.npy b.npy --time-series --whole-blocks blocks.npy | leave out --whole-blocks
         a.npy b.npy --within labels.npy -o labels.npy | .npy; choose one of
         a.npy b.npy -m ckaa | ckaa
     """)

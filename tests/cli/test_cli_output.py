@@ -147,8 +147,8 @@ def test_explain_links_to_the_paper(call):
         "compare a.npy b.npy --measures cka",
         "evidence a.npy b.npy --measures cka",
         "compare a.npy b.npy --measures cka --stream",
-        "drift a.npy a.npy --n-permutations 10",
-        "upgrade a.npy a.npy q.npy q.npy",
+        "drift a.npy a.npy --n-resamples 10",
+        "upgrade-index a.npy a.npy q.npy q.npy",
     ],
 )
 def test_all_commands_begin_and_end_alike(call, refused, folder, monkeypatch, words):
@@ -178,11 +178,11 @@ def test_all_commands_begin_and_end_alike(call, refused, folder, monkeypatch, wo
 
 def test_a_study_below_a_file_names_the_place(refused, folder):
     refused("""
-        resi run a.npy/study | a.npy/study
-        resi run a.npy | a.npy is a file
-        sensitivity run a.npy/study | a.npy/study
+        bench run resi a.npy/study | a.npy/study
+        bench run resi a.npy | a.npy is a file
+        bench run sensitivity a.npy/study | a.npy/study
         compare a.npy b.npy --save /dev/full | /dev/full cannot be used as a comparison file
-        models m.py:small m.py:large --data a.npy -o a.npy/t.json | a.npy is a file, so a.npy/t.json
+        compare-models m.py:small m.py:large --data a.npy -o a.npy/t.json | a.npy is a file, so
     """)
 
 
@@ -224,7 +224,7 @@ def test_examples_of_every_help_are_calls_that_parse(subtests):
         "measures --family cca",
         "compare a.npy b.npy c.npy -m cka,rsa -q",
         "evidence a.npy b.npy c.npy -m cka,rsa -q --n-permutations 19",
-        "drift a.npy a.npy -q --n-permutations 10",
+        "drift a.npy a.npy -q --n-resamples 10",
         "compare a.npy b.npy c.npy -m cka,rsa --plan -q",
         "compare --stream a.npy b.npy c.npy -m cka,procrustes -q",
     ],

@@ -37,7 +37,7 @@ def archive(folder):
 
 def test_a_pack_is_fetched_listed_shown_and_verified(call, archive, folder):
     assert "No packs yet" in call("pack list")[1]
-    code, out, err = call("pack get mini@1 --from out")
+    code, out, err = call("pack get mini@1 --source out")
     place = out.removeprefix("mini@1 is in ").strip()
     assert (code, err, Path(place).is_dir()) == (0, "", True)
     code, out, _ = call("pack list")
@@ -53,7 +53,7 @@ def test_a_pack_is_fetched_listed_shown_and_verified(call, archive, folder):
 
 def test_lists_and_manifests_as_json(call, archive, folder):
     ship(folder / "content", 2)
-    call("pack get mini@1 --from out -q")
+    call("pack get mini@1 --source out -q")
     code, out, _ = call("pack list --format json")
     packs = {record["pack"]: record for record in json.loads(out)}
     assert code == 0
@@ -71,7 +71,7 @@ def test_lists_and_manifests_as_json(call, archive, folder):
 
 
 def test_a_damaged_pack_in_the_cache_is_listed_as_such(call, folder):
-    call("pack get mini@1 --from out")
+    call("pack get mini@1 --source out")
     (manifest,) = (folder / "cache" / "packs").glob("*/MANIFEST.json")
     manifest.unlink()
     code, out, _ = call("pack list")
@@ -101,9 +101,9 @@ def test_mistakes_are_one_line(refused):
         pack show out/mini@1.tar.xz --format csv | got 'csv'
         pack list --format csv | got 'csv'
         pack get mini@1 | no address of mini@1 is known
-        pack get mini@1 --from nowhere | No such file or directory
-        pack get mini@1 --from out --sha256 12 | 64 hexadecimal digits
-        pack get mini@1 --from ftp://a.org | no http or https address
+        pack get mini@1 --source nowhere | No such file or directory
+        pack get mini@1 --source out --sha256 12 | 64 hexadecimal digits
+        pack get mini@1 --source ftp://a.org | no http or https address
         pack build resi nowhere | nowhere is not a study
     """)
 
@@ -118,7 +118,7 @@ def test_a_pack_that_ships_needs_no_fetching(call, folder):
 def test_get_tries_mirrors_and_checks_a_checksum(call, archive, folder):
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     with served({"/packs/mini@1.tar.xz": Answer(archive.read_bytes())}) as server:
-        mirrors = ("--from", folder / "none", "--from", f"{server.address}/packs")
+        mirrors = ("--source", folder / "none", "--source", f"{server.address}/packs")
         code, out, err = call("pack", "get", "mini@1", *mirrors, "--sha256", "0" * 64)
         assert (code, out) == (2, "")
         assert "is not unpacked" in err
@@ -154,10 +154,10 @@ def test_build_packs_a_study(call, folder, build_calls):
     code, out, _ = call("pack build resi study")
     assert (code, (folder / "mini@1.tar.xz").is_file()) == (0, True)
     assert out.startswith("wrote mini@1.tar.xz: mini@1, 3 files, ")
-    words = "study -o packs --name mine --version 4 --samples 100 --half -q"
+    words = "study -o packs --name mine --version 4 --max-samples 100 --half -q"
     assert call("pack", "build", "resi", *words.split()) == (0, "", "")
-    usual = {"name": None, "version": 1, "samples": None, "half": False}
-    chosen = {"name": "mine", "version": 4, "samples": 100, "half": True}
+    usual = {"name": None, "version": 1, "max_samples": None, "half": False}
+    chosen = {"name": "mine", "version": 4, "max_samples": 100, "half": True}
     study = Path("study")
     assert build_calls == [(study, Path("."), usual), (study, Path("packs"), chosen)]
 
@@ -171,7 +171,7 @@ def test_build_needs_a_study_of_the_suite(call, build_calls):
 
 @pytest.mark.parametrize("words", ["pack list", "pack show mini", "pack show out/mini@1.tar.xz"])
 def test_tables_fit_80_columns(call, capsys, monkeypatch, words):
-    call("pack get mini@1 --from out --cache c")
+    call("pack get mini@1 --source out --cache c")
     monkeypatch.setenv("RESEMBLANCE_CACHE", "c")
     monkeypatch.delenv("COLUMNS")
     assert_fits(lambda: cli.run(words.split()), capsys, 80)

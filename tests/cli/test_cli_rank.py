@@ -43,7 +43,7 @@ def words(tiny, *more):
 
 
 def among(tiny):
-    return ("--against", tiny, "--series", "tiny", "-j", 1, "-q")
+    return ("--against", tiny, "--packs", "tiny", "-j", 1, "-q")
 
 
 def test_rank_prints_place_neighbors_suites_and_cost(call, tiny):
@@ -96,7 +96,7 @@ def test_saved_scores_are_ranked_like_all_others(call, tiny, folder):
 
 def test_scores_of_one_suite_join_those_of_the_others(call, tiny, folder):
     for suite in ("resi", "manifolds"):
-        call(*words(tiny, "--only", suite, "--save", "kept.jsonl"))
+        call(*words(tiny, "--benchmark", suite, "--save", "kept.jsonl"))
     assert [s.suite for s in read_scores("kept.jsonl")] == ["manifolds", "resi"]
 
 
@@ -118,7 +118,7 @@ def test_a_measure_that_ends_the_process_is_an_error(call, tiny, folder):
 
 
 def test_one_suite_with_few_cells_gives_no_place(call, tiny):
-    code, out, _ = call(*words(tiny, "--only", "manifolds"))
+    code, out, _ = call(*words(tiny, "--benchmark", "manifolds"))
     assert code == 0
     assert re.search(r"It has no place: .* 6 cells of a suite; there are \d cells", out)
 
@@ -159,11 +159,11 @@ def test_a_measure_with_the_scores_of_another_is_said_to_be_the_same(call, tiny,
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        (("--only", "nothing"), "got 'nothing'"),
-        (("--only", "resi", "--html", "p.html"), "leave out --only"),
+        (("--benchmark", "nothing"), "got 'nothing'"),
+        (("--benchmark", "resi", "--html", "p.html"), "leave out --benchmark"),
         (("--open",), "--open needs a page"),
-        (("--only", "stability"), "the board has no pack of this suite"),
-        (("--format", "parquet"), "got 'parquet'"),
+        (("--benchmark", "stability"), "the leaderboard has no pack of it"),
+        (("--format", "parquet"), "needs --output"),
     ],
 )
 def test_mistaken_options_are_one_line(call, tiny, more, problem):
@@ -173,7 +173,7 @@ def test_mistaken_options_are_one_line(call, tiny, more, problem):
 
 
 def test_an_unknown_series_and_a_file_that_fails(call, tiny, folder):
-    code, _, err = call("rank mine.py:top_share --series nothing -q")
+    code, _, err = call("rank mine.py:top_share --packs nothing -q")
     assert (code, "no packs of the series 'nothing'" in err) == (2, True)
     (folder / "broken.py").write_text("import nowhere_at_all\n")
     code, _, err = call("rank", "broken.py:mine", *among(tiny))
@@ -196,18 +196,20 @@ def test_rank_needs_no_pytorch(tiny, folder):
 
 def test_a_suite_runs_on_a_pack(call, tiny, folder):
     pack = "manifolds-tiny@1"
-    code, out, err = call("manifolds", "run", "s", "--pack", pack, "-m", "cka,rsa", "-j", 1, "-q")
+    code, out, err = call(
+        "bench", "run", "manifolds", "s", "--pack", pack, "-m", "cka,rsa", "-j", 1, "-q"
+    )
     assert (code, out, err) == (0, "", "")
     assert (folder / "s/index.html").exists()
-    _, out, _ = call("manifolds results s --format json")
+    _, out, _ = call("bench results s --format json")
     scores = run("manifolds", pack=pack, measures=["cka", "rsa"]).scores()
     document = json.loads(out)
     assert document["size"] == pack
     saved = {s["name"]: s["scores"] for s in document["sections"]}
     assert saved["rings"]["tau"] == scores["rings", "tau"]
     (folder / "s/result.json").unlink()
-    code, _, err = call("manifolds results s")
-    assert (code, f"manifolds run s --pack {pack}" in err) == (2, True)
+    code, _, err = call("bench results s")
+    assert (code, f"bench run manifolds s --pack {pack}" in err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,7 @@ def test_a_suite_runs_on_a_pack(call, tiny, folder):
     ],
 )
 def test_what_a_pack_has_settled_cannot_be_chosen(call, folder, suite, more, problem):
-    code, _, err = call(suite, "run", "s", "--pack", "manifolds-tiny@1", *more, "-q")
+    code, _, err = call("bench", "run", suite, "s", "--pack", "manifolds-tiny@1", *more, "-q")
     assert code == 2
     assert problem in err
     assert not (folder / "s").exists()

@@ -32,14 +32,23 @@ def study(tmp_path_factory):
         folder / "models",
         [*tight_groups(setting="labels"), *noise_walk(), *graded_outputs(models=4)],
     )
-    words = ["resi", "run", str(folder / "study"), "--models", str(folder / "models"), "--quiet"]
-    words += ["-m", "cka,GULP,jaccard", "--measure", f"{folder / 'own.py'}:size_difference"]
+    words = [
+        "bench",
+        "run",
+        "resi",
+        str(folder / "study"),
+        "--models",
+        str(folder / "models"),
+        "--quiet",
+    ]
+    words += ["-m", "cka,GULP,jaccard", "--add-measure", f"{folder / 'own.py'}:size_difference"]
     assert cli.run([*words, "--jobs", "1"]) == 0
     return folder / "study"
 
 
 def run(capsys, *words):
-    code = cli.run(["resi", *map(str, words)])
+    command, *more = map(str, words)
+    code = cli.run(["bench", command, *["resi"] * (command == "run"), *more])
     return code, *capsys.readouterr()
 
 
@@ -47,7 +56,7 @@ def test_run_prints_the_ranking_and_where_the_page_is(study, capsys):
     """A finished study is asked for one measure more and nothing else: the others are its own."""
     before = status(study).comparisons
     own = f"{study.parent / 'own.py'}:size_difference"
-    code, out, err = run(capsys, "run", study, "--jobs", 1, "--measure", own)
+    code, out, err = run(capsys, "run", study, "--jobs", 1, "--add-measure", own)
     assert code == 0
     assert status(study).comparisons == before
     assert "mean rank" in out
@@ -162,11 +171,10 @@ def test_no_name_sends_commands_to_the_terminal(study, capsys, tmp_path):
 
 
 def test_the_difference_of_measure_and_measures_is_explained(capsys):
-    for suite in ("resi", "manifolds", "stability", "sensitivity"):
-        assert cli.run([suite, "run", "--help"]) == 0
-        said = " ".join(capsys.readouterr().out.replace("│", " ").split())
-        assert "Add a measure to" in said
-        assert "instead of the usual measures" in said
+    assert cli.run(["bench", "run", "--help"]) == 0
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Add a measure to" in said
+    assert "instead of the usual measures" in said
 
 
 def test_status_and_report(study, capsys, tmp_path):
@@ -176,7 +184,7 @@ def test_status_and_report(study, capsys, tmp_path):
     assert f"{ranked} scores" in out
     _, out, _ = run(capsys, "status", study, "--format", "json")
     assert json.loads(out)["running"] is False
-    code, out, _ = run(capsys, "report", study, "-o", tmp_path / "page.html")
+    code, out, _ = run(capsys, "report", study, "--html", tmp_path / "page.html")
     assert code == 0
     assert str(tmp_path / "page.html") in out
     assert (tmp_path / "page.html").exists()
@@ -200,7 +208,9 @@ def test_ranks_of_a_study_and_the_published_ones(study, capsys):
     papers.main(["resi-compare", str(study), "--domain", "vision"])
     said = "no measure of this study has a published rank in the domain vision"
     assert said in capsys.readouterr().out
-    with pytest.raises(ValueError, match="gone has no results yet: resemblance resi run gone"):
+    with pytest.raises(
+        ValueError, match="gone has no results yet: resemblance bench run resi gone"
+    ):
         papers.main(["resi-compare", "gone"])
 
 
@@ -213,7 +223,9 @@ def test_the_conclusions_of_the_paper_are_judged_on_a_study(study, capsys, tmp_p
 
 
 def test_a_report_of_some_families(study, capsys, tmp_path):
-    code, _, _ = run(capsys, "report", study, "--family", "neighbors", "-o", tmp_path / "page.html")
+    code, _, _ = run(
+        capsys, "report", study, "--family", "neighbors", "--html", tmp_path / "page.html"
+    )
     assert code == 0
     page = (tmp_path / "page.html").read_text()
     assert "Jaccard" in page
@@ -227,10 +239,10 @@ def test_a_report_of_some_families(study, capsys, tmp_path):
     ranks = result_of(facts).ranks()
     assert {rank for of_cell in ranks.values() for rank in of_cell.values()} <= {1.0, 1.5, 2.0}
     with pytest.raises(
-        ValueError, match="no measure of topology in this result; it has neighbours"
+        ValueError, match="no measure of topology in this result; it has descriptive, neighbors"
     ):
         load_evaluation(study).only(["topology"])
-    code, _, err = run(capsys, "report", study, "--family", "odd", "-o", tmp_path / "page.html")
+    code, _, err = run(capsys, "report", study, "--family", "odd", "--html", tmp_path / "page.html")
     assert (code, err.count("\n")) == (2, 1)
     assert "got 'odd'" in err
 
@@ -261,24 +273,24 @@ def test_a_study_without_results_says_how_to_continue(capsys, tmp_path, monkeypa
         save_purpose(Path(name), Purpose("resi", "" if models else "slice", models))
         with subtests.test(name):
             code, _, err = run(capsys, "report", name)
-            said = f"error: {name} has no results yet: resemblance resi run {name}{words}\n"
+            said = f"error: {name} has no results yet: resemblance bench run resi {name}{words}\n"
             assert (code, err) == (2, said)
 
 
 def test_mistakes_are_one_line(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused("""
-        resi run x --size tiny | got 'tiny'
-        resi run x --domain sound | got 'sound'
-        resi run x --protocol code | got 'code'
-        resi run x --failures first | got 'first'
-        resi run x --permute rows | got 'rows'
-        resi run x --memory much | memory
-        resi run x --measure gone.py:mine | gone.py does not exist
-        resi run x --models gone | holds no model
-        resi results gone | gone has no results yet: resemblance resi run gone
-        resi report gone | no results yet
-        resi status gone | gone is not a study
+        bench run resi x --size tiny | got 'tiny'
+        bench run resi x --domain sound | got 'sound'
+        bench run resi x --protocol code | got 'code'
+        bench run resi x --failures first | got 'first'
+        bench run resi x --permute rows | got 'rows'
+        bench run resi x --memory much | memory
+        bench run resi x --add-measure gone.py:mine | gone.py does not exist
+        bench run resi x --models gone | holds no model
+        bench results gone | gone has no results yet: run a benchmark there
+        bench report gone | no results yet
+        bench status gone | gone is not a study
     """)
 
 
@@ -294,5 +306,5 @@ def test_models_that_change_are_compared_again(tmp_path, capsys):
 
 
 def test_the_tables_fit_the_terminal(study, capsys):
-    assert_fits(lambda: cli.run(["resi", "results", str(study)]), capsys)
+    assert_fits(lambda: cli.run(["bench", "results", str(study)]), capsys)
     assert_fits(lambda: papers.main(["resi-compare", str(study)]), capsys)

@@ -50,11 +50,11 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
         ["one", "two", "--parts", "--method", "qr", "--directions"],
         ["mine.py:batches"],
     ):
-        found = values(capsys, *arguments, "-m", "cka,procrustes", "--state", "all.npz")
+        found = values(capsys, *arguments, "-m", "cka,procrustes", "--save", "all.npz")
         assert found == pytest.approx(EXPECTED, rel=1e-9)
         assert rs.Stream.load("all.npz").n_samples == 300
     for part in ("one", "two"):
-        save = ["--state", f"{part}.npz", "-q", "-m", "cka"]
+        save = ["--save", f"{part}.npz", "-q", "-m", "cka"]
         assert run(["compare", "--stream", part, *save]) == 0
     merged = values(capsys, "--merge", "one.npz", "--merge", "two.npz", "-m", "cka,procrustes")
     assert merged == pytest.approx(EXPECTED, rel=1e-9)
@@ -72,8 +72,8 @@ def test_files_folders_parts_states_and_functions_give_the_same(folder, capsys):
         (["absent.py:f"], "absent.py does not exist", 2),
         (["absent.py:f", "all"], "gives all layers", 2),
         (["--merge", "absent.npz"], "no stream at absent.npz", 2),
-        (["one/a.npy", "--state", "one/a.npy"], "one/a.npy is given twice", 2),
-        (["all", "--state", "none/all.npz"], "the folder none does not exist", 2),
+        (["one/a.npy", "--save", "one/a.npy"], "one/a.npy is given twice", 2),
+        (["all", "--save", "none/all.npz"], "the folder none does not exist", 2),
     ],
 )
 def test_mistakes_are_one_line(folder, capsys, arguments, message, code):
@@ -84,9 +84,9 @@ def test_mistakes_are_one_line(folder, capsys, arguments, message, code):
 @pytest.mark.parametrize(
     ("option", "remedy"),
     [
-        (["--save", "r.db"], "--state FILE saves the sums"),
-        (["--jobs", "2"], "add the states by --merge"),
-        (["--scheduler", "tcp://host:8786"], "add the states by --merge"),
+        (["--against", "one"], "leave --against out"),
+        (["--jobs", "2"], "add the sums by --merge"),
+        (["--scheduler", "tcp://host:8786"], "add the sums by --merge"),
         (["--plan"], "leave --plan out"),
         (["--pool", "mean"], "save arrays (samples, features)"),
     ],
@@ -101,7 +101,6 @@ def test_options_that_streams_do_not_have_are_refused(folder, capsys, option, re
 @pytest.mark.parametrize(
     "option",
     [
-        ["--state", "a.npz"],
         ["--merge", "a.npz"],
         ["--parts"],
         ["--batch-size", "10"],
@@ -122,7 +121,7 @@ def test_options_of_streams_need_stream(folder, capsys, option):
     ],
 )
 def test_options_that_a_state_was_not_made_with_are_refused(folder, capsys, option, message):
-    assert run(["compare", "--stream", "one", "--state", "one.npz", "-q", "-m", "cka"]) == 0
+    assert run(["compare", "--stream", "one", "--save", "one.npz", "-q", "-m", "cka"]) == 0
     assert run(["compare", "--stream", "two", "--merge", "one.npz", *option]) == 2
     assert message in capsys.readouterr().err
 
@@ -149,7 +148,7 @@ def parquet(part: str) -> list[str]:
 
 def test_columns_of_equal_names_are_put_in_the_order_of_a_saved_state(tables, capsys):
     small = ["--batch-size", "30", "-m", "cka,procrustes"]
-    assert run(["compare", "--stream", *parquet("one"), "--state", "one.npz", *small]) == 0
+    assert run(["compare", "--stream", *parquet("one"), "--save", "one.npz", *small]) == 0
     assert "Note" not in capsys.readouterr().out
     later = ["compare", "--stream", *parquet("two"), "--merge", "one.npz", *small]
     assert run(later) == 0
@@ -162,7 +161,7 @@ def test_columns_of_equal_names_are_put_in_the_order_of_a_saved_state(tables, ca
 
 def test_states_are_merged_by_the_names_of_columns(tables, capsys):
     for part in ("one", "two"):
-        save = ["--state", f"{part}.npz", "-q", "-m", "cka"]
+        save = ["--save", f"{part}.npz", "-q", "-m", "cka"]
         assert run(["compare", "--stream", *parquet(part), *save]) == 0
     merge = ["--merge", "one.npz", "--merge", "two.npz", "-m", "cka,procrustes"]
     capsys.readouterr()
@@ -173,7 +172,7 @@ def test_states_are_merged_by_the_names_of_columns(tables, capsys):
 
 
 def test_a_later_part_with_columns_of_other_names_is_refused(tables, capsys):
-    assert run(["compare", "--stream", *parquet("one"), "--state", "one.npz", "-m", "cka"]) == 0
+    assert run(["compare", "--stream", *parquet("one"), "--save", "one.npz", "-m", "cka"]) == 0
     other = pd.read_parquet(tables / "two" / "a.parquet").rename(columns={"ax": "ay2"})
     other.to_parquet(tables / "two" / "a.parquet")
     capsys.readouterr()

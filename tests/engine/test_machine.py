@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from resemblance import cli  # noqa: F401 - for other processes
-from resemblance.cli.executors import process_pool
+from resemblance.engine.jobs import process_pool
 from resemblance.engine.memory import available_memory
 
 GB = 10**9

@@ -637,7 +637,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
     with_fit = rs.score_models({"half + whole": parts} | models, subjects, folds=2, seed=1)
 
     def run(text):
-        status = cli.run(["across", *text.split()])
+        status = cli.run(["score-models", *text.split()])
         return status, capsys.readouterr()
 
     for text, scores in (

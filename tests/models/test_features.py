@@ -390,7 +390,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MODELS)
     np.save("inputs.npy", SAMPLES)
-    call = ["models", "mine.py:one", "two=mine.py:other", "--data", "inputs.npy"]
+    call = ["compare-models", "mine.py:one", "two=mine.py:other", "--data", "inputs.npy"]
     assert run([*call, "--save", "run", "--html", "page.html"]) == 0
     printed, line = capsys.readouterr(), "23 rows (inputs.npy), 3 layers each"
     assert "wrote page.html, run" in printed.err
@@ -400,7 +400,7 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     assert "two/0" in page
     assert rs.open_features("run/one").layers["2"].shape == (23, 4)
     assert rs.open_features("run/two").traits["model"]["source"] == "mine.py:other"
-    assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--limit", "20"]) == 0
+    assert run([*call, "-m", "cka", "--format", "csv", "--layers", "0", "--max-samples", "20"]) == 0
     printed = capsys.readouterr()
     assert printed.out.count("\n") == 1 + 4
     assert "20 rows (drawn from 23, inputs.npy), 1 layer each" in printed.err
@@ -409,7 +409,10 @@ def test_two_models_one_command(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert printed.count("\n") == 1 + 16
     assert "two mean/0" in printed
-    assert run(["models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"]) == 2
+    assert (
+        run(["compare-models", "mine.py:one", "hf:nowhere/none", "--data", "n.npy", "--save", "no"])
+        == 2
+    )
     assert not Path("no").exists()
 
 
@@ -435,7 +438,7 @@ def test_mistakes_are_one_line(tmp_path, capsys, monkeypatch, arguments, words):
     Path("mine.py").write_text(MODELS)
     np.save("inputs.npy", SAMPLES)
     np.save("one.npy", SAMPLES[:1])
-    assert run(["models", *arguments]) == 2
+    assert run(["compare-models", *arguments]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert words in lines[0]
@@ -533,7 +536,7 @@ def test_an_error_in_a_users_model_is_theirs(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(f"{MODELS}\ndef broken(): return 1 / 0\n")
     np.save("inputs.npy", SAMPLES)
-    assert run(["models", "mine.py:one", "mine.py:broken", "--data", "inputs.npy"]) == 3
+    assert run(["compare-models", "mine.py:one", "mine.py:broken", "--data", "inputs.npy"]) == 3
     assert "mine.py:broken failed: ZeroDivisionError" in capsys.readouterr().err
 
 
@@ -658,7 +661,7 @@ def test_what_fails_inside_a_model_is_the_models(tmp_path, capsys, monkeypatch, 
     }
     for (model, data, pool), (code, words) in mistakes.items():
         with subtests.test(model):
-            assert run(["models", model, model, "--data", data, "--pool", pool]) == code
+            assert run(["compare-models", model, model, "--data", data, "--pool", pool]) == code
             assert words in capsys.readouterr().err
 
 

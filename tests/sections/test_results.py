@@ -25,7 +25,7 @@ import resemblance as rs
 from papers.judging import Evidence, NoData, judged
 from resemblance import cli
 from resemblance.bench.study import Purpose, add_claims, append_to_log, study_folder
-from resemblance.cli.suites import SuiteCommands, suite_commands
+from resemblance.cli.suites import SuiteCommands, bench_commands
 from resemblance.report import charts, rows, svg, terminal, write_page
 from resemblance.report.chapters import line_keys
 from resemblance.report.diagrams import critical_difference_svg
@@ -914,7 +914,6 @@ def call(capsys, monkeypatch, tmp_path):
     commands = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     toy = SuiteCommands(
         "toy",
-        "A toy.",
         run_toy,
         ("small", "default"),
         lambda options: ("cka", "rsa"),
@@ -922,12 +921,13 @@ def call(capsys, monkeypatch, tmp_path):
         options=power_of_toys,
         read=one_section,
     )
-    commands.add_typer(suite_commands(toy), name="toy")
+    commands.add_typer(bench_commands({"toy": toy}, {}), name="bench")
     monkeypatch.setattr(cli, "commands", lambda: commands)
     monkeypatch.chdir(tmp_path)
 
     def called(*words):
-        code = cli.run(["toy", *map(str, words)])
+        command, *more = map(str, words)
+        code = cli.run(["bench", command, *["toy"] * (command == "run"), *more])
         return code, *capsys.readouterr()
 
     return called
@@ -951,7 +951,7 @@ def test_run_prints_and_writes_and_continues(call, tmp_path):
 def test_run_with_some_experiments_and_measures_of_ones_own(call, tmp_path):
     (tmp_path / "own.py").write_text(OWN)
     words = ("run", "here", "--size", "small", "--only", "other", "-q", "-j", 1)
-    assert call(*words, "--measure", "own.py:mine")[0] == 0
+    assert call(*words, "--add-measure", "own.py:mine")[0] == 0
     found = rs.load(tmp_path / "here" / "result.json")
     assert (found.size, [s.name for s in found.sections]) == ("small", ["other"])
     assert list(found["other"].scores["cell"]) == ["cka", "rsa", "mine"]
@@ -964,7 +964,7 @@ def test_a_suite_has_options_of_its_own(call, tmp_path):
     assert rs.load(tmp_path / "toy" / "result.json").provenance["power"] == 3
     code, _, err = call("run", "--power", -1)
     assert (code, err) == (2, "error: --power must not be negative\n")
-    assert call("report", "--section", "other", "-o", "part.html")[0] == 0
+    assert call("report", "toy", "--section", "other", "--html", "part.html")[0] == 0
     assert "Sums of" not in (tmp_path / "part.html").read_text(encoding="utf-8")
 
 
@@ -1062,9 +1062,12 @@ def test_what_is_in_every_module_is_not_suggested_for_claims(call, tmp_path):
 
 
 def test_status_asks_whose_study_it_is_before_it_plans(tmp_path, capsys):
-    (tmp_path / "study.json").write_text('{"format": 3, "suite": "manifolds", "size": "default"}')
-    assert cli.run(["resi", "status", str(tmp_path)]) == 2
-    assert "is a study of manifolds, not of resi" in capsys.readouterr().err
+    (tmp_path / "study.json").write_text('{"format": 3, "suite": "other", "size": "default"}')
+    assert cli.run(["bench", "status", str(tmp_path)]) == 2
+    assert (
+        "is a study of other; bench knows resi, sensitivity, manifolds, stability"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e308])
@@ -1076,17 +1079,17 @@ def test_a_figure_that_no_axis_can_hold_is_a_mistake(value, tmp_path):
 
 
 def test_status_says_how_far_a_study_is(call):
-    code, _, err = call("status")
+    code, _, err = call("status", "toy")
     assert code == 2
     assert "toy is not a study: it has no study.json" in err
     call("run", "--size", "small", "-q", "-j", 1)
-    _, out, _ = call("status")
+    _, out, _ = call("status", "toy")
     assert out.startswith("toy: toy, small, not running\n")
     assert "last: 2" in out
-    _, out, _ = call("status", "--format", "json")
+    _, out, _ = call("status", "toy", "--format", "json")
     facts = {"suite": "toy", "size": "small", "parts": 0, "scores": 4}
     assert facts.items() <= json.loads(out).items()
-    assert call("status", "--format", "csv")[0] == 2
+    assert call("status", "toy", "--format", "csv")[0] == 2
 
 
 def test_an_interrupt_says_that_it_can_be_continued(call):
@@ -1098,25 +1101,25 @@ def test_an_interrupt_says_that_it_can_be_continued(call):
 def test_results_in_every_format(call, tmp_path):
     (tmp_path / "toy").mkdir()
     FINDINGS.save(tmp_path / "toy" / "result.json")
-    _, out, _ = call("results")
+    _, out, _ = call("results", "toy")
     assert re.search(r"S3 +not reproduced +Procrustes has false alarms. +44 % +12 %", out)
     assert re.search(r"\n CKA +1\.0 *\n", out)
     assert "2 cells do not settle the order of 3 measures" in out
-    _, out, _ = call("results", "--format", "csv")
+    _, out, _ = call("results", "toy", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [r["kind"] for r in rows].count("claim") == 4
     (row,) = [r for r in rows if (r["name"], r["measure"]) == ("a", "gulp")]
     assert (row["section"], float(row["value"]), float(row["rank"])) == ("recovery", 0.7, 2.0)
     (row,) = [r for r in rows if (r["name"], r["measure"]) == ("b", "gulp")]
     assert (row["value"], float(row["rank"])) == ("", 3.0)
-    _, out, _ = call("results", "--format", "json")
+    _, out, _ = call("results", "toy", "--format", "json")
     saved = json.loads((tmp_path / "toy" / "result.json").read_text(encoding="utf-8"))
     assert json.loads(out) == saved | {"trial": False}
-    assert call("results", "-o", "found.parquet") == (0, "", "wrote found.parquet\n")
+    assert call("results", "toy", "-o", "found.parquet") == (0, "", "wrote found.parquet\n")
     frame = pandas.read_parquet(tmp_path / "found.parquet")
     assert list(frame.columns) == list(RESULT_COLUMNS)
     assert (len(frame), frame["value"].dtype) == (len(rows), float)
-    assert call("results", "-o", "found.csv")[0] == 0
+    assert call("results", "toy", "-o", "found.csv")[0] == 0
     assert len((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()) == 1 + len(rows)
 
 
@@ -1239,15 +1242,17 @@ def test_a_measure_that_plays_no_part_is_named(tmp_path):
 
 
 def test_the_footer_names_a_command_that_exists(tmp_path):
-    assert "<code>resemblance stability run</code>" in page_of(ran(), tmp_path)
-    assert "<code>resemblance joint STUDY ...</code>" in page_of(ran(suite="joint"), tmp_path)
+    assert "<code>resemblance bench run stability</code>" in page_of(ran(), tmp_path)
+    assert "<code>resemblance bench combine STUDY ...</code>" in page_of(
+        ran(suite="joint"), tmp_path
+    )
 
 
 def test_the_report_is_written_again(call, tmp_path):
     (tmp_path / "toy").mkdir()
     FINDINGS.save(tmp_path / "toy" / "result.json")
-    assert call("report") == (0, f"Open {tmp_path / 'toy' / 'index.html'}\n", "")
-    assert call("report", "-o", "page.html")[0] == 0
+    assert call("report", "toy") == (0, f"Open {tmp_path / 'toy' / 'index.html'}\n", "")
+    assert call("report", "toy", "--html", "page.html")[0] == 0
     texts = [(tmp_path / p).read_text(encoding="utf-8") for p in ("page.html", "toy/index.html")]
     assert texts[0] == texts[1]
 
@@ -1259,9 +1264,9 @@ def test_the_report_is_written_again(call, tmp_path):
         (["run", "--only", "sms"], "got 'sms'; did you mean 'sums'"),
         (["run", "--memory", "much"], "much"),
         (["run", "-m", "nka"], "no measure 'nka'; did you mean"),
-        (["run", "--measure", "no.py:mine"], "no.py does not exist"),
-        (["results", "nowhere"], "nowhere has no results yet: resemblance toy run nowhere"),
-        (["results", "--format", "xml"], "got 'xml'"),
+        (["run", "--add-measure", "no.py:mine"], "no.py does not exist"),
+        (["results", "nowhere"], "nowhere has no results yet: run a benchmark there"),
+        (["results", "nowhere", "--format", "xml"], "got 'xml'"),
         (["report", "nowhere"], "nowhere has no results yet"),
     ],
 )
@@ -1276,16 +1281,16 @@ def test_a_mistake_is_one_line(words, message, call, tmp_path):
 def test_a_study_of_another_suite_is_a_mistake(call, tmp_path):
     (tmp_path / "toy").mkdir()
     replace(FINDINGS, suite="other").save(tmp_path / "toy" / "result.json")
-    code, _, err = call("results")
-    assert (code, err) == (2, "error: toy is a study of other, not of toy\n")
-    code, _, err = call("report", "-o", "nowhere/page.html")
+    code, _, err = call("report", "toy", "--section", "sums")
+    assert (code, err) == (2, "error: --section is for studies of toy, and toy is none\n")
+    code, _, err = call("report", "toy", "--html", "nowhere/page.html")
     assert (code, err.count("\n")) == (2, 1)
 
 
 def test_the_help_names_sizes_and_experiments(call):
     code, out, _ = call("run", "--help")
     assert code == 0
-    assert {"small,", "default.", "sums,", "other."} <= set(out.split())
+    assert {"small,", "default", "sums,", "other."} <= set(out.split())
 
 
 def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, tmp_path, capsys):
@@ -1295,9 +1300,9 @@ def test_the_tables_fit_the_terminal_and_claims_without_data_are_one_line(call, 
     more = Section("more", "More", "about", claims=tuple(long))
     (tmp_path / "toy").mkdir()
     replace(FINDINGS, sections=(*FINDINGS.sections, more)).save(tmp_path / "toy" / "result.json")
-    shown = assert_fits(lambda: cli.run(["toy", "results"]), capsys)
+    shown = assert_fits(lambda: cli.run(["bench", "results", "toy"]), capsys)
     assert "No data on 3 claims: S4, 1, 3." in shown
-    _, piped, _ = call("results")
+    _, piped, _ = call("results", "toy")
     # One line for each.
     assert len([line for line in piped.splitlines() if "What is claimed" in line]) == 2
 

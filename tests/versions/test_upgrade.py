@@ -759,7 +759,7 @@ def test_the_command_decides_and_saves_the_map(tmp_path, monkeypatch, capsys) ->
         "import numpy as np\n\n\ndef vectors(positions):\n"
         "    return np.load('turned.npy')[positions]\n"
     )
-    four = ["upgrade", "old.npy", "new.npy", "q.npy", "p.npy", "-q"]
+    four = ["upgrade-index", "old.npy", "new.npy", "q.npy", "p.npy", "-q"]
     assert run([*four, "--map", "map.npz", "--groups", "classes.csv"]) == 0
     saved = np.load("map.npz")
     mapped = saved["after"] + saved["factor"] * (arrays["p"] - saved["before"]) @ saved["matrix"]
@@ -772,7 +772,27 @@ def test_the_command_decides_and_saves_the_map(tmp_path, monkeypatch, capsys) ->
     assert run([*large, "--map", "none.npz"]) == 4
     assert "no map written to none.npz: the decision is undecided" in capsys.readouterr().err
     assert not (tmp_path / "none.npz").exists()
-    assert run(["upgrade", "old.npy", "q.npy", "q.npy", "p.npy"]) == 2
+    assert run(["upgrade-index", "old.npy", "q.npy", "q.npy", "p.npy"]) == 2
+    assert run([*large, "--exit-zero"]) == 0
+    capsys.readouterr()
+    assert run([*four, "--maps", "affine", "--confidence-level", "0.8", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    expected = rs.upgrade_index(
+        arrays["old"], arrays["new"], arrays["q"], arrays["p"], maps=("affine",),
+        confidence_level=0.8, progress=False,
+    )  # fmt: skip
+    assert {option["option"] for option in document["options"]} == {
+        record["option"] for record in expected.records()
+    }
+    assert [option["low"] for option in document["options"]] == pytest.approx(
+        [record["low"] for record in expected.records()], nan_ok=True
+    )
+    for wrong, message in (
+        (["--maps", "afine"], "no map 'afine'; did you mean 'affine'"),
+        (["--confidence-level", "2"], "--confidence-level"),
+    ):
+        assert run([*four, *wrong]) == 2
+        assert message in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -789,7 +809,7 @@ def folder(tmp_path, monkeypatch):
 
 def words(new: str, *options: str) -> list[str]:
     names = ("old_documents", f"{new}_documents", "old_queries", f"{new}_queries")
-    return ["upgrade", *(f"{name}.npy" for name in names), *options]
+    return ["upgrade-index", *(f"{name}.npy" for name in names), *options]
 
 
 def test_a_map_that_there_is_not_costs_no_other_output_and_no_code(folder, capsys) -> None:

@@ -99,23 +99,23 @@ def build_pack(
     *,
     name: str | None = None,
     version: int = 1,
-    samples: int | None = None,
+    max_samples: int | None = None,
     half: bool = False,
 ) -> tuple[Path, Manifest]:
     """Write the pinned features of a finished study as a pack; return its archive and manifest.
 
     ``target``: a folder, or a file that ends in ``.tar.xz``. ``name``: by default the suite and
-    the size of the study. ``samples``: how many of each model stay, by default all; ``half``: keep
-    arrays in half precision.
+    the size of the study. ``max_samples``: how many samples of each model stay, by default all;
+    ``half``: keep arrays in half precision.
 
     Raises ``ValueError`` for a folder that is no finished study of trained models.
     """
     known = purpose(study)
-    if samples is not None and samples < MIN_PACK_SAMPLES:
+    if max_samples is not None and max_samples < MIN_PACK_SAMPLES:
         raise ValueError(
-            f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {samples}"
+            f"a pack needs at least {MIN_PACK_SAMPLES} samples of every model; got {max_samples}"
         )
-    reduction = Reduction(samples, half)
+    reduction = Reduction(max_samples, half)
     with tempfile.TemporaryDirectory() as temporary:
         content = Path(temporary) / "content"
         content.mkdir()

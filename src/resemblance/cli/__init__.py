@@ -20,27 +20,22 @@ if TYPE_CHECKING:
 PANELS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Compare": {
         "compare": ("comparing", "Compare layers of the same samples by many measures."),
-        "models": ("models", "Run models over the same samples and compare all their layers."),
+        "compare-models": ("models", "Run models on the same samples and compare all layers."),
+        "statistic": ("statistics", "Compute statistics of single representations."),
         "demo": ("models", "Train small networks, compare all their layers, write a page."),
     },
     "Certainty": {
         "evidence": ("certainty", "Compute intervals, chance levels and p-values of similarities."),
-        "across": ("certainty", "Score models on several subjects, with the noise ceiling."),
+        "score-models": ("certainty", "Score models on several subjects, with the noise ceiling."),
     },
-    "Drift": {
+    "Versions": {
         "drift": ("drift", "Report how a representation changed between two versions."),
-        "upgrade": ("drift", "Keep an index under a new embedding model, or re-embed?"),
+        "upgrade-index": ("drift", "Keep an index under a new embedding model, or re-embed?"),
     },
     "Benchmarks": {
-        "resi": ("entries", "The ReSi benchmark: six tests on models of three domains."),
-        "sensitivity": ("entries", "Do measures respond to what affects function?"),
-        "manifolds": ("entries", "Swiss rolls, rings and clusters of known similarity."),
-        "stability": ("entries", "Do measures see what was deleted, and warn in time?"),
-        "joint": ("entries", "Rank the measures that several benchmarks share."),
+        "bench": ("entries", "Benchmarks of measures: resi, sensitivity, manifolds, stability."),
         "pack": ("packs", "The pinned features of a benchmark, for comparable scores."),
-    },
-    "Board": {
-        "board": ("board", "The ranking of all measures on the same pinned features."),
+        "leaderboard": ("board", "The ranking of all measures on the same pinned features."),
         "rank": ("ranking", "Score a measure, and print where it stands among all others."),
         "check": ("comparing", "Check measures against what they claim, on small data."),
     },

@@ -13,12 +13,14 @@ from ..engine.memory import parse_bytes
 from .ending import run_provenance
 from .executors import open_executors
 from .inputs import (
+    AGAINST_HELP,
     ColumnChoice,
     check_input_files,
     check_label_count,
     parse_measures,
     read_label_file,
     read_representations,
+    read_rows_and_columns,
     reworded_errors,
 )
 from .options import HelpTexts, command_group, output_command
@@ -43,7 +45,11 @@ GENERIC_FOLDER_NAMES = (
     "models",
     "parts",
 )  # folders of any model
-FUNCTION_ARGUMENT = re.compile(r"\b(within|blocks|series|draws|level|seed|save|memory)=")
+OPTION_NAMES = (
+    "within", "whole_blocks", "time_series", "max_shift", "n_permutations", "confidence_level",
+    "seed", "save", "memory",
+)  # fmt: skip
+FUNCTION_ARGUMENT = re.compile(rf"\b({'|'.join(OPTION_NAMES)})=(?=(\w?))")
 
 
 @output_command(
@@ -51,6 +57,7 @@ FUNCTION_ARGUMENT = re.compile(r"\b(within|blocks|series|draws|level|seed|save|m
     save="save",
     page="Write a page with heat maps.",
     resumed="values, and what was drawn so far,",
+    can_refuse=True,
 )
 def evidence_command(
     inputs: list[str],
@@ -62,7 +69,8 @@ def evidence_command(
     ids: str = "",
     within: Path | None = None,
     whole_blocks: Path | None = None,
-    series: bool = False,
+    time_series: bool = False,
+    max_shift: int | None = None,
     n_permutations: int = 999,
     confidence_level: float = 0.95,
     seed: int = 0,
@@ -74,70 +82,57 @@ def evidence_command(
     """Compute intervals, chance levels and p-values of similarities, by many measures.
 
     The null hypothesis is that the samples of two representations are unrelated. Use --within,
-    --whole-blocks or --series for samples that are not exchangeable: they share classes, depend on
-    each
-    other, or form a time series. Results go to standard output, progress to standard error.
+    --whole-blocks or --time-series for samples that are not exchangeable: samples share classes,
+    depend on each other, or form a time series. Results go to standard output, progress to standard
+    error.
     """
     from ..inference._evidence import check_confidence_level, evidence
 
-    if series and (within or whole_blocks):
+    if time_series and (within or whole_blocks):
         other = "--within" if within else "--whole-blocks"
-        raise ValueError(f"--series shifts all samples together; leave out {other}")
+        raise ValueError(f"--time-series shifts all samples together; leave out {other}")
     check_confidence_level("--confidence-level", confidence_level)
     options: dict[str, Any] = {
-        "time_series": series,
+        "time_series": time_series,
+        "max_shift": max_shift,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "seed": seed,
     }
     parse_bytes(memory)
     options |= {"memory": memory, "measures": parse_measures(measures)}
-    sides = _read_rows_and_columns(inputs, list(against or ()), pool, ColumnChoice(column, ids))
+    sides = read_rows_and_columns(inputs, list(against or ()), pool, ColumnChoice(column, ids))
     n = next(iter(sides[0].values())).shape[0]
     for option, path in (("within", within), ("whole_blocks", whole_blocks)):
-        options[option] = labels = read_label_file(path, f"--{option}")
-        check_label_count(labels, n, path, f"--{option}")
+        words = f"--{option.replace('_', '-')}"
+        options[option] = labels = read_label_file(path, words)
+        check_label_count(labels, n, path, words)
     options |= {"progress": progress, "save": save}
     with (
-        open_executors(jobs, scheduler, usual=1) as (executor, _),
+        open_executors(jobs, scheduler) as (executor, _),
         reworded_errors(
-            lambda text: FUNCTION_ARGUMENT.sub(r"--\1", text).removeprefix("evidence: ")
+            lambda text: FUNCTION_ARGUMENT.sub(_option_of_argument, text.removeprefix("evidence: "))
         ),
     ):
         return evidence(*sides, jobs=executor, **options)
 
 
-def _read_rows_and_columns(
-    inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
-) -> list[Any]:
-    """Return the rows and, if there are others, the columns."""
-    check_input_files([*inputs, *against], choice)
-    rows = read_representations(inputs, pool, choice)
-    if against:
-        columns = read_representations(against, pool, choice)
-        models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
-        if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
-            named = ((f"{models[0]}/{name}", x) for name, x in rows.items())
-            return [dict(named), {f"{models[1]}/{name}": x for name, x in columns.items()}]
-        return [rows, columns]
-    if len(rows) < 2:
-        raise ValueError(
-            f"two representations are needed; {inputs[0]} is one; name the other one, too, or give "
-            "--against FILE"
-        )
-    return [rows]
+def _option_of_argument(match: re.Match[str]) -> str:
+    """Return the option of an argument of a function: "--max-shift 3" of "max_shift=3"."""
+    return f"--{match[1].replace('_', '-')}{' ' if match[2] else ''}"
 
 
-ACROSS_EXAMPLES = (
-    "across subjects/ --models layers/",
-    'across subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" --whole-blocks images.csv',
-    "across rdms/ --models layers/ --dissimilarities -o scores.csv",
-    "across subjects/ --models layers/ --fitted layers/ --folds 4 --jobs 4",
+SCORE_MODELS_EXAMPLES = (
+    "score-models subjects/ --models layers/",
+    'score-models subjects/ --models layers/ -m "rsa[compare=whitened_cosine]" '
+    "--whole-blocks images.csv",
+    "score-models rdms/ --models layers/ --dissimilarities -o scores.csv",
+    "score-models subjects/ --models layers/ --fitted layers/ --folds 4 --jobs 4",
 )
 
 
 @output_command(files=("inputs", "models", "fitted", "whole_blocks"))
-def across_command(
+def score_models_command(
     inputs: list[str],
     context: typer.Context,
     progress: bool,
@@ -195,8 +190,8 @@ def across_command(
         "confidence_level": confidence_level,
     }
     with (
-        open_executors(jobs, scheduler, usual=1) as (executor, _),
-        reworded_errors(_across_error_with_options),
+        open_executors(jobs, scheduler) as (executor, _),
+        reworded_errors(_score_models_error_with_options),
     ):
         options |= {"seed": seed, "jobs": executor, "progress": progress}
         scores = score_models(layers, subjects, measure=chosen[0], **options)
@@ -214,7 +209,7 @@ def _fitted_model_name(place: Path, parts: list[str]) -> str:
     return " + ".join(parts if len(parts) <= 3 else [*parts[:2], f"{len(parts) - 2} more"])
 
 
-def _across_error_with_options(text: str) -> str:
+def _score_models_error_with_options(text: str) -> str:
     text = text.replace("write rs.from_dissimilarities(D)", "of subjects add --dissimilarities")
     return text.replace("folds=", "--folds ")
 
@@ -234,10 +229,12 @@ def _as_dissimilarities(name: str, x: Representation) -> Representation:
 
 
 HELP: HelpTexts = {
-    "against": "Compare the inputs with these instead of with each other; they are the columns "
-    "of a map (repeatable).",
-    "across.whole_blocks": "A label per stimulus: those of one label are left out together.",
-    "series": "The samples are a time series: shift them in time.",
+    "against": AGAINST_HELP,
+    "score-models.whole_blocks": "A label per stimulus: those of one label are left out together.",
+    "time_series": "The samples are a time series: shift them in time.",
+    "max_shift": typer.Option(
+        min=1, help="With --time-series: shift by at most so many samples; default: a quarter."
+    ),
     "models": "Files or folders of the models' features (repeatable).",
     "fitted": "A folder or .npz file with the parts of one fitted model (repeatable).",
     "measure": typer.Option("--measure", "-m", help="A measure of the catalogue, or file.py:name."),
@@ -252,6 +249,6 @@ HELP: HelpTexts = {
 
 commands = command_group(
     ("evidence", evidence_command, EVIDENCE_EXAMPLES),
-    ("across", across_command, ACROSS_EXAMPLES),
+    ("score-models", score_models_command, SCORE_MODELS_EXAMPLES),
     help=HELP,
 )

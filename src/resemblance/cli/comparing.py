@@ -12,15 +12,16 @@ import typer
 
 from ..base.text import check_choice
 from ..engine.memory import parse_bytes
-from .choices import CHECK_FORMATS
 from .ending import progress_bars
 from .executors import open_executors
 from .inputs import (
+    AGAINST_HELP,
     ColumnChoice,
     check_input_files,
     parse_measures,
     parse_measures_and_statistics,
     read_representations,
+    read_rows_and_columns,
     split_commas,
 )
 from .options import SHARED_HELP, HelpTexts, command_group, output_command
@@ -37,11 +38,12 @@ COMPARE_EXAMPLES = (
     'compare run1/ run2/ -m "cka[estimator=debiased]" -o values.csv --html page.html',
     'compare layers.npz -m "default,mine.py:my_measure[power=2]" --save run.comparison',
     "compare tokens1.npy tokens2.npy --pool mean --html page.html --open",
+    "compare run1/ --against run2/ -m cka -o values.csv",
     "compare layers.npz --plan",
     "compare --stream layers/ -m cka,procrustes",
-    "compare --stream monday/ tuesday/ --parts --state days.npz",
+    "compare --stream monday/ tuesday/ --parts --save days.npz",
     "compare --stream --merge rank0.npz --merge rank1.npz -m mean_cca -o values.csv",
-    "compare --stream loader.py:batches --method qr --state all.npz",
+    "compare --stream loader.py:batches --method qr --save all.npz",
 )
 MEASURES_EXAMPLES = (
     "measures --family cca",
@@ -62,17 +64,18 @@ CITE_EXAMPLES = (
 
 
 @output_command(
-    files=("inputs", "merge"),
+    files=("inputs", "against", "merge"),
     save="save",
-    state="state",
     page="Write a page with heat maps.",
     resumed="results",
+    can_refuse=True,
 )
 def compare_command(
     context: typer.Context,
     progress: bool,
     inputs: list[str] | None = None,
     measures: list[str] | None = None,
+    against: list[str] | None = None,
     pool: str = "",
     column: str = "",
     ids: str = "",
@@ -82,7 +85,6 @@ def compare_command(
     scheduler: str | None = None,
     planned: bool = False,
     streamed: bool = False,
-    state: Path | None = None,
     merge: list[Path] | None = None,
     parts: bool = False,
     batch_size: int | None = None,
@@ -99,37 +101,42 @@ def compare_command(
     from ..engine._compare import compare
     from ..engine.forecast import plan
 
-    options = StreamOptions(merge, state, parts, batch_size, method, directions)
-    of_compare = {"--save": save, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
+    options = StreamOptions(merge, parts, batch_size, method, directions)
+    of_compare = {"--against": against, "--jobs": jobs, "--scheduler": scheduler, "--plan": planned}
     check_stream_options(streamed, options, {**of_compare, "--pool": pool})
     parse_bytes(memory)
     paths, choice, chosen = list(inputs or ()), ColumnChoice(column, ids), parse_measures(measures)
     if streamed:
-        return stream_files(context, paths, choice, chosen, options, memory, progress)
+        return stream_files(context, paths, choice, chosen, options, save, memory, progress)
     work: dict[str, Any] = {"measures": chosen, "memory": memory, "save": save}
-    representations = _read_two_or_more(paths, pool, choice)
-    with open_executors(jobs, scheduler, usual=1) as (executor, _):
+    sides = _read_sides(paths, list(against or ()), pool, choice)
+    with open_executors(jobs, scheduler) as (executor, _):
         work["jobs"] = executor
         if planned:
-            return plan(representations, **work)
-        return compare(representations, progress=progress, **work)
+            return plan(*sides, **work)
+        return compare(*sides, progress=progress, **work)
 
 
-def _read_two_or_more(inputs: list[str], pool: str, choice: ColumnChoice) -> Mapping[str, Any]:
-    """Return the representations in files; ``ValueError`` for fewer than two."""
+def _read_sides(
+    inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
+) -> list[Mapping[str, Any]]:
+    """Return the representations in files, and those to compare with, if any; ``ValueError`` for
+    fewer than two."""
     if not inputs:
         raise ValueError("nothing to compare: give files or folders")
+    if against:
+        return read_rows_and_columns(inputs, against, pool, choice)
     check_input_files(inputs, choice)
     representations = read_representations(inputs, pool, choice)
     if len(representations) < 2:
         raise ValueError(f"a comparison needs two representations; {inputs[0]} is one")
-    return representations
+    return [representations]
 
 
 # ----------------------------------------------------------------------------------------- measures
 
 
-@output_command(CHECK_FORMATS)
+@output_command(page="Write a page with the checks.", can_refuse=True)
 def check_command(measures: list[str], progress: bool) -> Output:
     """Check measures and statistics against what they claim, on small data: invariances, range,
     hostile input.
@@ -151,7 +158,7 @@ def check_command(measures: list[str], progress: bool) -> Output:
         )
 
 
-@output_command(("table", "json"))
+@output_command()
 def measures_command(
     family: str | None = None,
     invariant_to: list[str] | None = None,
@@ -181,7 +188,7 @@ def measures_command(
         none = "no measure has all these properties; leave one of the options out"
         warnings.warn(none, stacklevel=2)
     records = [measure_record(m) for m in measures]
-    return Output([measure_table(measures), measure_legend()], records)
+    return Output([measure_table(measures), measure_legend()], records, records)
 
 
 def explain_command(measure: str) -> None:
@@ -223,9 +230,9 @@ HELP: HelpTexts = {
         rich_help_panel=STREAM_HELP_PANEL,
         help="Read the samples in batches and keep only sums.",
     ),
-    "state": typer.Option(
-        rich_help_panel=STREAM_HELP_PANEL, help="Save the sums to this .npz file."
-    ),
+    "against": AGAINST_HELP,
+    "compare.save": "Save each result to this file as soon as it is computed; an interrupted run "
+    "can resume. With --stream: the file for the sums.",
     "merge": typer.Option(
         rich_help_panel=STREAM_HELP_PANEL, help="Add the saved sums of other samples (repeatable)."
     ),
@@ -260,7 +267,7 @@ HELP: HelpTexts = {
     "measure": "Name, label, or specification.",
     "names": typer.Argument(
         help="resemblance, measures and statistics (names, labels, specifications), suites, "
-        "evidence, across, or keys of references.bib."
+        "evidence, score_models, or keys of references.bib."
     ),
 }
 

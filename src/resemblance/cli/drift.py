@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -11,7 +12,7 @@ import typer
 from ..base.text import check_choice, replace_undecodable
 from .choices import FORMATS
 from .ending import run_provenance, try_to_write
-from .inputs import load_user_function, read_label_file, reworded_errors
+from .inputs import load_user_function, read_label_file, reworded_errors, split_commas
 from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ DRIFT_EXAMPLES = (
 
 
 @output_command(
-    FORMATS, files=("reference", "current", "labels"), page="Write a page that shows what changed."
+    FORMATS,
+    files=("reference", "current", "labels"),
+    page="Write a page that shows what changed.",
+    can_refuse=True,
 )
 def drift_command(
     reference: Path,
@@ -40,9 +44,9 @@ def drift_command(
     threshold: str = "calibrated",
     tolerance: float = 0.05,
     labels: Path | None = None,
-    unpaired: bool = False,
+    paired: bool = True,
     batch_labels: Path | None = None,
-    samples: int = 1000,
+    max_samples: int = 1000,
     k: int = 10,
     n_resamples: int = 50,
     seed: int = 0,
@@ -61,7 +65,7 @@ def drift_command(
     from ..versions.verdict import SIDES_BY_PURPOSE, DriftPurpose
 
     check_choice("--purpose", purpose, tuple(SIDES_BY_PURPOSE))
-    check_batch_label_options(labels, batch_labels, unpaired)
+    check_batch_label_options(labels, batch_labels, paired)
     sides = read_layer_versions(reference, current)
     classes = read_label_file(labels, "--labels")
     both = (classes, read_label_file(batch_labels, "--batch-labels"))
@@ -69,9 +73,9 @@ def drift_command(
         "purpose": cast(DriftPurpose, purpose),
         "threshold": _parse_threshold(threshold),
     }
-    options |= {"labels": both if unpaired and labels is not None else classes}
-    options |= {"paired": not unpaired, "tolerance": tolerance, "k": k, "n_resamples": n_resamples}
-    options |= {"seed": seed, "max_samples": samples, "progress": progress}
+    options |= {"labels": both if not paired and labels is not None else classes}
+    options |= {"paired": paired, "tolerance": tolerance, "k": k, "n_resamples": n_resamples}
+    options |= {"seed": seed, "max_samples": max_samples, "progress": progress}
     reports = {
         layer: replace(report, provenance=_drift_provenance(report, reference, current, context))
         for layer, pair in sides.layers.items()
@@ -82,13 +86,11 @@ def drift_command(
     return layers_output(reports, sides.left_out, run_provenance(context))
 
 
-def check_batch_label_options(
-    labels: Path | None, batch_labels: Path | None, unpaired: bool
-) -> None:
+def check_batch_label_options(labels: Path | None, batch_labels: Path | None, paired: bool) -> None:
     """Raise ``ValueError`` unless batches of other samples have labels each, or none."""
-    if batch_labels is not None and not unpaired:
+    if batch_labels is not None and paired:
         raise ValueError("--batch-labels is for --unpaired; the same samples have one --labels")
-    if unpaired and (labels is None) != (batch_labels is None):
+    if not paired and (labels is None) != (batch_labels is None):
         raise ValueError("--unpaired needs --labels and --batch-labels, or neither")
 
 
@@ -171,10 +173,11 @@ def _parse_threshold(text: str) -> float | str:
         raise ValueError(f"--threshold must be a number or calibrated; got {text!r}") from None
 
 
-UPGRADE_EXAMPLES = (
-    "upgrade old.npy new.npy old_queries.npy new_queries.npy",
-    "upgrade old.npy new.npy old_queries.npy new_queries.npy --groups classes.csv --map map.npz",
-    "upgrade old.npy new.npy old_queries.npy new_queries.npy --index all.npy "
+UPGRADE_INDEX_EXAMPLES = (
+    "upgrade-index old.npy new.npy old_queries.npy new_queries.npy",
+    "upgrade-index old.npy new.npy old_queries.npy new_queries.npy --groups classes.csv "
+    "--map map.npz",
+    "upgrade-index old.npy new.npy old_queries.npy new_queries.npy --index all.npy "
     "--embed embed.py:vectors --html upgrade.html --open",
 )
 
@@ -184,8 +187,9 @@ UPGRADE_EXAMPLES = (
     files=("old", "new", "old_queries", "new_queries", "index", "groups", "relevant"),
     save="map_file",
     page="Write a page with the recalls.",
+    can_refuse=True,
 )
-def upgrade_command(
+def upgrade_index_command(
     old: Path,
     new: Path,
     old_queries: Path,
@@ -203,6 +207,8 @@ def upgrade_command(
     map_file: Path | None = None,
     cost_per_document: float | None = None,
     cost_per_miss: float | None = None,
+    maps: list[str] | None = None,
+    confidence_level: float = 0.95,
     seed: int = 0,
 ) -> IndexUpgrade:
     """Decide what to do with an index under a new embedding model: keep, map, re-rank or re-embed.
@@ -229,7 +235,9 @@ def upgrade_command(
         "embed": load_user_function(embed) if embed else None,
         "cost_per_document": cost_per_document,
         "cost_per_miss": cost_per_miss,
+        "confidence_level": confidence_level,
     }
+    options |= {"maps": split_commas(maps)} if maps else {}
     files = {"old": old, "new": new, "old_queries": old_queries, "new_queries": new_queries}
     arrays = {name: read_version(path) for name, path in files.items()}
     ids = [arrays[name].ids or () for name in ("old_queries", "old")]
@@ -316,8 +324,12 @@ def _upgrade_error_with_options(text: str) -> str:
         "min_recall",
         "target",
         "relevant",
+        "maps",
+        "confidence_level",
     ):
-        text = text.replace(f"upgrade: {name} ", f"--{name} ").replace(f"pass {name}", f"--{name}")
+        option = f"--{name.replace('_', '-')}"
+        text = re.sub(rf"^upgrade(_index)?: {name} ", f"{option} ", text)
+        text = text.replace(f"pass {name}", option)
     return text
 
 
@@ -336,13 +348,13 @@ HELP: HelpTexts = {
     "for all drifts on a 0-1 scale; 5 % is 0.05.",
     "tolerance": "Size of the noise of a calibrated threshold, in radii of the reference.",
     "labels": "A file with the class of each sample (.npy, .npz, .csv, .txt).",
-    "unpaired": typer.Option(
-        "--unpaired",
-        help="The rows are other samples by one model, such as the traffic of two days: test "
-        "whether their distributions differ.",
+    "paired": typer.Option(
+        "--paired/--unpaired",
+        help="--unpaired: the rows are other samples by one model, such as the traffic of two "
+        "days: test whether their distributions differ.",
     ),
     "batch_labels": "With --unpaired: the class of each sample of the current batch.",
-    "samples": typer.Option(
+    "max_samples": typer.Option(
         min=20, help="Samples to use, drawn at random; their neighbours are looked up among all."
     ),
     "k": typer.Option("--k", min=1, help="Number of nearest neighbours."),
@@ -364,6 +376,8 @@ HELP: HelpTexts = {
     "target": "new_model: find what the new model would find. old_model: find what the old one "
     "did.",
     "min_recall": "The recall that is enough, between 0 and 1.",
+    "maps": "Maps from new to old vectors to try, orthogonal or affine (several with commas or "
+    "repeated); default: both.",
     "map_file": typer.Option(
         "--map",
         help="Save the map that is chosen to this .npz file, with the side it is for: queries or "
@@ -377,6 +391,6 @@ HELP: HelpTexts = {
 
 commands = command_group(
     ("drift", drift_command, DRIFT_EXAMPLES),
-    ("upgrade", upgrade_command, UPGRADE_EXAMPLES),
+    ("upgrade-index", upgrade_index_command, UPGRADE_INDEX_EXAMPLES),
     help=HELP,
 )

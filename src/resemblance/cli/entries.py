@@ -1,10 +1,11 @@
-"""The commands of the suites: what each has of its own, and the ranking over several studies."""
+"""The commands of the group ``bench``: what each benchmark has of its own, and the ranking over
+several studies."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -23,11 +24,9 @@ from .choices import (
     PRECISIONS,
     PROTOCOLS,
     SIZES,
-    SUITES,
 )
 from .options import HelpTexts, add_command, output_command
-from .suites import HELP as RUN
-from .suites import SuiteCommands, run_command, suite_commands
+from .suites import SuiteCommands, bench_commands
 
 if TYPE_CHECKING:
     from ..bench.study import Purpose
@@ -61,7 +60,7 @@ def parse_resi_options(
     device: str | None = None,
     precision: str | None = None,
     download: bool = False,
-    samples: int | None = None,
+    max_samples: int | None = None,
     plan: bool = False,
     format: str = "table",
     groups: str | None = None,
@@ -79,7 +78,7 @@ def parse_resi_options(
         del named[name]
     if format != "table" and not plan:
         raise ValueError(
-            "--format belongs to --plan; resemblance resi results STUDY --format json writes "
+            "--format belongs to --plan; resemblance bench results STUDY --format json writes "
             "results"
         )
     return named | {"plan": format if plan else None, "download": download or None}
@@ -117,7 +116,7 @@ def print_resi_plan(study: Path, **options: Any) -> bool:
     size = options.get("size", "mini")
     if size not in PAPER_SUBSETS:
         raise ValueError(f"--plan is for --size {' and '.join(PAPER_SUBSETS)}; got {size}")
-    ScoringOptions(samples=options.get("samples"))  # refuses what a run refuses
+    ScoringOptions(max_samples=options.get("max_samples"))  # refuses what a run refuses
     rows = plan(
         study, size, **{name: options[name] for name in PAPER_SUBSET_OPTIONS if name in options}
     )
@@ -145,61 +144,54 @@ def read_resi_result(study: Path, family: list[str] | None = None) -> Result:
     return replace(fewer, size=whole.size, provenance=whole.provenance)
 
 
-JOINT_EXAMPLES = (
-    "joint resi sensitivity manifolds stability",
-    "joint resi manifolds -o ranks.csv",
-    "joint resi manifolds --html ranks.html --open",
+COMBINE_EXAMPLES = (
+    "bench combine resi sensitivity manifolds stability",
+    "bench combine resi manifolds -o ranks.csv",
+    "bench combine resi manifolds --html ranks.html --open",
 )
 
 
-@output_command(page="Write the page to this file.", place=Path("joint.html"))
-def joint_command(studies: list[Path]) -> Result:
-    """Rank the measures that several suites share, and judge the conclusions of their papers.
+@output_command(page="Write the page to this file.", place=Path("combined.html"))
+def combine_command(studies: list[Path]) -> Result:
+    """Rank the measures that several benchmarks share, and judge the conclusions of their papers.
 
-    Run the suites first, with common measures: resemblance resi, sensitivity, manifolds, stability.
+    Run the benchmarks first, with common measures: resemblance bench run NAME.
     """
     from ..bench.joint import joint
 
     return joint(studies)
 
 
-TRANSFORMATION_COLUMNS = (
-    "transformation",
-    "regime",
-    "features",
-    "feature split",
-    "basis split",
-    "CKA",
-    "CKA without itself",
-)
-TRANSFORMATION_NOTE = (
-    "CKA: mean of linear CKA with the original, its first 100 components and its z-scores."
-)
-
-
-def suite_from_module(name: str, about: str, **more: Any) -> SuiteCommands:
-    """Return the description of a suite, which is imported when one of its commands runs; ``about``
-    is the help."""
+def suite_from_module(name: str, **more: Any) -> SuiteCommands:
+    """Return the description of a benchmark, whose module is imported when a command runs it."""
 
     def suite() -> Any:
         return import_module(f"resemblance.bench.{name}.suite")
 
-    return SuiteCommands(
-        name,
-        about,
-        lambda study, **options: suite().run(study, **options),
-        SIZES[name],
-        lambda options: suite().MEASURES,
-        experiments=EXPERIMENTS[name],
-        **more,
-    )
+    facts: dict[str, Any] = {
+        "run": lambda study, **options: suite().run(study, **options),
+        "sizes": SIZES[name],
+        "measures": lambda options: suite().MEASURES,
+        "experiments": EXPERIMENTS[name],
+    }
+    return SuiteCommands(name, **(facts | more))
 
 
 # ---------------------------------------------------------------------------- options of one suite
 
 
-def _user_models_option(models: Path) -> dict[str, object]:
+def parse_sensitivity_options(models: Path | None = None) -> dict[str, object]:
+    """Return the options of the sensitivity benchmark as ``run`` takes them."""
     return {"models": models}
+
+
+def run_sensitivity_suite(study: Path, **options: Any) -> Result:
+    """Run the sensitivity benchmark as the options of the command say."""
+    from ..bench.sensitivity import suite as sensitivity
+
+    if "models" in options and "domains" in options:
+        raise ValueError("--models names existing models; --domain is for models to be trained")
+    return sensitivity.run(study, **options)
 
 
 # --------------------------------------------------------------------------------------- the suites
@@ -226,12 +218,10 @@ def _sensitivity_models(purpose: Purpose) -> Sequence[Recipe]:
 DESCRIPTIONS: Mapping[str, SuiteCommands] = {
     "resi": SuiteCommands(
         "resi",
-        "The ReSi benchmark: six tests of similarity measures on models of three domains.",
         run_resi_suite,
         SIZES["resi"],
         _default_resi_measures,
         size="mini",
-        trial="slice",
         domains=DOMAINS,
         options=parse_resi_options,
         read=read_resi_result,
@@ -242,77 +232,18 @@ DESCRIPTIONS: Mapping[str, SuiteCommands] = {
     ),
     "sensitivity": suite_from_module(
         "sensitivity",
-        "The sensitivity benchmark: do measures respond to what affects function, and to nothing "
-        "else?",
+        run=run_sensitivity_suite,
         domains=DOMAINS,
+        options=parse_sensitivity_options,
         plan=_sensitivity_models,
     ),
-    "manifolds": suite_from_module(
-        "manifolds",
-        "The manifold suite: Swiss rolls, rings, clusters and Gaussian blobs whose similarity is "
-        "known.",
-    ),
-    "stability": suite_from_module(
-        "stability",
-        "The stability suite: do measures see what was deleted, and warn before accuracy is lost?",
-    ),
-}
-
-
-# ---------------------------------------------------------------------------- commands of one suite
-
-
-def evaluate_command() -> Callable[..., int]:
-    """Return the command that does the sensitivity benchmark on models of a user's own."""
-    command = run_command(
-        DESCRIPTIONS["sensitivity"]._replace(domains=(), options=_user_models_option)
-    )
-    command.__doc__ = (
-        "Run the benchmarks that models of your own allow, list the others, and write a report."
-    )
-    return command
-
-
-def transformations_command(array: Path, seed: int = 320, splits: int = 30) -> None:
-    """Transform a representation as the paper does, and print stability and similarity."""
-    from ..base.formatting import format_number
-    from ..models.files import read_files
-    from ..report.output import print_tables
-    from ..report.terminal import plain_table
-    from ..stability import transformation_study
-
-    representations = read_files([str(array)])
-    if len(representations) != 1:
-        raise ValueError(f"{array} has {len(representations)} arrays; give one")
-    study = transformation_study(representations.popitem()[1], seed=seed, k=splits)
-    rows = [
-        [entry if isinstance(entry, str) else format_number(float(entry)) for entry in row]
-        for row in study
-    ]
-    print_tables(
-        [
-            plain_table(TRANSFORMATION_COLUMNS, rows, right=range(2, len(TRANSFORMATION_COLUMNS))),
-            "",
-            TRANSFORMATION_NOTE,
-        ]
-    )
-
-
-EXTRA_SUITE_COMMANDS: Mapping[str, Sequence[tuple[str, Callable[..., object], tuple[str, ...]]]] = {
-    "sensitivity": [
-        ("evaluate", evaluate_command(), ("sensitivity evaluate models/ study --only layers",))
-    ],
-    "stability": [
-        ("transformations", transformations_command, ("stability transformations layer1.npy",))
-    ],
+    "manifolds": suite_from_module("manifolds"),
+    "stability": suite_from_module("stability"),
 }
 
 
 HELP: HelpTexts = {
-    "studies": "Folders of studies, each of another suite.",
-    "array": "A .npy file, (samples, features).",
-    "seed": "Random seed of projections, features, noise and splits.",
-    "splits": typer.Option("--splits", "-k", min=1, help="Number of splits of the features."),
+    "studies": "Folders of studies, each of another benchmark.",
     "models": "A folder of models of your own; nothing is trained.",
     "data": f"The folder with the paper's data sets; default: ${DATA_VARIABLE}.",
     "dataset": "At paper sizes: only this data set (repeatable).",
@@ -324,7 +255,7 @@ HELP: HelpTexts = {
     "device": "Device that trains the paper's models, such as cuda:1.",
     "precision": f"Precision of that training: {', '.join(PRECISIONS)}.",
     "download": "Allow libraries to download data sets into --data.",
-    "samples": "Compare at most this many inputs of each data set, drawn once.",
+    "max_samples": "Compare at most this many inputs of each data set, drawn once.",
     "plan": "At paper sizes: print models, hours and disk space, and stop.",
     "run.format": "Format of --plan: table or json.",
     "groups": "published: compare all groups of models; separated: only groups whose accuracies do "
@@ -338,9 +269,6 @@ HELP: HelpTexts = {
 
 
 commands = typer.Typer()
-for _name in SUITES:
-    _group = suite_commands(DESCRIPTIONS[_name], HELP)
-    for _command, _function, _calls in EXTRA_SUITE_COMMANDS.get(_name, ()):
-        add_command(_group, _command, _function, *_calls, help={**RUN, **HELP})
-    commands.add_typer(_group, name=_name)
-add_command(commands, "joint", joint_command, *JOINT_EXAMPLES, help=HELP)
+_bench_commands = bench_commands(DESCRIPTIONS, HELP)
+add_command(_bench_commands, "combine", combine_command, *COMBINE_EXAMPLES, help=HELP)
+commands.add_typer(_bench_commands, name="bench")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.extras import import_optional
-from ..engine.jobs import process_pool
 
 SCHEDULER_TIMEOUT = "30s"  # for an answer of a scheduler
 
@@ -25,15 +23,11 @@ class ExecutorAndTrainer(NamedTuple):
 
 @contextmanager
 def open_executors(
-    jobs: int | None,
-    scheduler: str | None = None,
-    gpu_resource: str | None = None,
-    *,
-    usual: int | None = None,
+    jobs: int | None, scheduler: str | None = None, gpu_resource: str | None = None
 ) -> Iterator[ExecutorAndTrainer]:
     """Yield the executors that the options of a command ask for.
 
-    ``usual``: the number of processes where nothing is asked for; by default one per processor.
+    Without ``jobs`` and ``scheduler`` this process computes.
 
     Raises ``ValueError`` for options that do not go together, and for a cluster that does not
     answer or has no worker with the resource.
@@ -41,7 +35,9 @@ def open_executors(
     if scheduler is None:
         if gpu_resource:
             raise ValueError("--gpu-resource is for workers of a cluster: give --scheduler, too")
-        with process_pool(jobs or usual or os.cpu_count() or 1) as executor:
+        from ..engine.jobs import process_pool
+
+        with process_pool(jobs or 1) as executor:
             yield ExecutorAndTrainer(executor)
         return
     if jobs is not None:

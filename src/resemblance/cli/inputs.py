@@ -61,6 +61,15 @@ def parse_measures_and_statistics(texts: Sequence[str]) -> list[Measure | Statis
     return list(dict.fromkeys(entries))
 
 
+def parse_statistics(texts: Sequence[str]) -> list[Statistic]:
+    """Return the statistics named on the command line."""
+    from ..catalogue import get_statistic
+    from ..contracts._statistic import Statistic
+
+    entries = (_load_user_or_spec(spec, (Statistic,)) for spec in _split_specs(texts))
+    return list(dict.fromkeys(get_statistic(entry) for entry in entries))
+
+
 def add_user_measures(
     replacements: list[Measure] | None, specs: Sequence[str] | None, usual: Iterable[str | Measure]
 ) -> list[Measure] | None:
@@ -264,6 +273,12 @@ def check_output_paths(
 PYTHON_ONLY_ADVICE = re.compile(r"rs\.from_(?:tokens|maps)\(.*?\)")  # advice that names a function
 
 
+AGAINST_HELP = (
+    "Compare the inputs with these instead of with each other; they are the columns of a map "
+    "(repeatable)."
+)
+
+
 class ColumnChoice(NamedTuple):
     """What ``--column`` and ``--ids`` choose in archives and tables; "" for what is not given."""
 
@@ -293,6 +308,27 @@ def read_representations(inputs: list[str], pool: str, choice: ColumnChoice) -> 
 
     with reworded_errors(error_with_option_names):
         return dict(read_files(inputs, pool=pool, column=choice.column, ids=choice.ids))
+
+
+def read_rows_and_columns(
+    inputs: list[str], against: list[str], pool: str, choice: ColumnChoice
+) -> list[Any]:
+    """Return the rows and, if there are others, the columns."""
+    check_input_files([*inputs, *against], choice)
+    rows = read_representations(inputs, pool, choice)
+    if against:
+        columns = read_representations(against, pool, choice)
+        models = [Path(side[0]).name for side in (inputs, against) if len(side) == 1]
+        if set(rows) & set(columns) and len(set(models)) == 2:  # layers of two models, by its name
+            named = ((f"{models[0]}/{name}", x) for name, x in rows.items())
+            return [dict(named), {f"{models[1]}/{name}": x for name, x in columns.items()}]
+        return [rows, columns]
+    if len(rows) < 2:
+        raise ValueError(
+            f"two representations are needed; {inputs[0]} is one; name the other one, too, or give "
+            "--against FILE"
+        )
+    return [rows]
 
 
 def error_with_option_names(text: str) -> str:

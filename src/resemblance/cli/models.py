@@ -13,7 +13,7 @@ import typer
 from ..base.extras import require_packages
 from ..engine.memory import parse_bytes
 from .choices import DRAWS
-from .ending import progress_bars, report_interruption
+from .ending import open_when_asked, progress_bars, report_interruption
 from .executors import open_executors
 from .inputs import parse_measures, read_label_file, reworded_errors
 from .options import HelpTexts, command_group, output_command
@@ -24,27 +24,32 @@ if TYPE_CHECKING:
     from ..engine.forecast import Forecast
     from ..report.output import Output
 
-MODELS_EXAMPLES = (
-    "models base=hf:bert-base-uncased tuned=run/final --data sentences.txt --html page.html",
-    "models resnet=torchvision:resnet18 vit=timm:vit_small_patch16_224 --data photos/ --save run",
-    'models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,procrustes',
+COMPARE_MODELS_EXAMPLES = (
+    "compare-models base=hf:bert-base-uncased tuned=run/final --data text.txt --html page.html",
+    "compare-models resnet=torchvision:resnet18 vit=timm:vit_small_patch16_224 --data photos/ "
+    "--save run",
+    'compare-models mine.py:small mine.py:large --data inputs.npy --layers "**.conv*" -m cka,rsa',
 )
 CLASS_LABELS_OF_DATA = "labels"  # those that come with the data
 NAMED_MODEL = re.compile(r"([\w.+-]+)=(.+)")
 
 
 @output_command(
-    folder="save", page="Write a page with heat maps.", resumed="scores", needs=("torch",)
+    folder="save",
+    page="Write a page with heat maps.",
+    resumed="scores",
+    needs=("torch",),
+    can_refuse=True,
 )
-def models_command(
+def compare_models_command(
     models: list[str],
     data: str,
     progress: bool,
     column: str | None = None,
-    limit: int | None = None,
+    max_samples: int | None = None,
     unique: bool = False,
     reinitialized: bool = False,
-    rows: str | None = None,
+    mask: str | None = None,
     layers: list[str] | None = None,
     pool: str = "mean",
     measures: list[str] | None = None,
@@ -58,6 +63,7 @@ def models_command(
     seed: int = 0,
     memory: str = "half",
     jobs: int | None = None,
+    scheduler: str | None = None,
     planned: bool = False,
 ) -> Forecast | Output:
     """Run two or more models over the same samples and compare all their layers.
@@ -76,7 +82,7 @@ def models_command(
     entries = list(map(_parse_named_model, models))
     options: dict[str, Any] = {
         "column": column,
-        "max_samples": limit,
+        "max_samples": max_samples,
         "unique": unique,
         "save": save,
     }
@@ -92,7 +98,7 @@ def models_command(
         "seed": seed,
     }
     options |= {
-        "mask": rows,
+        "mask": mask,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
     }
@@ -103,7 +109,7 @@ def models_command(
         )
     with (
         reworded_errors(_models_error_with_options),
-        open_executors(jobs, usual=1) as (executor, _),
+        open_executors(jobs, scheduler) as (executor, _),
     ):
         options |= {"jobs": executor, "memory": memory, "progress": progress}
         if planned:
@@ -155,7 +161,9 @@ WITH_EACH_OTHER, WITH_SHUFFLED = "between readers", "with the shuffled one"
 CHANCE_COLUMN = "chance"
 
 
-def demo_command(output: Path = Path("layers"), small: bool = False, opened: bool = False) -> int:
+def demo_command(
+    output: Path = Path("layers"), small: bool = False, opened: bool = False, quiet: bool = False
+) -> int:
     """Train small networks on handwritten digits, compare all their layers, and write a page.
 
     Nothing is downloaded. The values stay in the folder, so a second run takes seconds.
@@ -168,22 +176,21 @@ def demo_command(output: Path = Path("layers"), small: bool = False, opened: boo
     output.mkdir(parents=True, exist_ok=True)
     database, page = output / "comparison.db", output / "index.html"
     try:
-        with progress_bars(False) as progress:
+        with progress_bars(quiet) as progress:
             networks = train_on_digits(**DEMO_SIZES[small], progress=progress)
             shown = partial(progress, "comparing") if progress else False
             comparison = compare(networks.representations, save=database, progress=shown)
     except KeyboardInterrupt:
         return report_interruption(database if database.exists() else None)
     accuracies = {name: f"test accuracy {share:.1%}" for name, share in networks.accuracies.items()}
-    print_tables(
-        [*(f"{name}: {text}" for name, text in accuracies.items()), *demo_summary(comparison)]
-    )
+    if not quiet:
+        print_tables(
+            [*(f"{name}: {text}" for name, text in accuracies.items()), *demo_summary(comparison)]
+        )
     write_demo_page(comparison, page, accuracies)
-    print(f"Open {page.resolve()}\nAll values: {database} (resemblance.load reads it)")
-    if opened:
-        from ..report.page import open_page
-
-        open_page(page)
+    if not quiet:
+        print(f"Open {page.resolve()}\nAll values: {database} (resemblance.load reads it)")
+    open_when_asked(page, opened)
     return 0
 
 
@@ -304,11 +311,11 @@ HELP: HelpTexts = {
         "data set, or file.py:function (runs it)."
     ),
     "column": "Column of a table, or array of an archive, with the samples.",
-    "limit": typer.Option(min=2, help="Use only so many samples, drawn by --seed."),
+    "max_samples": typer.Option(min=2, help="Use only so many samples, drawn by --seed."),
     "unique": "Leave out copies of earlier samples.",
     "reinitialized": "Compare also a copy of the first model with fresh random weights, drawn by "
     "--seed.",
-    "rows": "Compare only the nodes of a graph in this mask, such as test_mask.",
+    "mask": "Compare only the nodes of a graph in this mask, such as test_mask.",
     "layers": 'Names or patterns of modules: "encoder.layer.*"; * does not cross dots, ** does '
     "(several with commas). Default: the blocks; the first line names what they leave out.",
     "pool": "How tokens and maps become rows: mean, cls, last, max or flatten; several in one run "
@@ -325,5 +332,7 @@ HELP: HelpTexts = {
 
 
 commands = command_group(
-    ("models", models_command, MODELS_EXAMPLES), ("demo", demo_command, DEMO_EXAMPLES), help=HELP
+    ("compare-models", compare_models_command, COMPARE_MODELS_EXAMPLES),
+    ("demo", demo_command, DEMO_EXAMPLES),
+    help=HELP,
 )

@@ -32,9 +32,6 @@ from .inputs import (
 # ----------------------------------------------------------------------------- options of commands
 
 HelpTexts = Mapping[str, Any]  # by parameter: its help, or an option or an argument of typer
-ALL_JOBS_OPTION = typer.Option(
-    "--jobs", "-j", min=1, help="Number of processes; default: one per processor."
-)
 # The options of several commands. Those of one have a table in its module, in which
 # "command.option" is for one command of several with an option of this name.
 SHARED_HELP: HelpTexts = {
@@ -72,6 +69,9 @@ SHARED_HELP: HelpTexts = {
         min=1, help="Number of permutations, for measures that need them."
     ),
     "confidence_level": "Confidence level of the intervals.",
+    "exit_zero": typer.Option(
+        "--exit-zero", help="Exit with 0 whatever the answer is; mistakes keep their exit codes."
+    ),
     "quiet": typer.Option("--quiet", "-q", help="Show neither progress nor messages, only errors."),
 }
 
@@ -176,12 +176,12 @@ def output_command(
     *,
     files: Sequence[str] = (),
     save: str = "",
-    state: str = "",
     folder: str = "",
     page: str = "",
     place: Path | None = None,
     resumed: str = "",
     needs: tuple[str, ...] = (),
+    can_refuse: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., int]]:
     """Make a command of a function that returns what it writes: a comparison, an evidence, the
     result of a suite or an :class:`.Output`.
@@ -191,9 +191,9 @@ def output_command(
     ``--output``, ``--quiet``, and with a ``page``, which is the help of it, ``--html`` and
     ``--open``; ``place`` is where the page goes without ``--html``. ``files`` and ``save`` name the
     parameters with files that are read, and with the file that the function writes; ``folder`` in
-    place of it that with its folder. ``state``: the parameter with the file of a stream, which a
-    call has in place of ``save``. ``resumed``: what an interrupted run has saved there, if the
-    same command continues from it. ``needs``: packages that the function needs.
+    place of it that with its folder. ``resumed``: what an interrupted run has saved there, if the
+    same command continues from it. ``needs``: packages that the function needs. ``can_refuse``:
+    whether an exit code can be the answer, so that the command has ``--exit-zero``.
     """
 
     def declared(function: Callable[..., Any]) -> Callable[..., int]:
@@ -203,8 +203,8 @@ def output_command(
         def command(context: typer.Context, **words: Any) -> int:
             asked, output = words.pop("format"), words.pop("output")
             quiet, opened = words.pop("quiet"), words.pop("opened", False)
+            exit_zero = words.pop("exit_zero", False)
             html, target = words.pop("html", None), words.get(save or folder)
-            target = target or words.get(state)
             if opened and html is None:
                 raise ValueError("--open needs a page: give --html FILE, such as --html page.html")
             planned = words.get("planned", False)
@@ -233,9 +233,10 @@ def output_command(
                 if not resumed or words.get("streamed", False):
                     raise
                 return report_interruption(target, resumed, is_folder=bool(folder))
-            return _finish_command(
+            code = _finish_command(
                 content, kind, context, (output, html, target), opened, planned, quiet
             )
+            return 0 if exit_zero else code
 
         more = [
             keyword_parameter("format", _format_option(formats)),
@@ -246,6 +247,8 @@ def output_command(
                 option_parameter("html", Path | None, page, default=place),
                 keyword_parameter("opened", bool, False),
             ]
+        if can_refuse:
+            more.append(keyword_parameter("exit_zero", bool, False))
         command.__doc__ = function.__doc__
         chosen = [p for p in parameters if p.name not in wanted]
         return set_parameters(

@@ -37,7 +37,7 @@ def list_command(cache: Path | None = None) -> Output:
         identity, _, digits = folder.name.rpartition("-")
         if identity not in known or not known[identity].sha256.startswith(digits):
             records.append(_cached_pack_record(folder))
-    nothing = "No packs yet: resemblance pack get NAME@VERSION --from SOURCE fetches one."
+    nothing = "No packs yet: resemblance pack get NAME@VERSION --source SOURCE fetches one."
     table = plain_table(("pack", "suite", "size", "about", "where"), map(_pack_row, records))
     return Output([table if records else nothing], records)
 
@@ -104,7 +104,7 @@ def _format_manifest_value(value: Any) -> str:
     return str(value)
 
 
-def verify_command(pack: str, cache: Path | None = None) -> int:
+def verify_command(pack: str, cache: Path | None = None, quiet: bool = False) -> int:
     """Check every file of a pack against its manifest; exit with 1 if one differs."""
     from ..bench.packs import verify
 
@@ -114,7 +114,8 @@ def verify_command(pack: str, cache: Path | None = None) -> int:
     except ValueError as error:
         return print_error(str(error), code=1)
     files = f"{len(manifest.files)} files, {format_bytes(manifest.size)}"
-    print(f"{manifest.identity} is intact: {files}, SHA-256 {manifest.sha256}")
+    if not quiet:
+        print(f"{manifest.identity} is intact: {files}, SHA-256 {manifest.sha256}")
     return 0
 
 
@@ -124,7 +125,7 @@ def _require_pack_path(pack: str, cache: Path | None) -> Path:
     place = find_pack(pack, cache=cache)
     if place is None:
         raise ValueError(
-            f"{pack} is not here; resemblance pack get {pack} --from SOURCE fetches it"
+            f"{pack} is not here; resemblance pack get {pack} --source SOURCE fetches it"
         )
     return place
 
@@ -143,7 +144,7 @@ def get_command(
         print(f"{pack}: it ships with the library; nothing to get")
         return
     if not source:
-        raise ValueError(f"no address of {pack} is known: say where it is, with --from")
+        raise ValueError(f"no address of {pack} is known: say where it is, with --source")
     progress = not quiet and sys.stderr.isatty()
     got = get_pack(pack, source, sha256=sha256, cache=cache, progress=progress)
     if not quiet:
@@ -156,7 +157,7 @@ def build_command(
     output: Path = Path("."),
     name: str | None = None,
     version: int = 1,
-    samples: int | None = None,
+    max_samples: int | None = None,
     half: bool = False,
     quiet: bool = False,
 ) -> None:
@@ -167,7 +168,9 @@ def build_command(
     if known != suite:
         raise ValueError(f"{study} is a study of {known}, not of {suite}")
     build = import_module(PACK_BUILDER_MODULE).build_pack
-    archive, manifest = build(study, output, name=name, version=version, samples=samples, half=half)
+    archive, manifest = build(
+        study, output, name=name, version=version, max_samples=max_samples, half=half
+    )
     if not quiet:
         print(
             f"wrote {archive}: {manifest.identity}, {len(manifest.files)} files, "
@@ -185,17 +188,16 @@ HELP: HelpTexts = {
     ),
     "get.pack": typer.Argument(metavar="NAME@VERSION", help="The pack to fetch."),
     "source": typer.Option(
-        "--from",
         help="A folder or an http(s) address of one or of the archive (repeatable: mirrors, in "
-        "order).",
+        "order)."
     ),
     "sha256": "The SHA-256 that the archive has.",
-    "suite": "The suite of the study, such as resi.",
+    "suite": "The benchmark of the study, such as resi.",
     "study": "The folder of a study that has been run.",
     "build.output": typer.Option("--output", "-o", help="Where the archive is written: a folder."),
     "name": "Name; default: by suite and size.",
     "version": typer.Option(min=1, help="Version; another content needs another."),
-    "samples": typer.Option(min=2, help="Keep only so many samples of each model."),
+    "max_samples": typer.Option(min=2, help="Keep only so many samples of each model."),
     "half": "Store features in half precision.",
 }
 
@@ -212,7 +214,7 @@ for _name, _command, *_calls in (
         "get",
         get_command,
         "pack get resi-compact@1",
-        "pack get mine@1 --from https://example.org/packs",
+        "pack get mine@1 --source https://example.org/packs",
     ),
     ("build", build_command, "pack build resi study", "pack build resi study --name mine --half"),
 ):

@@ -14,7 +14,7 @@ from .choices import SERIES, SUITES
 from .ending import progress_bars, try_to_write
 from .executors import open_executors
 from .inputs import parse_measures
-from .options import ALL_JOBS_OPTION, HelpTexts, command_group, output_command
+from .options import HelpTexts, command_group, output_command
 
 if TYPE_CHECKING:
     from ..bench.packs import Pack
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 RANK_EXAMPLES = (
     "rank mine.py:my_measure",
-    "rank mine.py:my_measure --only resi --format json",
+    "rank mine.py:my_measure --benchmark resi --format json",
     "rank mine.py:my_measure --save mine.jsonl",
     "rank mine.py:first mine.py:second --against mine.jsonl --html ranks.html",
 )
-RANK_OUTPUT_FORMATS = ("table", "json", "csv", "markdown", "latex")
 
 
-@output_command(RANK_OUTPUT_FORMATS, save="save", page="Write the whole ranking as a page.")
+@output_command(save="save", page="Write the whole ranking as a page.")
 def rank_command(
     measures: list[str],
     context: typer.Context,
     progress: bool,
     html: Path | None,
-    series: str = SERIES,
+    packs: str = SERIES,
     against: Path | None = None,
-    only: str | None = None,
+    benchmark: str | None = None,
     jobs: int | None = None,
+    scheduler: str | None = None,
     save: Path | None = None,
 ) -> Output:
     """Score a measure on pinned features, and print where it stands among all others.
@@ -55,37 +55,42 @@ def rank_command(
     from ..bench.ranking.score_file import read_scores_if_any
     from ..bench.ranking.standing import rank_of, rank_sentence, whole_suite_subset
 
-    if only is not None:
-        check_choice("--only", only, tuple(SUITES))
+    if benchmark is not None:
+        check_choice("--benchmark", benchmark, tuple(SUITES))
         if html is not None:
-            raise ValueError("--html shows the ranking over all suites: leave out --only")
+            raise ValueError("--html shows the ranking over all benchmarks: leave out --benchmark")
     tested = parse_measures(measures) or []
     if save is not None:
         read_scores_if_any(save)  # a file of something else is an error before the work
-    packs = packs_of(series, () if against is None else read_scores(against))
-    scores = _score_measures(tested, _packs_of_suite(packs, only), jobs, progress)
+    opened = packs_of(packs, () if against is None else read_scores(against))
+    scores = _score_measures(
+        tested, _packs_of_suite(opened, benchmark), (jobs, scheduler), progress
+    )
     if save is not None:
         try_to_write(context, "scores", save, partial(write_scores, save, scores))
-    board = board_of([*_reference_scores(packs, against, series), *scores])
-    shown = whole_suite_subset(board, only)
+    board = board_of([*_reference_scores(opened, against, packs), *scores])
+    shown = whole_suite_subset(board, benchmark)
     standings = [rank_of(board, shown, m.spec) for m in tested]
     page = html and combined_result(board.ranks, tuple(map(rank_sentence, standings)))
     return _ranking_output(board, shown, standings)._replace(page=page)
 
 
-def _packs_of_suite(packs: Sequence[Pack], only: str | None) -> list[Pack]:
-    chosen = [pack for pack in packs if only in (None, pack.manifest.suite)]
+def _packs_of_suite(packs: Sequence[Pack], benchmark: str | None) -> list[Pack]:
+    chosen = [pack for pack in packs if benchmark in (None, pack.manifest.suite)]
     if not chosen:
-        raise ValueError(f"--only {only}: the board has no pack of this suite")
+        raise ValueError(f"--benchmark {benchmark}: the leaderboard has no pack of it")
     return chosen
 
 
 def _score_measures(
-    measures: Sequence[Measure], packs: Sequence[Pack], jobs: int | None, progress: bool
+    measures: Sequence[Measure],
+    packs: Sequence[Pack],
+    where: tuple[int | None, str | None],
+    progress: bool,
 ) -> tuple[PackScores, ...]:
     from ..bench.ranking.scoring import score_packs
 
-    with open_executors(jobs) as (executor, _), progress_bars(not progress) as shown:
+    with open_executors(*where) as (executor, _), progress_bars(not progress) as shown:
         return score_packs(packs, measures, executor, shown)
 
 
@@ -95,7 +100,7 @@ def _reference_scores(packs: Sequence[Pack], against: Path | None, series: str) 
 
     manifests = {pack.manifest.identity: pack.manifest.sha256 for pack in packs}
     files = () if against is None else (against,)
-    scores = newest_scores(read_all_scores(*files, series=series))
+    scores = newest_scores(read_all_scores(*files, packs=series))
     return [s for s in scores if manifests.get(s.pack) == s.manifest]
 
 
@@ -135,11 +140,10 @@ def _serialize_rank_interval(place: Any) -> dict[str, Any]:
 
 
 HELP: HelpTexts = {
-    "jobs": ALL_JOBS_OPTION,
     "measures": "FILE.py:NAME, which is run, or measures of the catalogue.",
-    "series": "The packs: one of each suite.",
+    "packs": "The packs: one of each benchmark, with this ending.",
     "against": "Rank also among the measures in this file of scores, on its packs.",
-    "only": f"Only the cells of this suite: {', '.join(SUITES)}.",
+    "benchmark": f"Only the cells of this benchmark: {', '.join(SUITES)}.",
     "save": "Add the scores to this file (.jsonl), one line for each measure.",
 }
 

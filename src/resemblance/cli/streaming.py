@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 FILE_BATCH_SAMPLES = 4096  # samples that are read from files at a time
 # The options of compare that a stream does not have, with the remedy.
 UNSUPPORTED_STREAM_OPTIONS = {
-    "--save": "--state FILE saves the sums of the stream",
-    "--jobs": "stream each part by a command with --state, and add the states by --merge",
-    "--scheduler": "stream each part by a command with --state, and add the states by --merge",
+    "--against": "leave --against out; a stream compares all layers with each other",
+    "--jobs": "stream each part by a command with --save, and add the sums by --merge",
+    "--scheduler": "stream each part by a command with --save, and add the sums by --merge",
     "--plan": "leave --plan out; the memory of a stream does not grow with the samples",
     "--pool": "save arrays (samples, features), such as those of rs.from_tokens",
 }
@@ -36,7 +36,6 @@ class StreamOptions(NamedTuple):
     given."""
 
     merge: Sequence[Path] | None
-    state: Path | None
     parts: bool
     batch_size: int | None
     method: str | None
@@ -68,6 +67,7 @@ def stream_files(
     choice: ColumnChoice,
     measures: Sequence[Measure] | None,
     options: StreamOptions,
+    save: Path | None,
     memory: str,
     progress: bool,
 ) -> Comparison:
@@ -85,8 +85,8 @@ def stream_files(
     with progress_reporter(progress, count, "streaming") as report:
         for batch in count_items(batches, report):
             stream.update(batch)
-    if (state := options.state) is not None:
-        try_to_write(context, "state", state, lambda: stream.save(state))
+    if save is not None:
+        try_to_write(context, "state", save, lambda: stream.save(save))
     return stream.compare(measures, progress=progress, memory=memory)
 
 

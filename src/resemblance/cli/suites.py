@@ -1,8 +1,7 @@
-"""The commands that every suite has, from one factory, on models or on a pack."""
+"""The commands of the benchmarks: run one on models or on a pack, and read its study."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -16,7 +15,7 @@ from ..base.extras import require_package
 from ..base.formatting import count_with_noun
 from ..base.text import check_choice
 from ..engine.memory import parse_bytes
-from .ending import command_as_typed, print_error, progress_bars, silence_warnings
+from .ending import command_as_typed, open_when_asked, print_error, progress_bars, silence_warnings
 from .executors import open_executors
 from .inputs import (
     add_user_measures,
@@ -26,9 +25,7 @@ from .inputs import (
     parse_measures,
 )
 from .options import (
-    ALL_JOBS_OPTION,
     CONTEXT_PARAMETER,
-    SHARED_HELP,
     HelpTexts,
     add_command,
     function_parameters,
@@ -44,9 +41,23 @@ if TYPE_CHECKING:
     from ..bench.study import Purpose
     from ..contracts._measure import Measure
     from ..models.recipe import Recipe
+    from ..report.output import Output
     from ..sections.result import Result
 
-StudyArgument = Annotated[Path, typer.Argument(help="The folder of the study.")]
+StudyArgument = Annotated[Path, typer.Argument(metavar="STUDY", help="The folder of the study.")]
+STUDY_ARGUMENT = typer.Argument(metavar="STUDY", help="The folder of the study; default: NAME.")
+BENCH_EXAMPLES: Mapping[str, Sequence[str]] = {
+    "run": (
+        "bench run resi",
+        "bench run resi trial --size slice --add-measure mine.py:my_measure",
+        "bench run manifolds study --size small -m cka,rsa",
+        "bench run sensitivity own --models models/ --only layers",
+        "bench run resi packed --pack resi-compact@1",
+    ),
+    "status": ("bench status study",),
+    "results": ("bench results study", "bench results study -o scores.csv"),
+    "report": ("bench report study", "bench report study --html page.html"),
+}
 
 
 def _empty_options() -> dict[str, object]:
@@ -64,13 +75,13 @@ def _load_study_result(folder: Path) -> Result:
 
 
 class SuiteCommands(NamedTuple):
-    """What the commands of a suite must know of it.
+    """What the commands of the benchmarks must know of one benchmark.
 
     ``run``: called with the folder and, by name, measures (None for the usual), executor, memory,
     progress, and where they were given size, only, domains and claims. ``sizes``: their names;
-    ``size`` is the default, ``trial`` the one for trying out. ``measures``: the usual ones, for the
-    suite's own options. ``experiments``, ``domains``: what a run can be restricted to. ``options``:
-    a function whose parameters are options of this suite alone; it checks them, and returns what
+    ``size`` is the default. ``measures``: the usual ones, for the benchmark's own options.
+    ``experiments``, ``domains``: what a run can be restricted to. ``options``: a function whose
+    parameters are options of this benchmark; the function checks the options, and returns what
     ``run`` takes. ``read``: returns the result in a folder; its other parameters are options of
     ``report``. ``plan``: the models that a study needs. ``preview``: called before a run as ``run``
     is, and does what the options ask for instead; it returns whether they do. ``trains``: whether
@@ -79,12 +90,10 @@ class SuiteCommands(NamedTuple):
     """
 
     name: str
-    help: str
     run: Callable[..., Result]
     sizes: Sequence[str]
     measures: Callable[[Mapping[str, object]], Iterable[str | Measure]]
     size: str = "default"
-    trial: str = "small"
     experiments: Sequence[str] = ()
     domains: Sequence[str] = ()
     options: Callable[..., dict[str, object]] = _empty_options
@@ -95,72 +104,148 @@ class SuiteCommands(NamedTuple):
     keeps_options: bool = False
 
 
-def suite_commands(suite: SuiteCommands, help: HelpTexts = SHARED_HELP) -> typer.Typer:
-    """Return the commands of a suite: ``run``, ``status``, ``results`` and ``report``; ``help``: of
-    the options of its own."""
-    name, trial = suite.name, f"--size {suite.trial}"
-    commands = new_group(suite.help, f"{name} run trial {trial}")
-    calls = {
-        "run": (f"{name} run", f"{name} run trial {trial} --measure mine.py:my_measure"),
-        "status": (f"{name} status",),
-        "results": (f"{name} results", f"{name} results -o scores.csv"),
-        "report": (f"{name} report", f"{name} report -o page.html"),
-    }
-    makers = (run_command, _status_command, _results_command, _report_command)
-    for (command, lines), make in zip(calls.items(), makers):
-        add_command(commands, command, make(suite), *lines, help={**help, **HELP})
+Benchmarks = Mapping[str, SuiteCommands]  # by name
+
+
+def bench_commands(benchmarks: Benchmarks, help: HelpTexts) -> typer.Typer:
+    """Return the group with the commands ``run``, ``status``, ``results`` and ``report``; ``help``:
+    of the options of single benchmarks."""
+    commands = new_group(
+        "Benchmarks of measures: run one, and read what its study holds.", BENCH_EXAMPLES["run"][0]
+    )
+    makers = (_run_command, _status_command, _results_command, _report_command)
+    for (command, calls), make in zip(BENCH_EXAMPLES.items(), makers):
+        texts = {**help, **_help_by_panel(benchmarks, command, help), **HELP}
+        add_command(commands, command, make(benchmarks), *calls, help=texts)
     return commands
+
+
+def _help_by_panel(benchmarks: Benchmarks, command: str, help: HelpTexts) -> HelpTexts:
+    """Return the help of options of single benchmarks, in a panel for the benchmarks that have
+    them."""
+    of_command = _report_parameters if command == "report" else _own_parameters
+    owners: dict[str, list[str]] = {}
+    parameters: dict[str, Parameter] = {}
+    for suite in benchmarks.values():
+        for parameter in of_command(suite):
+            owners.setdefault(parameter.name, []).append(suite.name)
+            parameters[parameter.name] = parameter
+    return {
+        f"{command}.{name}": typer.Option(
+            *[f"--{name.replace('_', '-')}"] * (parameter.annotation is bool),
+            help=help.get(f"{command}.{name}", help.get(name)),
+            rich_help_panel=f"Options of {' and '.join(owners[name])}",
+        )
+        for name, parameter in parameters.items()
+    }
 
 
 # ---------------------------------------------------------------------------------------------- run
 
 
-def run_command(suite: SuiteCommands) -> Callable[..., int]:
-    """Return the command that runs a suite."""
+def _run_command(benchmarks: Benchmarks) -> Callable[..., int]:
+    """Return the command that runs a benchmark."""
 
     def command(**words: Any) -> int:
-        """Run the suite in a folder and write a report.
+        """Run a benchmark in a folder and write a report.
 
-        Run again in the same folder, it continues and computes only what is missing. The report
-        covers the measures and experiments of the last run; earlier results stay in the folder.
+        Without STUDY the folder has the name of the benchmark. Run again in the same folder, the
+        command continues and computes only what is missing. The report covers the measures and
+        experiments of the last run; earlier results stay in the folder.
         """
+        check_choice("NAME", words["benchmark"], tuple(benchmarks))
+        suite = benchmarks[words["benchmark"]]
+        words["study"] = words["study"] or Path(suite.name)
+        _refuse_foreign_options(benchmarks, suite, words)
         options = _run_options(suite, words)
         if "pack" not in options and suite.preview(words["study"], **options):
             return 0
         return _run_and_report(suite, words, options)
 
-    return set_parameters(command, *_run_parameters(suite))
+    return set_parameters(command, *_run_parameters(benchmarks))
 
 
-def _run_parameters(suite: SuiteCommands) -> list[Parameter]:
-    options = function_parameters(suite.options)
-    parameters = [p for p in options if p.default is Parameter.empty]  # arguments before the study
-    sizes = f"One of: {', '.join(suite.sizes)}; default: {suite.size}."
-    parameters += [study_argument(suite.name), option_parameter("size", str | None, sizes)]
-    for name, what, names in (
-        ("only", "Only this experiment", suite.experiments),
-        ("domain", "Only models of this domain", suite.domains),
-    ):
-        if names:
-            help = f"{what} (repeatable): {', '.join(names)}."
-            parameters += [option_parameter(name, list[str] | None, help)]
-    has_models = any(p.default is Parameter.empty for p in options)
-    parameters += [] if has_models else [PACK_PARAMETER]
-    parameters += [p for p in options if p.default is not Parameter.empty]
+def _run_parameters(benchmarks: Benchmarks) -> list[Parameter]:
+    """Return the parameters of a run: those of all benchmarks, then those of single ones."""
+    names = ", ".join(benchmarks)
+    chosen = {
+        parameter.name: parameter
+        for suite in benchmarks.values()
+        for parameter in _own_parameters(suite)
+    }
     return [
         CONTEXT_PARAMETER,
-        *parameters,
+        keyword_parameter(
+            "benchmark",
+            Annotated[str, typer.Argument(metavar="NAME", help=f"The benchmark: {names}.")],
+            Parameter.empty,
+        ),
+        keyword_parameter("study", Annotated[Path | None, STUDY_ARGUMENT], None),
+        option_parameter(
+            "size", str | None, _choices_by_benchmark("Size of the study", benchmarks, "sizes")
+        ),
+        PACK_PARAMETER,
+        *(
+            option_parameter(name, list[str] | None, _choices_by_benchmark(text, benchmarks, which))
+            for name, text, which in (
+                ("only", "Only this experiment (repeatable)", "experiments"),
+                ("domain", "Only models of this domain (repeatable)", "domains"),
+            )
+        ),
+        *chosen.values(),
         OPEN_PAGE_PARAMETER,
         *COMMON_RUN_PARAMETERS,
-        *(GPU_PARAMETERS if suite.trains else ()),
+        *GPU_PARAMETERS,
     ]
+
+
+def _own_parameters(suite: SuiteCommands) -> list[Parameter]:
+    """Return the parameters of the options of one benchmark."""
+    return function_parameters(suite.options)
+
+
+def _choices_by_benchmark(text: str, benchmarks: Benchmarks, which: str) -> str:
+    """Return the help of an option with other choices for each benchmark."""
+    words = {
+        suite.name: ", ".join(
+            f"{choice} (default)" if which == "sizes" and choice == suite.size else choice
+            for choice in getattr(suite, which)
+        )
+        for suite in benchmarks.values()
+        if getattr(suite, which)
+    }
+    groups: dict[str, list[str]] = {}
+    for name, choices in words.items():
+        groups.setdefault(choices, []).append(name)
+    parts = (f"{', '.join(names)}: {choices}" for choices, names in groups.items())
+    return f"{text}. {'; '.join(parts)}."
+
+
+def _refuse_foreign_options(
+    benchmarks: Benchmarks, suite: SuiteCommands, words: Mapping[str, Any]
+) -> None:
+    """Raise ``ValueError`` for an option that other benchmarks have and this one has not."""
+    owners: dict[str, list[str]] = {}
+    defaults: dict[str, Any] = {"only": None, "domain": None, "gpu_resource": None}
+    for other in benchmarks.values():
+        own = {p.name: p.default for p in _own_parameters(other)}
+        defaults |= own
+        names = [*own, *["only"] * bool(other.experiments), *["domain"] * bool(other.domains)]
+        for name in [*names, *["gpu_resource"] * other.trains]:
+            owners.setdefault(name, []).append(other.name)
+    for name, having in owners.items():
+        if suite.name not in having and words[name] not in (defaults[name], []):
+            raise ValueError(
+                f"--{name.replace('_', '-')} is an option of bench run {' and '.join(having)}; "
+                f"{suite.name} does not have it"
+            )
 
 
 def _run_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
     """Check the options of a run before the work, and return them as ``run`` takes them."""
     parse_bytes(words["memory"])
     if words.get("pack"):
-        settled = parse_pack_options(words, _run_parameters(suite), suite.name)
+        settled = parse_pack_options(suite, words)
         settings = {p.name: p.default for p in function_parameters(suite.options)}
         return settled | _comparison_options(suite, words, settings)
     size = words["size"]
@@ -190,7 +275,7 @@ def _comparison_options(
     """Return which measures a run compares by, and in how much memory."""
     require_package("jinja2")
     usual = suite.measures({**settings, "study": words["study"]})
-    measures = add_user_measures(parse_measures(words["measures"]), words["measure"], usual)
+    measures = add_user_measures(parse_measures(words["measures"]), words["add_measure"], usual)
     return {"measures": measures, "memory": words["memory"]}
 
 
@@ -200,7 +285,6 @@ def _run_and_report(
     """Run a suite, write its report and say where; return the exit code of the command."""
     from ..bench.status import provenance_of_runs, record_run
     from ..report.output import print_tables
-    from ..report.page import open_page
     from ..report.terminal import result_tables
 
     study, quiet = words["study"], words["quiet"]
@@ -224,9 +308,10 @@ def _run_and_report(
     if not quiet:
         _warn_unjudged_claims(options.get("claims"), result)
         print_tables(result_tables(result))
-        print(f"Open {page.resolve()}\nAdd measures: the same command with --measure FILE.py:NAME")
-    if words["opened"]:
-        open_page(page)
+        print(
+            f"Open {page.resolve()}\nAdd measures: the same command with --add-measure FILE.py:NAME"
+        )
+    open_when_asked(page, words["opened"])
     return _report_untrained_models(result)
 
 
@@ -266,24 +351,17 @@ def _too_few_models_message(result: Result) -> str:
 # ------------------------------------------------------------------------------------ after a run
 
 
-def _status_command(suite: SuiteCommands) -> Callable[..., None]:
-    def command(**words: Any) -> None:
+def _status_command(benchmarks: Benchmarks) -> Callable[..., int]:
+    @output_command(("table", "json"))
+    def command(study: StudyArgument) -> Output:
         """Show the progress of a study."""
         from ..bench.status import status
-        from ..bench.study import purpose
+        from ..report.output import Output
 
-        check_choice("--format", words["format"], ("table", "json"))
-        study = words["study"]
-        _check_study_suite(suite, study, purpose(study).suite)
-        known = status(study, suite.plan)
-        print(
-            json.dumps(known._asdict())
-            if words["format"] == "json"
-            else _format_study_status(study, known)
-        )
+        known = status(study, _benchmark_of_study(benchmarks, study).plan)
+        return Output([_format_study_status(study, known)], known._asdict())
 
-    format = keyword_parameter("format", str, "table")
-    return set_parameters(command, study_argument(suite.name), format)
+    return command
 
 
 def _format_study_status(study: Path, known: StudyStatus) -> str:
@@ -306,90 +384,120 @@ def _format_study_status(study: Path, known: StudyStatus) -> str:
     )
 
 
-def _results_command(suite: SuiteCommands) -> Callable[..., int]:
+def _results_command(benchmarks: Benchmarks) -> Callable[..., int]:
     @output_command()
-    def command(study: StudyArgument = Path(suite.name)) -> Result:
+    def command(study: StudyArgument) -> Result:
         """Print or write the claims and the ranking of the measures.
 
         CSV and Parquet hold every score, JSON holds everything.
         """
-        return result_of_study(suite, study)
+        return result_of_study(benchmarks, study)
 
     return command
 
 
-def _report_command(suite: SuiteCommands) -> Callable[..., None]:
-    parameters = function_parameters(suite.read, skipped=1)
+def _report_command(benchmarks: Benchmarks) -> Callable[..., None]:
+    parameters = {
+        parameter.name: parameter
+        for suite in benchmarks.values()
+        for parameter in _report_parameters(suite)
+    }
 
     def command(**words: Any) -> None:
         """Write the report of a study again, as one HTML file."""
         from ..bench.status import provenance_of_runs
 
-        study, output = words["study"], words["output"]
-        check_page_suffix(output)
-        check_output_paths("html", (), None, output, None)
-        result = result_of_study(suite, study, **{p.name: words[p.name] for p in parameters})
+        study, page = words["study"], words["html"]
+        silence_warnings(words["quiet"])
+        check_page_suffix(page)
+        check_output_paths("html", (), None, page, None)
+        chosen = {name: words[name] for name in parameters if words[name]}
+        result = result_of_study(benchmarks, study, **chosen)
         runs = provenance_of_runs(study)
-        target = output or study / "index.html"
-        page = result.to_html(target, open=words["opened"], provenance=runs)
-        print(f"Open {page.resolve()}")
+        written = result.to_html(page or study / "index.html", provenance=runs)
+        if not words["quiet"]:
+            print(f"Open {written.resolve()}")
+        open_when_asked(written, words["opened"])
 
-    output = keyword_parameter("output", Path | None)
     return set_parameters(
-        command, study_argument(suite.name), output, OPEN_PAGE_PARAMETER, *parameters
+        command,
+        keyword_parameter("study", StudyArgument, Parameter.empty),
+        keyword_parameter("html", Path | None),
+        OPEN_PAGE_PARAMETER,
+        *parameters.values(),
+        keyword_parameter("quiet", bool, False),
     )
 
 
-def result_of_study(suite: SuiteCommands, study: Path, **options: object) -> Result:
-    """Return the result of a study.
+def _report_parameters(suite: SuiteCommands) -> list[Parameter]:
+    """Return the parameters of the options that a report of one benchmark has."""
+    return function_parameters(suite.read, skipped=1)
 
-    Raises ``ValueError`` when there is none yet, or the study is of another suite.
+
+def _benchmark_of_study(benchmarks: Benchmarks, study: Path) -> SuiteCommands:
+    """Return the benchmark that a study is of.
+
+    Raises ``ValueError`` for a folder that is no study, and for a benchmark that has no commands.
     """
     from ..bench.study import purpose
 
-    if (study / "study.json").exists():
-        _check_study_suite(suite, study, purpose(study).suite)
-    if not (study / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: {_command_to_run(suite, study)}")
-    result = suite.read(study, **options)
-    _check_study_suite(suite, study, result.suite)
-    return result
+    name = purpose(study).suite
+    if name not in benchmarks:
+        raise ValueError(f"{study} is a study of {name}; bench knows {', '.join(benchmarks)}")
+    return benchmarks[name]
+
+
+def result_of_study(benchmarks: Benchmarks, study: Path, **options: object) -> Result:
+    """Return the result of a study.
+
+    Raises ``ValueError`` when there is none yet, and for ``options`` that reports of the benchmark
+    do not have.
+    """
+    from ..bench.loading import load_study
+
+    if not (study / "study.json").exists():
+        result = load_study(study)
+        suite = benchmarks.get(result.suite)
+    else:
+        suite = _benchmark_of_study(benchmarks, study)
+        if not (study / "result.json").exists():
+            raise ValueError(f"{study} has no results yet: {_command_to_run(suite, study)}")
+    foreign = options.keys() - {p.name for p in _report_parameters(suite)} if suite else options
+    for name in foreign:
+        owners = [
+            b.name for b in benchmarks.values() if name in {p.name for p in _report_parameters(b)}
+        ]
+        raise ValueError(f"--{name} is for studies of {' and '.join(owners)}, and {study} is none")
+    return suite.read(study, **options) if suite else result
 
 
 def _command_to_run(suite: SuiteCommands, study: Path) -> str:
     """Return the command that begins a study or, of the same size and models, continues it."""
     from ..bench.study import purpose
 
-    words = ["resemblance", suite.name, "run", str(study)]
-    known = purpose(study) if (study / "study.json").exists() else None
-    if known and known.models and ("@" in known.models or not suite.keeps_options):
-        words = _add_models_option(suite, words, known.models)
-    if known and not suite.keeps_options and known.size not in ("", suite.size):
+    words = ["resemblance", "bench", "run", suite.name, str(study)]
+    known = purpose(study)
+    if known.models and ("@" in known.models or not suite.keeps_options):
+        words = _add_models_option(words, known.models)
+    if not suite.keeps_options and known.size not in ("", suite.size):
         words += ["--size", known.size]
     return shlex.join(words)
 
 
-def _add_models_option(suite: SuiteCommands, words: list[str], models: str) -> list[str]:
-    """Return a command that runs a suite with a pack, or models of a user's own."""
+def _add_models_option(words: list[str], models: str) -> list[str]:
+    """Return a command that runs a benchmark with a pack, or models of a user's own."""
     from ..bench.packs.archive import PACK_IDENTITY_PATTERN
 
     if PACK_IDENTITY_PATTERN.fullmatch(models) and "@" in models:
         return [*words, "--pack", models]
-    if any(p.name == "models" for p in function_parameters(suite.options)):
-        return [*words, "--models", models]
-    return [*words[:2], "evaluate", models, *words[3:]]
-
-
-def _check_study_suite(suite: SuiteCommands, study: Path, name: str) -> None:
-    if name != suite.name:
-        raise ValueError(f"{study} is a study of {name}, not of {suite.name}")
+    return [*words, "--models", models]
 
 
 OPEN_PAGE_PARAMETER = keyword_parameter("opened", bool, False)
 
 
 def _common_run_options(
-    measure: list[str] | None = None,
+    add_measure: list[str] | None = None,
     measures: list[str] | None = None,
     claims: str | None = None,
     jobs: int | None = None,
@@ -397,58 +505,47 @@ def _common_run_options(
     memory: str = "half",
     quiet: bool = False,
 ) -> None:
-    """The options of the command ``run`` of all suites."""
+    """The options of the command ``run`` that all benchmarks have."""
 
 
 COMMON_RUN_PARAMETERS = function_parameters(_common_run_options)
 HELP: HelpTexts = {
-    "measure": "Add a measure to the usual ones, or to --measures; file.py:name is run "
+    "add_measure": "Add a measure to the usual ones, or to --measures; file.py:name is run "
     "(repeatable).",
     "measures": typer.Option("--measures", "-m", help="Use these instead of the usual measures."),
     "claims": "Judge the claims of a paper by FILE.py:NAME, a mapping from sections to functions.",
-    "jobs": ALL_JOBS_OPTION,
     "scheduler": "Compute on the Dask cluster with this address or scheduler file instead of "
     "local processes.",
     "gpu_resource": "Train only on workers of the cluster with this resource, such as GPU.",
     "pack": "Use the features of this pack, NAME@VERSION; nothing is trained.",
-    "report.output": typer.Option("--output", "-o", help="Default: index.html in the study."),
-    "status.format": "table or json.",
+    "report.html": "Write the page to this file; default: index.html in the study.",
 }
-# of the command ``run``, for suites that train models elsewhere than they compare
 GPU_PARAMETERS = (keyword_parameter("gpu_resource", str | None),)
 PACK_PARAMETER = keyword_parameter("pack", str | None)
-OPTIONS_ALLOWED_WITH_PACK = {"study", "pack"} | {
-    p.name for p in (CONTEXT_PARAMETER, OPEN_PAGE_PARAMETER, *COMMON_RUN_PARAMETERS)
-} - {"claims"}
+OPTIONS_SETTLED_BY_PACK = ("size", "only", "domain", "claims", "gpu_resource")
 
 
-def study_argument(folder: str) -> Parameter:
-    """Return the argument that names the folder of a study."""
-    return keyword_parameter("study", StudyArgument, Path(folder))
-
-
-def parse_pack_options(
-    words: Mapping[str, Any], parameters: Iterable[Parameter], suite: str
-) -> dict[str, object]:
+def parse_pack_options(suite: SuiteCommands, words: Mapping[str, Any]) -> dict[str, object]:
     """Return the options of a run on a pack as :func:`resemblance.bench.run` takes them.
 
     Raises ``ValueError`` for options that choose what a pack has settled, and for the pack of
-    another suite.
+    another benchmark.
     """
     from ..bench.packs import open_pack
 
-    for parameter in parameters:
-        name = parameter.name
-        if name not in OPTIONS_ALLOWED_WITH_PACK and words[name] != parameter.default:
+    settled = dict.fromkeys(OPTIONS_SETTLED_BY_PACK)
+    settled |= {p.name: p.default for p in _own_parameters(suite)}
+    for name, default in settled.items():
+        if words[name] not in (default, []):
             raise ValueError(
-                f"--{name.replace('_', '-')} and --pack exclude each other: what a suite runs on, "
-                "and how, is settled by the pack"
+                f"--{name.replace('_', '-')} and --pack exclude each other: the pack settles what "
+                "a benchmark runs on, and how"
             )
     pack = open_pack(words["pack"])
-    if pack.manifest.suite != suite:
+    if pack.manifest.suite != suite.name:
         raise ValueError(
-            f"{pack.manifest.identity} is a pack of {pack.manifest.suite}, not of {suite}: "
-            f"resemblance {pack.manifest.suite} run --pack {words['pack']}"
+            f"{pack.manifest.identity} is a pack of {pack.manifest.suite}, not of {suite.name}: "
+            f"resemblance bench run {pack.manifest.suite} --pack {words['pack']}"
         )
     return {"pack": pack}
 

@@ -111,8 +111,8 @@ def suggest_next_step(report: DriftReport) -> list[str]:
     if not has_lost or report.row_facts:  # whose remedies come first
         return []
     return [
-        "First ask rs.upgrade_index, or resemblance upgrade: a map of new queries may keep the "
-        "index."
+        "First ask rs.upgrade_index, or resemblance upgrade-index: a map of new queries may keep "
+        "the index."
     ]
 
 
@@ -144,7 +144,7 @@ def _describe_drift_settings(report: DriftReport) -> dict[str, str]:
     return {
         "samples": describe_samples_used(report),
         "threshold": threshold,
-        "random halves": str(settings["draws"]),
+        "random halves": str(settings["n_resamples"]),
         "seed": str(settings["seed"]),
         "labels": "given" if settings["labels"] else "none",
     }

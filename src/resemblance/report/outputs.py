@@ -20,7 +20,6 @@ from .of_upgrade import upgrade_output
 from .output import Output
 from .terminal import plain_table
 
-CHECK_OUTPUT_FORMATS = ("table", "json", "markdown", "csv")
 CHECK_HEADER = ("check", "claimed", "", "detail")
 OUTCOME_MARKS: Mapping[bool | None, str] = {True: "✓", False: "✗", None: "–"}
 OUTCOME_TONES: Mapping[bool | None, str] = {True: "good", False: "bad", None: "warning"}

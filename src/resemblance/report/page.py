@@ -52,9 +52,9 @@ VERDICT_CLASSES: Mapping[str, str] = {
     NO_DATA: "dim",
 }
 COMMAND_BY_SUITE: Mapping[str, str] = {
-    "joint": "resemblance joint STUDY ...",
+    "joint": "resemblance bench combine STUDY ...",
     "drift": "resemblance drift REFERENCE CURRENT",
-    "upgrade": "resemblance upgrade OLD NEW OLD_QUERIES NEW_QUERIES",
+    "upgrade": "resemblance upgrade-index OLD NEW OLD_QUERIES NEW_QUERIES",
     "compare": "resemblance compare",
     "evidence": "resemblance evidence",
 }
@@ -206,7 +206,7 @@ def compress_document(result: Result) -> str:
 
 def command_for_suite(suite: str) -> str:
     """Return the command that makes a result of this suite."""
-    return COMMAND_BY_SUITE.get(suite, f"resemblance {suite} run")
+    return COMMAND_BY_SUITE.get(suite, f"resemblance bench run {suite}")
 
 
 def _verdict_counts(result: Result) -> dict[str, Any]:

@@ -37,30 +37,28 @@ class Board(NamedTuple):
     unranked: Mapping[str, Mapping[tuple[str, str], float]]
 
 
-def read_board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> Board:
+def read_board(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Board:
     """Return the board of a series of packs, from the scores that ship with the library and those
     in score files.
 
     Of several versions of a measure the one that was computed last counts, and a file of yours
     before the scores that ship.
     """
-    return board_of(newest_scores(read_all_scores(*files, series=series)))
+    return board_of(newest_scores(read_all_scores(*files, packs=packs)))
 
 
-def read_all_scores(
-    *files: str | Path, series: str = DEFAULT_PACK_SERIES
-) -> tuple[PackScores, ...]:
+def read_all_scores(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> tuple[PackScores, ...]:
     """Return all scores on a series of packs, also those of earlier versions, which come first: the
     scores that ship with the library, and those in score files.
 
     Raises ``ValueError`` for a file without scores on packs of the series, and for scores on a
     version of a pack that ships which this version of the library does not know.
     """
-    scores = list(_scores_in_series(SHIPPED, series)) if SHIPPED.is_file() else []
+    scores = list(_scores_in_series(SHIPPED, packs)) if SHIPPED.is_file() else []
     for file in files:
-        added = _scores_in_series(file, series)
+        added = _scores_in_series(file, packs)
         if not added:
-            raise ValueError(f"{file} holds no scores on packs of the series {series!r}")
+            raise ValueError(f"{file} holds no scores on packs of the series {packs!r}")
         scores += added
     _check_known_pack_versions(scores)
     return tuple(sorted(scores, key=_score_age))
@@ -192,7 +190,7 @@ def _check_equal_results(one: PackScores, other: PackScores) -> None:
 
 
 def packs_of(
-    series: str = DEFAULT_PACK_SERIES, scores: Iterable[PackScores] = ()
+    packs: str = DEFAULT_PACK_SERIES, scores: Iterable[PackScores] = ()
 ) -> tuple[Pack, ...]:
     """Return the packs of a series, opened: the newest version of each, in the order of suites.
 
@@ -202,11 +200,11 @@ def packs_of(
     Raises ``ValueError`` for a series of which no packs are known, and for a pack whose manifest is
     not that of its scores.
     """
-    packs = [(p.version, p.suite, p.identity) for p in list_packs()]
-    packs += [(s.pack_version, s.suite, s.pack) for s in scores]
-    newest = {suite: pack for _, suite, pack in sorted(packs) if pack_series(pack) == series}
+    listed = [(p.version, p.suite, p.identity) for p in list_packs()]
+    listed += [(s.pack_version, s.suite, s.pack) for s in scores]
+    newest = {suite: pack for _, suite, pack in sorted(listed) if pack_series(pack) == packs}
     if not newest:
-        raise ValueError(f"no packs of the series {series!r} are known; see: resemblance pack list")
+        raise ValueError(f"no packs of the series {packs!r} are known; see: resemblance pack list")
     opened = {suite: open_pack(newest[suite]) for suite in SUITES if suite in newest}
     for one in scores:
         manifest = opened[one.suite].manifest if one.suite in opened else None

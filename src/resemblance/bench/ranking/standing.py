@@ -117,7 +117,7 @@ class Leaderboard(BaseResult):
         return [self.conclusion, "", table, "", RANK_INTERVALS_NOTE, *self.caveats]
 
 
-def leaderboard(board: Board, shown: RankedSubset) -> Leaderboard:
+def subset_leaderboard(board: Board, shown: RankedSubset) -> Leaderboard:
     """Return a subset of a leaderboard as a result."""
     labels = leaderboard_labels(board)
     cards = [board.cards[place.measure] for place in shown.places.rows if shown.is_settled]
@@ -132,7 +132,7 @@ def leaderboard(board: Board, shown: RankedSubset) -> Leaderboard:
     )
 
 
-def board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> Leaderboard:
+def leaderboard(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Leaderboard:
     """Return the published ranking of measures, one record a measure, best first.
 
     ``spec``, ``label``, ``version``, ``family``; ``place``, and ``best`` to ``worst``, which run
@@ -143,13 +143,14 @@ def board(*files: str | Path, series: str = DEFAULT_PACK_SERIES) -> Leaderboard:
     not count towards the mean. Measures without scores in some suite are last, without a place.
 
     ``files``: files of scores to add to those that ship with the library, such as those of your own
-    measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``series``: the packs.
+    measures, which :func:`resemblance.bench.ranking.write_scores` writes. ``packs``: the
+    series of the packs, such as "compact" for "resi-compact@1".
 
     Raises ``ValueError`` for files of something else, and for scores that cannot be joined.
     """
-    scores = read_board(*files, series=series)
+    scores = read_board(*files, packs=packs)
     whole = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
-    return leaderboard(scores, whole)
+    return subset_leaderboard(scores, whole)
 
 
 def leaderboard_records(board: Board, shown: RankedSubset) -> list[dict[str, Any]]:

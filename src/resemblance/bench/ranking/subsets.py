@@ -175,17 +175,18 @@ def rank_subset(board: Board, cells: TaskSubset, measures: MeasureSubset) -> Ran
 
 
 def select_task_subset(
-    board: Board, suite: str | None = None, domain: str | None = None, test: str | None = None
+    board: Board, benchmark: str | None = None, domain: str | None = None, test: str | None = None
 ) -> TaskSubset:
-    """Return the cells of a suite, of a domain, or of a test of a suite; all without any of these.
+    """Return the cells of a benchmark, of a domain, or of a test of a benchmark; all without any of
+    these.
 
     Raises ``ValueError`` for what the board does not have.
     """
-    if domain and (suite or test):
-        raise ValueError("choose the cells of a domain, or those of a suite, not both")
-    if test and not suite:
-        raise ValueError(f"a test is one of a suite: name the suite of {test!r} as well")
-    key = domain or (f"{suite}/{test}" if test else suite) or ALL_TASKS_KEY
+    if domain and (benchmark or test):
+        raise ValueError("choose the cells of a domain, or those of a benchmark, not both")
+    if test and not benchmark:
+        raise ValueError(f"a test is one of a benchmark: name the benchmark of {test!r} as well")
+    key = domain or (f"{benchmark}/{test}" if test else benchmark) or ALL_TASKS_KEY
     return _find_subset(key, task_subsets(board), "cells")
 
 

@@ -169,9 +169,9 @@ def assess(
     wanted = get_measures(
         measures if measures is not None else preset(PRESET_BY_PROTOCOL[chosen.protocol])
     )
-    needs_scratch = chosen.samples or any(s.maps for s in models)
+    needs_scratch = chosen.max_samples or any(s.maps for s in models)
     with scratch_folder(save if needs_scratch else None) as folder:
-        cases = restrict_to_samples(cases, chosen.samples, folder)
+        cases = restrict_to_samples(cases, chosen.max_samples, folder)
         if reliabilities is not None:
             cases = add_reliabilities(cases, reliabilities)
         compared = compare_cases(

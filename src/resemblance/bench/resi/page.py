@@ -389,7 +389,7 @@ def _resi_remarks(evaluation: Evaluation) -> tuple[str, ...]:
     sizes = (len(p.comparison.rows) for p in evaluation.parts() if p.test != "layers")
     few = "" if evaluation.size else warn_few_models(max(sizes, default=0))
     left = "; ".join(f"{folder} ({why})" for folder, why in evaluation.left_out.items())
-    samples = evaluation.options.samples
+    samples = evaluation.options.max_samples
     fewer = (
         f"Compared on at most {samples} samples of every data set, drawn once; accuracies and "
         "outputs are those of all samples."
@@ -443,7 +443,7 @@ def _evaluation_provenance(evaluation: Evaluation, domains: Sequence[str]) -> di
         "domains": list(domains),
         **evaluation.origin,
         **known,
-        **({"samples": options.samples} if options.samples else {}),
+        **({"max_samples": options.max_samples} if options.max_samples else {}),
         **({"untrained": dict(evaluation.untrained)} if evaluation.untrained else {}),
     }
 

@@ -89,7 +89,8 @@ class ScoringOptions:
     ``protocol``: "paper" or "resi-code". ``permute``: what permutation tests permute, "models" or
     "pairs". ``failures``: "last" or "unranked", as for
     :func:`resemblance.significance.rank_within`. Both are by default those of the protocol.
-    ``groups``: "separated" or "published". ``samples``: that are compared at most.
+    ``groups``: "separated" or "published". ``max_samples``: how many samples are
+    compared at most.
 
     Raises ``ValueError`` for words that do not exist or do not go together.
     """
@@ -98,7 +99,7 @@ class ScoringOptions:
     permute: str | None = None
     failures: str | None = None
     groups: str | None = None
-    samples: int | None = None
+    max_samples: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("protocol", self.protocol, PROTOCOL_NAMES)
@@ -114,10 +115,10 @@ class ScoringOptions:
                 'the authors\' code ranks no failures last: failures="unranked" goes with '
                 'protocol="resi-code"'
             )
-        n = self.samples
+        n = self.max_samples
         if n is not None and not (type(n) is int and n >= MIN_CHOSEN_SAMPLES):
             raise ValueError(
-                f"samples must be a whole number of at least {MIN_CHOSEN_SAMPLES}; got {n!r}"
+                f"max_samples must be a whole number of at least {MIN_CHOSEN_SAMPLES}; got {n!r}"
             )
 
     @property

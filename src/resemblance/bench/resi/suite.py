@@ -114,7 +114,7 @@ def run(
     trainer : one for training alone, such as one whose workers have accelerators.
     progress : called with (stage, done, total); the stages are "training", "not trained",
         "comparing" and "grading".
-    options : ``protocol``, ``permute``, ``failures``, ``groups`` and ``samples`` of
+    options : ``protocol``, ``permute``, ``failures``, ``groups`` and ``max_samples`` of
         :func:`resemblance.bench.resi.evaluate`; at the sizes of the paper ``groups`` is
         ``"published"`` by default, since its groups are chosen. For these sizes also the keywords
         of ``resemblance.bench.resi.paper.paper_run``: ``data``, ``datasets``, ``architectures``,
@@ -205,7 +205,7 @@ def load_evaluation(study: str | Path) -> Evaluation:
     known = purpose(place) if (place / "study.json").exists() else Purpose("resi")
     last = known.more.get("last")
     if last is None or not (place / "result.json").exists():
-        raise ValueError(f"{study} has no results yet: resemblance resi run {study}")
+        raise ValueError(f"{study} has no results yet: resemblance bench run resi {study}")
     wanted, run = known._replace(more=last["more"]), None
     if known.size in PAPER_SUBSETS:
         archive = wanted.more["resources"].get("models_from")
@@ -335,7 +335,7 @@ def _scoring_options(known: Purpose, chosen: Mapping[str, Any]) -> dict[str, Any
     a protocol goes with it."""
     last: Mapping[str, Any] = known.more.get("last", {}).get("options", {})
     if chosen.get("protocol", last.get("protocol")) != last.get("protocol"):
-        last = {name: last[name] for name in ("groups", "samples") if name in last}
+        last = {name: last[name] for name in ("groups", "max_samples") if name in last}
     return {**last, **chosen}
 
 

@@ -1,0 +1,257 @@
+"""The command that computes statistics of single representations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .ending import print_error, progress_bars
+from .inputs import (
+    ColumnChoice,
+    check_input_files,
+    check_label_count,
+    load_user_function,
+    parse_statistics,
+    read_label_file,
+    read_representations,
+)
+from .options import HelpTexts, command_group, output_command
+
+if TYPE_CHECKING:
+    from ..contracts._statistic import Statistic
+    from ..data.representation import Representation
+    from ..report.output import Output
+    from ..sections.result import Result
+
+STATISTIC_EXAMPLES = (
+    "statistic layer1.npy -s feature_split,participation_ratio",
+    "statistic layers/ -s variance_ratio,silhouette --labels classes.csv -o values.csv",
+    'statistic session1.npy -s "replicate[compare=pearson]" --replicate session2.npy',
+    "statistic layer1.npy --transformations",
+)
+STATISTIC_COLUMNS = ("representation", "statistic", "label", "value", "reason")
+TRANSFORMATION_COLUMNS = (
+    "representation",
+    "transformation",
+    "regime",
+    "features",
+    "feature_split",
+    "basis_split",
+    "cka",
+    "cka_without_itself",
+)
+TRANSFORMATION_NOTE = (
+    "cka: mean of linear CKA with the original, its first 100 components and its z-scores."
+)
+
+
+@output_command(
+    files=("inputs", "labels", "conditions", "replicate", "control"),
+    page="Write a page with the values.",
+    can_refuse=True,
+)
+def statistic_command(
+    inputs: list[str],
+    progress: bool,
+    statistics: list[str] | None = None,
+    labels: Path | None = None,
+    conditions: Path | None = None,
+    replicate: Path | None = None,
+    control: Path | None = None,
+    encoder: str | None = None,
+    transformations: bool = False,
+    pool: str = "",
+    column: str = "",
+    ids: str = "",
+    seed: int | None = None,
+) -> Output:
+    """Compute statistics of each representation: stability, separation of classes, dimension,
+    transferability.
+
+    resemblance explain NAME says what a statistic needs beside the representation. The exit code is
+    1 if a value does not exist; the answer then has the reason.
+    """
+    choice = ColumnChoice(column, ids)
+    check_input_files(inputs, choice)
+    if bool(statistics) == transformations:
+        raise ValueError(
+            "name statistics, such as -s feature_split, or give --transformations, which computes "
+            "the feature split and the basis split of transformed representations"
+        )
+    needs = {
+        "labels": labels,
+        "conditions": conditions,
+        "replicate": replicate,
+        "control": control,
+        "encoder": encoder,
+    }
+    chosen = [_seeded(entry, seed) for entry in parse_statistics(statistics or [])]
+    _check_needed_options(chosen, needs)
+    arrays = read_representations(inputs, pool, choice)
+    if transformations:
+        return _transformation_output(arrays, seed, progress)
+    data = _read_needed_files(needs, choice, next(iter(arrays.values())).shape[0])
+    return _statistic_output(_statistic_records(arrays, chosen, data, progress), chosen)
+
+
+def _seeded(statistic: Statistic, seed: int | None) -> Statistic:
+    """Return a statistic with the seed of the command, if the statistic is random and its
+    specification has no seed."""
+    is_free = "seed" in statistic.defaults and "seed" not in dict(statistic.parameters)
+    return statistic.with_parameters(seed=seed) if is_free and seed is not None else statistic
+
+
+def _check_needed_options(statistics: Sequence[Statistic], needs: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` for an option that a statistic needs and that is missing, and for one
+    that no statistic needs."""
+    needed = {name: str(entry) for entry in statistics for name in entry.needs}
+    for name, statistic in needed.items():
+        if needs[name] is None:
+            raise ValueError(f"{statistic} needs --{name}")
+    for name, value in needs.items():
+        if value is not None and name not in needed:
+            raise ValueError(f"no statistic of this call needs --{name}; leave it out")
+
+
+def _read_needed_files(
+    needs: Mapping[str, Any], choice: ColumnChoice, n_samples: int
+) -> dict[str, Any]:
+    """Return what statistics need beside the representation, by the name of the option."""
+    data: dict[str, Any] = {}
+    for name in ("labels", "conditions"):
+        if (path := needs[name]) is not None:
+            data[name] = read_label_file(path, f"--{name}")
+            check_label_count(data[name], n_samples, path, f"--{name}")
+    for name in ("replicate", "control"):
+        if (path := needs[name]) is not None:
+            arrays = read_representations([str(path)], "", choice)
+            if len(arrays) != 1:
+                raise ValueError(f"--{name} {path} holds {len(arrays)} arrays; give one")
+            data[name] = arrays.popitem()[1]
+    if needs["encoder"] is not None:
+        data["encoder"] = load_user_function(needs["encoder"])
+    return data
+
+
+def _statistic_records(
+    arrays: Mapping[str, Representation],
+    statistics: Sequence[Statistic],
+    data: Mapping[str, Any],
+    progress: bool,
+) -> list[dict[str, Any]]:
+    """Return a record for each statistic of each representation."""
+    from ..base.exceptions import UndefinedError
+
+    records: list[dict[str, Any]] = []
+    total = len(arrays) * len(statistics)
+    with progress_bars(not progress) as report:
+        for name, array in arrays.items():
+            for statistic in statistics:
+                value, reason = None, ""
+                try:
+                    value = statistic(array, **{need: data[need] for need in statistic.needs})
+                except UndefinedError as error:
+                    reason = str(error)
+                entry = (name, statistic.spec, statistic.label, value, reason)
+                records.append(dict(zip(STATISTIC_COLUMNS, entry)))
+                if report and total > 1:
+                    report("statistics", len(records), total)
+    return records
+
+
+def _statistic_output(records: list[dict[str, Any]], statistics: Sequence[Statistic]) -> Output:
+    from ..base.formatting import format_number
+    from ..report.output import Output
+    from ..report.terminal import plain_table
+
+    directions = {True: "larger", False: "smaller", None: ""}
+    about = {s.spec: (s.range, directions[s.larger_is_more_stable]) for s in statistics}
+    rows = [
+        (
+            r["label"],
+            r["statistic"],
+            r["representation"],
+            "–" if r["value"] is None else format_number(r["value"]),
+            f"{about[r['statistic']][0][0]:.4g} to {about[r['statistic']][0][1]:.4g}",
+            about[r["statistic"]][1],
+        )
+        for r in records
+    ]
+    header = ("label", "statistic", "representation", "value", "range", "more stable is")
+    missing = [
+        f"{r['statistic']} of {r['representation']}: {r['reason']}" for r in records if r["reason"]
+    ]
+    code = 0
+    if missing:
+        code = print_error(
+            f"{len(missing)} of {len(records)} values could not be computed; first: {missing[0]}",
+            code=1,
+        )
+    return Output(
+        [plain_table(header, rows, right=(3, 4)), *missing],
+        {"records": records},
+        records,
+        page=_page(records, "Statistics of representations"),
+        code=code,
+    )
+
+
+def _transformation_output(
+    arrays: Mapping[str, Representation], seed: int | None, progress: bool
+) -> Output:
+    """Return the stability and the similarity of transformed representations."""
+    from ..base.formatting import format_number
+    from ..report.output import Output
+    from ..report.terminal import plain_table
+    from ..stability import transformation_study
+
+    records: list[dict[str, Any]] = []
+    with progress_bars(not progress) as report:
+        for number, (name, array) in enumerate(arrays.items(), 1):
+            study = transformation_study(array, **({} if seed is None else {"seed": seed}))
+            records += [dict(zip(TRANSFORMATION_COLUMNS, (name, *row))) for row in study]
+            if report and len(arrays) > 1:
+                report("transformations", number, len(arrays))
+    rows = [
+        [v if isinstance(v, str) else format_number(float(v)) for v in record.values()]
+        for record in records
+    ]
+    right = range(3, len(TRANSFORMATION_COLUMNS))
+    table = plain_table(TRANSFORMATION_COLUMNS, rows, right=right)
+    page = _page(records, "Transformations of representations")
+    return Output([table, "", TRANSFORMATION_NOTE], {"records": records}, records, page=page)
+
+
+def _page(records: Sequence[Mapping[str, Any]], title: str) -> Result:
+    """Return the content of a page with a table of records."""
+    from ..sections.result import Result
+    from ..sections.sections import Section, Table
+
+    table = Table.of(records, "values", "Values")
+    return Result("statistic", "", (Section("values", title, "", tables=(table,)),), title=title)
+
+
+HELP: HelpTexts = {
+    "statistics": typer.Option(
+        "--statistics",
+        "-s",
+        help="Names, labels, feature_split\\[k=10], or file.py:name, which is run.",
+    ),
+    "labels": "A file with the class of each sample (.npy, .npz, .csv, .txt).",
+    "conditions": "A file with the condition of each trial (.npy, .npz, .csv, .txt).",
+    "replicate": "A file with a second representation of the same samples in the same order.",
+    "control": "A file with the representation of control samples by the same features.",
+    "encoder": "FILE.py:FUNCTION, which is run: it takes inputs and returns their representation.",
+    "transformations": typer.Option(
+        "--transformations",
+        help="Transform each representation as Raju 2026 does, and compute feature split, basis "
+        "split and CKA of each result.",
+    ),
+    "seed": typer.Option(min=0, help="Random seed; default: the seed of each statistic."),
+}
+
+
+commands = command_group(("statistic", statistic_command, STATISTIC_EXAMPLES), help=HELP)

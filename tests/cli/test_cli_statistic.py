@@ -1,0 +1,140 @@
+"""The command ``statistic``: statistics of single representations."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import resemblance as rs
+
+OWN = '''
+import numpy as np
+import resemblance as rs
+
+def relu(x):
+    return np.maximum(x, 0)
+
+@rs.statistic(label="Norm", family="spectrum", larger_is_more_stable=None, range=(0, float("inf")),
+    citation="x")
+def norm(x):
+    """Norm: the length of all values."""
+    return float((x.array**2).sum()) ** 0.5
+'''
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with representations of 40 samples, their classes, and other files."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((40, 8))
+    a[::2] += 2
+    np.save("a.npy", a)
+    np.save("b.npy", a @ rng.standard_normal((8, 6)))
+    np.save("again.npy", a + 0.1 * rng.standard_normal(a.shape))
+    np.save("narrow.npy", np.ones((40, 3)))
+    np.savetxt("classes.csv", np.arange(40) % 2, fmt="%d")
+    np.savetxt("conditions.csv", np.arange(40) % 5, fmt="%d")
+    np.savetxt("few.csv", np.arange(7) % 2, fmt="%d")
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+def records(call, *words):
+    code, out, err = call("statistic", *words, "--format", "json", "-q")
+    assert (code, err) == (0, "")
+    return json.loads(out)["records"]
+
+
+def test_values_are_those_of_the_functions(call):
+    names = ["participation_ratio", "feature_split[k=4]", "variance_ratio", "own.py:norm"]
+    found = records(call, "a.npy", "b.npy", "-s", ",".join(names), "--labels", "classes.csv")
+    assert [(r["representation"], r["statistic"]) for r in found[:2]] == [
+        ("a", "participation_ratio"),
+        ("a", "feature_split[k=4]"),
+    ]
+    a, labels = np.load("a.npy"), np.arange(40) % 2
+    values = {(r["representation"], r["label"]): r["value"] for r in found}
+    assert values["a", "Norm"] == pytest.approx(np.linalg.norm(a))
+    expected = [
+        rs.statistics.participation_ratio(a),
+        rs.statistics.feature_split(a, k=4),
+        rs.statistics.variance_ratio(a, labels),
+    ]
+    assert [r["value"] for r in found[:3]] == expected
+    assert len(found) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("replicate", ("--replicate", "again.npy")),
+        ("trial_split", ("--conditions", "conditions.csv")),
+        ("perturbation_magnitude", ("--control", "again.npy")),
+        ("input_noise_stability", ("--encoder", "own.py:relu")),
+        ("silhouette", ("--labels", "classes.csv")),
+    ],
+)
+def test_a_statistic_takes_what_it_needs_from_a_file(call, name, options):
+    (found,) = records(call, "a.npy", "-s", name, *options)
+    assert isinstance(found["value"], float)
+    code, _, err = call("statistic", "a.npy", "-s", name)
+    assert (code, err) == (2, f"error: {name} needs {options[0]}\n")
+
+
+def test_the_seed_is_that_of_random_statistics_without_one(call):
+    chosen = "feature_split[k=2],feature_split[k=2,seed=7],anisotropy"
+    first, again = (records(call, "a.npy", "-s", chosen, "--seed", seed) for seed in (1, 2))
+    same = [x["value"] == y["value"] for x, y in zip(first, again)]
+    assert same == [False, True, True]
+
+
+def test_a_value_that_does_not_exist_has_its_reason(call):
+    words = ("statistic", "a.npy", "narrow.npy", "-s", "participation_ratio")
+    code, out, err = call(*words, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert (code, [bool(row["value"]) for row in rows]) == (1, [True, False])
+    assert rows[1]["reason"]
+    assert "error: 1 of 2 values could not be computed; first: participation_ratio of narrow" in err
+    assert call(*words, "--exit-zero", "-q")[0] == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "md", "tex", "parquet", "txt", "html"])
+def test_every_format_and_the_page(call, folder, suffix):
+    option = "--html" if suffix == "html" else "-o"
+    target = folder / f"values.{suffix}"
+    assert call("statistic", "a.npy", "-s", "anisotropy", option, target, "-q")[0] == 0
+    starts = {"parquet": b"PAR1", "json": b"{", "csv": b"representation,"}
+    assert target.read_bytes().startswith(starts.get(suffix, b""))
+    if suffix in ("md", "tex", "txt", "html"):
+        assert "anisotropy" in target.read_text(encoding="utf-8")
+
+
+def test_transformations_are_those_of_the_study(call):
+    np.save("wide.npy", np.random.default_rng(1).standard_normal((30, 20)))
+    found = records(call, "wide.npy", "--transformations")
+    study = rs.stability.transformation_study(np.load("wide.npy"))
+    assert [r["transformation"] for r in found] == [t.name for t in study]
+    assert [r["feature_split"] for r in found] == [t.stability for t in study]
+    code, out, _ = call("statistic wide.npy --transformations")
+    assert code == 0
+    assert "randproj_016" in out
+
+
+def test_mistakes_are_one_line(refused):
+    refused("""
+        statistic a.npy | name statistics, such as -s feature_split
+        statistic a.npy -s anisotropy --transformations | name statistics
+        statistic a.npy -s anisotropi | no statistic 'anisotropi'; did you mean 'anisotropy'?
+        statistic a.npy -s cka | no statistic 'cka'
+        statistic a.npy -s anisotropy --labels classes.csv | no statistic of this call needs
+        statistic a.npy -s silhouette --labels few.csv | few.csv has 7 labels for 40 samples
+        statistic gone.npy -s anisotropy | gone.npy does not exist
+        statistic narrow.npy --transformations | at least 10 samples and 5 features
+        statistic a.npy -s replicate --replicate b.npy --format parquet | needs --output
+    """)

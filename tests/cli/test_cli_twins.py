@@ -1,0 +1,158 @@
+"""Options have the words of Python: each option of a command is a parameter of the Python function
+that does the same, and a word means one thing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+import typer
+
+import resemblance as rs
+from resemblance import bench
+from resemblance.bench import packs
+from resemblance.bench.joint import joint
+from resemblance.bench.manifolds import suite as manifolds
+from resemblance.bench.packs.opening import find_pack
+from resemblance.bench.pinned import build_pack
+from resemblance.bench.ranking import score
+from resemblance.bench.ranking.ranking import packs_of
+from resemblance.bench.ranking.subsets import select_measure_subset, select_task_subset
+from resemblance.bench.resi import suite as resi
+from resemblance.bench.resi.paper import paper_run, paper_subset_for
+from resemblance.bench.resi.rules import ScoringOptions
+from resemblance.bench.sensitivity import suite as sensitivity
+from resemblance.bench.stability import suite as stability
+from resemblance.checks import check_measure
+from resemblance.cli import commands
+from resemblance.models.files import read_files
+from resemblance.report.output import write_output
+from resemblance.stability import perturbations, transformation_study, transformations
+
+SUITES = (bench.run, resi.run, sensitivity.run, manifolds.run, stability.run)
+# By command, the functions and methods that do its work in Python. An option is a parameter of one
+# of them, or the name of one.
+TWINS: Mapping[str, tuple[Callable[..., Any], ...]] = {
+    "compare": (rs.compare, rs.plan, read_files, rs.Stream, rs.Stream.merge, rs.stream_from_model),
+    "compare-models": (rs.compare_models, rs.plan),
+    "statistic": (
+        rs.Statistic,
+        read_files,
+        transformation_study,
+        transformations,
+        perturbations,
+        *(entry.function for entry in rs.list_statistics()),
+    ),
+    "evidence": (rs.evidence, read_files),
+    "score-models": (rs.score_models, read_files, rs.dissimilarities),
+    "drift": (rs.drift,),
+    "upgrade-index": (rs.upgrade_index, rs.IndexUpgrade.map),
+    "bench run": (*SUITES, paper_run, paper_subset_for, ScoringOptions, rs.plan),
+    "bench status": (),
+    "bench results": (),
+    "bench report": (rs.list_measures,),
+    "bench combine": (joint,),
+    "pack list": (find_pack,),
+    "pack show": (find_pack,),
+    "pack verify": (find_pack,),
+    "pack get": (packs.get_pack,),
+    "pack build": (build_pack,),
+    "leaderboard": (rs.leaderboard, select_task_subset, select_measure_subset),
+    "rank": (packs_of, select_task_subset, score, rs.Comparison.save, rs.compare),
+    "check": (check_measure,),
+    "measures": (rs.list_measures,),
+    "explain": (),
+    "cite": (rs.cite,),
+}
+COMMANDS_WITHOUT_PYTHON = {"demo"}  # which only shows what the library does
+# Options that have no parameter of the same words in Python, and why.
+EXCEPTIONS: Mapping[tuple[str, ...], str] = {
+    ("format",): "a file's suffix decides in Python; standard output has no suffix",
+    ("html", "open"): "Python calls a function with the result",
+    ("quiet",): "means progress=False, and no messages",
+    ("exit-zero",): "only a process has an exit code",
+    ("scheduler", "gpu-resource"): "Python passes an executor as jobs= or trainer=",
+    ("add-measure",): "Python adds to a list of measures",
+    ("parts", "batch-size"): "Python calls Stream.update with each batch of each part",
+    ("batch-labels",): "Python passes a pair as labels=, and a file holds one array",
+    ("fitted",): "Python passes a list of representations as one model",
+}
+WITHOUT_TWIN = {option for options in EXCEPTIONS for option in options}
+# Words with two meanings, which no option may use alone.
+AMBIGUOUS_WORDS = {"series", "blocks", "reference", "rows"}
+
+
+def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all commands below a group, with their names."""
+    if not hasattr(command, "list_commands"):
+        yield path, command
+        return
+    for name in command.list_commands(None):
+        yield from leaves(command.get_command(None, name), f"{path} {name}".strip())
+
+
+def options_of_commands() -> Iterator[tuple[str, str]]:
+    """Yield the name of each command with each of its options, without dashes."""
+    for path, command in leaves(typer.main.get_command(commands())):
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                yield path, max(parameter.opts, key=len).removeprefix("--")
+
+
+def words_in_python(functions: tuple[Callable[..., Any], ...]) -> set[str]:
+    """Return the names of functions, and of their parameters."""
+    words = {function.__name__.lower() for function in functions}
+    for function in functions:
+        words |= set(inspect.signature(function).parameters)
+    return words
+
+
+@pytest.fixture(scope="module")
+def options():
+    return list(options_of_commands())
+
+
+def test_each_option_has_the_words_of_its_parameter_in_python(options, subtests):
+    """A repeatable option may be the singular of a parameter: --domain of domains."""
+    for command, option in options:
+        if command in COMMANDS_WITHOUT_PYTHON or option in WITHOUT_TWIN:
+            continue
+        words = words_in_python((*TWINS[command], write_output))
+        name = option.replace("-", "_")
+        with subtests.test(f"{command} --{option}"):
+            assert {name, f"{name}s"} & words
+
+
+def test_every_command_has_a_twin_and_every_exception_is_an_option(options):
+    assert {command for command, _ in options} <= {*TWINS, *COMMANDS_WITHOUT_PYTHON}
+    assert len(EXCEPTIONS) <= 10
+    for option in WITHOUT_TWIN:
+        commands_with = [command for command, other in options if other == option]
+        assert any(
+            option.replace("-", "_") not in words_in_python(TWINS[command])
+            for command in commands_with
+            if command in TWINS
+        ), f"--{option} is no exception"
+
+
+def test_no_option_is_a_word_with_two_meanings(options):
+    assert not AMBIGUOUS_WORDS & {option for _, option in options}
+    assert {command for command, option in options if option == "index"} <= {"upgrade-index"}
+
+
+def test_an_option_has_one_meaning_for_its_letter(options):
+    letters: dict[str, set[str]] = {}
+    for _, command in leaves(typer.main.get_command(commands())):
+        for parameter in command.params:
+            for spelling in parameter.opts:
+                if len(spelling) == 2:
+                    letters.setdefault(spelling, set()).add(max(parameter.opts, key=len))
+    assert letters == {
+        "-m": {"--measures", "--measure"},
+        "-s": {"--statistics"},
+        "-o": {"--output"},
+        "-j": {"--jobs"},
+        "-q": {"--quiet"},
+    }
