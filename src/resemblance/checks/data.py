@@ -96,7 +96,7 @@ def repeated_pair(
 def with_repeats(entry: Any, x: Any) -> Any:
     """Return an array or a representation with the ids of :func:`stimuli`, if the measure reads
     repeats; ids that a representation has, and data for all other measures, stay as they are."""
-    if getattr(entry, "reads", "") != "repeats":
+    if getattr(entry, "takes", "") != "repeats":
         return x
     given = x if isinstance(x, Representation) else Representation(x)
     if given.ids is not None:
