@@ -81,8 +81,8 @@ class CheckContext(NamedTuple):
     def pair(self, n: int, d: int, e: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return two related representations of these shapes, with repeats for a measure that reads
         repeats."""
-        reads = getattr(self.entry, "reads", "features")
-        x, y = (repeated_pair if reads == "repeats" else generic_pair)(n, d, e, seed)
+        takes = getattr(self.entry, "takes", "features")
+        x, y = (repeated_pair if takes == "repeats" else generic_pair)(n, d, e, seed)
         return self.suited(x), self.suited(y)
 
     def shapes(self) -> list[tuple[Any, ...]]:
@@ -206,7 +206,7 @@ def permute_context_samples(
         value if name in ("control", "encoder") else value[order]
         for name, value in zip(input_names(entry), inputs)
     )
-    if getattr(entry, "reads", "") == "repeats":
+    if getattr(entry, "takes", "") == "repeats":
         names = stimuli(len(order))
         moved = tuple(Representation(a, ids=[names[i] for i in order]) for a in moved)
     return trial._replace(entry=entry), moved
