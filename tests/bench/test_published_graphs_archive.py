@@ -108,7 +108,7 @@ def old_names(state, architecture):
 
 
 def check(which, resources, expected, rows):
-    result = paper.extract(which, archive.load(which, resources), resources)
+    result = paper.extract(which, archive.load_archived_weights(which, resources), resources)
     layers = dict(result.layers["node"]) | {"logits": result.outputs}
     assert layers.keys() == expected.keys()
     for name, values in layers.items():
@@ -158,9 +158,9 @@ def test_pgnn(resources, setting):
 def test_a_missing_file_is_named(resources):
     place = "models/graphs/cora/GraphSAGE/RandomLabels_25/model_s2.pt is missing"
     with pytest.raises(ValueError, match=place):
-        archive.load(recipe("sage", "labels"), resources)
+        archive.load_archived_weights(recipe("sage", "labels"), resources)
     with pytest.raises(ValueError, match="no folder of released models"):
-        archive.load(recipe("sage", "labels"), resources._replace(archive=None))
+        archive.load_archived_weights(recipe("sage", "labels"), resources._replace(archive=None))
 
 
 def test_files_that_are_no_weights(resources, tmp_path):
@@ -178,11 +178,11 @@ def test_files_that_are_no_weights(resources, tmp_path):
     for content in contents:
         torch.save(content, path)
         with pytest.raises(ValueError, match=r"model_s2.pt (cannot be read|does not hold)"):
-            archive.load(which, resources)
+            archive.load_archived_weights(which, resources)
     for damaged in (whole[: len(whole) // 2], b"", b"no weights"):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"model_s2.pt cannot be read as weights \(."):
-            archive.load(which, resources)
+            archive.load_archived_weights(which, resources)
     assert not (tmp_path / "marker").exists()
 
 
@@ -190,20 +190,20 @@ def test_weights_of_another_network(resources):
     which = recipe("gcn")
     state = paper.new_network(which, resources).state_dict()
     path = stored(which, state, resources)
-    assert archive.load(which, resources).keys() == state.keys()
+    assert archive.load_archived_weights(which, resources).keys() == state.keys()
     with pytest.raises(
         ValueError, match=r"model_s2.pt is not the gcn .* is \(16,\), expected \(8,\)"
     ):
-        archive.load(recipe("gcn", hidden=8), resources)
+        archive.load_archived_weights(recipe("gcn", hidden=8), resources)
     torch.save({name: v for name, v in state.items() if name != "convs.1.bias"}, path)
     with pytest.raises(ValueError, match=r"convs.1.bias is missing, expected \(16,\)"):
-        archive.load(which, resources)
+        archive.load_archived_weights(which, resources)
     torch.save(state | {"more.bias": state["convs.1.bias"]}, path)
     with pytest.raises(ValueError, match=r"more.bias is \(16,\), expected none"):
-        archive.load(which, resources)
+        archive.load_archived_weights(which, resources)
     torch.save(state | {"convs.1.bias": state["convs.1.bias"] * torch.nan}, path)
     with pytest.raises(ValueError, match=r"model_s2.pt: convs.1.bias has values .* not finite"):
-        archive.load(which, resources)
+        archive.load_archived_weights(which, resources)
 
 
 @pytest.mark.parametrize("architecture", ["gcn", "sage", "gat", "pgnn"])
@@ -211,7 +211,7 @@ def test_no_random_numbers_are_drawn(resources, architecture):
     which = recipe(architecture)
     stored(which, paper.new_network(which, resources).state_dict(), resources)
     before = torch.get_rng_state()
-    weights = archive.load(which, resources)
+    weights = archive.load_archived_weights(which, resources)
     assert torch.equal(torch.get_rng_state(), before)
     assert weights
 
@@ -222,9 +222,9 @@ def test_two_matrices_where_there_is_one(resources):
     state["convs.0.lin_dst.weight"] = state["convs.0.lin_dst.weight"] + 1
     stored(which, state, resources)
     with pytest.raises(ValueError, match=r"model_s2.pt has two different convs.0.lin.weight"):
-        archive.load(which, resources)
+        archive.load_archived_weights(which, resources)
 
 
 def test_anchors_of_the_training_are_not_in_the_archive(resources):
     with pytest.raises(ValueError, match="the archive has no anchor sets of P-GNN"):
-        archive.load(recipe("pgnn", anchors="of training"), resources)
+        archive.load_archived_weights(recipe("pgnn", anchors="of training"), resources)

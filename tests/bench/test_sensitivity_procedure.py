@@ -391,7 +391,7 @@ MISTAKES = {
     ),
     "two or more blocks": (lambda: bootstrap_counts(4, blocks="aaaa"),),
     "not more": (lambda: bootstrap_counts(4, blocks="aabb", nested="aabb"),),
-    "bootstrap_counts: draws must be": [
+    "bootstrap_counts: n_resamples must be": [
         partial(bootstrap_counts, 4, draws=draws) for draws in (0, 1.5, True)
     ],
     "one column for each": (lambda: bootstrap({"m": ONES}, FOUR, bootstrap_counts(5)),),

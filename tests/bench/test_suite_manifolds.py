@@ -564,7 +564,7 @@ def test_a_mistake_is_one_line(refused, tmp_path, monkeypatch):
         bench run manifolds --models m | --models is an option of bench run resi and sensitivity
         bench run manifold | got 'manifold'; did you mean 'manifolds'?
         bench run manifolds -m nka | no measure 'nka'; did you mean
-        bench results nowhere | nowhere has no results yet: run a benchmark there
+        bench results nowhere | nowhere has no results yet; run a benchmark there
     """)
     assert list(tmp_path.iterdir()) == []
 

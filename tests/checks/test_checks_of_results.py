@@ -64,7 +64,7 @@ RESULTS: dict[str, Callable[[], BaseResult]] = {
         SHARED, np.where(np.arange(60) % 20 == 1, None, PERTURBED)
     ),
     "Clusters": lambda: compared().clusters("procrustes", 2),
-    "Groups": lambda: compared().groups("procrustes", [1, 1, 2, 2]),
+    "Permanova": lambda: compared().permanova("procrustes", [1, 1, 2, 2]),
     "Interval": lambda: rs.stability.interval("feature_split", OLD, k=4, n_resamples=10),
     "Null": lambda: rs.stability.permutation_null("centroid_drift", OLD, n_permutations=20),
     "Leaderboard": rs.leaderboard,

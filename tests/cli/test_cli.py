@@ -178,7 +178,8 @@ def test_exit_zero_is_for_answers_and_not_for_mistakes(call):
     assert call("compare a.npy gone.npy -m cka --exit-zero")[0] == 2
     assert call("drift a.npy c.npy --unpaired -q")[0] == 2  # of other widths
     assert call("check own.py:imaginary -q")[0] == 1
-    assert call("check own.py:imaginary -q --exit-zero")[0] == 0
+    assert call("check own.py:imaginary -q --exit-zero --html checks.html")[0] == 0
+    assert "imaginary" in Path("checks.html").read_text(encoding="utf-8")
 
 
 def test_inputs_are_compared_with_others(call):

@@ -288,7 +288,7 @@ def test_mistakes_are_one_line(refused, tmp_path, monkeypatch):
         bench run resi x --memory much | memory
         bench run resi x --add-measure gone.py:mine | gone.py does not exist
         bench run resi x --models gone | holds no model
-        bench results gone | gone has no results yet: run a benchmark there
+        bench results gone | gone has no results yet; run a benchmark there
         bench report gone | no results yet
         bench status gone | gone is not a study
     """)

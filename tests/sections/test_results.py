@@ -1265,7 +1265,7 @@ def test_the_report_is_written_again(call, tmp_path):
         (["run", "--memory", "much"], "much"),
         (["run", "-m", "nka"], "no measure 'nka'; did you mean"),
         (["run", "--add-measure", "no.py:mine"], "no.py does not exist"),
-        (["results", "nowhere"], "nowhere has no results yet: run a benchmark there"),
+        (["results", "nowhere"], "nowhere has no results yet; run a benchmark there"),
         (["results", "nowhere", "--format", "xml"], "got 'xml'"),
         (["report", "nowhere"], "nowhere has no results yet"),
     ],

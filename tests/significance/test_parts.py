@@ -71,7 +71,7 @@ def test_parts_of_too_little_are_refused():
             function(4, blocks=np.zeros(4))
     with pytest.raises(ValueError, match="count must be at least 2"):
         sample_groups(10, count=1)
-    with pytest.raises(ValueError, match="draws must be a whole number"):
+    with pytest.raises(ValueError, match="n_resamples must be a whole number"):
         random_halves(10, n_resamples=0)
     with pytest.raises(ValueError, match="at least two parts"):
         standard_error([0.5], "halves")

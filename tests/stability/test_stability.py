@@ -469,7 +469,7 @@ def test_intervals_and_nulls_refuse_what_they_cannot_do(rng):
     x = rng.standard_normal((6, 5))
     with pytest.raises(ValueError, match="half of them are 3"):
         st.interval("feature_split", x)
-    with pytest.raises(ValueError, match="draws must be at least 2"):
+    with pytest.raises(ValueError, match="n_resamples must be at least 2"):
         st.interval("anisotropy", x, n_resamples=1)
     with pytest.raises(ValueError, match="does not depend on the order"):
         st.permutation_null("anisotropy", x, n_permutations=5)

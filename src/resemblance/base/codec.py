@@ -95,16 +95,25 @@ def decode_value(kind: Any, value: Any) -> Any:
     return value
 
 
-def decode_entries(kind: Any, entries: Mapping[str, Any]) -> Any:
-    """Return a named tuple or a dataclass from the encoded values of its fields."""
-    hints = _field_types(kind)
-    named = {name: entry for name, entry in entries.items() if name != "kind" or name in hints}
-    return kind(**{name: decode_value(hints[name], entry) for name, entry in named.items()})
+def decode_entries(kind: Any, entries: Any) -> Any:
+    """Return a named tuple or a dataclass from the encoded values of its fields: an object, or a
+    list in the order of the fields."""
+    types = field_types(kind)
+    if isinstance(entries, list):
+        entries = dict(zip([*types][: len(entries)], entries, strict=True))
+    named = {name: entry for name, entry in entries.items() if name != "kind" or name in types}
+    if unknown := sorted(named.keys() - types):
+        raise ValueError(f"it has an entry {unknown[0]!r}")
+    return kind(**{name: decode_value(types[name], entry) for name, entry in named.items()})
 
 
 @cache
-def _field_types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
+def field_types(kind: Any) -> dict[str, Any]:
+    """Return the types of the fields of a named tuple or a dataclass."""
+    types = get_type_hints(kind)
+    if is_dataclass(kind):  # the class may have annotated constants
+        return {f.name: types[f.name] for f in fields(kind)}
+    return types
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
@@ -115,7 +124,7 @@ def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
         name = value["kind"]
         by_name = {kind.__name__: kind for kind in records}
         if name not in by_name:
-            raise ValueError(f"there is no figure of the kind {name!r}")
+            raise ValueError(f"there is no kind {name!r}")
         return decode_value(by_name[name], value)
     if value in NON_FINITE_NAMES and float in kinds and str not in kinds:
         return float(value)

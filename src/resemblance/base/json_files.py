@@ -9,13 +9,12 @@ import os
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
-from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from uuid import uuid4
 
+from .codec import decode_value, field_types
 from .text import replace_unencodable
 
 # What a file that is damaged or of another kind can raise, when it is read or turned into an object
@@ -63,9 +62,6 @@ def _unreadable_error(where: str, what: str, remedy: str, error: Exception) -> V
     )
 
 
-NON_FINITE_NAMES = ("nan", "inf", "-inf")  # what is written for numbers that JSON cannot hold
-
-
 def decode_record(kind: Any, value: Any, where: str = "") -> Any:
     """Return what JSON holds as a value of an annotated type, after a check of all types in it.
 
@@ -75,51 +71,9 @@ def decode_record(kind: Any, value: Any, where: str = "") -> Any:
 
     Raises ``TypeError``, ``ValueError`` or ``KeyError`` for anything that is not of this type.
     """
-    record = _decode_value(kind, value)
+    record = decode_value(kind, value)
     check_types(record, kind, where)
     return record
-
-
-def _decode_value(kind: Any, value: Any) -> Any:
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _decode_union(parts, value)
-    if origin is tuple and isinstance(value, list):
-        kinds = (parts[0],) * len(value) if parts[1:] == (...,) else parts
-        return tuple(_decode_value(part, entry) for part, entry in zip(kinds, value, strict=True))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {name: _decode_value(parts[1], entry) for name, entry in value.items()}
-    if kind is float and value in NON_FINITE_NAMES:
-        return float(value)
-    if _is_record(kind):
-        types = _field_types(kind)
-        if isinstance(value, list):
-            value = dict(zip([*types][: len(value)], value, strict=True))
-        entries = {name: part for name, part in value.items() if name in types or name != "kind"}
-        if unknown := sorted(entries.keys() - types):
-            raise ValueError(f"it has an entry {unknown[0]!r}")
-        return kind(**{name: _decode_value(types[name], part) for name, part in entries.items()})
-    return value
-
-
-def _decode_union(kinds: tuple[Any, ...], value: Any) -> Any:
-    if isinstance(value, dict):
-        records = {kind.__name__: kind for kind in kinds if _is_record(kind)}
-        name = next(iter(records)) if len(records) == 1 else value["kind"]
-        if name not in records:
-            raise ValueError(f"there is no kind {name!r}")
-        return _decode_value(records[name], value)
-    nested = [kind for kind in kinds if get_origin(kind) is not None]
-    return _decode_value(nested[0], value) if isinstance(value, list) and nested else value
-
-
-def _is_record(kind: Any) -> bool:
-    return hasattr(kind, "_fields") or is_dataclass(kind)
-
-
-@cache
-def _field_types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def check_types(value: Any, kind: Any, where: str = "") -> None:
@@ -151,8 +105,8 @@ def check_types(value: Any, kind: Any, where: str = "") -> None:
             check_types(part, parts[1], f"{where}[{name!r}]")
         return
     elif origin is None and _has_builtin_type(value, kind):
-        fields = _field_types(kind) if hasattr(kind, "__annotations__") else {}
-        for name, kind_of_field in fields.items():
+        types = field_types(kind) if hasattr(kind, "__annotations__") else {}
+        for name, kind_of_field in types.items():
             check_types(getattr(value, name), kind_of_field, f"{where}.{name}" if where else name)
         return
     raise ValueError(f"{where or 'it'} cannot be {_describe_type(value)}")

@@ -29,7 +29,7 @@ RESULT_MODULES: Mapping[str, str] = {
     "Clusters": "comparison.populations",
     "DriftReport": "versions",
     "Forecast": "engine.forecast",
-    "Groups": "comparison.populations",
+    "Permanova": "comparison.populations",
     "Interval": "stability.resampling",
     "Leaderboard": "bench.ranking.standing",
     "Null": "stability.resampling",
@@ -78,7 +78,11 @@ def load_study(study: str | Path) -> Any:
     if (folder / STUDY_RESULT_FILE).exists():
         return _result_from_text(folder / STUDY_RESULT_FILE, STUDY_REMEDY)
     inside = next(folder.glob("*.comparison"), None)
-    remedy = f"it has {inside}" if inside else f"run a suite there: resemblance resi run {folder}"
+    remedy = (
+        f"it has {inside}"
+        if inside
+        else f"run a benchmark there: resemblance bench run resi {folder}"
+    )
     raise ValueError(f"{folder} has no results yet; {remedy}")
 
 

@@ -20,7 +20,7 @@ LEADERBOARD_EXAMPLES = (
 )
 
 
-@output_command()
+@output_command(page="Write a page with the ranking.")
 def leaderboard_command(
     progress: bool,
     scores: list[Path] | None = None,
@@ -36,7 +36,7 @@ def leaderboard_command(
     The chosen measures are ranked anew, among each other alone, in the chosen cells alone.
     """
     from ..bench.ranking import read_board
-    from ..bench.ranking.standing import subset_leaderboard
+    from ..bench.ranking.standing import leaderboard_of_subset
     from ..bench.ranking.subsets import rank_subset, select_measure_subset, select_task_subset
 
     board = read_board(*(scores or ()), packs=packs)
@@ -45,7 +45,7 @@ def leaderboard_command(
         select_task_subset(board, benchmark, domain, test),
         select_measure_subset(board, family, metrics),
     )
-    return subset_leaderboard(board, shown)
+    return leaderboard_of_subset(board, shown)
 
 
 HELP: HelpTexts = {

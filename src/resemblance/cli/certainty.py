@@ -131,7 +131,9 @@ SCORE_MODELS_EXAMPLES = (
 )
 
 
-@output_command(files=("inputs", "models", "fitted", "whole_blocks"))
+@output_command(
+    files=("inputs", "models", "fitted", "whole_blocks"), page="Write a page with the scores."
+)
 def score_models_command(
     inputs: list[str],
     context: typer.Context,

@@ -162,12 +162,7 @@ def report_written_files(paths: Iterable[Path | None], page: Path | None, quiet:
     """Report which files were written, and open the page, if any, in the browser."""
     if not quiet and (written := [str(path) for path in paths if path]):
         print(escape_control_characters(f"wrote {', '.join(written)}"), file=sys.stderr)
-    open_when_asked(page, page is not None)
-
-
-def open_when_asked(page: Path | None, is_opened: bool) -> None:
-    """Open a page in the browser if the user asked for that."""
-    if page is not None and is_opened:
+    if page is not None:
         from ..report.page import open_page
 
         open_page(page)

@@ -13,7 +13,7 @@ import typer
 from ..base.extras import require_packages
 from ..engine.memory import parse_bytes
 from .choices import DRAWS
-from .ending import open_when_asked, progress_bars, report_interruption
+from .ending import progress_bars, report_interruption
 from .executors import open_executors
 from .inputs import parse_measures, read_label_file, reworded_errors
 from .options import HelpTexts, command_group, output_command
@@ -190,7 +190,10 @@ def demo_command(
     write_demo_page(comparison, page, accuracies)
     if not quiet:
         print(f"Open {page.resolve()}\nAll values: {database} (resemblance.load reads it)")
-    open_when_asked(page, opened)
+    if opened:
+        from ..report.page import open_page
+
+        open_page(page)
     return 0
 
 

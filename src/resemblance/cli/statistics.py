@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..contracts._statistic import Statistic
     from ..data.representation import Representation
     from ..report.output import Output
-    from ..sections.result import Result
 
 STATISTIC_EXAMPLES = (
     "statistic layer1.npy -s feature_split,participation_ratio",
@@ -165,6 +164,7 @@ def _statistic_records(
 def _statistic_output(records: list[dict[str, Any]], statistics: Sequence[Statistic]) -> Output:
     from ..base.formatting import format_number
     from ..report.output import Output
+    from ..report.outputs import page_of_records
     from ..report.terminal import plain_table
 
     directions = {True: "larger", False: "smaller", None: ""}
@@ -194,7 +194,7 @@ def _statistic_output(records: list[dict[str, Any]], statistics: Sequence[Statis
         [plain_table(header, rows, right=(3, 4)), *missing],
         {"records": records},
         records,
-        page=_page(records, "Statistics of representations"),
+        page=page_of_records("statistic", records, "Statistics of representations"),
         code=code,
     )
 
@@ -205,6 +205,7 @@ def _transformation_output(
     """Return the stability and the similarity of transformed representations."""
     from ..base.formatting import format_number
     from ..report.output import Output
+    from ..report.outputs import page_of_records
     from ..report.terminal import plain_table
     from ..stability import transformation_study
 
@@ -221,17 +222,8 @@ def _transformation_output(
     ]
     right = range(3, len(TRANSFORMATION_COLUMNS))
     table = plain_table(TRANSFORMATION_COLUMNS, rows, right=right)
-    page = _page(records, "Transformations of representations")
+    page = page_of_records("statistic", records, "Transformations of representations")
     return Output([table, "", TRANSFORMATION_NOTE], {"records": records}, records, page=page)
-
-
-def _page(records: Sequence[Mapping[str, Any]], title: str) -> Result:
-    """Return the content of a page with a table of records."""
-    from ..sections.result import Result
-    from ..sections.sections import Section, Table
-
-    table = Table.of(records, "values", "Values")
-    return Result("statistic", "", (Section("values", title, "", tables=(table,)),), title=title)
 
 
 HELP: HelpTexts = {

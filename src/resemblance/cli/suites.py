@@ -15,7 +15,7 @@ from ..base.extras import require_package
 from ..base.formatting import count_with_noun
 from ..base.text import check_choice
 from ..engine.memory import parse_bytes
-from .ending import command_as_typed, open_when_asked, print_error, progress_bars, silence_warnings
+from .ending import command_as_typed, print_error, progress_bars, silence_warnings
 from .executors import open_executors
 from .inputs import (
     add_user_measures,
@@ -285,6 +285,7 @@ def _run_and_report(
     """Run a suite, write its report and say where; return the exit code of the command."""
     from ..bench.status import provenance_of_runs, record_run
     from ..report.output import print_tables
+    from ..report.page import open_page
     from ..report.terminal import result_tables
 
     study, quiet = words["study"], words["quiet"]
@@ -311,7 +312,8 @@ def _run_and_report(
         print(
             f"Open {page.resolve()}\nAdd measures: the same command with --add-measure FILE.py:NAME"
         )
-    open_when_asked(page, words["opened"])
+    if words["opened"]:
+        open_page(page)
     return _report_untrained_models(result)
 
 
@@ -414,10 +416,10 @@ def _report_command(benchmarks: Benchmarks) -> Callable[..., None]:
         chosen = {name: words[name] for name in parameters if words[name]}
         result = result_of_study(benchmarks, study, **chosen)
         runs = provenance_of_runs(study)
-        written = result.to_html(page or study / "index.html", provenance=runs)
+        target = page or study / "index.html"
+        written = result.to_html(target, open=words["opened"], provenance=runs)
         if not words["quiet"]:
             print(f"Open {written.resolve()}")
-        open_when_asked(written, words["opened"])
 
     return set_parameters(
         command,

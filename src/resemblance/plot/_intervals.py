@@ -50,7 +50,7 @@ POINT_COLUMNS = {
     "Forecast": ("measure", "values"),
     "Perturbations": ("perturbation", ""),
     "Clusters": ("name", "silhouette"),
-    "Groups": ("group", "value"),
+    "Permanova": ("group", "value"),
     "Leaderboard": ("label", "mean_rank"),
 }
 INTERVAL_BLUE, INTERVAL_RED = COLORBLIND_PALETTE[0], COLORBLIND_PALETTE[3]

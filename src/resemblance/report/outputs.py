@@ -14,6 +14,8 @@ from ..checks.checking import ROOT_CAUSE_CHECKS
 from ..engine.forecast import Forecast, forecast_facts
 from ..inference._score_models import ModelScores
 from ..inference.nulls import format_p_value
+from ..sections.result import Result
+from ..sections.sections import Section, Table
 from ..versions import DriftReport, IndexUpgrade
 from .of_drift import drift_output
 from .of_upgrade import upgrade_output
@@ -67,7 +69,16 @@ def checks_output(outcomes: OutcomesBySpec) -> Output:
     one fails."""
     records = check_records(outcomes)
     failed = any(o.holds is False for of_measure in outcomes.values() for o in of_measure)
-    return Output(check_tables(outcomes), {"records": records}, records, code=int(failed))
+    shown = [{**r, "holds": OUTCOME_MARKS[r["holds"]]} for r in records]
+    page = page_of_records("check", shown, "Checks of declared properties")
+    document = {"records": records}
+    return Output(check_tables(outcomes), document, records, page=page, code=int(failed))
+
+
+def page_of_records(name: str, records: Sequence[Mapping[str, Any]], title: str) -> Result:
+    """Return the content of a page with a table of the records of a command."""
+    table = Table.of(records, "values", "Values")
+    return Result(name, "", (Section("values", title, "", tables=(table,)),), title=title)
 
 
 def check_tables(outcomes: OutcomesBySpec) -> list[Any]:

@@ -80,7 +80,7 @@ def interval(
     statistic: str | Statistic,
     X: Any,
     *data: Any,
-    draws: int = 200,
+    n_resamples: int = 200,
     confidence_level: float = 0.95,
     seed: int = 0,
     **parameters: Any,
@@ -91,13 +91,13 @@ def interval(
     condition, where there are labels, and of early and late trials each; of samples and of
     controls), and the interval is
 
-    .. math:: v \pm t_{\text{draws} - 1} \, s
+    .. math:: v \pm t_{\text{n\_resamples} - 1} \, s
 
     with the value v of all samples, the standard deviation s of the values on halves, and the
     quantile of Student's t for the ``confidence_level``, within the range of the statistic.
     ``data`` and
     ``parameters`` are those of the statistic; what is random in the statistic itself stays the same
-    in all draws.
+    in all halves.
 
     Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of
     the bootstrap, but no sample meets its own copy: in a bootstrap, copies are at distance 0 in
@@ -120,9 +120,10 @@ def interval(
     percentiles.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
-    if draws < 2 or not 0 < confidence_level < 1:
+    if n_resamples < 2 or not 0 < confidence_level < 1:
         raise ValueError(
-            f"interval: draws must be at least 2 and level between 0 and 1; got {draws} and "
+            "interval: n_resamples must be at least 2 and level between 0 and 1; got "
+            f"{n_resamples} and "
             f"{confidence_level}"
         )
     if dict(entry.parameters).get("anchors") is not None:
@@ -133,7 +134,9 @@ def interval(
     x = as_argument(X, "X")
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)
-    values = np.array([_value_on_half(entry, x, prepared, seed, draw) for draw in range(draws)])
+    values = np.array(
+        [_value_on_half(entry, x, prepared, seed, draw) for draw in range(n_resamples)]
+    )
     low, high = clipped_interval(value, values, "halves", confidence_level, entry.range)
     limit = int({**entry.defaults, **dict(entry.parameters)}.get("max_samples", x.shape[0]))
     return Interval(value, low, high, values, min(x.shape[0], limit), str(entry), confidence_level)
@@ -212,7 +215,7 @@ def permutation_null(
     statistic: str | Statistic,
     X: Any,
     *data: Any,
-    draws: int = 500,
+    n_permutations: int = 500,
     seed: int = 0,
     **parameters: Any,
 ) -> Null:
@@ -234,13 +237,15 @@ def permutation_null(
     similarity.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
-    if draws < 2:
-        raise ValueError(f"permutation_null: draws must be at least 2; got {draws}")
+    if n_permutations < 2:
+        raise ValueError(
+            f"permutation_null: n_permutations must be at least 2; got {n_permutations}"
+        )
     x = as_argument(X, "X")
     prepared = entry.prepare(x, *data, **inputs)
     value = entry.evaluate(x, *prepared)  # before any order: what it lacks is a mistake in the call
     values = np.array(
-        [_value_in_permuted_order(entry, x, prepared, seed, draw) for draw in range(draws)]
+        [_value_in_permuted_order(entry, x, prepared, seed, draw) for draw in range(n_permutations)]
     )
     mean, deviation = float(values.mean()), float(values.std())
     if deviation <= 1e-12 * max(1.0, abs(value)):

@@ -117,7 +117,7 @@ class Leaderboard(BaseResult):
         return [self.conclusion, "", table, "", RANK_INTERVALS_NOTE, *self.caveats]
 
 
-def subset_leaderboard(board: Board, shown: RankedSubset) -> Leaderboard:
+def leaderboard_of_subset(board: Board, shown: RankedSubset) -> Leaderboard:
     """Return a subset of a leaderboard as a result."""
     labels = leaderboard_labels(board)
     cards = [board.cards[place.measure] for place in shown.places.rows if shown.is_settled]
@@ -150,7 +150,7 @@ def leaderboard(*files: str | Path, packs: str = DEFAULT_PACK_SERIES) -> Leaderb
     """
     scores = read_board(*files, packs=packs)
     whole = rank_subset(scores, select_task_subset(scores), select_measure_subset(scores))
-    return subset_leaderboard(scores, whole)
+    return leaderboard_of_subset(scores, whole)
 
 
 def leaderboard_records(board: Board, shown: RankedSubset) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from .vision import pretrained as vision
 ARCHIVE_ORIGIN = "the authors' archive of trained models, see https://github.com/mklabunde/resi"
 
 
-def load(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
+def load_archived_weights(recipe: Recipe, resources: TrainingEnvironment) -> dict[str, np.ndarray]:
     """Return the weights of the authors' model of a recipe, by the names that our network has.
 
     ``resources.archive`` is the authors' folder ``experiments``, or has it. Files are read without
