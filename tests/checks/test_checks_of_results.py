@@ -136,7 +136,7 @@ def test_p_values_and_intervals_of_evidence_are_read_again(tmp_path):
 def test_numbers_and_maps_are_read_again_to_the_last_bit(tmp_path):
     for name, fields in {
         "ModelScores": ("values", "covariances", "low"),
-        "Groups": ("differences",),
+        "Permanova": ("differences",),
         "Interval": ("draws",),
         "Perturbations": (),
     }.items():
@@ -147,8 +147,8 @@ def test_numbers_and_maps_are_read_again_to_the_last_bit(tmp_path):
     upgrade: Any = made("IndexUpgrade")
     upgrade.save(tmp_path / "upgrade")
     np.testing.assert_array_equal(load(tmp_path / "upgrade").map()(QUERIES), upgrade.map()(QUERIES))
-    groups: Any = load(tmp_path / "Groups")
-    assert groups.pairs() == made("Groups").pairs()
+    groups: Any = load(tmp_path / "Permanova")
+    assert groups.pairs() == made("Permanova").pairs()
 
 
 def test_the_suffix_of_a_table_warns_and_is_read_again(tmp_path):

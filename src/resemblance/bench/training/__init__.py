@@ -75,7 +75,7 @@ def fit(
     if recipe.dataset not in DATASETS:
         return _training_module("packaged").fit(recipe, start)
     if (needed := _require_resources(recipe, resources)).archive is not None:
-        return _training_module("archive").load(recipe, needed)
+        return _training_module("archive").load_archived_weights(recipe, needed)
     return dataset_module(recipe.dataset, "paper").fit(recipe, needed)
 
 
