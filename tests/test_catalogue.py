@@ -160,7 +160,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.list_measures(invariant_to="rotation"), "no invariance 'rotation'"),
         (
             lambda: rs.preset("resy"),
-            "preset must be one of 'all', 'board', 'default', 'resi'; got 'resy'",
+            "preset must be one of 'all', 'default', 'leaderboard', 'quick', 'resi'; got 'resy'",
         ),
         (lambda: rs.gulp(np.eye(5), np.eye(5), ridge=-1), "ridge must be from 0 to inf; got -1"),
         (
@@ -170,7 +170,7 @@ def test_mistakes_are_named_with_a_remedy(subtests):
         (lambda: rs.procrustes.with_parameters(squared="no"), "squared must be of type bool"),
         (lambda: rs.jaccard.with_parameters(k=2.5), "k must be of type int"),
         (lambda: rs.jaccard.with_parameters(k=True), "k must be of type int"),
-        (lambda: rs.rtd.with_parameters(trials=0), "trials must be from 1 to inf"),
+        (lambda: rs.rtd.with_parameters(repeats=0), "repeats must be from 1 to inf"),
         (
             lambda: rs.svcca.with_parameters(explained_variance=2),
             "explained_variance must be from 0 to 1",
@@ -305,8 +305,8 @@ def test_specifications_with_tuples_and_signs():
         "labels": (0, 1, 1)
     }
     assert rs.get_measure("rtd[ subsample=5 , repeats=2 ]").parameters == (
-        ("sample", 5),
-        ("trials", 2),
+        ("repeats", 2),
+        ("subsample", 5),
     )
 
 

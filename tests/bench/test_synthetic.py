@@ -54,7 +54,7 @@ def differences(make, measure, seed=0):
         if len(model_features) > 1
         else list(model_features[0].layers.values())
     )
-    return rs.compare(layers, measures=[rs.get_measure(measure)]).difference(measure)
+    return rs.compare(layers, measures=[rs.get_measure(measure)]).dissimilarity(measure)
 
 
 def score(make, measure, quality, blocks, seed=0):

@@ -196,7 +196,7 @@ def test_f_is_that_of_an_analysis_of_variance() -> None:
     points, labels = rng.standard_normal(12), np.repeat([0, 1, 2], 4)
     # The distance of two points of a line, as the size and shape of pairs (v, -v).
     arrays = {str(i): np.array([[v + 9], [-v - 9]]) for i, v in enumerate(points)}
-    groups = compared(arrays).groups("procrustes_size_shape", labels)
+    groups = compared(arrays).permanova("procrustes_size_shape", labels)
     expected = f_oneway(*(points[labels == g] for g in range(3))).statistic
     assert groups.f == pytest.approx(expected)
     total = ((points - points.mean()) ** 2).sum()
@@ -263,7 +263,7 @@ def test_what_networks_share_changes_places_as_a_whole(subtests: Any) -> None:
 def test_equal_groups_are_found_different_as_seldom_as_stated() -> None:
     p_values = [
         compared({str(i): x for i, x in enumerate(networks(8, n=12, d=2, seed=seed))})
-        .groups("procrustes_size_shape", [0] * 4 + [1] * 4)
+        .permanova("procrustes_size_shape", [0] * 4 + [1] * 4)
         .p
         for seed in range(60)
     ]
@@ -299,14 +299,14 @@ def test_mistakes_with_groups_have_errors_that_lead(subtests: Any) -> None:
             lambda: comparison.permanova(m, [0, 0, 1, 1, 1]).pairs("bonferroni"),
             "'holm'",
         ),
-        "a group lost to failures": (lambda: broken.groups(m, [0, 0, 0, 0, 0, 1]), "two groups"),
+        "a group lost to failures": (lambda: broken.permanova(m, [0, 0, 0, 0, 0, 1]), "two groups"),
         "one cluster": (lambda: comparison.clusters(m, 1), "2 to 4"),
         "a cluster each": (lambda: comparison.clusters(m, 5), "2 to 4"),
         "a half": (lambda: comparison.clusters(m, 2.5), "whole"),
         "a rectangle": (lambda: rectangle.clusters(m), "compare"),
-        "groups of a rectangle": (lambda: rectangle.groups(m, [0, 0, 1, 1, 1]), "compare"),
+        "groups of a rectangle": (lambda: rectangle.permanova(m, [0, 0, 1, 1, 1]), "compare"),
     }
     for label, (call, words) in mistakes.items():
         with subtests.test(label), pytest.raises(ValueError, match=words):
             call()
-    assert broken.groups(m, [0, 0, 1, 1, 1, 1]).names == ("0", "1", "2", "3", "4")
+    assert broken.permanova(m, [0, 0, 1, 1, 1, 1]).names == ("0", "1", "2", "3", "4")

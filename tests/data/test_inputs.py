@@ -417,18 +417,18 @@ SLIPS = {
         "labels= has the samples",
     ),
     "conditions of noise": (lambda: rs.noise_covariance(TABLE, MIXED), "conditions="),
-    "workers as a number": (lambda: rs.compare([WIDE], measures="cka", jobs=4), "ProcessPool"),
-    "workers of across": (lambda: rs.score_models({"m": TABLE}, SUBJECTS, jobs=4), "ProcessPool"),
+    "no workers": (lambda: rs.compare([WIDE, WIDE], measures="cka", jobs=0), "at least 1"),
+    "workers as a word": (lambda: rs.score_models({"m": TABLE}, SUBJECTS, jobs="4"), "ProcessPool"),
     "two of one name": (lambda: rs.compare([("a", WIDE), ("a", WIDE)]), "two .* called 'a'"),
     "names of measures by place": (lambda: rs.compare([WIDE], ["cka"]), "go by keyword"),
     "measures in one text": (lambda: rs.compare([WIDE], measures="cka,rsa"), "as a list"),
     "half a tile": (lambda: rs.compare([WIDE], measures="cka", tile=1.5), "tile must be a whole"),
     "a table of Excel": (lambda: comparison().to_table("a.xlsx"), "are written as .csv"),
-    "groups as a table": (lambda: comparison().groups("cka", np.ones((4, 1))), "not a table"),
-    "groups as lists": (lambda: comparison().groups("cka", [[0], [1]] * 2), "one word or number"),
-    "no nested": (lambda: comparison().groups("cka", [0, 1] * 2, nested=[]), "nested has 0"),
+    "groups as a table": (lambda: comparison().permanova("cka", np.ones((4, 1))), "not a table"),
+    "groups as lists": (lambda: comparison().permanova("cka", [[0], [1]] * 2), "one word or number"),
+    "no nested": (lambda: comparison().permanova("cka", [0, 1] * 2, nested=[]), "nested has 0"),
     "nested without a name": (
-        lambda: comparison().groups("cka", [0, 0, 1, 1], nested=[1, np.nan, 2, 2]),
+        lambda: comparison().permanova("cka", [0, 0, 1, 1], nested=[1, np.nan, 2, 2]),
         "'m1' has no",
     ),
     "width of a mean": (lambda: rs.mean_shape([WIDE, WIDE], width=2.5), "width must be a whole"),
@@ -496,11 +496,11 @@ def test_what_can_be_understood_is_understood():
         assert pairs.rows == result.rows
         np.testing.assert_array_equal(pairs["cka"], result["cka"])
     by_name = dict(zip(parts, "aabb"))
-    expected = result.groups("cka", by_name).f
+    expected = result.permanova("cka", by_name).f
     for labels in (pd.Series(by_name)[::-1], torch.tensor([0, 0, 1, 1]), np.array([*"aabb"])):
-        assert result.groups("cka", labels).f == expected
+        assert result.permanova("cka", labels).f == expected
     nested = pd.Series([1, 2, 1, 2], index=[*parts])
-    assert result.groups("cka", by_name, nested=nested[::-1]).nested == (1, 2, 1, 2)
+    assert result.permanova("cka", by_name, nested=nested[::-1]).nested == (1, 2, 1, 2)
     assert rs.score_models(iter({"m": TABLE}.items()), SUBJECTS, progress=False).models == ("m",)
     words = pd.DataFrame(np.arange(120).reshape(40, 3) % 4, columns=["class", "dog", "target"])
     assert rs.Representation(words).shape == (40, 3)

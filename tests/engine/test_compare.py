@@ -1103,11 +1103,11 @@ def test_files_that_are_not_comparisons(tmp_path):
 
 def test_difference_is_larger_for_more_different(plain):
     for m in plain.measures:
-        difference = plain.difference(m.spec)
+        difference = plain.dissimilarity(m.spec)
         others = difference.sum(axis=1) - np.diag(difference)
         assert np.all(np.diag(difference).mean() < others / (len(difference) - 1)), m.spec
-    assert plain.difference("cka") == pytest.approx(1 - plain["cka"])
-    assert plain.difference("procrustes") is plain["procrustes"]
+    assert plain.dissimilarity("cka") == pytest.approx(1 - plain["cka"])
+    assert plain.dissimilarity("procrustes") is plain["procrustes"]
 
 
 def test_lookup_by_name_label_or_measure(plain):

@@ -208,7 +208,7 @@ def test_single_precision(dtype):
     for m in SOME:
         assert permuted_cache_agrees(m, x, y, orders(N), find_axis_rules(m))
         z = permute_representation(y, orders(N)[0], find_axis_rules(m))
-        assert (z.name, z.dtype, z.precision) == ("a", dtype, dtype or "float64")
+        assert (z.name, z.requested_dtype, z.dtype) == ("a", dtype, dtype or "float64")
         anew = Representation(y.source[orders(N)[0]], dtype=dtype)
         tolerance = 1e-9 if dtype is None else 1e-4
         assert m.evaluate(x, z) == pytest.approx(m.evaluate(x, anew), rel=tolerance)

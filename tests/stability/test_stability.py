@@ -719,8 +719,8 @@ def test_missing_and_mixed_labels_are_refused_by_name(subtests):
                 np.array([None, *labels[1:]], dtype=object),
                 np.where(labels == 0, np.datetime64("NaT"), days),
                 np.ma.masked_equal(labels, 1),
-                pd.Series(labels, dtype="Int64").with_parameters(labels > 0),
-                pd.Series(words, dtype="category").with_parameters(labels > 0),
+                pd.Series(labels, dtype="Int64").where(labels > 0),
+                pd.Series(words, dtype="category").where(labels > 0),
                 pd.Series(words, dtype="string").with_parameters(labels > 0),
             ]
             role = s.needs[0]
@@ -827,7 +827,7 @@ def test_every_statistic_is_documented(subtests):
             assert "value" in text
             assert s.citation in bibliography()
             assert getattr(rs.statistics, s.name) is s
-            assert s.name in st.__all__
+            assert s.name in rs.statistics.__all__
 
 
 def test_found_by_name_label_and_specification_and_travels(subtests):

@@ -248,7 +248,7 @@ def test_conditions_that_are_representations(rng):
     plain, same = rs.from_conditions([part.source for part in parts])
     assert np.array_equal(trials.source, plain.source)
     assert np.array_equal(of, same)
-    assert (trials.ids, trials.precision, plain.precision) == (plain.ids, "float32", "float64")
+    assert (trials.ids, trials.dtype, plain.dtype) == (plain.ids, "float32", "float64")
 
 
 def test_conditions_on_another_device():

@@ -127,7 +127,7 @@ def _trial_time_order(times: dict[Hashable, Any], labels: Any, counts: list[int]
 def _common_library_and_dtype(parts: list[Representation]) -> tuple[Any, str | None]:
     """Return the library of all parts, and the precision they ask for."""
     kinds = sorted({type(part.source).__module__.partition(".")[0] for part in parts})
-    precisions = {part.dtype for part in parts}
+    precisions = {part.requested_dtype for part in parts}
     if len(kinds) > 1 or len(precisions) > 1:
         dtypes = f"with dtype {' and '.join(map(str, precisions))}"
         problem = f"of {' and '.join(kinds)}" if len(kinds) > 1 else dtypes

@@ -512,7 +512,7 @@ def _input_problem(data: Any) -> str:
         return f"is a {type(data).__name__}, which can be read only once; pass list(X)"
     if holds_named_arrays(data):
         return "is a list of names and arrays; pass one of its arrays, or dict(X) to rs.compare"
-    if isinstance(getattr(data, "intermediates", None), dict):
+    if isinstance(getattr(data, "cache", None), dict):
         return "is a Representation already; pass it as it is, or its array, X.source"
     return "is None, not an array" if data is None else ""
 
