@@ -550,7 +550,7 @@ def test_mistakes_are_one_line(call, own):
     assert call("check", "ckaa")[::2] == (2, "error: no measure 'ckaa'; did you mean 'cka'?\n")
     code, _, err = call("check", "own.py:nothing")
     assert (code, "has no measure or statistic 'nothing'" in err) == (2, True)
-    assert call("check", "cka", "--format", "latex")[0] == 2
+    assert call("check", "cka", "--format", "docx")[0] == 2
     Path("failing.py").write_text("1 / 0")
     code, _, err = call("check", "failing.py:size_difference")
     assert (code, "ZeroDivisionError" in err, len(err.splitlines())) == (3, True, 1)

@@ -165,7 +165,7 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert {key: found[key] for key in theirs if key != "provenance"} == {
         key: value for key, value in theirs.items() if key != "provenance"
     }
-    assert found["changes"] == list(expected.changes) == ["neighbors", "classes"]
+    assert found["changes"] == list(expected.changes) == ["neighbours", "classes"]
     assert made["resemblance"] == rs.__version__
     assert (made["reference"]["file"], made["current"]["file"]) == ("reference.npy", "shuffled.npy")
     assert made["reference"]["fingerprint"] == theirs["provenance"]["reference"]["fingerprint"]

@@ -721,7 +721,7 @@ def test_missing_and_mixed_labels_are_refused_by_name(subtests):
                 np.ma.masked_equal(labels, 1),
                 pd.Series(labels, dtype="Int64").where(labels > 0),
                 pd.Series(words, dtype="category").where(labels > 0),
-                pd.Series(words, dtype="string").with_parameters(labels > 0),
+                pd.Series(words, dtype="string").where(labels > 0),
             ]
             role = s.needs[0]
             for values in missing:
@@ -930,7 +930,7 @@ def test_own_statistics(rng):
 
     x = rng.standard_normal((9, 5))
     assert spread(x) == np.std(x)
-    assert str(spread.where(power=2)) == "spread[power=2]"
+    assert str(spread.with_parameters(power=2)) == "spread[power=2]"
     assert spread(x, power=2) == np.std(x) ** 2
     assert spread.summary == "Standard deviation of the points."
     assert repr(spread).startswith("<statistic spread: ")
