@@ -425,7 +425,10 @@ SLIPS = {
     "half a tile": (lambda: rs.compare([WIDE], measures="cka", tile=1.5), "tile must be a whole"),
     "a table of Excel": (lambda: comparison().to_table("a.xlsx"), "are written as .csv"),
     "groups as a table": (lambda: comparison().permanova("cka", np.ones((4, 1))), "not a table"),
-    "groups as lists": (lambda: comparison().permanova("cka", [[0], [1]] * 2), "one word or number"),
+    "groups as lists": (
+        lambda: comparison().permanova("cka", [[0], [1]] * 2),
+        "one word or number",
+    ),
     "no nested": (lambda: comparison().permanova("cka", [0, 1] * 2, nested=[]), "nested has 0"),
     "nested without a name": (
         lambda: comparison().permanova("cka", [0, 0, 1, 1], nested=[1, np.nan, 2, 2]),

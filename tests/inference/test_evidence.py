@@ -54,7 +54,7 @@ def square() -> rs.Evidence:
 def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
     assert (one.rows, one.columns, one.is_square) == (other.rows, other.columns, other.is_square)
     assert one.design.key == other.design.key
-    assert one.level == other.level
+    assert one.confidence_level == other.confidence_level
     assert [m.spec for m in one.measures] == [m.spec for m in other.measures]
     for m in one.measures:
         for name in ("chance", "spread", "p", "adjusted", "fdr", "low", "high", "above_chance"):
@@ -70,7 +70,7 @@ def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
 def test_executors_and_memory_give_the_same_bits(square):
     for pool in (ThreadPoolExecutor, ProcessPoolExecutor):
         with pool(2) as executor:
-            assert_same(square, computed(executor=executor))
+            assert_same(square, computed(jobs=executor))
     for memory in ("1MB", "1GB"):
         assert_same(square, computed(memory=memory))
 
@@ -195,7 +195,7 @@ def test_a_symmetric_measure_has_symmetric_matrices(square):
 
 def test_a_measure_that_ignores_the_pairing_says_so(square):
     assert square.null_method("imd") == PAIRING_INDEPENDENT
-    for table in (square.chance, square.spread, square.p, square.adjusted, square.above_chance):
+    for table in (square.chance, square.chance_std, square.p, square.adjusted, square.above_chance):
         assert np.isnan(table("imd")).all()
     of_imd = [f for f in square.failures if f.measure == "imd" and f.reason.startswith("no chance")]
     assert len(of_imd) == 6
@@ -297,9 +297,9 @@ def test_exact_moments_agree_with_orders():
     off = ~np.eye(3, dtype=bool)
     assert exact.null_method("cka") == EXACT_MOMENTS
     assert "1999 orders" in drawn.null_method("cka")
-    error = drawn.spread("cka")[off] / math.sqrt(1999)
+    error = drawn.chance_std("cka")[off] / math.sqrt(1999)
     assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
-    np.testing.assert_allclose(exact.spread("cka")[off], drawn.spread("cka")[off], rtol=0.1)
+    np.testing.assert_allclose(exact.chance_std("cka")[off], drawn.chance_std("cka")[off], rtol=0.1)
     np.testing.assert_allclose(exact.p("cka")[off], drawn.p("cka")[off], atol=0.04)
 
 

@@ -122,9 +122,9 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
         "a p outside 0 to 1": f"{seven} 'p'",
         "a chance outside 0 to 1": f"{seven} 'chance'",
         "design of 1000000000": f"{entry}.n', 1000000000)",
-        "level is 3": f"{entry}.level', 3)",
+        "level is 3": f"{entry}.confidence_level', 3)",
         "caveats are no list of texts: 'few'": f"{entry}.caveats', 'few')",
-        "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.draws', 5)",
+        "cka has 99 orders; 99 draws in a design of 5 orders": f"{entry}.n_permutations', 5)",
         "buffer size": "UPDATE scores SET numbers = x'00' WHERE kind = 'parts'",
     }
     path, tracebacks = tmp_path / "e.db", []

@@ -259,7 +259,7 @@ def test_chance_and_spread_are_those_over_all_orders(subtests):
             values = [float(m.evaluate(x, z)) for z in moved]
             null = null_of(m, x, Representation(y))
             assert null.chance == pytest.approx(np.mean(values), abs=1e-9)
-            assert null.chance_std == pytest.approx(np.std(values), abs=1e-9)
+            assert null.spread == pytest.approx(np.std(values), abs=1e-9)
 
 
 def test_chance_and_spread_of_a_root_are_close(subtests):
@@ -270,7 +270,7 @@ def test_chance_and_spread_of_a_root_are_close(subtests):
             values = [float(m.evaluate(fixed, Representation(y[order]))) for order in draws]
             null, spread = null_of(m, fixed, Representation(y)), np.std(values)
             assert abs(null.chance - np.mean(values)) < 4 * spread / math.sqrt(len(draws))
-            assert null.chance_std == pytest.approx(spread, rel=4 / math.sqrt(2 * len(draws)))
+            assert null.spread == pytest.approx(spread, rel=4 / math.sqrt(2 * len(draws)))
 
 
 def test_the_p_value_is_near_that_of_many_orders(subtests):

@@ -78,7 +78,7 @@ VARIANTS = [
     "rtd[direction=first]",
     "uniformity_difference[self_pairs=False]",
     "jensen_shannon[outputs=probabilities]",
-    "rtd[subsample=20,repeats=2]",
+    "rtd[repeats=2,subsample=20]",
     "rtd_lite[subsample=20]",
     "imd[estimator=stochastic,probes=20,repeats=1]",
 ]
@@ -86,7 +86,7 @@ VARIANTS = [
 RECOMPUTED = {
     "sliced_wasserstein": "its projections are sorted",
     "imd[estimator=stochastic,probes=20,repeats=1]": "its random vectors do not move",
-    "rtd[subsample=20,repeats=2]": "its subsets are places, not samples",
+    "rtd[repeats=2,subsample=20]": "its subsets are places, not samples",
     "rtd_lite[subsample=20]": "its subset is one of places, not samples",
     "accuracy_difference": "it needs labels",
 }

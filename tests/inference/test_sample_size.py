@@ -53,15 +53,15 @@ def test_half_the_width_takes_four_times_the_samples():
 @pytest.mark.parametrize(
     ("asked", "problem"),
     [
-        ({}, "give min_similarity=, chance="),
-        ({"chance": 0.1}, "go together"),
+        ({}, "give min_similarity=, max_chance="),
+        ({"max_chance": 0.1}, "go together"),
         ({"min_similarity": 0.1, "dimensions": (3, 4)}, "go together"),
         ({"min_similarity": 0}, "min_similarity must be between 0 and 1; got 0"),
         ({"min_similarity": float("nan")}, "min_similarity must be between 0 and 1"),
-        ({"chance": 1.0, "dimensions": (3, 4)}, "chance must be between 0 and 1"),
+        ({"max_chance": 1.0, "dimensions": (3, 4)}, "max_chance must be between 0 and 1"),
         ({"min_similarity": 0.1, "power": 0.99}, "power must be from 0.5 to 0.95; got 0.99"),
-        ({"chance": 0.1, "dimensions": (3,)}, "two participation ratios"),
-        ({"chance": 0.1, "dimensions": (3, 0.5)}, "each at least 1"),
+        ({"max_chance": 0.1, "dimensions": (3,)}, "two participation ratios"),
+        ({"max_chance": 0.1, "dimensions": (3, 0.5)}, "each at least 1"),
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(asked, problem):

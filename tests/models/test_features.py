@@ -223,7 +223,7 @@ def test_models_take_the_design_of_evidence(tmp_path):
         **design,
     )
     assert sure.design.words == same.design.words
-    assert sure.level == 0.9
+    assert sure.confidence_level == 0.9
     np.testing.assert_array_equal(sure.p("rsa"), same.p("rsa"))
     np.testing.assert_array_equal(sure.low("rsa"), same.low("rsa"))
     limited = {"max_samples": 12, "seed": 3}
@@ -270,10 +270,10 @@ def test_an_untrained_copy_of_the_first_model(tmp_path):
     models = ("a", Counting()), ("b", Counting(seed=1))
     options = {"measures": "cka", "save": tmp_path, "progress": False}
     scores = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
-    assert scores.provenance["reinitialized"] == "untrained-3"
-    assert scores.rows[-1].startswith("untrained-3/")
-    assert "untrained-3 is a with weights drawn anew" in scores.provenance["inputs"]
-    assert scores.provenance["models"]["untrained-3"]["weights"] == "untrained, seed=3"
+    assert scores.provenance["reinitialized"] == "reinitialized-3"
+    assert scores.rows[-1].startswith("reinitialized-3/")
+    assert "reinitialized-3 is a with weights drawn anew" in scores.provenance["inputs"]
+    assert scores.provenance["models"]["reinitialized-3"]["weights"] == "untrained, seed=3"
     again = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert (again["cka"] == scores["cka"]).all()
     assert np.diag(again["cka"], 2 * len(again.rows) // 3).max() < 1
@@ -312,7 +312,7 @@ def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
             np.testing.assert_array_equal(getattr(sure, face)("procrustes"), expected)
     assert "beyond chance" in write_page(read, tmp_path / "page.html").read_text()
     read.save(tmp_path / "copy.comparison")
-    assert rs.load(tmp_path / "copy.comparison").evidence.design.draws == 99
+    assert rs.load(tmp_path / "copy.comparison").evidence.design.n_permutations == 99
     assert rs.load(tmp_path / "copy.comparison").evidence.failures == scores.evidence.failures
 
 
@@ -358,7 +358,7 @@ def test_killed_models_continue_with_the_draws_of_their_evidence(tmp_path):
     alone = rs.compare_models(models, SAMPLES, **options)
     np.testing.assert_array_equal(again.evidence.p("rtd_lite"), alone.evidence.p("rtd_lite"))
     assert kept <= draws_in(scores)
-    assert rs.load(scores).evidence.design.draws == max(kept) + 20
+    assert rs.load(scores).evidence.design.n_permutations == max(kept) + 20
 
 
 def test_every_command_reads_a_folder_of_features(tmp_path, capsys):

@@ -486,7 +486,7 @@ def test_several_poolings_in_one_comparison():
     ]
     layer = once.rows.index("a/encoder.layer.1"), once.rows.index("b/encoder.layer.1")
     assert once["cka"][layer] == pytest.approx(pair, abs=1e-12)
-    with pytest.raises(ValueError, match="reference is for one pooling"):
+    with pytest.raises(ValueError, match="reinitialized is for one pooling"):
         rs.compare_models(models, batches, pool=["mean", "last"], reinitialized=True)
 
 

@@ -138,7 +138,7 @@ def test_without_a_test_it_is_said():
     evidence = made_evidence(compared(flat, measures=("cka",)))
     assert spoken(evidence) == ("No pair could be tested.",)
     assert "cka" in repr(evidence)
-    assert result_from_evidence(evidence).lead == "No pair could be tested."
+    assert result_from_evidence(evidence).conclusion == "No pair could be tested."
 
 
 def test_a_direction_counts_once_in_the_sentence_and_twice_for_its_measure():
@@ -184,7 +184,7 @@ def test_the_facts_of_the_design(square):
         "95 % intervals": "from the values without each sample",
     }
     comparison = compared(arrays("AB"), measures=["cka"])
-    halves = made_evidence(comparison, kind="halves", level=0.9, exact=("cka",))
+    halves = made_evidence(comparison, kind="halves", confidence_level=0.9, exact=("cka",))
     assert design_line(halves) == (
         "40 samples; chance: exact moments; smallest possible p: < 1e-4; "
         "90 % intervals: from 20 random halves of the samples"

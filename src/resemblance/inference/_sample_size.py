@@ -93,14 +93,15 @@ def _check_sample_size_options(
 ) -> None:
     if min_similarity is None and max_chance is None:
         raise ValueError(
-            "sample_size: give min_similarity=, chance= with dimensions=, or all three"
+            "sample_size: give min_similarity=, max_chance= with dimensions=, or all three"
         )
     if (max_chance is None) != (dimensions is None):
         raise ValueError(
-            "sample_size: chance= and dimensions= go together: dimensions=(D_X, D_Y) are the "
-            f"participation ratios of both sides; got chance={max_chance}, dimensions={dimensions}"
+            "sample_size: max_chance= and dimensions= go together: dimensions=(D_X, D_Y) are the "
+            f"participation ratios of both sides; got max_chance={max_chance}, "
+            f"dimensions={dimensions}"
         )
-    for name, value in (("detect", min_similarity), ("chance", max_chance)):
+    for name, value in (("min_similarity", min_similarity), ("max_chance", max_chance)):
         if value is not None and not (isinstance(value, Real) and 0 < value < 1):
             raise ValueError(f"sample_size: {name} must be between 0 and 1; got {value!r}")
     low, high = POWER_RANGE

@@ -22,25 +22,26 @@ from .similarities import take_rows
 class SubsetDraw(NamedTuple):
     """Which random subset of the samples: how many of them, and from which random numbers."""
 
-    sample: int
+    subsample: int
     seed: int
     trial: int
 
 
-def subset_draws(n: int, sample: int, trials: int, seed: int) -> list[SubsetDraw]:
+def subset_draws(n: int, subsample: int, repeats: int, seed: int) -> list[SubsetDraw]:
     """The subsets over which a value is averaged; all n samples, once, when there are no more than
-    ``sample``."""
+    ``subsample``."""
     return [
-        SubsetDraw(min(sample, n), seed, trial) for trial in range(1 if n <= sample else trials)
+        SubsetDraw(min(subsample, n), seed, trial)
+        for trial in range(1 if n <= subsample else repeats)
     ]
 
 
-def subset_indices(n: int, sample: int, seed: int, trial: int) -> np.ndarray:
-    """Indices of ``sample`` of n samples without replacement; all of them in order when sample =
+def subset_indices(n: int, subsample: int, seed: int, trial: int) -> np.ndarray:
+    """Indices of ``subsample`` of n samples without replacement; all of them in order when sample =
     n."""
-    if sample >= n:
+    if subsample >= n:
         return np.arange(n)
-    return generator(seed, "subset", n, trial).permutation(n)[:sample]
+    return generator(seed, "subset", n, trial).permutation(n)[:subsample]
 
 
 @cached

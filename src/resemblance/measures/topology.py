@@ -135,7 +135,7 @@ def rtd(
     mean to 0; here no distance is touched.
     """
     totals = [
-        bar_length_totals(draw.sample, *(sorted_edges(r, draw) for r in (x, y)))
+        bar_length_totals(draw.subsample, *(sorted_edges(r, draw) for r in (x, y)))
         for draw in subset_draws(x.shape[0], subsample, repeats, seed)
     ]
     xy, yx = np.mean(totals, axis=0)

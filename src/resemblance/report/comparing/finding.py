@@ -247,8 +247,8 @@ def untrained_reference_sentences(
         if not known:
             continue
         closer = (
-            f"{name_in_sentence(other)} is {{}} to {name_in_sentence(one)} than an untrained "
-            "copy of it is"
+            f"{name_in_sentence(other)} is {{}} to {name_in_sentence(one)} than a "
+            "re-initialized copy of it is"
         )
         k = (low or known)[0]
         scores = f" ({shown.label(shown.leading)} {format_two_decimals(curve.values[k])}, the copy "
