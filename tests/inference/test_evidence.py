@@ -57,7 +57,7 @@ def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
     assert one.confidence_level == other.confidence_level
     assert [m.spec for m in one.measures] == [m.spec for m in other.measures]
     for m in one.measures:
-        for name in ("chance", "spread", "p", "adjusted", "fdr", "low", "high", "above_chance"):
+        for name in ("chance", "chance_std", "p", "adjusted", "fdr", "low", "high", "above_chance"):
             got, expected = (getattr(e, name)(m.spec) for e in (one, other))
             np.testing.assert_array_equal(got, expected, err_msg=f"{m.spec} {name}")
         np.testing.assert_array_equal(one[m.spec], other[m.spec])

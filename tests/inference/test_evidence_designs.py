@@ -49,7 +49,7 @@ def test_a_square_of_few_orders_tests_pairs_against_each_other():
     rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
     assert rectangle.null_method("cka") == "all 120 orders of 5 blocks"
     assert square.null_method("cka") == "all 120 orders of 5 blocks"
-    for face in ("p", "chance", "spread"):
+    for face in ("p", "chance", "chance_std"):
         of_square, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
         np.testing.assert_allclose(of_square[1:], exact)
     assert square.min_pvalue == pytest.approx(1 / 120)
@@ -209,7 +209,7 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
     try:
         here = found(related(), measures=measures, n_permutations=49)
         with ProcessPoolExecutor(2) as executor:
-            there = found(related(), measures=measures, n_permutations=49, executor=executor)
+            there = found(related(), measures=measures, n_permutations=49, jobs=executor)
     finally:
         del sys.modules[path.stem]
     for m, face in product(measures, ("p", "adjusted", "chance", "low")):
@@ -304,7 +304,7 @@ def test_a_new_version_of_a_measure_reuses_nothing(tmp_path):
     found(related(), measures=[first], save=tmp_path / "e.db")
     saved = found(related(), measures=[second], save=tmp_path / "e.db")
     alone = found(related(), measures=[second])
-    for face in ("chance", "spread", "p", "low"):
+    for face in ("chance", "chance_std", "p", "low"):
         np.testing.assert_array_equal(
             getattr(saved, face)("changing"), getattr(alone, face)("changing")
         )
@@ -410,7 +410,7 @@ def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
     assert square.null_method(DEBIASED) == "99 orders; exact moments"
     assert square.adjust_method(DEBIASED) == "step-down maxT and Holm"
     without = found({k: arrays[k] for k in ("h.0", "h.2", "h.3", "h.4")}, measures=[DEBIASED])
-    for face in ("p", "chance", "spread", "low"):  # other representations change none of them
+    for face in ("p", "chance", "chance_std", "low"):  # other representations change none of them
         values = [getattr(e, face)(DEBIASED)[e._place("h.2", "h.0")] for e in (square, without)]
         assert values[0] == values[1]
     alone = found({k: arrays[k] for k in ("h.0", "h.1")}, measures=[DEBIASED])
@@ -445,7 +445,7 @@ def test_evidence_of_both_kinds_is_read_and_continued(tmp_path):
     first = found(arrays, measures=[DEBIASED], save=path)
     read, again = rs.load(path), found(arrays, measures=[DEBIASED], save=path)
     with ProcessPoolExecutor(2) as executor:
-        there = found(arrays, measures=[DEBIASED], executor=executor)
+        there = found(arrays, measures=[DEBIASED], jobs=executor)
     for other, face in product((read, again, there), ("p", "adjusted", "chance", "low", "fdr")):
         values = [getattr(e, face)(DEBIASED) for e in (first, other)]
         np.testing.assert_array_equal(*values, err_msg=face)

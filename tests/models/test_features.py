@@ -277,9 +277,9 @@ def test_an_untrained_copy_of_the_first_model(tmp_path):
     again = rs.compare_models(models, SAMPLES, reinitialized=True, seed=3, **options)
     assert (again["cka"] == scores["cka"]).all()
     assert np.diag(again["cka"], 2 * len(again.rows) // 3).max() < 1
-    for wrong in ("random", "seed=", "seed=-1", 3, True):
-        with pytest.raises(ValueError, match="reference must be 'untrained' or 'seed=N'"):
-            rs.compare_models(models, SAMPLES, reference=wrong, **options)
+    for wrong in ("untrained", "seed=3", 3, None):
+        with pytest.raises(ValueError, match="reinitialized must be True or False"):
+            rs.compare_models(models, SAMPLES, reinitialized=wrong, **options)
 
 
 def test_models_come_with_evidence(tmp_path):

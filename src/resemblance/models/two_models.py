@@ -134,6 +134,12 @@ def compare_models(
     does not exist, and for a model all of whose layers are the same for all samples.
     """
     chosen, _ = select_measures(DEFAULT_LAYER_MEASURES if measures is None else measures)
+    if not isinstance(reinitialized, bool):
+        raise ValueError(
+            f"compare_models: reinitialized must be True or False; got {reinitialized!r}. seed= "
+            "draws "
+            "the weights of the copy"
+        )
     number = seed if reinitialized else None
     entries = _model_entries("compare_models", models)
     _check_one_pooling(pool, number)

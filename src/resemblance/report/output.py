@@ -263,7 +263,7 @@ def _evidence_document(evidence: Evidence) -> dict[str, Any]:
     comparison, design = evidence.comparison, evidence.design
     orders = {
         "words": design.words,
-        "draws": design.total,
+        "n_permutations": design.total,
         "seed": design.seed,
         "min_pvalue": design.attainable,
     }
