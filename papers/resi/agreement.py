@@ -276,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compare finished studies with the paper, store that, and write the page."""
     parser = argparse.ArgumentParser("python -m papers resi-published", description=__doc__)
     parser.add_argument("study", nargs="+", help="a finished study and its heading: NAME=FOLDER")
-    parser.add_argument("--n-permutations", type=int, default=DRAWS, help="samples of models")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="samples of models")
     parser.add_argument("--page", type=Path, default=Path(__file__).parents[2] / PAGE)
     parser.add_argument("--json", type=Path, default=STORED)
     options = parser.parse_args(arguments)

@@ -64,7 +64,7 @@ def test_a_suite_counts_as_much_as_another_however_many_cells_it_has(two):
     # value is last
     assert [found[m][1] for m in "ABC"] == [1.5, 1.5, 3.0]
     assert [found[m][2] for m in "ABC"] == ["1 to 3"] * 3
-    assert found["B"][4] == "100%"
+    assert found["B"][4] == "100 %"
     assert found["C"][4] is None
     # three cells tell nothing apart, so there are no intervals, and no diagram
     assert [found[m][3] for m in "ABC"] == ["tied with the leader"] * 3

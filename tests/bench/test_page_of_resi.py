@@ -352,7 +352,7 @@ def test_one_before_the_other_in_shares_of_samples_and_in_cells():
     assert heat.values[i][i] is None
     said = heat.titles[i][j]
     assert re.fullmatch(
-        r"a before b in \d+% of the samples of the cells; ranked before it in 3 of 9 cells "
+        r"a before b in \d+ % of the samples of the cells; ranked before it in 3 of 9 cells "
         r"\(3 tied\)",
         said,
     )
@@ -693,7 +693,8 @@ def test_labels_are_spelled_out(page):
 def test_what_a_notebook_shows(facts, result):
     text = repr(result)
     assert len(text) < 1000
-    assert text.startswith("<Result: suite resi, size models of your own, sections ")
+    assert text == result.summary()
+    assert text.startswith("Mine leads with a mean rank of ")
     assert repr(facts) == (
         f"<Evaluation by the protocol paper: 3 measures, {len(facts.scores)} scores>"
     )
@@ -711,5 +712,5 @@ def test_a_subject_is_printed_as_what_it_is():
     )
     assert len(repr(large)) < 1000
     assert "200: <layer0> (64)" in repr(large)
-    assert "..., <layer199> (64)" in repr(large)
+    assert "and 192 more" in repr(large)
     assert "&lt;layer0&gt;" in large._repr_html_()

@@ -112,7 +112,7 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
         torch.manual_seed(5)
         model = kind(make_config(**entries, num_labels=outputs)).eval()
     save(model, tmp_path / archive.released_file_path(recipe).parent)
-    extraction = paper.extract(recipe, archive.load(recipe, resources), resources)
+    extraction = paper.extract(recipe, archive.load_archived_weights(recipe, resources), resources)
     net = paper.text_network(recipe, paper._text_task(recipe, resources), resources)
     task = paper._text_task(recipe, resources)
     tokens = net.encode(paper.validation_examples(recipe, task.validation, 2), 32)
@@ -130,9 +130,9 @@ def test_released_weights_have_the_hidden_states_of_the_module_that_wrote_them(
 def test_released_models_that_are_not_there(folder, tmp_path):
     recipe = recipe_of("sst2", "bert")
     with pytest.raises(ValueError, match=r"finetune0/config\.json is missing: unpack"):
-        archive.load(recipe, TrainingEnvironment(folder, archive=tmp_path))
+        archive.load_archived_weights(recipe, TrainingEnvironment(folder, archive=tmp_path))
     with pytest.raises(ValueError, match="no folder of released models was named"):
-        archive.load(recipe, TrainingEnvironment(folder))
+        archive.load_archived_weights(recipe, TrainingEnvironment(folder))
     with pytest.raises(ValueError, match="the authors did not train minilm"):
         archive.released_file_path(recipe_of("sst2", "minilm"))
     with pytest.raises(ValueError, match="did not train SmolLM2 with augmentation"):
@@ -145,7 +145,7 @@ def test_a_released_model_with_other_outputs_is_refused(folder, tmp_path):
     model = transformers.BertForSequenceClassification(transformers.BertConfig(**TINY))
     save(model, tmp_path / archive.released_file_path(recipe).parent)
     with pytest.raises(ValueError, match=r"classifier\.bias has shape \(2,\), expected \(7,\)"):
-        paper.extract(recipe, archive.load(recipe, resources), resources)
+        paper.extract(recipe, archive.load_archived_weights(recipe, resources), resources)
 
 
 def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_path):
@@ -160,7 +160,7 @@ def test_a_released_model_without_some_of_its_weights_is_refused(folder, tmp_pat
         {"format": "pt"},
     )
     with pytest.raises(ValueError, match=r"finetune0 lacks 2 weights .*classifier\.bias.*http"):
-        archive.load(recipe, TrainingEnvironment(folder, archive=tmp_path))
+        archive.load_archived_weights(recipe, TrainingEnvironment(folder, archive=tmp_path))
 
 
 def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_path):
@@ -168,9 +168,9 @@ def test_a_released_model_of_another_kind_or_with_code_is_refused(folder, tmp_pa
     place = tmp_path / archive.released_file_path(recipe).parent
     transformers.AlbertConfig(**TINY).save_pretrained(place)
     with pytest.raises(ValueError, match="expected model_type 'bert', got 'albert'"):
-        archive.load(recipe, resources)
+        archive.load_archived_weights(recipe, resources)
     transformers.BertConfig(**TINY).save_pretrained(place)
     (place / "pytorch_model.bin").write_bytes(pickle.dumps(Touching(tmp_path / "marker"), 2))
     with pytest.raises(ValueError, match=r"finetune0 cannot be read .* asks for code .*http"):
-        archive.load(recipe, resources)
+        archive.load_archived_weights(recipe, resources)
     assert not (tmp_path / "marker").exists()

@@ -95,7 +95,7 @@ def test_models_of_the_archive_have_the_representations_of_the_authors(where, on
         assert not [name for name in state if "fc1" in name or "proj." in name]
     facts = FACTS | {"early_downsampling": one.dataset == "imagenet100"}
     make_archive(where.archive, folder, one.seed, state, facts)
-    weights = archive.load(one, where)
+    weights = archive.load_archived_weights(one, where)
     assert all((weights[name] == value.numpy()).all() for name, value in model.state_dict().items())
     seen, own = (
         paper.extract(one, each, where)
@@ -136,7 +136,7 @@ def stored(where, weights, facts=FACTS):
 def test_checkpoints_of_lightning_are_read_too(where):
     state = network(recipe(), where.data).state_dict()
     stored(where, {"state_dict": {f"net.{name}": x for name, x in state.items()}, "epoch": 200})
-    weights = archive.load(recipe(), where)
+    weights = archive.load_archived_weights(recipe(), where)
     assert weights.keys() == state.keys()
     assert (weights["features.0.weight"] == state["features.0.weight"].numpy()).all()
 
@@ -145,7 +145,7 @@ def test_a_model_of_other_facts_is_refused(where):
     one = recipe()
     stored(where, network(one, where.data).state_dict(), FACTS | {"n_cls": 10})
     with pytest.raises(ValueError, match=r"output.json is not .* \(n_cls is 10, not 100\)"):
-        archive.load(one, where)
+        archive.load_archived_weights(one, where)
 
 
 def test_the_summary_may_be_absent_but_not_broken(where):
@@ -153,6 +153,6 @@ def test_the_summary_may_be_absent_but_not_broken(where):
     summary = file.parents[1] / "output.json"
     summary.write_text(json.dumps([1]))
     with pytest.raises(ValueError, match=r"output.json is not"):
-        archive.load(recipe(), where)
+        archive.load_archived_weights(recipe(), where)
     summary.unlink()
-    assert archive.load(recipe(), where)
+    assert archive.load_archived_weights(recipe(), where)

@@ -392,7 +392,7 @@ MISTAKES = {
     "two or more blocks": (lambda: bootstrap_counts(4, blocks="aaaa"),),
     "not more": (lambda: bootstrap_counts(4, blocks="aabb", nested="aabb"),),
     "bootstrap_counts: n_resamples must be": [
-        partial(bootstrap_counts, 4, draws=draws) for draws in (0, 1.5, True)
+        partial(bootstrap_counts, 4, n_resamples=draws) for draws in (0, 1.5, True)
     ],
     "one column for each": (lambda: bootstrap({"m": ONES}, FOUR, bootstrap_counts(5)),),
     "copies must be": (lambda: bootstrap({"m": ONES}, FOUR, bootstrap_counts(4), copies="some"),),

@@ -21,7 +21,19 @@ MEASURES = ("mka", "procrustes")
 
 def started(suite, study):
     """The process that runs a suite in a study."""
-    words = [suite, "run", str(study), "--size", "small", "-q", "-j", "1", "-m", ",".join(MEASURES)]
+    words = [
+        "bench",
+        "run",
+        suite,
+        str(study),
+        "--size",
+        "small",
+        "-q",
+        "-j",
+        "1",
+        "-m",
+        ",".join(MEASURES),
+    ]
     code = f"import sys; from resemblance.cli import app; app({words!r})"
     return subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
 

@@ -242,7 +242,7 @@ def test_the_headline_names_the_measures_that_find_both_orders(facts, subtests):
     def headline(specs, points=lambda p: p):
         chosen = [points(p) for p in real.of() if p.measure in specs]
         shown = of_points(chosen, [real.measures[spec] for spec in specs])
-        return shown, manifolds_result(shown, []).summary()
+        return shown, manifolds_result(shown, []).conclusion
 
     with subtests.test("the rings are in the right order, and the clusters have no value"):
         lone, words = headline(
@@ -627,5 +627,5 @@ def test_what_the_pointer_reads(page, tmp_path, look):
 
 
 def test_what_a_notebook_shows(result):
-    assert repr(result).startswith("<Result: suite manifolds, size small, sections 9, claims 18 ")
+    assert repr(result) == result.summary()
     assert isinstance(result, Result)

@@ -446,7 +446,7 @@ def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
     section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]
     table = next(t for t in section.tables if t.name.endswith(": measures"))
     row = dict(zip(table.columns, table.rows[0]))
-    values = [row[name] for name in ("ρ low", "τ high", "permuted p ≤ 0.05", "draws")]
+    values = [row[name] for name in ("ρ low", "τ high", "permuted p ≤ 0.05", "resamples")]
     assert values == [None, None, None, 0.0]
     assert "drawn from 3 blocks, and 4 are needed" in table.note
     assert "that these models can give is 0.17, so that none is given" in table.note

@@ -463,7 +463,7 @@ def test_versions_without_digits_are_refused(offset, pair):
     for call in (
         lambda: quick(*far),
         lambda: rs.drift(*far, paired=False, progress=False),
-        lambda: rs.upgrade_index(*far, queries, progress=False),
+        lambda: rs.upgrade_index(*far, *queries, progress=False),
     ):
         with pytest.raises(rs.UndefinedError, match="centre first"):
             call()

@@ -342,9 +342,7 @@ def test_the_index_decides_how_nearness_is_measured() -> None:
     )
     assert inner.decision == "keep"
     assert option(plain, "keep").new_model.value + 0.2 < option(inner, "keep").new_model.value
-    apart = rs.upgrade_index(
-        *map(unit_rows, (old, new)), (unit_rows(a), unit_rows(b)), progress=False
-    )
+    apart = rs.upgrade_index(*map(unit_rows, (old, new, a, b)), progress=False)
     assert option(cosine, "keep").new_model == option(apart, "keep").new_model
     with pytest.raises(ValueError, match="did you mean 'inner'"):
         rs.upgrade_index(old, new, a, b, metric="innner")
@@ -480,7 +478,7 @@ def test_relevant_documents_must_be_known() -> None:
         rs.upgrade_index(*args, relevant=list(near))
     with pytest.raises(ValueError, match=r"at least 20 queries.*got 3"):
         rs.upgrade_index(*args, relevant=dict(list(near.items())[:3]))
-    plain = (args[0].source, args[1].source, tuple(q.source for q in args[2]))
+    plain = (args[0].source, args[1].source, *(q.source for q in args[2:]))
     places = {int(q[1:]): [int(d[1:]) for d in of] for q, of in near.items()}
     by_place = rs.upgrade_index(*plain, relevant=places, progress=False)
     assert by_place.gain == rs.upgrade_index(*args, relevant=near, progress=False).gain
@@ -631,7 +629,6 @@ TURNED = DOCUMENTS @ TURN
 NAMES = [f"q{i}" for i in range(200)]
 SHUFFLED = np.random.default_rng(0).permutation(1200)
 MISTAKES = {
-    "one array of queries": ((DOCUMENTS, DOCUMENTS, QUERIES), {}, "pair"),
     "other documents": ((DOCUMENTS, DOCUMENTS[:900], PAIR), {}, "1,200 documents.*900"),
     "other queries": ((DOCUMENTS, DOCUMENTS, (QUERIES, QUERIES[:90])), {}, "200 queries.*90"),
     "queries of another model": (

@@ -123,7 +123,7 @@ def check_prices(cost_per_document: Any, cost_per_miss: Any) -> None:
     """Raise ``ValueError`` unless both prices are positive numbers, or none is given."""
     if (cost_per_document is None) != (cost_per_miss is None):
         raise ValueError(
-            "upgrade: cost_per_document and loss are needed together, in the same unit"
+            "upgrade: cost_per_document and cost_per_miss are needed together, in the same unit"
         )
     for name, value in (("cost_per_document", cost_per_document), ("cost_per_miss", cost_per_miss)):
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):

@@ -230,8 +230,8 @@ def normalized_samples(values: Any, name: str, most: int) -> Representation:
     it is constant."""
     points = np.asarray(values, float)
     if len(points) > most:  # the same inputs for all models
-        n_resamples = generator(0, "sensitivity", "samples", len(points))
-        points = points[np.sort(n_resamples.choice(len(points), most, replace=False))]
+        random = generator(0, "sensitivity", "samples", len(points))
+        points = points[np.sort(random.choice(len(points), most, replace=False))]
     try:
         return Representation(normalize(points), name)
     except UndefinedError:

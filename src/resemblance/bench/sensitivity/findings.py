@@ -89,7 +89,7 @@ class Correlations(NamedTuple):
     (kinds, qualities, measures, cells), NaN without a value; the kinds are the correlation with the
     distances from the best, that over the known ones where some are not, the mean over all
     references (Spearman's alone), that without the pair of the reference with itself, and the
-    p-value for independent pairs. ``n_resamples``: (copies, qualities, measures, cells, draws).
+    p-value for independent pairs. ``resampled``: (copies, qualities, measures, cells, draws).
     ``p``: of
     Spearman's correlation by permutation, (measures, cells). ``pairs``: the known distances ``of``
     all, (measures, cells).
@@ -100,7 +100,7 @@ class Correlations(NamedTuple):
     measures: tuple[str, ...]
     names: tuple[tuple[str, str], ...]
     observed: np.ndarray
-    n_resamples: np.ndarray
+    resampled: np.ndarray
     p: np.ndarray
     pairs: np.ndarray
     of: int
@@ -148,7 +148,7 @@ class Correlations(NamedTuple):
         """Return the mean over cells in every bootstrap sample: all cells share the resampled
         models."""
         m, q = self.measures.index(measure), CORRELATION_NAMES.index(quality)
-        of_cells = self.n_resamples[COPY_RULES.index(copies), q, m]
+        of_cells = self.resampled[COPY_RULES.index(copies), q, m]
         means: np.ndarray = (of_cells if cells is None else of_cells[list(cells)]).mean(axis=0)
         return means
 
@@ -284,7 +284,7 @@ def correlate(
     observed = np.full(
         (len(P_VALUE_KINDS), len(CORRELATION_NAMES), len(measures), len(names)), np.nan
     )
-    n_resamples = np.empty(
+    resampled = np.empty(
         (len(COPY_RULES), len(CORRELATION_NAMES), len(measures), len(names), len(counts))
     )
     p, pairs = np.full((2, len(measures), len(names)), np.nan)
@@ -297,10 +297,10 @@ def correlate(
             observed[:, :, m, c], pairs[m, c] = _observed_correlations(d[spec], f, rows, ranks)
         for i, copies in enumerate(COPY_RULES):
             for q, sampled in enumerate(bootstrap(d, f, counts, rows=rows, copies=copies)):
-                n_resamples[i, q, :, c] = list(sampled.values())
+                resampled[i, q, :, c] = list(sampled.values())
         if smallest <= P_VALUE_LEVEL:
             p[:, c] = list(permutation_test(d, f, orders, rows=rows).values())
-    return Correlations(measures, names, observed, n_resamples, p, pairs, n, blocks, smallest)
+    return Correlations(measures, names, observed, resampled, p, pairs, n, blocks, smallest)
 
 
 def count_bootstrap_units(n: int, drawn: Mapping[str, Any]) -> int:
@@ -334,12 +334,12 @@ def _observed_correlations(
     return observed, best.pairs
 
 
-def _bootstrap_interval(n_resamples: np.ndarray) -> tuple[float | None, float | None]:
+def _bootstrap_interval(resampled: np.ndarray) -> tuple[float | None, float | None]:
     """Return the 95 % interval of the draws with a value; two None without any."""
-    low, high = percentile_interval(n_resamples)
+    low, high = percentile_interval(resampled)
     return finite_or_none(low), finite_or_none(high)
 
 
-def count_values(n_resamples: np.ndarray) -> int:
+def count_values(resampled: np.ndarray) -> int:
     """Return how many draws have a value."""
-    return int((~np.isnan(n_resamples)).sum())
+    return int((~np.isnan(resampled)).sum())

@@ -34,7 +34,7 @@ PAPER_CONTRASTS = (
 )
 CONTRAST_COLUMNS = (
     "first", "second", "first - second", "low", "high", "low, all copies", "high, all copies",
-    "n_resamples",
+    "resamples",
 )  # fmt: skip
 CORRELATION_SIGNS: Mapping[CorrelationName, str] = {"spearman": "ρ", "kendall": "τ"}
 TableRecord = dict[str, TableEntry]
@@ -94,7 +94,7 @@ def _mean_correlations_table(of: Findings) -> Table:
                 "ρ, no self pair": c.mean(spec, kind="alone"),
                 "naive p ≤ 0.05": naive,
                 "permuted p ≤ 0.05": permuted,
-                "n_resamples": float(count_values(c.drawn(spec))),
+                "resamples": float(count_values(c.drawn(spec))),
                 "known pairs only": None
                 if known_pairs is None
                 else f"{known_pairs:.2f} ({int(c.pairs[m].sum())} of {c.of * len(c.names)})",
@@ -120,11 +120,11 @@ def _mean_correlations_table(of: Findings) -> Table:
 def _resampling_note(c: Correlations) -> str:
     """Say how many bootstrap samples intervals have, and how small a permuted p-value can be."""
     text = (
-        f"Draws: the bootstrap samples, of {c.n_resamples.shape[-1]}, in which the measure has a "
+        f"Resamples: the bootstrap samples, of {c.resampled.shape[-1]}, in which the measure has a "
         "value; "
         "intervals are of these."
     )
-    if not c.n_resamples.shape[-1]:
+    if not c.resampled.shape[-1]:
         text = (
             f"There are no intervals: samples would be drawn from {c.blocks} blocks, and "
             f"{MIN_BLOCKS} are needed."

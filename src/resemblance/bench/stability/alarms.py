@@ -150,8 +150,8 @@ def shares_of_scale(
 def threshold_test_copies(model: PerturbedModel) -> list[PerturbedCopy]:
     """Return the points on which thresholds are tried: not those that calibrate them, nor
     undisturbed ones."""
-    n_resamples = {"noise": 1}
-    return [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind, n_resamples.get(kind))]
+    draw_by_kind = {"noise": 1}
+    return [p for kind in PERTURBATION_KINDS for p in model.disturbed(kind, draw_by_kind.get(kind))]
 
 
 # how far above a threshold: alarm when positive
