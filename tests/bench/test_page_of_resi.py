@@ -356,7 +356,7 @@ def test_one_before_the_other_in_shares_of_samples_and_in_cells():
         r"\(3 tied\)",
         said,
     )
-    assert said.startswith(f"a before b in {heat.values[i][j]:.0f}%")
+    assert said.startswith(f"a before b in {heat.values[i][j]:.0f} %")
 
 
 # ------------------------------------------------------------------------------------------- scores

@@ -98,7 +98,7 @@ def test_doubtful_values_are_left_out():
 
 def test_what_is_stored_makes_the_page(facts, tmp_path, monkeypatch):
     monkeypatch.setattr(agreement, "load_evaluation", lambda study: facts)
-    words = [f"A study={tmp_path}", "--n-permutations", "2", "--page", str(tmp_path / "page.md")]
+    words = [f"A study={tmp_path}", "--draws", "2", "--page", str(tmp_path / "page.md")]
     assert agreement.main([*words, "--json", str(tmp_path / "made.json")]) == 0
     (document,) = json.loads((tmp_path / "made.json").read_text())
     text = (tmp_path / "page.md").read_text()

@@ -201,7 +201,7 @@ def test_bad_input_names_the_remedy():
         published("17")
     with pytest.raises(ValueError, match="no domain 'text'; known: graphs, language, vision"):
         published_ranks("text")
-    with pytest.raises(ValueError, match="got 'text'"):
+    with pytest.raises(ValueError, match="no domain 'text'"):
         compare_published({"CKA": 1.0}, "text")
 
 

@@ -17,17 +17,27 @@ MEASURES = (
     *("mean_cca", "magnitude_difference", "permutation_procrustes"),
 )
 STREAMED = ("cka[estimator=debiased]", "cka[kernel=cosine]", "aligned_cosine")
-EVIDENCE = ("values", "chance", "spread", "p", "adjusted", "fdr", "low", "high", "standard_error")
+EVIDENCE = (
+    "values",
+    "chance",
+    "chance_std",
+    "p",
+    "adjusted",
+    "fdr",
+    "low",
+    "high",
+    "standard_error",
+)
 
 
 def designs(n: int) -> dict[str, dict[str, Any]]:
     return {
         "samples": {},
-        "drawn": {"exact": False},
+        "drawn": {"null": "permutations"},
         "within": {"within": np.arange(n) % 3},
-        "blocks": {"blocks": np.arange(n) // 4},
-        "series": {"series": True},
-        "exhaustive": {"blocks": np.arange(n) // 12},
+        "blocks": {"whole_blocks": np.arange(n) // 4},
+        "series": {"time_series": True},
+        "exhaustive": {"whole_blocks": np.arange(n) // 12},
     }
 
 

@@ -28,7 +28,7 @@ def board(scratch: Path) -> list[dict[str, Any]]:
     """A record per measure of the board that ships, without the processor time."""
     frame = rs.leaderboard().to_pandas().drop(columns="cpu_seconds")
     records: list[dict[str, Any]] = (
-        frame.astype(object).with_parameters(frame.notna(), None).to_dict("records")
+        frame.astype(object).where(frame.notna(), None).to_dict("records")
     )
     return records
 

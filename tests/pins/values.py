@@ -24,7 +24,7 @@ from .data import Pair, layers, outputs, pairs
 NUMBERS = {"ridge": (0.0, 0.01), "alpha": (0.0, 0.3, 1.0), "explained_variance": (0.6, 0.99)}
 NUMBERS |= {"bandwidth": (0.5, 1.0), "shrinkage": (0.1, 0.5)}
 SMALL = {"k": 5, "probes": 64, "repeats": 2, "projections": 20, "subsample": 30}
-HNSW = ("jaccard[search=hnsw,k=5]", "mutual_knn[search=hnsw,k=5]", "mka[search=hnsw,k=5]")
+HNSW = ("jaccard[k=5,search=hnsw]", "mutual_knn[k=5,search=hnsw]", "mka[k=5,search=hnsw]")
 OUTPUTS = ("accuracy_difference", "disagreement", "jensen_shannon[outputs=probabilities]")
 STATISTICS = [
     "feature_split[rdm=euclidean]",
@@ -55,7 +55,7 @@ def specifications() -> list[str]:
     for m in rs.preset("all"):
         kinds = typing.get_type_hints(m.function)
         values: dict[str, Any] = {n: (False, True) for n in m.defaults if kinds[n] is bool}
-        values |= {n: choices for n, choices in m.choices.items() if n != "index"}
+        values |= {n: choices for n, choices in m.choices.items() if n != "search"}
         values |= {n: NUMBERS[n] for n in m.defaults if n in NUMBERS}
         small = m.with_parameters(**{n: number for n, number in SMALL.items() if n in m.defaults})
         chosen = itertools.product(*values.values())
