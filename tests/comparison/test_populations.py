@@ -211,7 +211,7 @@ def test_two_recipes_differ_as_much_as_six_seeds_can_show() -> None:
     assert not groups.is_exact
     assert groups.p == pytest.approx(1 / 501) == groups.min_pvalue
     assert groups.within < groups.between
-    assert repr(groups).startswith("Groups a (6), b (6), c (6): ")
+    assert repr(groups).startswith("Permanova a (6), b (6), c (6): ")
     assert set(groups.inside) == {"a", "b", "c"}
     for pair in comparison.permanova("procrustes_size_shape", labels).pairs():
         assert pair["p"] == pytest.approx(2 / math.comb(12, 6)) == pair["min_pvalue"]

@@ -340,7 +340,7 @@ def test_second_order_cosine_of_weighted_profiles(of):
     assert rs.second_order_cosine(x, y, of=of) == pytest.approx(total / 40, rel=1e-9)
 
 
-@pytest.mark.parametrize("estimator", ["centered", "unbiased"])
+@pytest.mark.parametrize("estimator", ["biased", "debiased"])
 def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
     x, y = (one_hot(seed, 60) + binary(seed, 60) @ np.eye(3, 8) for seed in range(2))
     kernels = [z @ z.T for z in (x, y)]
@@ -348,7 +348,7 @@ def test_cknna_with_the_geometric_mean_of_the_weights(estimator):
 
     def product(k: int, l: int) -> float:
         mask = np.sqrt(masks[k] * masks[l])
-        if estimator == "centered":
+        if estimator == "biased":
             centered = [kernels[i] - kernels[i].mean(axis=1, keepdims=True) for i in (k, l)]
             return float((mask * centered[0] * mask * centered[1]).sum())
         a, b, n = mask * kernels[k], mask * kernels[l], len(x)
@@ -569,7 +569,7 @@ def test_ties_among_what_the_index_proposes_are_those_of_the_exact_search():
     y = np.repeat(np.random.default_rng(1).standard_normal((100, 8)), 4, axis=0)
     for spec in ("mutual_knn[k=2]", "jaccard[k=2]", "mka[k=2]", "lcs_knn[k=2]", "cycle_knn[k=2]"):
         measure = rs.get_measure(spec)
-        assert measure(x, y, index="hnsw") == pytest.approx(measure(x, y), rel=1e-12)
+        assert measure(x, y, search="hnsw") == pytest.approx(measure(x, y), rel=1e-12)
 
 
 # -------------------------------------------------------------------------- wide data with ties

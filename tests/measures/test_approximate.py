@@ -66,7 +66,7 @@ def test_the_value_is_the_exact_one_where_every_neighbor_is_found(subtests):
             x = clusters()
             y = x + 0.5 * clusters(seed=1)
             m = rs.get_measure(spec)
-            assert m(x, y, index="hnsw") == m(x, y)
+            assert m(x, y, search="hnsw") == m(x, y)
             assert m.with_parameters(search="exact") == m
             assert (m.requires, m.with_parameters(search="hnsw").requires) == (None, "neighbors")
 
@@ -127,10 +127,10 @@ def test_the_errors_are_those_of_the_exact_search(x, message):
 def test_the_same_in_another_process_with_other_threads(poor):
     code = (
         "import sys, numpy as np, resemblance as rs; from resemblance.intermediates import "
-        "approximate, neighbours as n;approximate.HNSW_LINKS, approximate.HNSW_BUILD_CANDIDATES, "
+        "approximate, neighbors as n;approximate.HNSW_LINKS, approximate.HNSW_BUILD_CANDIDATES, "
         "approximate.HNSW_SEARCH_CANDIDATES = 4, 5, 1;x = "
         "rs.Representation(np.random.default_rng(0).standard_normal((600, "
-        "40)));sys.stdout.buffer.write(n.neighbours(x, k=10, metric='euclidean', "
+        "40)));sys.stdout.buffer.write(n.neighbors(x, k=10, metric='euclidean', "
         "search='hnsw').tobytes())"
     )
     here = neighbors(rs.Representation(isotropic()), k=10, metric="euclidean", search="hnsw")
@@ -189,7 +189,7 @@ def test_mistakes_are_named(subtests):
             {"k": 5, "metric": "manhattan"},
             "metric must be one of 'cosine', 'euclidean', 'inner'",
         ),
-        (clusters(30), {"k": 5, "search": "ivf"}, "index must be 'exact' or 'hnsw'; got 'ivf'"),
+        (clusters(30), {"k": 5, "search": "ivf"}, "search must be 'exact' or 'hnsw'; got 'ivf'"),
         (np.full((30, 2), np.nan), {"k": 5}, "60 NaN"),
         (np.ones((30, 2)), {"k": 5}, "is constant"),
     ]:
@@ -211,7 +211,7 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     )
     for call in calls:
         with pytest.raises(
-            ImportError, match=r'faiss is not installed: pip install .*\[neighbours\]"'
+            ImportError, match=r'faiss is not installed: pip install .*\[neighbors\]"'
         ):
             call()
 
@@ -299,7 +299,7 @@ def test_kept_in_the_file_and_continued_from_it(reps, compared, tmp_path):
     "spec", ["mka[k=15,search=hnsw]", "mka[search=hnsw,k=15]", " MKA[ search=hnsw, k=15 ]"]
 )
 def test_found_with_the_parameters_in_any_order(spec, compared):
-    assert compared.info(spec).spec == "mka[search=hnsw,k=15]"
+    assert compared.info(spec).spec == "mka[k=15,search=hnsw]"
     assert np.array_equal(compared[spec], compared["mka"])
     for other in (
         "mka[k=16,search=hnsw]",
@@ -318,7 +318,7 @@ def test_recall_needs_a_whole_number_of_neighbors(k):
 
 
 def test_written_wherever_results_are(compared, tmp_path):
-    note = "mka[search=hnsw,k=15]: neighbour recall 0."
+    note = "mka[k=15,search=hnsw]: neighbor recall 0."
     assert note in emitted(compared, "table")
     assert "neighbour recall 0." in repr(compared)
     assert "neighbour recall 0." in compared._repr_html_()
@@ -334,7 +334,7 @@ def test_written_wherever_results_are(compared, tmp_path):
     assert emitted(compared, "csv").splitlines()[1].endswith(f",,{of(compared, 'mka')[0, 0]}")
     assert list(compared.to_pandas().columns)[-1] == "neighbor_recall"
     assert (
-        compared.to_xarray()["mka[search=hnsw,k=15]"]
+        compared.to_xarray()["mka[k=15,search=hnsw]"]
         .attrs["diagnostics"]
         .startswith("neighbour recall 0.")
     )
@@ -345,7 +345,7 @@ def test_written_wherever_results_are(compared, tmp_path):
         progress=False,
     )
     assert any(
-        str(part).startswith("mka[search=hnsw,k=15]: neighbour")
+        str(part).startswith("mka[k=15,search=hnsw]: neighbor")
         for part in terminal.comparison_tables(many)
     )
 
@@ -362,7 +362,7 @@ def test_written_by_the_command_line(poor, tmp_path, monkeypatch, capsys):
     recalls = [rs.neighbor_recall(isotropic(seed=seed), k=10, metric="cosine") for seed in (0, 1)]
     assert value == min(recalls) < 1
     assert cli.run(["compare", "a.npy", "b.npy", "-m", "jaccard[search=hnsw]"]) == 0
-    assert "jaccard[search=hnsw]: neighbour recall 0." in capsys.readouterr().out
+    assert "jaccard[search=hnsw]: neighbor recall 0." in capsys.readouterr().out
 
 
 # ----------------------------------------------------------------- diagnostics of one's own measure

@@ -20,7 +20,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import resemblance as rs
 from resemblance import measures, statistics
-from resemblance import stability as st
 from resemblance.base.rng import generator
 from resemblance.contracts._measure import Measure
 from resemblance.contracts._statistic import Statistic
@@ -53,12 +52,12 @@ MEASURES: dict[str, str | Definition] = {
     "angular_shape": RESI,
     "bures": "test_matching.test_bures_is_the_distance_of_gram_matrices_and_the_procrustes_distance",
     "cka": RESI,
-    "cknna": "test_neighbour_alignment.test_cknna_equals_the_authors_code_but_for_what_it_adds",
+    "cknna": "test_neighbor_alignment.test_cknna_equals_the_authors_code_but_for_what_it_adds",
     "concentricity_difference": RESI,
-    "cycle_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
+    "cycle_knn": "test_neighbor_alignment.test_neighbours_equal_the_authors_code",
     "disagreement": "test_golden.test_output_measures_equal_the_authors_code",
     "distance_correlation": RESI,
-    "edit_distance_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
+    "edit_distance_knn": "test_neighbor_alignment.test_neighbours_equal_the_authors_code",
     "eigenspace_overlap": RESI,
     "eigenspectrum_similarity": "test_drift.test_drifts_equal_the_authors_code_where_the_definition_is_the_same",
     "energy_stochastic_shape": NETREP,
@@ -73,18 +72,18 @@ MEASURES: dict[str, str | Definition] = {
     "gulp": RESI,
     "hard_correlation_match": RESI,
     "imd": "test_golden.test_defaults_equal_the_definitions",
-    "information_imbalance": "test_neighbour_alignment.test_information_imbalance_by_its_definition",
+    "information_imbalance": "test_neighbor_alignment.test_information_imbalance_by_its_definition",
     "jaccard": RESI,
     "jensen_shannon": "test_golden.test_output_measures_equal_the_authors_code",
-    "kcka": "test_neighbour_kernels.test_kcka_by_its_equations",
-    "lcs_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
+    "kcka": "test_neighbor_kernels.test_kcka_by_its_equations",
+    "lcs_knn": "test_neighbor_alignment.test_neighbours_equal_the_authors_code",
     "linear_predictivity": "test_matching.test_linear_predictivity_is_ridge_regression_with_one_sample_left_out",
     "linear_regression": RESI,
     "magnitude_difference": RESI,
     "mean_cca": "test_golden.test_pwcca_and_mean_cca_equal_the_definitions",
-    "mka": "test_neighbour_kernels.test_values_equal_the_authors_code",
+    "mka": "test_neighbor_kernels.test_values_equal_the_authors_code",
     "mmd": lambda x, y: np.sqrt(kernel_of_both(x, y).sum()),
-    "mutual_knn": "test_neighbour_alignment.test_neighbours_equal_the_authors_code",
+    "mutual_knn": "test_neighbor_alignment.test_neighbours_equal_the_authors_code",
     "nbs": lambda x, y: (
         nuclear((x - x.mean(axis=0)).T @ y) / np.sqrt(np.trace(gram(x)) * np.trace(gram(y)))
     ),
@@ -165,7 +164,7 @@ def test_every_measure_that_is_defined_is_in_the_catalogue():
 
 def test_every_statistic_that_is_defined_is_in_the_catalogue():
     assert defined(statistics, Statistic) == {s.name for s in rs.list_statistics()}
-    assert defined(statistics, Statistic) <= set(st.__all__)
+    assert defined(statistics, Statistic) <= set(rs.statistics.__all__)
 
 
 def test_every_measure_and_statistic_has_a_test_of_its_value():

@@ -24,7 +24,7 @@ def ties_in_wide_data(trial: CheckContext) -> CheckResult:
     """
     adds_zeros = "orthogonal" in trial.entry.invariant_to and not _depends_on_column_count(trial)
     order = generator(1, "order of ties").permutation(trial.samples)
-    if dict(trial.entry.parameters).get("index") == "hnsw":
+    if dict(trial.entry.parameters).get("search") == "hnsw":
         return "", None, "an approximate search depends on the order of the samples"
     for kind, x, y in pairs_with_equal_distances(trial.samples):
         a, b = trial.suited(x), trial.suited(y)

@@ -161,7 +161,7 @@ class Permanova(BaseResult):
         sizes = ", ".join(f"{label} ({n})" for label, n in Counter(self.labels).items())
         means = f"differences {self.within:.3g} within, {self.between:.3g} between"
         p = f"p {self.p:.2g}, at least {self.min_pvalue:.2g}"
-        return f"Groups {sizes}: {means}; F {self.f:.3g}, {p}"
+        return f"Permanova {sizes}: {means}; F {self.f:.3g}, {p}"
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per group, of its mean difference inside, and one of all groups with

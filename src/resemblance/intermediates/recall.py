@@ -48,13 +48,13 @@ def neighbor_recall(
         ("metric", metric, get_args(Affinity)),
         ("search", search, get_args(Search)),
     ):
-        check_choice(f"neighbour_recall: {name}", value, known)
+        check_choice(f"neighbor_recall: {name}", value, known)
     if not isinstance(k, int | np.integer) or isinstance(k, bool):
-        raise ValueError(f"neighbour_recall: k must be an integer; got {k!r}")
+        raise ValueError(f"neighbor_recall: k must be an integer; got {k!r}")
     x = as_representation(X)
     if x.origin or x.signed:
         raise UndefinedError(
-            f"neighbour_recall needs the samples, and {representation_title(x)} is of a stream"
+            f"neighbor_recall needs the samples, and {representation_title(x)} is of a stream"
         )
     check_all_finite(x)
     return mean_neighbor_recall(x, k=k, metric=metric, search=search)

@@ -219,7 +219,7 @@ def cknna(
 
     ``estimator="debiased"`` is the unbiased HSIC of Song et al. 2012 of the masked kernels, as in
     the authors' code. These are not symmetric, so neither is the value, by little, and it has no
-    bounds. ``"centered"`` is the formula of the paper: the sum of the products of kernel values,
+    bounds. ``"biased"`` is the formula of the paper: the sum of the products of kernel values,
     each minus the mean of its row, over mutual neighbours; symmetric, in [-1, 1].
 
     X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel it is debiased linear CKA.
