@@ -313,15 +313,15 @@ def test_found_with_the_parameters_in_any_order(spec, compared):
 
 @pytest.mark.parametrize("k", [5.0, "5", True, None])
 def test_recall_needs_a_whole_number_of_neighbors(k):
-    with pytest.raises(ValueError, match=r"neighbour_recall: k must be an integer; got"):
+    with pytest.raises(ValueError, match=r"neighbor_recall: k must be an integer; got"):
         rs.neighbor_recall(isotropic(), k=k)
 
 
 def test_written_wherever_results_are(compared, tmp_path):
     note = "mka[k=15,search=hnsw]: neighbor recall 0."
     assert note in emitted(compared, "table")
-    assert "neighbour recall 0." in repr(compared)
-    assert "neighbour recall 0." in compared._repr_html_()
+    assert "neighbor recall 0." in repr(compared)
+    assert "neighbor recall 0." in compared._repr_html_()
     name, _, value = note.partition(": ")
     text = write_page(compared, tmp_path / "p.html").read_text()
     assert f"<dt>{name}</dt><dd>{value}" in text
@@ -336,7 +336,7 @@ def test_written_wherever_results_are(compared, tmp_path):
     assert (
         compared.to_xarray()["mka[k=15,search=hnsw]"]
         .attrs["diagnostics"]
-        .startswith("neighbour recall 0.")
+        .startswith("neighbor recall 0.")
     )
     assert "diagnostics" not in compared.to_xarray()["second_order_cosine"].attrs
     many = rs.compare(
