@@ -112,7 +112,7 @@ DEAD = {"a dead unit", "columns twice", "of rank 2", *AMBIGUOUS}
 NO_GRADIENT = {
     "aligned_cosine": {f"{kind} (X = Y)" for kind in DEAD}
     | {"of rank 2", "dead units on each side"},
-    **dict.fromkeys(("svcca", "subspace_overlap", "pwcka", "shape"), TIED),
+    **dict.fromkeys(("svcca", "subspace_overlap", "pwcka", "shape_distance"), TIED),
     **dict.fromkeys(("svcca[truncation=resi]", "svcca[explained_variance=0.495]"), TIED),
     **dict.fromkeys(
         ("subspace_overlap[k=2]", "pwcka[explained_variance=0.495]", "gulp[ridge=0.01]"), TIED

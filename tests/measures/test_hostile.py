@@ -429,7 +429,7 @@ def moved(x: np.ndarray, offset: float, columns: str) -> np.ndarray:
 
 def value_or_reason(measure: Any, *inputs: Any) -> float | str:
     try:
-        return float(value(measure, *inputs))
+        return float(value(measure, *(with_repeats(measure, x) for x in inputs)))
     except rs.UndefinedError as error:
         return str(error)
 
