@@ -446,7 +446,10 @@ def test_no_value_is_made_of_lost_digits(measure: Measure, subtests: Any) -> Non
                 pair = [moved(x, offset, columns).astype(dtype) for x in (FAR_X, FAR_Y)]
                 found = value_or_reason(measure, *pair)
                 with subtests.test(f"{dtype} {columns} {offset:g}"):
-                    if isinstance(found, str):
+                    if isinstance(found, str) and measure.takes == "repeats":
+                        # The origin fixes the rotation, and rounding decides on the best one.
+                        assert "so far from the origin" in found or re.search(BELOW, found), found
+                    elif isinstance(found, str):
                         assert dtype == "float32", found
                         assert re.search(BELOW, found), found
                     elif "translation" in measure.invariant_to:
