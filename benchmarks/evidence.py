@@ -153,8 +153,7 @@ def tables(costs: list[Cost]) -> str:
         f"{orders[0].features}, one thread. Calls and reordered intermediates were timed on some "
         "orders and "
         "scaled; in a call X keeps its intermediates and Y is a new array. Exact moments are "
-        "those of both "
-        "representations and the pair, beyond the value."
+        "those of both representations and the pair, beyond the value."
     )
     header = [
         "measure",

@@ -268,8 +268,7 @@ def test_the_table_of_the_readme_has_every_family_and_measures_that_exist(genera
 
 def test_intermediates_for_measures_of_ones_own_are_in_the_reference() -> None:
     """Every intermediate that the page on own measures names, with its arguments, shapes and, of a
-    tuple,
-    the fields."""
+    tuple, the fields."""
     from resemblance.intermediates.spectra import Decomposition
 
     page, reference = (

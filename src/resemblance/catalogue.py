@@ -197,8 +197,10 @@ def preset(name: str) -> tuple[Measure, ...]:
     ``"resi"``: the 24 measures of Klabunde et al. 2025, Table 2, in its order, computing what the
     authors' code computed for the published numbers (IMD: the value its random estimate scatters
     around). ``"default"``: the same 24 by the definitions of the papers that introduced them.
-    ``"all"``: every measure of representations that needs no repeats of a stimulus. ``"board"``:
-    the entries of the board, which are these, debiased CKA and RSA of Euclidean distances.
+    ``"quick"``: debiased CKA, Procrustes, RSA and mutual nearest neighbours, the default of
+    :func:`resemblance.compare_models`. ``"all"``: every measure of representations that needs no
+    repeats of a stimulus. ``"leaderboard"``: the measures of the ranking, which are those of
+    ``"all"``, debiased CKA and RSA of Euclidean distances.
     """
     everything = tuple(m for m in list_measures() if m.family != "outputs" and m.takes != "repeats")
     presets = {

@@ -115,8 +115,7 @@ def test_no_suite_needs_pytorch(clouds, disturbed, vision):
     folders = [str(pack.folder) for pack in (clouds[0], disturbed[0], vision)]
     code = (
         "import sys\nfrom resemblance.bench.packs import open_pack\n"
-        "from resemblance.bench.pinned import run_pack\n"
-        f"for folder in {folders!r}:\n"
+        f"from resemblance.bench.pinned import run_pack\nfor folder in {folders!r}:\n"
         "    assert run_pack(open_pack(folder), measures=['cka']).scores()\n"
         "assert not {'torch', 'transformers', 'torch_geometric'} & set(sys.modules)\n"
     )

@@ -889,8 +889,7 @@ def in_one_process(code, arguments):
         "import os, sys\nfrom resemblance.cli import app\n"
         f"for argument in {arguments!r}:\n    try:\n        {code}\n"
         "    except SystemExit as end:\n        assert not end.code, argument\n"
-        "    else:\n        raise AssertionError('it did not exit')\n"
-        "    print('\\n-- the next')\n"
+        "    else:\n        raise AssertionError('it did not exit')\n    print('\\n-- the next')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -930,8 +929,7 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code():
     program = (  # each command is a process, and imports are done once
         "import os, sys\nfrom resemblance.cli import app\ncodes = []\n"
         f"for words in {list(codes)!r}:\n    if not os.fork():\n        app(words.split())\n"
-        "    codes.append(os.waitstatus_to_exitcode(os.wait()[1]))\n"
-        "print(codes, file=sys.stderr)"
+        "    codes.append(os.waitstatus_to_exitcode(os.wait()[1]))\nprint(codes, file=sys.stderr)"
     )
     reader, writer = os.pipe()
     os.close(reader)

@@ -172,8 +172,7 @@ def test_json_is_what_the_library_gives_with_its_origin(call, folder):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made["date"])
     assert made["command"] == (
         "resemblance drift reference.npy shuffled.npy --labels labels.npy --n-resamples 10 --seed "
-        "3 "
-        "--format json"
+        "3 --format json"
     )
     call("reference.npy", "shuffled.npy", "--format", "json", "-o", "found.json")
     assert json.loads((folder / "found.json").read_text())["drifted"]

@@ -183,8 +183,7 @@ def test_an_unknown_series_and_a_file_that_fails(call, tiny, folder):
 def test_rank_needs_no_pytorch(tiny, folder):
     code = (
         "import sys\nfrom resemblance.cli import run\n"
-        f"code = run({[str(w) for w in words(tiny)]!r})\n"
-        "sys.exit(code or 'torch' in sys.modules)"
+        f"code = run({[str(w) for w in words(tiny)]!r})\nsys.exit(code or 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,5 @@
 """Intermediates computed once for all workers: what is lent is what would be computed, to the last
-bit, and
-nothing stays behind, also after a kill."""
+bit, and nothing stays behind, also after a kill."""
 
 from __future__ import annotations
 

@@ -358,7 +358,7 @@ def test_repeats_of_a_stimulus_are_said_unless_they_move_as_one():
     options = {"measures": "cka[estimator=debiased]", "n_permutations": 99, "progress": False}
     apart = rs.evidence({"X": X}, {"Y": Y}, **options)
     assert "100 samples are of 20 stimuli" in apart.caveats[0]
-    assert "pass the stimulus of each sample as blocks" in repr(apart)
+    assert "pass the stimulus of each sample as whole_blocks" in repr(apart)
     assert rs.evidence({"X": X}, {"Y": Y}, whole_blocks=stimuli, **options).caveats == ()
     ids = [(stimulus, i) for i, stimulus in enumerate(np.repeat([0, 1, 2], [40, 35, 25]))]
     X, Y = (rs.Representation(r.source, ids=ids) for r in (X, Y))

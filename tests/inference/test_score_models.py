@@ -295,10 +295,10 @@ def test_figures_show_means_and_the_ceiling() -> None:
     (subjects,) = [line.get_xydata() for line in ax.lines if line.get_alpha() == 0.6]
     assert sorted(subjects[:, 0]) == sorted(result.values.ravel())
     assert len(ax.patches) == 1
-    plain = rs.plot.across(rs.score_models(*experiment(n=12, count=3), measure="procrustes"))
+    plain = rs.plot.model_scores(rs.score_models(*experiment(n=12, count=3), measure="procrustes"))
     assert not plain.patches
     with pytest.raises(ValueError, match="ModelScores"):
-        rs.plot.across({})  # type: ignore[arg-type]
+        rs.plot.model_scores({})  # type: ignore[arg-type]
 
 
 def test_equal_models_are_seldom_called_different() -> None:
@@ -351,9 +351,9 @@ def test_distances_are_shown_the_most_similar_first() -> None:
         assert {row["above_0"] for row in scores.records()} == {None}
         with pytest.raises(ValueError, match="difference"):
             scores.above_0()
-    legend = [t.get_text() for t in rs.plot.across(result).get_legend().get_texts()]
+    legend = [t.get_text() for t in rs.plot.model_scores(result).get_legend().get_texts()]
     assert legend == ["a subject", "mean, 95 % interval"]
-    with pytest.raises(ValueError, match=r"plot\.across"):
+    with pytest.raises(ValueError, match=r"plot\.model_scores"):
         rs.plot.intervals(result)  # type: ignore[arg-type]
 
 

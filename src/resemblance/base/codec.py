@@ -91,11 +91,11 @@ def decode_value(kind: Any, value: Any) -> Any:
     if kind is Hashable and isinstance(value, list):
         return tuple(decode_value(Hashable, entry) for entry in value)
     if hasattr(kind, "_fields") or is_dataclass(kind):
-        return decode_entries(kind, value)
+        return _decode_entries(kind, value)
     return value
 
 
-def decode_entries(kind: Any, entries: Any) -> Any:
+def _decode_entries(kind: Any, entries: Any) -> Any:
     """Return a named tuple or a dataclass from the encoded values of its fields: an object, or a
     list in the order of the fields."""
     types = field_types(kind)

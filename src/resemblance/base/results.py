@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from .codec import decode_entries, encode_value, spell_non_finite
-from .json_files import DAMAGED_FILE_ERRORS, check_types, write_atomically
+from .codec import encode_value, spell_non_finite
+from .json_files import DAMAGED_FILE_ERRORS, decode_record, write_atomically
 from .rendering import plot_result, thumbnail, write_page, write_table
 from .text import records_to_frame, warn
 
@@ -31,7 +32,7 @@ WRITER_CALLS: Mapping[str, str] = {
 AnyResult = TypeVar("AnyResult", bound="BaseResult")
 
 
-class BaseResult:
+class BaseResult(ABC):
     """The methods of all results.
 
     A class of results is a frozen dataclass with ``summary``, ``records``, ``caveats`` (texts about
@@ -42,13 +43,13 @@ class BaseResult:
     failures: Any
     _derived: ClassVar[tuple[str, ...]] = ()  # properties that a file has for other programs
 
+    @abstractmethod
     def summary(self) -> str:
         """Return the verdict in a few lines of text."""
-        raise NotImplementedError
 
+    @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Return the rows of the long table, each a mapping from columns to entries."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.summary()
@@ -95,8 +96,8 @@ class BaseResult:
         ``measure``: which of several measures, or which number of the records. ``kind``: the name
         of the function, by default the first: of a comparison and evidence "heatmap", "layers",
         "mds" or "tree", of evidence "intervals", too; of a benchmark "ranks", "box" or
-        "critical_difference"; "across", "drift", or of other results "points". ``ax``: the axes to
-        draw into. ``options``: those of the function.
+        "critical_difference"; "model_scores", "drift", or of other results "points". ``ax``: the
+        axes to draw into. ``options``: those of the function.
         """
         which = () if measure is None else (measure,)
         return plot_result(self, *which, kind=kind, ax=ax, **options)
@@ -110,12 +111,12 @@ class BaseResult:
 class MappingResult(BaseResult):
     """A result with an entry for each of its names, such as the measures of a comparison."""
 
+    @abstractmethod
     def keys(self) -> tuple[str, ...]:
         """Return the names that have an entry."""
-        raise NotImplementedError
 
-    def __getitem__(self, key: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def __getitem__(self, key: Any) -> Any: ...
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -192,8 +193,7 @@ def result_from_document(
     others = {FORMAT_ENTRY, *kind._derived}
     entries = {name: entry for name, entry in document.items() if name not in others}
     try:
-        result: AnyResult = decode_entries(kind, entries)
-        check_types(result, kind)
+        result: AnyResult = decode_record(kind, entries)
     except DAMAGED_FILE_ERRORS as error:
         raise unreadable_error(where, error, remedy) from error
     return result

@@ -22,8 +22,7 @@ class Part(NamedTuple):
     ``rows`` are compared with ``columns``, or all ``rows`` with each other. ``expected``: what the
     blocks of the rule take, such as the group of each representation. ``name``: of the model whose
     layers the rows are; empty where they are of several. ``weight``: of the part in the score.
-    ``maps``: the shapes of those rows that are maps of channels. ``draws``: where the columns
-    are
+    ``maps``: the shapes of those rows that are maps of channels. ``draws``: where the columns are
     of several draws, how many each has; differences are rounded draw by draw.
     """
 

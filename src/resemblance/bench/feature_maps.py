@@ -6,10 +6,9 @@ height and the smaller width of both, and each position is a row with the channe
 So a pair of layers has its size, and all pairs of one size are a comparison.
 
 Of more than ``MAX_COMPARED_POSITIONS`` rows, every (rows // ``MAX_COMPARED_POSITIONS``)-th is
-compared, from the first on. For 5,000
-maps of 7 x 7 the step is 49, so that it is the top left position of every map; Appendix B.1 of the
-ReSi paper calls it "every 49th value". The paper's text and the authors' code agree in this, so
-both protocols do it.
+compared, from the first on. For 5,000 maps of 7 x 7 the step is 49, so that it is the top left
+position of every map; Appendix B.1 of the ReSi paper calls it "every 49th value". The paper's text
+and the authors' code agree in this, so both protocols do it.
 """
 
 from __future__ import annotations

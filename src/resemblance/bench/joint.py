@@ -381,6 +381,5 @@ def _describe_suite_ranks(study: Result, ranks: CombinedRanking) -> str:
     return (
         f"Cells: {cells}{more}. Size of the study: "
         f"{'; '.join([study.size or USER_MODELS_NOTE, *facts])}. "
-        "Conclusions of the paper on the models and data here: "
-        f"{verdicts or 'none judged'}."
+        f"Conclusions of the paper on the models and data here: {verdicts or 'none judged'}."
     )

@@ -198,8 +198,7 @@ def times_section(overview: ScoreOverview, seconds: Mapping[str, Mapping[str, fl
     )
     about = (
         "Mean milliseconds of one comparison on this machine; the cost of an intermediate that "
-        "measures "
-        "share is charged to the first that uses it."
+        "measures share is charged to the first that uses it."
     )
     return Section("times", "Run times", about, (table,))
 

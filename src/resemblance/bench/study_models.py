@@ -51,8 +51,7 @@ def train_possible(
     resources: TrainingEnvironment | None = None,
 ) -> dict[str, str]:
     """Train as :func:`train_plan` does, but go on when a training fails; return why, by the name of
-    its
-    model.
+    its model.
 
     ``resources``: for models on real data. What ends the whole run is an interrupt, and a pool that
     lost a worker and cannot be replaced (see :func:`resemblance.engine.workers.run_calls`).

@@ -86,7 +86,8 @@ def evidence_command(
     depend on each other, or form a time series. Results go to standard output, progress to standard
     error.
     """
-    from ..inference._evidence import check_confidence_level, evidence
+    from ..inference._evidence import evidence
+    from ..significance.resampling import check_confidence_level
 
     if time_series and (within or whole_blocks):
         other = "--within" if within else "--whole-blocks"

@@ -56,9 +56,8 @@ def drift_command(
     The exit code is 0 without drift above the threshold, 1 with drift, 2 for a mistake in the call.
     Two folders of features are compared layer by layer; the code is 1 if one layer drifted.
     --purpose sets what counts: with "geometry" a rotation passes, although old and new vectors
-    cannot
-    be compared. Drifts are averages, so a change in a few samples may pass. Rows in another order
-    never pass.
+    cannot be compared. Drifts are averages, so a change in a few samples may pass. Rows in another
+    order never pass.
     """
     from ..report.of_drift_layers import layers_output
     from ..versions import drift
@@ -328,7 +327,7 @@ def _upgrade_error_with_options(text: str) -> str:
         "confidence_level",
     ):
         option = f"--{name.replace('_', '-')}"
-        text = re.sub(rf"^upgrade(_index)?: {name} ", f"{option} ", text)
+        text = re.sub(rf"^upgrade_index: {name} ", f"{option} ", text)
         text = text.replace(f"pass {name}", option)
     return text
 

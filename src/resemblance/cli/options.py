@@ -63,8 +63,7 @@ SHARED_HELP: HelpTexts = {
     "within": "A label per sample (.npy, .npz, .csv, .txt): samples are permuted only within "
     "groups of equal labels, so what a group shares counts as chance.",
     "whole_blocks": "A label per sample: samples of a block, such as a document, depend on each "
-    "other "
-    "and stay together.",
+    "other and stay together.",
     "n_permutations": typer.Option(
         min=1, help="Number of permutations, for measures that need them."
     ),

@@ -137,14 +137,13 @@ class Comparison(MappingResult):
 
     ``comparison["cka", "x", "y"]`` is the value of one pair. A cell without a value is NaN and its
     reason is in ``failures``. ``seconds`` is the time per measure; the cost of a shared
-    intermediate is
-    charged to the first measure that uses it. ``provenance`` records the fingerprints of the data,
-    the versions and the precision of the computation. ``caveats`` say what is doubtful about the
-    data. ``numbers`` are what measures recorded about their values, a matrix for each measure and
-    name, NaN where a pair has none; ``pair_caveats`` say why values mean little; ``diagnostics``
-    are both, one by one. All of them come from ``matrices``, the scores of each measure by the
-    data, and ``absent`` says of measures why they were not computed. ``evidence``: how sure the
-    scores are, after :func:`compare_models`, or None.
+    intermediate is charged to the first measure that uses it. ``provenance`` records the
+    fingerprints of the data, the versions and the precision of the computation. ``caveats`` say
+    what is doubtful about the data. ``numbers`` are what measures recorded about their values, a
+    matrix for each measure and name, NaN where a pair has none; ``pair_caveats`` say why values
+    mean little; ``diagnostics`` are both, one by one. All of them come from ``matrices``, the
+    scores of each measure by the data, and ``absent`` says of measures why they were not computed.
+    ``evidence``: how sure the scores are, after :func:`compare_models`, or None.
     """
 
     rows: tuple[str, ...]
@@ -305,9 +304,8 @@ class Comparison(MappingResult):
 
         the F of an analysis of variance, for any measure. The networks are the unit: their labels
         change places, in all ways where these are at most ``n_permutations``, else in so many
-        random ones.
-        Few seeds cannot show much: of 3 + 3 networks no p-value is below 0.1, of 4 + 4 none below
-        0.029; see ``min_pvalue``.
+        random ones. Few seeds cannot show much: of 3 + 3 networks no p-value is below 0.1, of 4 + 4
+        none below 0.029; see ``min_pvalue``.
 
         ``labels``: the group of each representation, in the order of ``rows`` or by name.
         ``nested``: what several networks share, such as the model they were fine-tuned from; if all

@@ -186,7 +186,7 @@ class Permanova(BaseResult):
 
         ``adjust=None`` leaves the last one out.
         """
-        check_choice("groups: adjust", adjust, ("holm", None))
+        check_choice("permanova: adjust", adjust, ("holm", None))
         records = []
         for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
             at = [i for i, label in enumerate(self.labels) if label in (x, y)]
@@ -211,20 +211,20 @@ class Permanova(BaseResult):
 def group_labels(what: str, rows: Sequence[str], labels: Any) -> dict[str, Hashable]:
     """Return the label of each name, of a mapping, a sequence or a Series."""
     if getattr(labels, "ndim", 1) != 1:
-        raise ValueError(f"groups: {what} must be one for each representation, not a table")
+        raise ValueError(f"permanova: {what} must be one for each representation, not a table")
     remedy = ""
     if isinstance(names := sample_order(labels, what), tuple):
         labels, remedy = dict(zip(names, labels)), "; pass labels.tolist() if they are in its order"
     if isinstance(labels, Mapping):
         if missing := [name for name in rows if name not in labels]:
-            raise ValueError(f"groups: {what} has none for {missing[0]!r}{remedy}")
+            raise ValueError(f"permanova: {what} has none for {missing[0]!r}{remedy}")
         return {name: labels[name] for name in rows}
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if not all(isinstance(label, Hashable) for label in listed):
-        raise ValueError(f"groups: {what} must be one word or number for each representation")
+        raise ValueError(f"permanova: {what} must be one word or number for each representation")
     if len(listed) != len(rows):
         raise ValueError(
-            f"groups: {what} has {len(listed)} entries for {len(rows)} representations"
+            f"permanova: {what} has {len(listed)} entries for {len(rows)} representations"
         )
     return dict(zip(rows, listed))
 
@@ -241,15 +241,17 @@ def permanova(
     """Test groups by the differences (n, n) of their members, symmetric with a zero diagonal."""
     for name, label in (*zip(names, labels), *zip(names, nested or ())):
         if is_missing_label(label):
-            raise ValueError(f"groups: {name!r} has no label; give it one, or compare the others")
+            raise ValueError(
+                f"permanova: {name!r} has no label; give it one, or compare the others"
+            )
     sizes = Counter(labels)
     counts = ", ".join(f"{label!r} {size}" for label, size in sizes.items())
     if len(sizes) < 2 or len(labels) == len(sizes):
         raise ValueError(
-            "groups: at least two groups are needed, and one with two networks; with values for "
+            "permanova: at least two groups are needed, and one with two networks; with values for "
             f"all pairs there are {counts}"
         )
-    check_positive_integers("groups", n_permutations=n_permutations)
+    check_positive_integers("permanova", n_permutations=n_permutations)
     squares = differences**2
     total = squares.sum() / 2 / len(labels)
     kinds = list(sizes)
@@ -315,7 +317,7 @@ def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) ->
     if nested is None:
         return [[[i] for i in range(len(observed))]]
     if len(nested) != len(observed):
-        raise ValueError(f"groups: nested has {len(nested)} blocks for {len(observed)} networks")
+        raise ValueError(f"permanova: nested has {len(nested)} blocks for {len(observed)} networks")
     blocks: dict[Hashable, list[int]] = {}
     for i, block in enumerate(nested):
         blocks.setdefault(block, []).append(i)
@@ -324,8 +326,8 @@ def _exchange_strata(observed: np.ndarray, nested: Sequence[Hashable] | None) ->
     if len({len(members) for members in blocks.values()}) > 1:
         sizes = ", ".join(f"{block!r} {len(members)}" for block, members in blocks.items())
         raise ValueError(
-            "groups: blocks change places as wholes, so each needs as many networks as the others; "
-            f"got {sizes}"
+            "permanova: blocks change places as wholes, so each needs as many networks as the "
+            f"others; got {sizes}"
         )
     return [list(blocks.values())]
 

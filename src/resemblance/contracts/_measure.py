@@ -274,37 +274,33 @@ def measure(
     invariant_to : transformations of either argument, independently, that leave the value unchanged
         (``INVARIANCES``).
     claims_for : a function of the parameters that it names, which returns the claims that differ
-    with
-        them, by name.
+        with them, by name.
     claims : ``metric`` (it is a distance and the triangle inequality holds), ``identity`` (X with
         itself gives the end of the range that means most similar, for all X), ``differentiable``,
         ``deterministic``, ``rows_of_maps`` (what its rows are where layers are maps of channels, as
         in the ReSi suite: ``"samples"``, each map flattened, or ``"positions"`` of maps of one
         size, with their channels; by default, positions for the families in ``POSITION_FAMILIES``),
         ``min_samples`` and ``min_features`` (fewer samples or features have no value, whatever the
-        data), ``limits`` (smallest and largest value of parameters), ``version`` (raise
-        it when the algorithm changes: results of older versions are computed again), ``requires``
-        (the
-        optional dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a
-        stream adds up for it), ``takes`` (``"dissimilarities"`` where it compares these and so
-        takes given ones, too; ``"repeats"`` where it compares the noise of repeats, which are rows
-        with equal ids), ``needs_equal_columns`` (column i of X is column i of Y, so that
-        layers of two widths have no value).
+        data), ``limits`` (smallest and largest value of parameters), ``version`` (raise it when the
+        algorithm changes: results of older versions are computed again), ``requires`` (the optional
+        dependency it needs), ``streams_with`` (``"squares"`` or ``"directions"``, what a stream
+        adds up for it), ``takes`` (``"dissimilarities"`` where it compares these and so takes given
+        ones, too; ``"repeats"`` where it compares the noise of repeats, which are rows with equal
+        ids), ``needs_equal_columns`` (column i of X is column i of Y, so that layers of two widths
+        have no value).
 
         Functions of x, y and the parameters that they name: ``diagnostics`` (the numbers it returns
         by name are recorded with the value, such as how exact it is), ``uninformative`` (its
         docstring says when the value is fixed or near its extreme whatever the data; it returns a
         sentence for such a pair and an empty string for others: a warning of a call, a caveat in a
         result), ``leave_one_out`` (the (n,) values without each sample), ``chance`` (the exact mean
-        of
-        the value over all orders of the samples, at no more than the cost of the value).
+        of the value over all orders of the samples, at no more than the cost of the value).
 
         ``leave_one_out``, ``chance`` and these make inference exact or cheap, and large data
-        possible; a
-        measure without them works everywhere: ``product`` (a :class:`Product`: exact permutation
-        moments), ``compares`` (one of matrices whose traces are known: chance, too, and with
-        ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in blocks of
-        samples). What is longer than a line stands under the formula:
+        possible; a measure without them works everywhere: ``product`` (a :class:`Product`: exact
+        permutation moments), ``compares`` (one of matrices whose traces are known: chance, too, and
+        with ``blocks=True`` many samples), ``all_pairs`` (an :class:`AllPairs`: many pairs in
+        blocks of samples). What is longer than a line stands under the formula:
         ``@cka.claim("leave_one_out")``.
     """
     check_choice("family", family, MEASURE_FAMILIES)

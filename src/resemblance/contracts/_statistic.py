@@ -156,8 +156,7 @@ def statistic(
     invariant_to : transformations of the features that leave the value unchanged (``INVARIANCES``),
         applied alike to every array of features it is called with.
     claims_for : a function of the parameters that it names, which returns the claims that differ
-    with
-        them, by name.
+        with them, by name.
     claims : ``min_samples``, ``min_features``, ``limits`` (smallest and largest value of
         parameters), ``version`` (raise it when the algorithm changes), ``caution`` (why the value
         must not be used as it was published), ``parts`` (which trials are compared, so that

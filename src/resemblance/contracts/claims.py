@@ -333,8 +333,7 @@ def clip_to_range(value: Any, declared: Any, precision: str) -> Any:
     """Return a value without the rounding errors that brought it out of the claimed range.
 
     Raises :class:`~resemblance.UndefinedError` for NaN, for infinity, and for what no rounding
-    explains:
-    the claim is wrong. Raises ``ValueError`` for what is no number.
+    explains: the claim is wrong. Raises ``ValueError`` for what is no number.
     """
     kind, shape = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
     if value is None or "complex" in str(kind) or shape != ():
@@ -364,8 +363,7 @@ def is_outside_range(value: float, ends: tuple[float, float], rounding: float) -
 # ------------------------------------------------------------------------- other ways to the values
 #
 # Tests prove them equal to the plain function, but for ``leave_one_out`` of ranks and of kernels
-# whose
-# width is a median, which are approximations: their docstrings say how close.
+# whose width is a median, which are approximations: their docstrings say how close.
 
 
 def matrix_cosine(product: float, x_square: float, y_square: float) -> float:

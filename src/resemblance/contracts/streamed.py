@@ -59,8 +59,7 @@ def require_samples(called: str, *representations: Representation) -> None:
 
 def require_features(called: str, *representations: Representation) -> None:
     """Raise :class:`~resemblance.UndefinedError` for points that stand for something else: the
-    samples
-    of a stream, or dissimilarities."""
+    samples of a stream, or dissimilarities."""
     require_samples(called, *representations)
     for x in representations:
         if x.signed:
@@ -74,8 +73,7 @@ def check_stream_precision(measure: Any, x: Representation, y: Representation) -
     """Raise where a measure has no value of a stream, or too few digits.
 
     ``UndefinedError`` for a measure that needs the samples or what was not accumulated, and for one
-    that
-    whitens more than its digits allow; ``ValueError`` for representations of two streams.
+    that whitens more than its digits allow; ``ValueError`` for representations of two streams.
     """
     if x.origin is None or y.origin is None or x.origin.stream != y.origin.stream:
         raise ValueError(

@@ -24,8 +24,7 @@ def cache_key_function(function: Callable[..., Any], arrays: int) -> Callable[..
 
 def make_contiguous(value: Any) -> Any:
     """Return an intermediate whose arrays lie in memory as they do after travelling: the sums of
-    others may
-    have other last digits."""
+    others may have other last digits."""
     if isinstance(value, tuple):
         parts = tuple(map(make_contiguous, value))
         if all(a is b for a, b in zip(parts, value)):

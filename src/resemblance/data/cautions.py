@@ -210,7 +210,7 @@ def _numpy_array(x: Representation) -> np.ndarray:
 
 
 def duplicate_labels(X: object) -> np.ndarray:
-    """Return for each sample the number of its row among the different rows, for ``blocks=``.
+    """Return for each sample the number of its row among the different rows, for ``whole_blocks=``.
 
     ``X``: an array or representation, (n, d). Integers (n,), from 0 in the order in which the rows
     first occur; samples whose values are all equal have the same number, and -0 equals 0.
@@ -238,7 +238,7 @@ def _repeated_stimuli_caveats(
             equal = len(set(Counter(ids).values())) == 1  # blocks of one size can change places
             yield (
                 f"{len(ids)} samples are of {len(numbers)} stimuli: repeats of one stimulus depend "
-                f"on each other; {'pass the stimulus of each sample as blocks, or ' * equal}"
+                f"on each other; {'pass the stimulus of each sample as whole_blocks, or ' * equal}"
                 "average them (rs.condition_means)"
             )
             return
@@ -304,7 +304,11 @@ def _equal_rows_remedy(rows: np.ndarray, has_blocks: bool) -> str:
     """Say what to do about equal rows; blocks of one size only can change places."""
     sizes = np.unique(np.unique(rows, return_counts=True)[1])
     is_block = has_blocks and len(sizes) == 1
-    other = "pass their numbers as blocks (rs.duplicate_labels)" if is_block else "leave out copies"
+    other = (
+        "pass their numbers as whole_blocks (rs.duplicate_labels)"
+        if is_block
+        else "leave out copies"
+    )
     return f"if these are repeats, not classes, average them (rs.condition_means) or {other}"
 
 

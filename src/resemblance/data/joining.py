@@ -62,9 +62,9 @@ def condition_means(trials: Any, conditions: Any, *, name: str = "") -> Represen
 
     Raises ``ValueError`` unless there is one label for each trial and none is missing, and for
     labels whose index has the trials in another order; ``UndefinedError`` for infinite values.
-    Where
-    trials have NaN, a mean is over the trials of the condition that have a number, and a warning
-    says so. Where none of them has a number of a feature, the mean is NaN, without a warning.
+    Where trials have NaN, a mean is over the trials of the condition that have a number, and a
+    warning says so. Where none of them has a number of a feature, the mean is NaN, without a
+    warning.
     """
     x = as_representation(trials)
     if x.signed and not x.signed.signs.all():

@@ -55,8 +55,7 @@ T = TypeVar("T")
 MIN_LARGE_BYTES = 2**25  # values, from which on a copy of all in another precision is not kept
 ROWS_PER_COPIED_BLOCK = 2**11  # of which a copy is made at a time, where one of all is avoided
 # From the key of an intermediate, and a function that takes this intermediate of another
-# representation, to the
-# intermediate; None where it has to be computed.
+# representation, to the intermediate; None where it has to be computed.
 IntermediateSource = Callable[[Hashable, Callable[["Representation"], Any]], Any]
 
 
@@ -237,9 +236,8 @@ class Representation:
         raise AttributeError(missing_attribute_message(type(self).__name__, name, is_of_arrays))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Intermediates are not pickled: computing them again is cheaper than sending them. Nor is
-        # a file:
-        # its path is enough.
+        # Intermediates are not pickled: computing them again is cheaper than sending them. Nor is a
+        # file: its path is enough.
         path = self.path and self.path.absolute()  # a worker may have another working folder
         state: dict[str, Any] = {
             "path": path,
@@ -320,8 +318,7 @@ def cached(
 
 def keep_while_small(stays_below: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Mark the function of an intermediate that takes long: it stays while it takes less than so
-    many times
-    the memory of the array in the precision it is computed in."""
+    many times the memory of the array in the precision it is computed in."""
 
     def mark(function: Callable[P, T]) -> Callable[P, T]:
         function.stays_below = stays_below  # type: ignore[attr-defined]

@@ -45,15 +45,13 @@ def compare(
         ``ImportError``.
     jobs : a number of processes of this machine, or any ``concurrent.futures.Executor``, such as
         that of a Dask cluster. Default: this process computes. The tasks are blocks of pairs; the
-        values are
-        the same, to the last bit, for all executors. If a process of a pool of Python's own is
-        killed, a new pool of the same kind does its work again.
+        values are the same, to the last bit, for all executors. If a process of a pool of Python's
+        own is killed, a new pool of the same kind does its work again.
     memory : budget for the intermediates held at a time, per task, such as ``"2GB"``. Default: half
-    of what
-        is available when the call begins, shared by the workers on this machine; 2 GB for each task
-        on other machines, which an executor does not describe. The values do not depend on it.
-        A measure that needs more for one pair is still computed, after a warning; one that needs
-        more than the machine has left fails.
+        of what is available when the call begins, shared by the workers on this machine; 2 GB for
+        each task on other machines, which an executor does not describe. The values do not depend
+        on it. A measure that needs more for one pair is still computed, after a warning; one that
+        needs more than the machine has left fails.
     tile : largest number of representations in one side of a block. Default: what fits ``memory``;
         with an executor also few enough that there are ten tasks for each worker, or two if each
         task computes its own intermediates.
@@ -65,11 +63,10 @@ def compare(
         computes only the missing results: after an interruption, or for more measures and
         representations.
     spill : where the tasks of an executor find intermediates, which are then computed once.
-    Default: the
-        memory that threads share; for the processes of a pool of Python's own, and for a
-        ``LocalCluster`` of Dask, files in the memory of this machine, or among its temporary files
-        if there is more room; the memory of a Dask cluster of other machines. A folder that all
-        workers see serves any executor; its files are removed in the end. False, and by default
+        Default: the memory that threads share; for the processes of a pool of Python's own, and for
+        a ``LocalCluster`` of Dask, files in the memory of this machine, or among its temporary
+        files if there is more room; the memory of a Dask cluster of other machines. A folder that
+        all workers see serves any executor; its files are removed in the end. False, and by default
         with other executors: each task computes its own. Tensors are not shared between processes.
 
     Returns

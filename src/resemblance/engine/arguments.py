@@ -164,7 +164,7 @@ def _check_common_samples(representations: Sequence[Representation], caller: str
                 f"{caller}: {less.name!r} lacks sample {missing!r} of {more.name!r}; "
                 "rs.join_samples keeps the samples that all have"
                 + OWN_SAMPLES_REMEDY
-                * (caller == "across")
+                * (caller == "score_models")
             )
         if r.n_samples != first.n_samples:
             transposed = transposition_hint(first.shape, r.shape, (repr(first.name), repr(r.name)))

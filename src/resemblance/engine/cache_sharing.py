@@ -65,12 +65,10 @@ SOURCE_BUFFER, CACHE_BUFFER = (
 
 def serialize_cache(x: Representation) -> list[Any]:
     """Return the intermediates that a representation caches as pieces of memory, to be joined:
-    their
-    arrays, none twice, then the rest, and where that begins.
+    their arrays, none twice, then the rest, and where that begins.
 
     Parts of the source are not among them. Left out are intermediates that cannot be pickled, or
-    whose
-    functions have no name of their own.
+    whose functions have no name of their own.
     """
     names = Counter(map(_portable_cache_key, x.cache))
     home = _byte_view(x.source)
@@ -123,8 +121,7 @@ def attach_cache(x: Representation, packed: np.ndarray) -> Representation:
 
 def _portable_cache_key(key: Any) -> tuple[Any, ...] | None:
     """Return what an intermediate is called in all processes: its function and its parameters; None
-    for one
-    whose function is local or has no name."""
+    for one whose function is local or has no name."""
     function, parameters = key
     name = getattr(function, "__qualname__", "<none>")
     return None if "<" in name else (function.__module__, name, parameters)
@@ -154,8 +151,7 @@ def load_shared(loan: SharedRepresentation | Representation) -> Representation:
     """Return the representation that a worker computes with.
 
     Its intermediates end with it, but for threads: it is a copy, also of one that was not lent.
-    Where
-    another worker is computing intermediates, it waits for them.
+    Where another worker is computing intermediates, it waits for them.
     """
     if isinstance(loan, Representation):
         return copy(loan)
@@ -248,8 +244,7 @@ class SharedCache:
         """Yield the calls of tasks on one list of representations, and those to make before.
 
         Nothing is lent for a single task: no other has the same intermediates. Between two lists,
-        or groups
-        of measures, what was lent ends with the last call that needs it.
+        or groups of measures, what was lent ends with the last call that needs it.
         """
         for _, group in groupby(tasks, key=lambda task: task.measures):
             head = list(islice(group, 2))
@@ -281,8 +276,7 @@ class SharedCache:
 
     def _begin(self, use: SharedKey) -> list[WorkerCall]:
         """Lend a representation, where there is room for its intermediates; return the calls to
-        make
-        before."""
+        make before."""
         size = self._size(*use)
         place = next((p for p, room in self._room.items() if size <= room), None)
         try:
@@ -297,8 +291,7 @@ class SharedCache:
 
     def _end_unused(self, uses: Iterable[SharedKey]) -> None:
         """End loans that no call needs any more; without room for their intermediates, also those
-        that no
-        call in progress needs."""
+        that no call in progress needs."""
         for use in uses:
             if use not in self._loans or self._users[use]:
                 continue
@@ -375,8 +368,7 @@ def shared_cache(
     ``spill`` is a folder that all workers see, False for none, and by default that of the memory of
     this machine, or that of temporary files, for the processes of a pool or of a Dask cluster on
     this machine. ``memory`` is the budget of each worker for intermediates: where threads have room
-    for all
-    intermediates, these stay, and else as long as calls in progress need them.
+    for all intermediates, these stay, and else as long as calls in progress need them.
     """
     if isinstance(executor, ThreadPoolExecutor):
         yield SharedCache(share_with_threads, {"memory": memory * count_workers(executor)})
@@ -430,8 +422,7 @@ def _private_temporary_folder(where: Path) -> Iterator[Path]:
     except OSError as error:
         raise ValueError(
             f"compare: intermediates cannot be written to {where} ({error.strerror}); name "
-            "another folder "
-            "by spill=, or let each task compute its own by spill=False"
+            "another folder by spill=, or let each task compute its own by spill=False"
         ) from error
     try:
         with file_lock(folder / "held"):

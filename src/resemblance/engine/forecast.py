@@ -31,9 +31,8 @@ from .workers import count_workers, is_on_this_machine
 
 MIN_FITTING_SAMPLES = 2  # samples
 UNCACHED_FINGERPRINT = unwrap(fingerprint)  # as the key of an intermediate
-# The intermediates that a task finds computed: those of the task before, those of all before it,
-# as where
-# an executor is lent them, or none.
+# The intermediates that a task finds computed: those of the task before, those of all before it, as
+# where an executor is lent them, or none.
 CachedIntermediates = Literal["previous", "all", "none"]
 
 
@@ -61,12 +60,10 @@ class Forecast(BaseResult):
     """What a comparison will take, before it begins.
 
     ``passes`` is how often the intermediates of a representation are computed on average, for all
-    blocks of
-    pairs. ``memory`` is the peak in bytes, besides the arrays themselves: intermediates, and the
-    matrices
-    of values. For :func:`plan_models`, ``models`` are the CPU seconds of running them, ``disk`` is
-    the bytes of their features, ``permutations`` is the number of permuted values of the evidence,
-    and ``permuted`` is that number where no pair has exact moments.
+    blocks of pairs. ``memory`` is the peak in bytes, besides the arrays themselves: intermediates,
+    and the matrices of values. For :func:`plan_models`, ``models`` are the CPU seconds of running
+    them, ``disk`` is the bytes of their features, ``permutations`` is the number of permuted values
+    of the evidence, and ``permuted`` is that number where no pair has exact moments.
     """
 
     measures: tuple[MeasureForecast, ...]
@@ -172,8 +169,7 @@ def plan(
     The order of the work is the one that ``compare`` would follow: so are the numbers of values
     (without those that the file of ``save`` holds already), of tasks, and how often the budget
     makes intermediates be computed. A measure that does not fit the memory says so, with the number
-    of
-    samples that would fit. A plan has no seconds: ``compare`` times the first pairs of long work
+    of samples that would fit. A plan has no seconds: ``compare`` times the first pairs of long work
     and prints the estimate. Of arrays in ``.npy`` files only the header is read, unless there is a
     file of ``save``, whose scores are known by the data; other data are read once, to tell apart
     what is the same.
@@ -258,8 +254,7 @@ class TaskCounts:
 
     ``loads``: how many representations get their intermediates, counted anew each time they do;
     ``values``: of each measure. ``largest``: the numbers of representations that hold intermediates
-    at a
-    time, by the widths of data.
+    at a time, by the widths of data.
     """
 
     def __init__(self, first: PairBlock, widths: np.ndarray):

@@ -30,16 +30,12 @@ def group_measures(
     available: float = math.inf,
 ) -> list[SizedMeasureGroup]:
     """Return the measures in one group if the intermediates of all representations fit the budget,
-    else in
-    several, each with the bytes of the intermediates that one representation has.
+    else in several, each with the bytes of the intermediates that one representation has.
 
     Measures stay together when they share an intermediate that is quadratic in n; all without such
-    an intermediate
-    form one group. A group is split into its measures if the intermediates of two representations
-    exceed
-    the ``available`` memory of the machine. ``intermediates``: those that each measure uses of n
-    samples,
-    with their bytes.
+    an intermediate form one group. A group is split into its measures if the intermediates of two
+    representations exceed the ``available`` memory of the machine. ``intermediates``: those that
+    each measure uses of n samples, with their bytes.
     """
     together = _group_with_bytes(list(intermediates), intermediates)
     if together[1] * count <= memory:
@@ -85,8 +81,8 @@ def pair_cache_bytes(measure: Measure, n: int, d: int, e: int, copied: bool = Tr
     """Return the bytes of all intermediates that a measure keeps for one pair of widths d and e.
 
     These are the intermediates of both and those of the pair, memory that several share counted
-    once. It is
-    a lower bound of what the measure needs: computing an intermediate may take more for a moment.
+    once. It is a lower bound of what the measure needs: computing an intermediate may take more for
+    a moment.
     """
     separate = sum(sum(intermediates_used(measure, n, width, copied).values()) for width in (d, e))
     probe = _probe_shapes_at(measure, n, max(d, e)) if n >= measure.min_samples else None
@@ -105,13 +101,11 @@ def intermediates_used(
     (n, d).
 
     The measure runs on a small probe, and the shapes of its intermediates are scaled up, so that no
-    measure
-    has to declare what it needs. Memory that several intermediates share is counted for the first
-    of them,
-    that of the array for ``SOURCE`` if it is ``copied`` into another precision or layout;
-    ``apart``: each intermediate has memory of its own. A measure that does not run on the probe is
-    assumed
-    to need a copy of the array; one that needs more than n samples uses no intermediates.
+    measure has to declare what it needs. Memory that several intermediates share is counted for the
+    first of them, that of the array for ``SOURCE`` if it is ``copied`` into another precision or
+    layout; ``apart``: each intermediate has memory of its own. A measure that does not run on the
+    probe is assumed to need a copy of the array; one that needs more than n samples uses no
+    intermediates.
     """
     if n < measure.min_samples:
         return {}
@@ -133,8 +127,7 @@ def intermediates_used(
 
 class ArrayShape(NamedTuple):
     """The shape of an array, the bytes of one of its entries, and the intermediate that has the
-    same memory
-    already: its key, or ``SOURCE``; None for memory of its own."""
+    same memory already: its key, or ``SOURCE``; None for memory of its own."""
 
     lengths: tuple[int, ...]
     itemsize: int
@@ -215,8 +208,7 @@ def _array_shapes(
     """Return the shapes of intermediates, in the order in which they were computed.
 
     ``owners`` maps the address of the first entry of an array, and its bytes, to the intermediate
-    that has
-    them; new ones are entered.
+    that has them; new ones are entered.
     """
     shapes: dict[Any, tuple[ArrayShape, ...]] = {}
     for key, value in intermediates.items():

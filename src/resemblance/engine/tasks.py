@@ -34,8 +34,7 @@ def run_pair_blocks(
 
     ``streams`` are the tasks of each comparison; ``workers_write``: into the file of ``save``.
     ``called`` is the function that errors name. ``keep``: intermediates are not forgotten.
-    ``first``: tasks
-    that come before all others and compute their own intermediates.
+    ``first``: tasks that come before all others and compute their own intermediates.
     """
     if executor is None:
         tasks = chain(first, *streams)

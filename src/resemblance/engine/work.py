@@ -250,8 +250,7 @@ class ComparisonPlan:
 
     def without_room(self, m: Measure, todo: np.ndarray, available: float) -> ScoreBatch | None:
         """Take out of ``todo`` the pairs whose intermediates alone exceed the memory that is
-        available;
-        return a failure for each."""
+        available; return a failure for each."""
         failures, offset = [], 0 if self.columns is None else len(self.rows)
         for i, j in np.argwhere(todo).tolist():
             x, y = self.sides[0][i], self.sides[1][j]
@@ -292,8 +291,7 @@ class ComparisonPlan:
         """Yield the tasks in the order in which they reuse intermediates.
 
         ``memory`` is the budget for intermediates, ``available`` what the machine has left,
-        ``height`` the
-        largest one of a block. ``apart``: each intermediate has memory of its own.
+        ``height`` the largest one of a block. ``apart``: each intermediate has memory of its own.
         """
         unfinished = [m for m in self.measures if todo[m.spec].any()]
         intermediates = {
@@ -324,12 +322,9 @@ def split_into_blocks(
     """Yield blocks of rows with blocks of columns; ``columns=None`` means all pairs of the rows.
 
     A representation holds ``size`` bytes of intermediates. The height of a block is what fits the
-    budget,
-    or ``height`` if that is smaller: two blocks hold intermediates, and room for a third is left
-    for
-    computing an intermediate. Consecutive tiles share a block wherever possible, because the
-    columns are
-    visited forwards and backwards in turn.
+    budget, or ``height`` if that is smaller: two blocks hold intermediates, and room for a third is
+    left for computing an intermediate. Consecutive tiles share a block wherever possible, because
+    the columns are visited forwards and backwards in turn.
     """
     largest = max(1, memory // (3 * max(size, 1)))
     if size * (rows + (columns or 0)) <= memory:

@@ -1,11 +1,10 @@
 """How sure a score is: its chance level, a p-value, an interval, and tests of differences.
 
 An order of the samples moves the intermediates of a representation
-(:mod:`.reordered_intermediates`), so the
-values of a measure under the null hypothesis need no new intermediates; measures that are functions
-of an
-inner product of two matrices need no orders at all (:mod:`~.moments`); values without some of the
-samples give intervals, differences, influence and sample sizes.
+(:mod:`.reordered_intermediates`), so the values of a measure under the null hypothesis need no new
+intermediates; measures that are functions of an inner product of two matrices need no orders at all
+(:mod:`~.moments`); values without some of the samples give intervals, differences, influence and
+sample sizes.
 """
 
 from ..data.cautions import duplicate_labels

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,6 +22,7 @@ from ..engine.memory import memory_budget, parse_bytes
 from ..engine.work import ComparisonPlan, RunOptions
 from ..intermediates.neighbors import reuse_neighbors_in_subsets
 from ..significance.orders import DESIGN_PERMUTATIONS, Design, design_of
+from ..significance.resampling import check_confidence_level
 from .bench import InferenceRun
 from .evidence_file import restrict_to_measures
 from .exact_pairs import has_exact_moments
@@ -40,13 +40,6 @@ from .result import Evidence, EvidenceInputs
 NullMethod = Literal["auto", "moments", "permutations"]
 # Three kinds of similarity, all with exact moments: linear, of distances, of neighbours.
 DEFAULT_EVIDENCE_MEASURES = ("cka[estimator=debiased]", "rsa", "mutual_knn")
-
-
-def check_confidence_level(function: str, confidence_level: float) -> None:
-    if not (isinstance(confidence_level, Real) and 0 < confidence_level < 1):
-        raise ValueError(
-            f"{function} must be between 0 and 1, such as 0.95; got {confidence_level!r}"
-        )
 
 
 def evidence(
@@ -78,9 +71,7 @@ def evidence(
     exact moments over all orders: no orders are drawn, and p is the upper tail of the Pearson type
     III distribution with these three moments, not said below 1e-4. Other measures are computed in
     ``n_permutations`` orders; an intermediate is then reordered, not computed again, wherever that
-    gives the
-    same
-    (two orders are computed both ways).
+    gives the same (two orders are computed both ways).
 
     Parameters
     ----------
@@ -114,9 +105,8 @@ def evidence(
     sides of a pair.
 
     Raises ``ValueError`` as :func:`compare` does, for a confidence level outside 0 to 1, and for
-    labels that
-    leave no second order, or whose index has the samples in another order. Results do not depend on
-    the executor, the memory or the order of work.
+    labels that leave no second order, or whose index has the samples in another order. Results do
+    not depend on the executor, the memory or the order of work.
 
     Reference: Phipson and Smyth 2010 (p-values), Kazi-Aoual et al. 1995 (three moments), Westfall
     and Young 1993 (maps), Efron 1982 (jackknife, halves).
@@ -194,8 +184,7 @@ def _check_measures_have_moments(measures: Iterable[Measure], design: Design) ->
     if lacking := [m.spec for m in measures if not has_exact_moments(m, design)]:
         raise ValueError(
             f"evidence: no exact moments of the null distribution of {', '.join(lacking)} with "
-            "these "
-            "samples; pass null='auto' to permute the samples for these measures"
+            "these samples; pass null='auto' to permute the samples for these measures"
         )
 
 

@@ -30,9 +30,8 @@ def sample_size(
         n = 1 + \frac{\sqrt{D_X D_Y}}{c}
 
     ``min_similarity``: the smallest similarity s, by debiased linear CKA or by RSA, that a
-    one-sided
-    permutation test at 5 % should find with probability ``power``, from 0.5 to 0.95. The first
-    formula, with the normal quantile of the power, is 4.5 / s for 80 %; at least 10. Without
+    one-sided permutation test at 5 % should find with probability ``power``, from 0.5 to 0.95. The
+    first formula, with the normal quantile of the power, is 4.5 / s for 80 %; at least 10. Without
     similarity the standard deviation of both measures is :math:`\sqrt{2} / n` whatever the widths
     and spectra, so the test rejects from about 2.3 / n on; what a power costs beyond that was
     fitted. In simulations of 1 to 10 common directions among 30 to 200 features, s from 0.03 to
@@ -42,15 +41,13 @@ def sample_size(
     (s = 0.27) and 67 % with two features on each side (s = 0.09).
 
     ``max_chance``: the value c that biased linear CKA of unrelated representations should not
-    exceed.
-    ``dimensions``: the participation ratios :math:`D = (\sum \lambda)^2 / \sum \lambda^2` of the
-    eigenvalues of both covariances, for all samples there could be. The second formula is exact for
-    the ratios of the samples themselves, which are smaller. With both, the larger number counts.
-    Other measures need a pilot: see :meth:`Evidence.sample_size`.
+    exceed. ``dimensions``: the participation ratios :math:`D = (\sum \lambda)^2 / \sum \lambda^2`
+    of the eigenvalues of both covariances, for all samples there could be. The second formula is
+    exact for the ratios of the samples themselves, which are smaller. With both, the larger number
+    counts. Other measures need a pilot: see :meth:`Evidence.sample_size`.
 
     Raises ``ValueError`` without ``min_similarity`` and ``max_chance``, for ``max_chance`` without
-    ``dimensions``
-    or the other way round, and for numbers out of their ranges.
+    ``dimensions`` or the other way round, and for numbers out of their ranges.
     """
     _check_sample_size_options(min_similarity, max_chance, dimensions, power)
     needs = [2]

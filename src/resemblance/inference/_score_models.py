@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
 
@@ -33,6 +32,7 @@ from ..intermediates.missing_pairs import has_missing_pairs
 from ..measures.inner_products import constant_zero
 from ..significance.labels import label_codes
 from ..significance.multiple_testing import MIN_RELATIVE_SPREAD, AdjustMethod, adjust_p_values
+from ..significance.resampling import check_confidence_level
 from .answers import Difference
 from .ceilings import pairwise_comparison_name, pairwise_noise_ceilings, rank_comparison_name
 from .crossed import crossed_covariances, standard_errors
@@ -64,10 +64,10 @@ class ModelScores(BaseResult):
     ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects with the
     others (a lower bound of what the true model would reach), its standard error, and the highest
     mean that any model can reach (by ranks: that the pooled subjects reach); None for a measure
-    that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the
-    fold of each stimulus; None where nothing was fitted. ``failures`` has the reason for each
-    subject that was left out. Intervals end where the range of the measure does; ``caveats`` say of
-    which models, and what is doubtful about the data.
+    that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the fold of each stimulus; None
+    where nothing was fitted. ``failures`` has the reason for each subject that was left out.
+    Intervals end where the range of the measure does; ``caveats`` say of which models, and what is
+    doubtful about the data.
     """
 
     measure: str
@@ -221,8 +221,7 @@ def score_models(
     either factor alone. A t-test over subjects alone is of these stimuli only, and calls two equal
     models different in 15 % of experiments with 24 stimuli. Intervals and p-values are Student's
     with min(S, n) - 1 degrees of freedom; n counts ``whole_blocks`` (a label for each stimulus, of
-    which
-    all of one label are left out together) where these are given.
+    which all of one label are left out together) where these are given.
 
     ``models`` and ``subjects``: mappings of (n, d) arrays or representations, of features or
     dissimilarities, of the same stimuli. The ceiling is of a measure that is a cosine (RSA, CKA):
@@ -260,43 +259,44 @@ def score_models(
     differ, a matrix of dissimilarities that is given as features, a level outside (0, 1), a fold
     with fewer than three stimuli when one, or a block, is left out, and a measure that cannot be
     fitted; ``UndefinedError`` when fewer than two subjects have values, for a model without a
-    value,
-    and for dissimilarities that are all equal in a fold.
+    value, and for dissimilarities that are all equal in a fold.
 
     Reference: Nili et al. 2014; Schütt et al. 2023, whose corrected bootstrap estimates the same
     variance by drawing.
     """
-    if not (isinstance(confidence_level, Real) and 0 < confidence_level < 1):
-        raise ValueError(
-            "across: confidence_level must be between 0 and 1, such as 0.95; got "
-            f"{confidence_level!r}"
-        )
-    check_choice("across: fit", fit, get_args(FitMethod))
+    check_confidence_level("score_models: confidence_level", confidence_level)
+    check_choice("score_models: fit", fit, get_args(FitMethod))
     if not isinstance(measure, str | Measure):
-        raise ValueError(f"across: measure is one measure; got {measure!r}")
+        raise ValueError(f"score_models: measure is one measure; got {measure!r}")
     if is_single_input(subjects) or is_single_input(models):
-        raise ValueError("across: subjects and models are mappings of names to arrays: {'A': x}")
+        raise ValueError(
+            "score_models: subjects and models are mappings of names to arrays: {'A': x}"
+        )
     m = get_measure(measure) if isinstance(measure, str) else measure
     subjects = align_to_all_conditions(subjects, models, m)
     models, owners = _split_fitted_models(models)
-    rows, columns = named_representations(subjects, {} if models is None else models, "across")
+    rows, columns = named_representations(
+        subjects, {} if models is None else models, "score_models"
+    )
     columns = columns or []
-    refuse_dissimilarities("across", rows + columns)
+    refuse_dissimilarities("score_models", rows + columns)
     _check_ids_on_both_sides(rows, columns)
     for x in rows + columns:
         check_label_order(
-            "across", representation_title(x), x.order, whole_blocks=whole_blocks, folds=folds
+            "score_models", representation_title(x), x.order, whole_blocks=whole_blocks, folds=folds
         )
     if len(rows) < 2:
-        raise ValueError("across: it takes two subjects or more; for one use rs.evidence")
+        raise ValueError("score_models: it takes two subjects or more; for one use rs.evidence")
     n = rows[0].n_samples
     groups = (
-        None if whole_blocks is None else label_codes("across", whole_blocks, n, "whole_blocks")
+        None
+        if whole_blocks is None
+        else label_codes("score_models", whole_blocks, n, "whole_blocks")
     )
     count = n if groups is None else int(groups.max()) + 1
     if count < MIN_STIMULI:
         what = "stimuli" if groups is None else "different labels of blocks"
-        raise ValueError(f"across: it takes at least {MIN_STIMULI} {what}; got {count}")
+        raise ValueError(f"score_models: it takes at least {MIN_STIMULI} {what}; got {count}")
     names = {k: len(list(of)) for k, of in groupby(owners.get(c.name, c.name) for c in columns)}
     numbers, parts, upper = None, list[np.ndarray](), None
     if owners or folds is not None:
@@ -395,7 +395,7 @@ def _split_fitted_models(models: Any) -> tuple[Any, dict[str, str]]:
     for name, parts in named.items():
         if isinstance(parts, list | tuple) and all(map(_is_model_part, parts)):
             if not parts:
-                raise ValueError(f"across: the model {name!r} is a list without parts")
+                raise ValueError(f"score_models: the model {name!r} is a list without parts")
             named[name] = {str(number): part for number, part in enumerate(parts)}
             owners |= {f"{name}/{number}": str(name) for number in named[name]}
     return named, owners
@@ -414,7 +414,7 @@ def _check_ids_on_both_sides(
     bare = next((y for y in columns if y.order is None), None)
     if named and bare and named.ids != tuple(range(named.n_samples)):
         raise ValueError(
-            f"across: {bare.name!r} has no ids, and the rows of {named.name!r} are "
+            f"score_models: {bare.name!r} has no ids, and the rows of {named.name!r} are "
             f"{list_names(named.ids or (), 3)}; name the rows of models, too: "
             "rs.Representation(x, ids=labels), or a data frame with an index"
         )
@@ -438,7 +438,9 @@ def _self_comparable_subjects(
 def _check_two_subjects_remain(count: int, failures: Mapping[str, str]) -> None:
     if count < 2:
         reason = next(iter(failures.values()))
-        raise UndefinedError(f"across: fewer than two subjects have values; the first: {reason}")
+        raise UndefinedError(
+            f"score_models: fewer than two subjects have values; the first: {reason}"
+        )
 
 
 def _subject_score_tables(
@@ -458,7 +460,7 @@ def _subject_score_tables(
     has_ceiling = is_cosine and not is_by_pairs
     if executor is not None:
         check_picklable([measure], executor)
-    with progress_reporter(progress, len(rows) * (1 + has_ceiling), "across") as advance:
+    with progress_reporter(progress, len(rows) * (1 + has_ceiling), "score_models") as advance:
         calls = [
             WorkerCall(x.name, _jackknife_values_by_column, (measure, x, columns, groups))
             for x in rows
@@ -516,7 +518,7 @@ def _fitted_tables(
         )
         for i, piece in enumerate(pieces)
     ]
-    with progress_reporter(progress, len(calls), "across") as advance:
+    with progress_reporter(progress, len(calls), "score_models") as advance:
         table = np.concatenate(
             [future.result() for future in _wait_for_calls(calls, executor, advance)]
         )

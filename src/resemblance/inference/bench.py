@@ -32,9 +32,8 @@ class InferenceRun:
     """Carries out tasks of a layout, and keeps their vectors, also in the file of the options.
 
     ``vectors`` are those computed so far, in this run or an earlier one with the same file;
-    ``notes`` say why some lack numbers.
-    ``advance`` counts what there is of each pair: its value, chunks of draws, and values on parts;
-    ``announce`` says what begins.
+    ``notes`` say why some lack numbers. ``advance`` counts what there is of each pair: its value,
+    chunks of draws, and values on parts; ``announce`` says what begins.
     """
 
     layout: InferencePairs

@@ -102,8 +102,7 @@ def _exclude_few_valued_pairs(
     """Leave out pairs whose value is one of few, as a few orders show of pairs that are clumped.
 
     Intermediates are carried into these orders without a guard, as nothing but the number of values
-    counts;
-    where they cannot be, orders are drawn for the p-value itself.
+    counts; where they cannot be, orders are drawn for the p-value itself.
     """
     clumped = {
         m: clumps
@@ -119,10 +118,8 @@ def _exclude_few_valued_pairs(
         drawn = values_in_draws(bench, m, pair, probes, PROBE_USE)
         return takes_few_values(m, drawn, *choices[m].profiles[pair], design.n)
 
-    for n_permutations in (
-        PROBE_PERMUTATIONS // 2,
-        PROBE_PERMUTATIONS,
-    ):  # half of them show of most values that they are many
+    # Half of the permutations show of most values that they are many.
+    for n_permutations in (PROBE_PERMUTATIONS // 2, PROBE_PERMUTATIONS):
         probes = replace(design, n_permutations=n_permutations)
         missing = missing_draws(bench, tried, probes, PROBE_USE)
         bench.run(draw_tasks(bench, missing, probes, EMPTY_CACHE_CHECK, PROBE_USE), lent=True)

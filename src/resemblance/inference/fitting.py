@@ -111,8 +111,8 @@ class RsaModelFit:
         bounds = noise_ceiling_from_vectors(tested[:count], self.compare)
         if bounds is None:
             raise UndefinedError(
-                "across: a subject shares fewer than three pairs of stimuli with others in a fold; "
-                "take fewer folds, or leave the subject out"
+                "score_models: a subject shares fewer than three pairs of stimuli with others in "
+                "a fold; take fewer folds, or leave the subject out"
             )
         table[:, -2], table[:, -1] = bounds
         return table
@@ -145,15 +145,15 @@ class RsaModelFit:
     def _check_pairs(self, has: np.ndarray, subject: int) -> None:
         if np.count_nonzero(has) < MIN_SHARED_PAIRS:
             raise UndefinedError(
-                f"across: {self.names[subject]!r} has fewer than three pairs of stimuli, or others "
-                "have, in a fold; take fewer folds, or leave the subject out"
+                f"score_models: {self.names[subject]!r} has fewer than three pairs of stimuli, or "
+                "others have, in a fold; take fewer folds, or leave the subject out"
             )
 
     def _check(self, vectors: np.ndarray, place: int, named: int | None = None) -> None:
         if not vectors[place].any():
             raise UndefinedError(
-                f"across: all dissimilarities of {self.names[place if named is None else named]!r} "
-                "are equal in a fold; take "
+                "score_models: all dissimilarities of "
+                f"{self.names[place if named is None else named]!r} are equal in a fold; take "
                 "fewer folds, or labels of folds that each have stimuli of several kinds"
             )
 
@@ -193,8 +193,8 @@ def build_rsa_model_fit(
     options = {**measure.defaults, **dict(measure.parameters)}
     if measure.name != "rsa" or options["compare"] not in FIT_COMPARISONS:
         raise ValueError(
-            f"across: weights and folds are for rsa with compare={', '.join(FIT_COMPARISONS)}; got "
-            f"{measure}"
+            "score_models: weights and folds are for rsa with "
+            f"compare={', '.join(FIT_COMPARISONS)}; got {measure}"
         )
     everything = [*subjects, *parts]
     matrices = np.array([rdm(x, options["rdm"]) for x in everything])
@@ -218,17 +218,18 @@ def stimulus_folds(
             (count for below, count in FOLDS_BY_STIMULI if len(left_out) < below), MAX_DEFAULT_FOLDS
         )
     if np.ndim(folds):
-        numbers = label_codes("across", folds, n, "folds")
+        numbers = label_codes("score_models", folds, n, "folds")
         parts = [np.flatnonzero(numbers == fold) for fold in range(numbers.max() + 1)]
     else:
-        check_positive_integers("across", folds=folds)
+        check_positive_integers("score_models", folds=folds)
         parts = [np.arange(n)]
         if folds > 1:
             parts = sample_groups(n, count=folds, blocks=groups, seed=seed)
     fewest = min(len(np.setdiff1d(fold, part)) for fold in parts for part in left_out)
     if fewest < MIN_FOLD_STIMULI:
         raise ValueError(
-            f"across: a fold has {fewest} stimuli without those that are left out at a time; it "
+            f"score_models: a fold has {fewest} stimuli without those that are left out at a "
+            "time; it "
             f"needs {MIN_FOLD_STIMULI}: take fewer folds; folds=1 fits to other subjects only"
         )
     return parts

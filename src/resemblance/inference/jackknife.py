@@ -45,8 +45,7 @@ def leave_one_out_values(measure: Measure, x: Representation, y: Representation)
 
     By the claim ``left_out`` of the measure, at about the cost of one value; without it, or where
     it raises :class:`UndefinedError`, by n calls. Raises ``UndefinedError`` when there is no value
-    without
-    some sample, and ``ValueError`` for more samples than the claim has a closed form for.
+    without some sample, and ``ValueError`` for more samples than the claim has a closed form for.
     """
     x, y = _detach_pair(x, y)
     n = x.shape[0]
@@ -89,8 +88,7 @@ def subsample_representation(
     x: Representation, rows: np.ndarray, token: str = ""
 ) -> Representation:
     """Return a representation of some of the samples. From the intermediates of all of them it has
-    that its
-    values are finite, and the nearest neighbours that are among the samples.
+    that its values are finite, and the nearest neighbours that are among the samples.
 
     ``token`` takes the place of the fingerprint.
     """

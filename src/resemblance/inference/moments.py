@@ -104,8 +104,7 @@ def moment_profile(x: Representation, measure: Measure, side: MatrixSide) -> Mom
     it is sparse.
 
     Raises ``ValueError`` for a measure without the claim ``product``, and ``UndefinedError`` where
-    the
-    squares of the entries are too large or too small for a float.
+    the squares of the entries are too large or too small for a float.
     """
     both = require_inner_product(measure, "profile").right is None
     return _compute_moment_profile(
@@ -217,9 +216,9 @@ def takes_few_values(
 
     P(T >= t) of such a value holds all of the probability of t, and the tail about half of it.
     ``drawn``: the values in :data:`PROBE_PERMUTATIONS` orders. If they fall into fewer than 15 of
-    24 intervals
-    of equal probability, they are few. Of 1,393 pairs of labellings with two classes (n = 14 to
-    200), at 5 % of which moments reject up to 19 %, all do; of continuous values none did.
+    24 intervals of equal probability, they are few. Of 1,393 pairs of labellings with two classes
+    (n = 14 to 200), at 5 % of which moments reject up to 19 %, all do; of continuous values none
+    did.
     """
     product = require_inner_product(measure, "takes_few_values")
     constant, slope = _linear_coefficients(product, left, right)

@@ -86,8 +86,7 @@ def _nonmissing_rows(source: np.ndarray) -> np.ndarray:
 
 def check_model_has_all_pairs(x: Representation) -> None:
     """Raise ``UndefinedError`` for a model, or a part of a model, that lacks pairs, where models
-    are
-    fitted."""
+    are fitted."""
     if has_missing_pairs(x):
         raise UndefinedError(
             f"{x.name!r} lacks dissimilarities, and fitted models and folds take all of models; "

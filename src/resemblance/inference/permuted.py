@@ -1,6 +1,5 @@
 """Values of pairs whose samples are permuted: which are missing, their tasks, and whether
-intermediates can
-be carried into a permutation."""
+intermediates can be carried into a permutation."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ class CacheCheckResult(NamedTuple):
     """How far each measure can be trusted with reordered intermediates of each representation.
 
     ``anew``: pairs of a measure and a position whose intermediates have to be computed again;
-    ``fixed``:
-    those whose value no order changes.
+    ``fixed``: those whose value no order changes.
     """
 
     anew: frozenset[tuple[Measure, int]]
@@ -154,8 +152,7 @@ def draw_tasks(
     what: str = NULL_USE,
 ) -> Iterable[PairBlock]:
     """Return the draws that are missing, in tiles whose intermediates fit the memory; those of the
-    same
-    measures follow one another."""
+    same measures follow one another."""
     layout, kind = bench.layout, draw_vector_kind(design, bench.layout, what)
     anew = frozenset((m, layout.tokens[j]) for m, j in guards.anew)
     by_measures = dict[tuple[Measure, ...], list[PairBlock]]()
@@ -172,8 +169,7 @@ def _cache_memory_factor(measures: Iterable[Measure], bench: InferenceRun, desig
     """Return how many times the memory of the intermediates of all representations a draw takes.
 
     In a square the intermediates of all are moved, else those of one column. Those of pairs of
-    samples are
-    moved from square matrices, which take twice their memory.
+    samples are moved from square matrices, which take twice their memory.
     """
     moved = 2 if bench.layout.is_square else 1
     moves = [a.of_intermediate or {} for m in measures for a in [find_axis_rules(m)]]

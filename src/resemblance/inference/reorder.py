@@ -145,8 +145,7 @@ def permute_pair_vector(
     x: Representation, key: Any, vector: np.ndarray, to: Permutation
 ) -> np.ndarray | None:
     """Return an intermediate of all pairs of samples in another order, from its square matrix; None
-    if it
-    has another length.
+    if it has another length.
 
     The entries of one sample lie together in a row of the matrix, but not in the vector, so this
     takes a fraction of the time, and the memory of the matrix.

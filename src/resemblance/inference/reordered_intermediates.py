@@ -1,10 +1,8 @@
 """A representation with its samples in another order, whose intermediates are carried over.
 
 How each intermediate moves with the samples is read off a probe, by the shape of its value, and
-proved on
-it: the values of the measure are the same with reordered intermediates and with intermediates of
-the moved array. So
-nothing has to be declared, also for the measures of a user.
+proved on it: the values of the measure are the same with reordered intermediates and with
+intermediates of the moved array. So nothing has to be declared, also for the measures of a user.
 """
 
 from __future__ import annotations
@@ -52,11 +50,9 @@ ProbePair = tuple[Representation, Representation]
 class AxisRules(NamedTuple):
     """How the intermediates that a measure takes of one representation move with its samples.
 
-    ``of_view``: the :class:`~.reorder.AxisRule` on each intermediate, by its key with the number of
-    samples
-    replaced by ``"n"``; None if the measure needs intermediates of the moved array. ``is_fixed``:
-    no order
-    changes the value.
+    ``of_intermediate``: the :class:`~.reorder.AxisRule` on each intermediate, by its key with the
+    number of samples replaced by ``"n"``; None if the measure needs intermediates of the moved
+    array. ``is_fixed``: no order changes the value.
     """
 
     of_intermediate: Mapping[Any, AxisRule] | None
@@ -77,12 +73,9 @@ def permute_representation(
 
     Row i of the result is row ``order[i]`` of ``y``; name, dtype, precision and ids are the same,
     so the rows of a stimulus move to the place of another one. An intermediate is carried when it
-    is asked
-    for, and so is the array: it is not copied for measures that need only other intermediates. An
-    intermediate whose
-    move is not known is computed from the moved array, and so are all intermediates if
-    ``moves.of_view`` is
-    None or gradients are recorded.
+    is asked for, and so is the array: it is not copied for measures that need only other
+    intermediates. An intermediate whose move is not known is computed from the moved array, and so
+    are all intermediates if ``moves.of_intermediate`` is None or gradients are recorded.
 
     Raises ``ValueError`` for an order that does not hold each sample once.
     """
@@ -172,10 +165,8 @@ def combine_axis_rules(moves: Iterable[AxisRules]) -> AxisRules:
     """Return the moves for measures that share moved representations.
 
     An intermediate on whose move two measures disagree is computed anew. Raises ``ValueError`` for
-    a
-    measure that carries nothing, whose intermediates must not be mixed with carried ones: it needs
-    moved
-    representations of its own.
+    a measure that carries nothing, whose intermediates must not be mixed with carried ones: it
+    needs moved representations of its own.
     """
     members = tuple(moves)
     union: dict[Any, AxisRule] = {}
@@ -206,11 +197,9 @@ def permuted_cache_agrees(
     """Say whether the moves hold for this pair, as they do for the probe.
 
     In the first two orders of the samples of y, the values with reordered intermediates must be
-    those with
-    intermediates of the moved array, up to rounding, or neither must exist. If no order is to
-    change the
-    value, they must also be the value of the pair itself. It is False if nothing is claimed: no
-    intermediate is carried, and orders may change the value.
+    those with intermediates of the moved array, up to rounding, or neither must exist. If no order
+    is to change the value, they must also be the value of the pair itself. It is False if nothing
+    is claimed: no intermediate is carried, and orders may change the value.
     """
     if moves == NO_RULES:
         return False
@@ -275,8 +264,7 @@ def _infer_axis_rules(probes: Iterable[ProbePair], has_labels: bool) -> dict[Any
 
 def _is_permuted_cache_right(measure: Measure, pair: ProbePair, moves: AxisRules) -> bool:
     """Say whether reordered intermediates give the values of intermediates of the moved array, with
-    one side moved
-    and with both."""
+    one side moved and with both."""
     x, y = pair
     for first, second in zip(_draw_probe_permutations(x, "x"), _draw_probe_permutations(y, "y")):
         a, b = (

@@ -368,9 +368,9 @@ class Evidence(MappingResult):
 
         ``width``: of its interval; standard errors fall with the root of the number of samples.
         ``min_similarity``: the smallest similarity to be found with 80 % power at the level 5 %,
-        known for
-        debiased CKA and RSA only, where it depends on no pilot (:func:`resemblance.sample_size`).
-        NaN for pairs without an interval. Raises ``ValueError`` unless one of both is given.
+        known for debiased CKA and RSA only, where it depends on no pilot
+        (:func:`resemblance.sample_size`). NaN for pairs without an interval. Raises ``ValueError``
+        unless one of both is given.
         """
         if (width is None) == (min_similarity is None):
             raise ValueError("sample_size: give width= or min_similarity=")

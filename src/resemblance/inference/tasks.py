@@ -79,8 +79,7 @@ class PermutationJob:
     """Values under a design, in the draws from ``start`` to ``stop``.
 
     ``anew``: the measures and the data whose intermediates cannot be carried. ``tokens`` identify
-    the
-    representations of the task.
+    the representations of the task.
     """
 
     design: Design
@@ -143,8 +142,7 @@ class PermutationJob:
         still: Callable[[RepresentationIndex], Representation],
     ) -> SideLookup:
         """Return the function that has x and y in a draw, by their places and whether their
-        intermediates
-        are computed anew.
+        intermediates are computed anew.
 
         ``still`` has the windows that no shift moves, which keep their intermediates from draw to
         draw.

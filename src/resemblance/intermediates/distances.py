@@ -1,6 +1,5 @@
 """Intermediates of the distances between samples, always in unit size: multiply by ``size(x)`` for
-the
-actual ones.
+the actual ones.
 
 They are built in blocks of rows of a fixed height, so that besides the result only one block is in
 memory, and the numbers do not depend on how much memory there is.
@@ -261,8 +260,7 @@ def rdm_vector(x: Representation, kind: str, compare: str) -> Array:
     ``compare``: "pearson" (centred, unit norm), "spearman" (likewise, from its average ranks),
     "cosine" (unit norm), "rho_a" (centred ranks, of unit norm if there were no ties), "kendall" and
     "kendall_a" (average ranks). Raises ``UndefinedError`` when all dissimilarities are equal, and
-    for
-    given ones of which some are missing.
+    for given ones of which some are missing.
     """
     require_no_missing_pairs(x)
     return _prepare_dissimilarities(x, condensed_rdm(x, kind), kind, compare)
@@ -378,8 +376,7 @@ def _signed_entries(points: Array, signs: Array) -> BlockFunction:
 
 def dissimilarity_matrix(x: Representation, kind: str) -> np.ndarray:
     """The dissimilarities between samples, of which :func:`condensed_rdm` has those above the
-    diagonal,
-    shape (n, n)."""
+    diagonal, shape (n, n)."""
     from scipy.spatial.distance import squareform
 
     return squareform(as_float64(condensed_rdm(x, kind)), checks=False)
@@ -398,8 +395,7 @@ def whitened_gram(
     equal dissimilarities explain. The inner product of two is that of the vectors of
     dissimilarities with the inverse of :math:`(C S C^\top) \circ (C S C^\top)`, where C has the
     contrasts of all pairs. Raises ``UndefinedError`` when all dissimilarities are equal, and for
-    given
-    ones of which some are missing.
+    given ones of which some are missing.
     """
     require_no_missing_pairs(x)
     matrix = dissimilarity_matrix(x, kind)

@@ -59,8 +59,7 @@ def round_shifted_points(x: Representation) -> ShiftedPoints:
 @keep_while_small(1)
 def shifted_gram(x: Representation) -> np.ndarray:
     """Inner products of the :func:`round_shifted_points` points of more features than samples,
-    shape (n, n),
-    added up over blocks of features: without a copy of all."""
+    shape (n, n), added up over blocks of features: without a copy of all."""
     gram = _shifted_gram_by_blocks(x, None)
     means = gram.mean(axis=0)
     is_far = outlier_row_mask(

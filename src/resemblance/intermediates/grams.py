@@ -328,8 +328,7 @@ def hsic_without_diagonal(
     product: Array, diagonal: Array, traces: Array, n: int, estimator: Estimator
 ) -> Array:
     """Return :func:`estimate_hsic` HSIC from the inner products of two matrices and of their
-    diagonals,
-    and the product of their traces; of one pair or of many."""
+    diagonals, and the product of their traces; of one pair or of many."""
     if estimator == "lange":
         return product - diagonal
     return product - diagonal * n / (n - 2) + traces / ((n - 1) * (n - 2))

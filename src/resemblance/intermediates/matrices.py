@@ -119,8 +119,7 @@ def expected_cosine(a: PairMatrix, b: PairMatrix) -> float:
 @dataclass(frozen=True, kw_only=True)
 class FactoredPairMatrix(PairMatrix):
     """The products P Pᵀ of points P, (n, d), with intermediates of them: the points, the entries
-    where
-    these are less work, and the diagonal where it is needed."""
+    where these are less work, and the diagonal where it is needed."""
 
     points: Callable[[], Array]
     entries: Callable[[], np.ndarray] | None = None

@@ -1,6 +1,5 @@
 """Intermediates of kernels that reach as far as the nearest neighbours: sparse matrices of n k
-entries, and
-more with ties.
+entries, and more with ties.
 
 Row i holds the k nearest neighbours of sample i, so a matrix need not be symmetric. Samples that
 tie for the last places share what is in these places equally. A kernel is the same for a
@@ -49,8 +48,7 @@ def kernel_graph(
     x: Representation, nearest_rows: NeighborSearch, kernel: Kernel, centered: bool
 ) -> Any:
     """Neighbour graph of a kernel: its values times the weights of :func:`neighbor_graph`, a sparse
-    array of
-    shape (n, n)."""
+    array of shape (n, n)."""
     return neighbor_matrix(
         nearest(x, *nearest_rows), kernel_values(x, nearest_rows, kernel, centered)
     )
@@ -232,8 +230,7 @@ def local_rbf_kernel(
     if sigma == 0:
         raise UndefinedError(
             f"the median distance to {nearest_rows.k} nearest neighbours in "
-            f"{representation_title(x)} "
-            "is zero: the kernel has no width"
+            f"{representation_title(x)} is zero: the kernel has no width"
         )
     near = nearest(x, *nearest_rows)
     return _neighbor_weight_matrix(near, np.exp(distances / (-2 * sigma)), diagonal)

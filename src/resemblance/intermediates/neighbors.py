@@ -1,6 +1,5 @@
 """Intermediates of the k nearest neighbours of every sample: exact or approximate, and which of
-them are
-equally near."""
+them are equally near."""
 
 from __future__ import annotations
 

@@ -54,8 +54,7 @@ def noise_covariance(
 
     Raises ``ValueError`` for labels of another length, for ``dof`` below 1 (as many conditions as
     trials) and for another ``shrink``; ``UndefinedError`` for infinite values, for NaN in all
-    trials,
-    and where the trials differ by less than rounding.
+    trials, and where the trials differ by less than rounding.
 
     Reference: Ledoit and Wolf 2004; Schäfer and Strimmer 2005.
     """

@@ -1,6 +1,6 @@
 """Intermediates of a random subset of the samples, the same subset for every representation of n
-samples:
-distances, and the minimum spanning tree that says at which of them samples join into clusters."""
+samples: distances, and the minimum spanning tree that says at which of them samples join into
+clusters."""
 
 from __future__ import annotations
 
@@ -73,8 +73,7 @@ def sorted_edges(x: Representation, draw: SubsetDraw) -> SortedEdges:
     """The normalised distances within a subset, as a cross-barcode needs them.
 
     The lengths and the radius are intermediates of their own: another order of the samples moves
-    the
-    former and leaves the latter.
+    the former and leaves the latter.
     """
     return SortedEdges(condensed_subset_distances(x, draw), enclosing_subset_radius(x, draw))
 

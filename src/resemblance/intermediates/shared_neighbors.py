@@ -187,8 +187,7 @@ def ranks_of_neighbors(x: Representation, those: Nearest, metric: NeighborMetric
 
 def rank_matrix(x: Representation, metric: NeighborMetric) -> np.ndarray:
     """Rank in x of every other sample for every sample, as in :func:`ranks_of_neighbors`, 0 on the
-    diagonal,
-    shape (n, n)."""
+    diagonal, shape (n, n)."""
     similarity, n = neighbor_similarity(x, metric), x.shape[0]
     ranks = np.zeros((n, n))
     for start, stop in row_blocks(n):

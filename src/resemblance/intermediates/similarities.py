@@ -85,8 +85,7 @@ class Similarity(NamedTuple):
 
 def neighbor_similarity(x: Representation, metric: Affinity) -> Similarity:
     """Return what the nearest neighbours are largest in; ``UndefinedError`` when no sample is
-    nearer
-    than another."""
+    nearer than another."""
     require_distinct_samples(x)
     if metric == "inner":
         rows = detach(unit(x, centered=False))

@@ -1,6 +1,5 @@
 """Intermediates that decompose one representation: singular values, bases, and the energy of its
-Gram
-matrix."""
+Gram matrix."""
 
 from __future__ import annotations
 
@@ -49,8 +48,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
     ``matrix_rank`` rule, and the rounding noise of the precision the data came in: dead directions
     of float32 data stay dead in float64. Where none does, as in a saturated layer in half
     precision, ``UndefinedError`` is raised. The covariance is never formed, so a condition number
-    of
-    kappa costs kappa, not kappa squared.
+    of kappa costs kappa, not kappa squared.
     """
     points = preshape(x, centered=centered)
     u, s, vt = svd(points)
@@ -75,8 +73,7 @@ def decomposition(x: Representation, centered: bool = True) -> Decomposition:
 
 def _require_spread_around_mean(x: Representation, tolerance: float, centered: bool) -> None:
     """Raise ``UndefinedError`` where the mean row of points that are not centred hides how the
-    samples
-    differ: then only the direction of the mean row is left."""
+    samples differ: then only the direction of the mean row is left."""
     if centered or x.origin or x.signed or not (spread := scalar(size(x))):
         return
     if spread / scalar(uncentered_norm(x)) <= 2 * min(x.shape) ** 0.5 * tolerance:
@@ -97,8 +94,7 @@ def _rounding_noise(x: Representation, centered: bool) -> float:
 
 def require_derivative(singular: Array, what: str) -> None:
     """Raise :class:`UndefinedError` where singular vectors have no derivative: singular values are
-    equal
-    or zero.
+    equal or zero.
 
     What is computed from the vectors then has a value, but PyTorch and JAX give NaN for its
     gradient.

@@ -1,6 +1,5 @@
 """Intermediates that forget which sample is which: one number of a representation, how its samples
-spread,
-and along how many directions."""
+spread, and along how many directions."""
 
 from __future__ import annotations
 

@@ -67,8 +67,7 @@ def from_dissimilarities(
     Raises ``ValueError`` for a matrix that is not square, not symmetric within 1e-8 (in single
     precision 2e-6) or has a diagonal, for a length that is no n (n - 1) / 2, and for more than 4096
     conditions, since it takes O(n^3) time; ``UndefinedError`` for a dissimilarity that is infinite
-    and
-    for a matrix without any.
+    and for a matrix without any.
 
     Reference: Goldfarb 1984.
     """
@@ -175,11 +174,10 @@ def dissimilarities(
     :math:`\sum_f (a_f - b_f)(\ln a_f - \ln b_f) / d` of rates a = (m + λ w) / (1 + w) with
     ``prior`` = (λ, w); with ``runs``, rates of the other runs times logarithms of one.
 
-    Raises ``ValueError`` for labels of another length, for two conditions that are not together
-    in two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not
-    (d, d) or not positive definite or with another kind than the Euclidean ones, for negative
-    counts, for correlations over one feature, and for more than 4096 conditions; ``UndefinedError``
-    for
+    Raises ``ValueError`` for labels of another length, for two conditions that are not together in
+    two runs, for ``runs`` with kinds that have no unbiased form, for ``noise`` that is not (d, d)
+    or not positive definite or with another kind than the Euclidean ones, for negative counts, for
+    correlations over one feature, and for more than 4096 conditions; ``UndefinedError`` for
     infinite values, for a condition without a number of some feature (in a run, with ``runs``), and
     where the trials differ by less than rounding.
 
@@ -242,8 +240,8 @@ def rdm(X: Any, rdm: str = "correlation") -> np.ndarray:
     others, equal ones included.
 
     Raises ``ValueError`` for another kind and for correlations over one feature, and
-    ``UndefinedError``
-    for values that are not finite and for distances in a constant representation.
+    ``UndefinedError`` for values that are not finite and for distances in a constant
+    representation.
     """
     x = as_representation(X)
     check_choice("rdm: kind", rdm, DISSIMILARITY_KINDS[:4])
@@ -347,8 +345,7 @@ def _complete_mean_rows(
     points: np.ndarray, numbers: np.ndarray, where: str, ids: Any
 ) -> np.ndarray:
     """Return the mean of the rows of each number; ``UndefinedError`` for one without a number of
-    some
-    feature."""
+    some feature."""
     means = mean_rows_by_number(points, numbers)
     gaps = np.isnan(means)
     if not gaps.any():

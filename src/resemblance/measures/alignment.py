@@ -89,10 +89,9 @@ def aligned_cosine(x: Representation, y: Representation) -> Array:
     X is (n, d), Y is (n, e); the narrower one is padded with zero columns. Nothing is centred. Rows
     that are all zero on either side have no direction and are left out of the mean. Raises
     ``UndefinedError`` when no row is left. Raises ``UndefinedError`` when it is left to rounding
-    how the best
-    rotation turns the rows, which is so when rows are of very different sizes, and, if a gradient
-    is asked for, also when it may turn something else anywhere (dead units on both sides) or
-    singular values of the product of both are equal.
+    how the best rotation turns the rows, which is so when rows are of very different sizes, and, if
+    a gradient is asked for, also when it may turn something else anywhere (dead units on both
+    sides) or singular values of the product of both are equal.
 
     Use it when you ask how well a rotation maps each sample onto its counterpart, sample by sample.
 
@@ -286,8 +285,7 @@ def shape_distance(x: Representation, y: Representation, *, alpha: float = 0.5) 
     ranks, for equal ranks :func:`mean_cca`. A metric for every alpha.
 
     X is (n, d), Y is (n, e). The inverse root is that of the numerical rank. Raises
-    ``UndefinedError``
-    for a constant representation.
+    ``UndefinedError`` for a constant representation.
 
     Use it when you want to choose between the geometry of Procrustes and the linear information of
     CCA by one parameter.
@@ -336,9 +334,9 @@ def leave_one_out_nbs(x: Representation, y: Representation) -> np.ndarray:
     r"""Normalized Bures similarity without each sample, shape (n,), in [0, 1].
 
     Exact but for a quadrature, to about 1e-12: see :func:`leave_one_out_nuclear_norms`. About 120 n
-    times the
-    narrower width multiplications, and a singular value decomposition with vectors. Raises
-    ``UndefinedError`` for a representation that is constant, or nearly so, without some sample.
+    times the narrower width multiplications, and a singular value decomposition with vectors.
+    Raises ``UndefinedError`` for a representation that is constant, or nearly so, without some
+    sample.
     """
     sizes = np.sqrt(leave_one_out_squared_sizes(x) * leave_one_out_squared_sizes(y))
     points = [as_float64(preshape(r)) for r in (x, y)]
@@ -353,8 +351,7 @@ def leave_one_out_procrustes(
     """Procrustes distance without each sample, shape (n,), as exact as :func:`leave_one_out_nbs`.
 
     Raises ``UndefinedError`` also for nearly equal shapes, less than 0.001 apart, of which the
-    formula
-    keeps too few digits.
+    formula keeps too few digits.
     """
     squares = 2 - 2 * leave_one_out_nbs(x, y)
     if squares.min() < MIN_SQUARED_CHORD:

@@ -166,8 +166,8 @@ def mean_cca(
     coefficient of determination).
 
     X is (n, d), Y is (n, e). With n - 1 independent columns on one side its space contains the
-    other, and the value is 1 whatever the data.
-    Raises ``UndefinedError`` for a constant representation.
+    other, and the value is 1 whatever the data. Raises ``UndefinedError`` for a constant
+    representation.
 
     Use it when you ask whether two layers hold the same linear information, whatever its scale, and
     have many more samples than features.
@@ -441,8 +441,7 @@ def leave_one_out_squared_cca(x: Representation, y: Representation, divisor: str
 
     The rank of the other samples is that of all, less one where a sample has a direction for itself
     (all have when n <= d). Raises ``UndefinedError`` for a representation that is constant without
-    some
-    sample, or nearly has a rank less.
+    some sample, or nearly has a rank less.
     """
     check_min_samples("mean_cca", x, 3)
     shared, ranks = leave_one_out_shared_spaces(x, y)

@@ -68,8 +68,7 @@ def nbs(x: Representation, y: Representation) -> Array:
 
     X is (n, d), Y is (n, e). No n x n matrix is formed. The cosine of :func:`angular_shape`, and 1
     minus half the squared :func:`procrustes`, so all three rank pairs alike. Raises
-    ``UndefinedError``
-    for a constant representation.
+    ``UndefinedError`` for a constant representation.
 
     Use it when you want the similarity that belongs to the Procrustes distance, between 0 and 1.
 
@@ -262,8 +261,7 @@ def ensd(x: Representation, y: Representation) -> Array:
     one than the poor one has.
 
     X is (n, d), Y is (n, e). O(n d e) time, no n x n matrix when d, e <= n. Raises
-    ``UndefinedError``
-    for a constant representation.
+    ``UndefinedError`` for a constant representation.
 
     Use it when you want the similarity as a number of shared dimensions rather than a fraction.
 

@@ -203,8 +203,7 @@ def sliced_wasserstein(
     matter. In the units of the activations, and smaller in more dimensions: a shift by v moves the
     projections by about ‖v‖ (2/(πd))^½. A metric, as a mean of distances along fixed directions.
     O(P n (d + log n)) time. Raises ``UndefinedError`` for different widths; defined for all other
-    finite
-    data.
+    finite data.
 
     Use it when you ask how far samples must travel between two clouds in the same coordinates.
 
@@ -257,8 +256,7 @@ def leave_one_out_magnitude_diff(x: Representation, y: Representation) -> np.nda
 @concentricity_difference.claim("leave_one_out")
 def leave_one_out_concentricity(x: Representation, y: Representation) -> np.ndarray:
     """Concentricity difference without each sample, exactly, shape (n,); ``UndefinedError`` where
-    the
-    mean of the others nearly vanishes."""
+    the mean of the others nearly vanishes."""
     check_min_samples("concentricity_difference", x, 2)
     values = []
     for r in (x, y):

@@ -80,9 +80,8 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 
     X is (n, d), Y is (n, e). In the population it is 0 only for independent variables; this
     (biased) sample version is well above 0 for independent data in many dimensions.
-    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none
-    for more than 4096 samples, in two passes over the pairs. Raises ``UndefinedError`` for a
-    constant
+    ``squared=True`` leaves out the root. O(n^2 d) time, n^2/2 numbers per representation; none for
+    more than 4096 samples, in two passes over the pairs. Raises ``UndefinedError`` for a constant
     representation.
 
     Use it when you want to detect any dependence between all pairwise distances, not only a linear
@@ -102,8 +101,7 @@ def distance_correlation(x: Representation, y: Representation, *, squared: bool 
 @distance_correlation.claim("leave_one_out")
 def leave_one_out_distance_corr(x: Representation, y: Representation, squared: bool) -> np.ndarray:
     """Distance correlation without each sample, exactly, shape (n,), in [0, 1]; ``UndefinedError``
-    when
-    all distances without some sample are equal, or nearly so."""
+    when all distances without some sample are equal, or nearly so."""
     check_min_samples("distance_correlation", x, 2)
     product = leave_one_out_products(distance_pair_matrix(x), distance_pair_matrix(y))
     value = np.clip(

@@ -203,8 +203,7 @@ def check_min_samples(name: str, x: Representation, least: int) -> None:
 
 def check_remainder(name: str, rest: np.ndarray, least: float = MIN_REMAINING_SHARE) -> None:
     """Raise ``UndefinedError`` when without some sample too little is left of a sum; ``rest`` is
-    the
-    share that is left."""
+    the share that is left."""
     few = np.flatnonzero(~(rest > least))
     if len(few):
         raise UndefinedError(

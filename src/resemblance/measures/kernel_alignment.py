@@ -154,8 +154,7 @@ def cka(
     the last bit a value depends on nothing else. The other kernels take O(n^2 d) time, one n x n
     matrix per representation, and none for more than 4096 samples: then the matrices are computed
     again, piece by piece, in four passes. Raises ``UndefinedError`` for a constant representation,
-    or
-    when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
+    or when an estimate of a self-similarity is not positive, and ``ValueError`` for ``"features"``
     with another kernel.
 
     Use it when you want the measure that most papers report, for the geometry of the directions of
@@ -206,8 +205,8 @@ def leave_one_out_cka(
     the width is the median distance; 0.998 and 2 % for half of it.
 
     O(n d e) time; for a kernel of the distance O(n^2) and two more kernels. Raises
-    ``UndefinedError``
-    when a self-similarity without some sample is not positive, or too small a part of that of all.
+    ``UndefinedError`` when a self-similarity without some sample is not positive, or too small a
+    part of that of all.
     """
     kernels = GramKernel(kernel, bandwidth, pairs), GramKernel(kernel, bandwidth, pairs)
     value = _leave_one_out_cosine(x, y, *kernels, estimator, rows)

@@ -89,7 +89,7 @@ def align(X: Any, to: Any) -> Representation:
     .. math:: \operatorname*{argmin}_{Q^\top Q = I} \lVert X Q - T \rVert_F
 
     for centred X (n, d) and T = ``to`` (n, w); the narrower is padded with zero columns, so X Q is
-    (n, max(d, w)), centred, with the name and the ids of X. ``aligned(x, mean).array - mean.array``
+    (n, max(d, w)), centred, with the name and the ids of X. ``align(x, mean).array - mean.array``
     is the direction from a mean to one of its networks.
 
     Raises ``ValueError`` for different samples.
@@ -97,7 +97,7 @@ def align(X: Any, to: Any) -> Representation:
     Reference: Schönemann 1966.
     """
     x, target = as_representation(X), as_representation(to)
-    points, other = _centered_representations([x, target], "aligned")
+    points, other = _centered_representations([x, target], "align")
     wide = max(points.shape[1], other.shape[1])
     points, other = _fit_width(points, wide), _fit_width(other, wide)
     return Representation(points @ _best_turn(points, other), x.name, ids=x.ids)

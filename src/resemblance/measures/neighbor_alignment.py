@@ -169,8 +169,7 @@ def leave_one_out_mutual_knn(
     """Mutual nearest neighbours without each sample, shape (n,): exactly, with ties, too.
 
     A search of k + 1 neighbours and O(n k) time more. Raises ``UndefinedError`` for a
-    representation
-    that is constant without some sample, and when nothing is left above chance.
+    representation that is constant without some sample, and when nothing is left above chance.
     """
     check_min_samples("mutual_knn", x, k + 1 + corrected)
     nearest_rows = NeighborSearch(k, metric)

@@ -190,8 +190,7 @@ def chance_of_common_order(
     of the other samples share.
 
     Raises ``UndefinedError`` where neighbours are equally near, and where lists so long share more
-    than
-    24 entries by chance.
+    than 24 entries by chance.
     """
     require_neighbor_order(x, y, NeighborSearch(k, metric, search), "lcs_knn")
     shared, probability = shared_count_probabilities(x.n_samples, k)

@@ -139,9 +139,8 @@ def jensen_shannon(
 
     X and Y are (n, classes). ``outputs="logits"`` applies the softmax; ``"probabilities"`` takes
     non-negative rows that sum to 1, give or take 0.001. Raises ``UndefinedError`` for probabilities
-    that
-    are given as logits, for logits that are given as probabilities, and for different numbers of
-    classes. 0 log 0 = 0.
+    that are given as logits, for logits that are given as probabilities, and for different numbers
+    of classes. 0 log 0 = 0.
 
     Use it when you compare predicted distributions, not only the predicted classes.
 
@@ -199,8 +198,7 @@ def predicted_distributions(called: str, x: Representation, outputs: str, stored
     """Return the predicted distributions, shape (n, classes): of logits the softmax.
 
     Raises ``UndefinedError`` for rows that are no probabilities, and for logits that are. The sums
-    of
-    probabilities may be off by 0.001, or by ``stored``, the relative rounding of the numbers as
+    of probabilities may be off by 0.001, or by ``stored``, the relative rounding of the numbers as
     they were stored.
     """
     xp, values = x.xp, x.array
@@ -221,8 +219,7 @@ def predicted_distributions(called: str, x: Representation, outputs: str, stored
 
 def _refuse_probabilities(called: str, x: Representation, sums: np.ndarray) -> None:
     """Raise ``UndefinedError`` for logits of which nearly all rows are probabilities, or
-    percentages,
-    but for rounding to two digits."""
+    percentages, but for rounding to two digits."""
     if x.shape[1] < 2 or scalar(x.xp.min(x.array)) < 0:
         return
     for unit, named, divided in ((1.0, "probabilities", ""), (100.0, "percentages", " / 100")):

@@ -106,8 +106,7 @@ def linear_regression(
     X is (n, d), Y is (n, e). ``predict="second"`` predicts Y from X; ``"first"`` predicts X from Y.
     In sample, so it is 1 whenever the predictor has n - 1 independent columns. No invertible linear
     map of the predictor changes it; claimed is what holds for both arguments. Raises
-    ``UndefinedError``
-    for a constant representation.
+    ``UndefinedError`` for a constant representation.
 
     Use it when you ask how much of the variance of Y a linear map of X explains on the same
     samples.

@@ -151,16 +151,14 @@ def rsa(
     X is (n, d), Y is (n, e), n >= 3. A row without direction (constant, for ``"correlation"``) has
     dissimilarity 1 to all others. With d = 1 and ``"correlation"`` no row has one. O(n^2 (d + log
     n)) time, n^2/2 numbers per representation. Raises ``UndefinedError`` when all dissimilarities
-    of a
-    representation are equal, and ``ValueError`` for ``variances`` that are not n positive numbers,
-    or with a comparison that is not whitened.
+    of a representation are equal, and ``ValueError`` for ``variances`` that are not n positive
+    numbers, or with a comparison that is not whitened.
 
     For more than 4096 samples O(n^2 d) time and O(n d) memory. Pearson and cosine stay exact. For
     ``"spearman"`` 2^18 bins have a rank each, and for ``"kendall"`` pairs in the same one of 2048
     bins are left out; results record as ``rank_error_bound`` how far the value can be from the
-    exact one.
-    Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are computed as
-    for few samples.
+    exact one. Usually the bounds are 1e-5 and 1.5e-3, and the errors 1e-9 and 2e-4. The others are
+    computed as for few samples.
 
     Use it when you compare with studies of brains or behaviour, or only dissimilarities are known.
 
@@ -231,8 +229,7 @@ def leave_one_out_rsa(
     the jackknife is within 0.1 % of theirs (n = 36). With ties, average ranks.
 
     O(n^2) time, or O(n^2 log n) for ranks. Raises ``UndefinedError`` when all dissimilarities
-    without
-    some sample are equal, or nearly so.
+    without some sample are equal, or nearly so.
     """
     check_min_samples("rsa", x, 3)
     if rdm in ("euclidean", "sqeuclidean"):

@@ -83,8 +83,7 @@ def gaussian_stochastic_shape(
     too. A turn takes O(n d² k + d³) time for k repeats, and a start at most 300 turns.
 
     Raises ``UndefinedError`` without ids, for a stimulus without a repeat, for NaN, and for
-    responses so
-    far from the origin that rounding decides on the rotation.
+    responses so far from the origin that rounding decides on the rotation.
 
     Use it when a stimulus was shown several times, and the noise of the responses is part of what
     you compare.
@@ -143,9 +142,8 @@ def energy_stochastic_shape(
     too small for the triangle inequality, and a negative d² counts as 0.
 
     Raises ``UndefinedError`` without ids, for a stimulus without a repeat, for repeats that are
-    unequal
-    in number, for NaN, and for responses so far from the origin that rounding decides on the
-    rotation.
+    unequal in number, for NaN, and for responses so far from the origin that rounding decides on
+    the rotation.
 
     Use it when the noise is not normal: the distance sees differences of any kind.
 

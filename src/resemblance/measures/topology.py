@@ -118,12 +118,10 @@ def rtd(
     included).
 
     X is (n, d), Y is (n, e). Mean over ``repeats`` random subsets of ``subsample`` samples, the
-    same
-    for every pair (they depend on ``seed`` and n only); with n <= ``subsample`` all samples are
-    used,
-    once. A subset is one of positions, so with n > ``subsample`` another order of the samples is
-    another draw. ``direction="first"`` is RTD(X, Y) alone, which is not symmetric. Exact in
-    float64. Needs the extra ``topology``.
+    same for every pair (they depend on ``seed`` and n only); with n <= ``subsample`` all samples
+    are used, once. A subset is one of positions, so with n > ``subsample`` another order of the
+    samples is another draw. ``direction="first"`` is RTD(X, Y) alone, which is not symmetric. Exact
+    in float64. Needs the extra ``topology``.
 
     Use it when you ask whether clusters and loops appear at the same scales for the same samples.
 
@@ -164,10 +162,9 @@ def rtd_lite(
 
     X is (n, d), Y is (n, e). O(n^2) time and memory. Mean over ``repeats`` random subsets of
     ``subsample`` samples, the same for every pair; with n <= ``subsample`` all samples are used,
-    once.
-    The triangle inequality holds, because the number of merged clusters is a submodular function of
-    the set of joined pairs. Raises ``UndefinedError`` when nine tenths of the distances of a
-    representation are zero.
+    once. The triangle inequality holds, because the number of merged clusters is a submodular
+    function of the set of joined pairs. Raises ``UndefinedError`` when nine tenths of the distances
+    of a representation are zero.
 
     Use it when you want a fast relative of RTD that looks at clusters alone.
 

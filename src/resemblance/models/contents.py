@@ -134,8 +134,7 @@ def find_archive_roles(path: Path, key: str | None, ids: str | None) -> ArchiveR
         if len(entries) > 1:
             raise ValueError(
                 f"{path} holds no array (n_samples, n_features) of numbers: "
-                f"{list_names(entries, 5)}; "
-                f"name one, {path}/{entries[0].key}"
+                f"{list_names(entries, 5)}; name one, {path}/{entries[0].key}"
             )
         chosen = entries
     others = [entry for entry in entries if entry not in chosen]

@@ -127,8 +127,7 @@ def layers_by_batch(
     """Yield the rows of all layers of models for each batch, as tensors where the models are.
 
     The parameters, and what is raised, are those of :func:`extract_module_features`. A layer of a
-    model
-    with a name is called ``name/layer``.
+    model with a name is called ``name/layer``.
     """
     models = {name: _unwrap_watchable_model(model) for name, model in models.items()}
     names = {name: expand_blocks_word(model, layers) for name, model in models.items()}

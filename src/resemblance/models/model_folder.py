@@ -55,15 +55,14 @@ def read_models(folder: str | Path, *, verify: Verify = False) -> tuple[ModelFea
     right and a 0 for each that is not), ``layers``: the names of the layers in the order of the
     network, a list, or an object of such lists by pooling, and ``maps``: by the name of a layer
     whose features are maps, flattened in this order, their channels, height and width. A
-    ``samples.json`` with an entry
-    ``ids``, a list, names the samples of the rows. The folder also holds one array
-    (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``, and, when
-    known, ``outputs.npy``
-    (n_samples, n_classes) with logits and ``labels.npy`` (n_samples,) with the true classes, from
-    which a missing accuracy is computed. Without ``layers``, all other arrays are layers, in
-    natural order ("block2" before "block10"). A model with several poolings is one model for
-    each. Layers stay on disk until they are needed. A benchmark takes an entry that is missing for
-    the first of these words, or 0; the traits of the model have what the folder states.
+    ``samples.json`` with an entry ``ids``, a list, names the samples of the rows. The folder also
+    holds one array (n_samples, n_features) per layer, ``<layer>.npy`` or ``<pooling>.<layer>.npy``,
+    and, when known, ``outputs.npy`` (n_samples, n_classes) with logits and ``labels.npy``
+    (n_samples,) with the true classes, from which a missing accuracy is computed. Without
+    ``layers``, all other arrays are layers, in natural order ("block2" before "block10"). A model
+    with several poolings is one model for each. Layers stay on disk until they are needed. A
+    benchmark takes an entry that is missing for the first of these words, or 0; the traits of the
+    model have what the folder states.
 
     ``verify``: compare each array with its checksum in the entry ``files``, if there is one;
     ``"changed"``: only those whose size or time of change is not the one recorded there. An array
@@ -454,6 +453,5 @@ def _check_json(value: Any, what: str) -> None:
     if json.loads(text) != value:
         raise ValueError(
             f"save_features: {what} would not read back from JSON as they are; use lists for "
-            "tuples "
-            "and words for the names of entries"
+            "tuples and words for the names of entries"
         )

@@ -54,8 +54,7 @@ def read_pretrained_model(
     head. The library would draw all missing ones. ``incomplete``: the remedy where others are.
 
     Raises ``ValueError`` as :func:`read_pretrained_part` does, and when other weights are missing
-    or have another
-    shape than the model.
+    or have another shape than the model.
     """
     options: dict[str, Any] = {"caller": caller, "output_loading_info": True, **keywords}
     model, report = read_pretrained_part(kind, name, remedy, **options)

@@ -29,16 +29,16 @@ from ..engine.execution import compare_many
 from ..engine.forecast import Forecast, plan
 from ..engine.jobs import Jobs, open_executor
 from ..engine.work import ComparisonPlan
-from ..inference._evidence import check_confidence_level, evidence_from_comparison
+from ..inference._evidence import evidence_from_comparison
 from ..inference.exact_pairs import has_exact_moments
 from ..significance.orders import DESIGN_PERMUTATIONS, design_of
+from ..significance.resampling import check_confidence_level
 from . import LoadedModel, Samples, first_batch, load_model, load_samples
 from .extraction import DEPENDENCE_KEY, POOLING_BY_LAYER_KEY, extract_loaded_model
 from .hooks import validate_row_numbers
 from .loading import DEFAULT_LAYERS_KEY, make_untrained_copy
 
 # One of each intermediate of similarity, cheap enough for all layers of large models
-DEFAULT_LAYER_MEASURES = ("cka[estimator=debiased]", "procrustes", "rsa", "mutual_knn")
 SCORES_FILE = "scores.comparison"
 POOLING_PHRASES = {  # in words, by what is pooled
     "mean": "mean over {}", "max": "maximum over {}", "flatten": "{} flattened",
@@ -106,11 +106,8 @@ def compare_models(
     measures : as in :func:`compare`. Default: debiased CKA, Procrustes, RSA and mutual nearest
         neighbours; ``"default"`` are 24.
     within, whole_blocks, n_permutations, confidence_level : as in :func:`evidence`. Labels are of
-    all
-    samples, or of those
-        that are compared, without what ``max_samples``, ``unique`` and ``mask`` leave out;
-        ``"labels"``
-        are the classes that come with the data.
+        all samples, or of those that are compared, without what ``max_samples``, ``unique`` and
+        ``mask`` leave out; ``"labels"`` are the classes that come with the data.
     save : folder that keeps the features, in a folder for each model, and the scores. A later call
         with the same folder computes only what it lacks: after an interruption, for more layers or
         measures, or for a further model; what was drawn for the evidence is kept, too. Without it
@@ -133,12 +130,11 @@ def compare_models(
     than two models, for weights of the first model that nothing draws again, for a ``mask`` that
     does not exist, and for a model all of whose layers are the same for all samples.
     """
-    chosen, _ = select_measures(DEFAULT_LAYER_MEASURES if measures is None else measures)
+    chosen, _ = select_measures("quick" if measures is None else measures)
     if not isinstance(reinitialized, bool):
         raise ValueError(
             f"compare_models: reinitialized must be True or False; got {reinitialized!r}. seed= "
-            "draws "
-            "the weights of the copy"
+            "draws the weights of the copy"
         )
     number = seed if reinitialized else None
     entries = _model_entries("compare_models", models)
@@ -331,9 +327,7 @@ def plan_models(models: Mapping[str, Any] | Sequence[Any], data: Any, **options:
     call = signature(compare_models).bind(models, data, **options)
     call.apply_defaults()
     of = call.arguments
-    measures, _ = select_measures(
-        DEFAULT_LAYER_MEASURES if of["measures"] is None else of["measures"]
-    )
+    measures, _ = select_measures("quick" if of["measures"] is None else of["measures"])
     samples = load_samples(
         data,
         column=of["column"],

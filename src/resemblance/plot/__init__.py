@@ -6,7 +6,7 @@ Colours differ in lightness, so that figures can be printed in grey, and dark me
 the direction of a measure.
 """
 
-from ._intervals import across, drift, intervals, points
+from ._intervals import drift, intervals, model_scores, points
 from ._ranks import box, ranks
 from ._style import style
 from .curves import layers
@@ -16,7 +16,7 @@ from .embeddings import mds, tree
 from .maps import heatmap, rdm
 
 __all__ = [
-    "across",
+    "model_scores",
     "box",
     "critical_difference",
     "draw",

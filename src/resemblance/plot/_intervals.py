@@ -78,7 +78,7 @@ def intervals(
     what is no evidence, and for none or more than 120 pairs.
     """
     if not isinstance(evidence, Evidence):
-        remedy = "; plot.across draws it" if isinstance(evidence, ModelScores) else ""
+        remedy = "; plot.model_scores draws it" if isinstance(evidence, ModelScores) else ""
         raise ValueError(f"plot.intervals draws an Evidence; got {type(evidence).__name__}{remedy}")
     info = measure_to_plot("intervals", evidence.comparison, measure)
     reading = result_of_measure(evidence, info)
@@ -144,7 +144,7 @@ def drift(report: DriftReport, *, ax: Axes | None = None) -> Axes:
     return drawn
 
 
-def across(result: ModelScores, *, ax: Axes | None = None) -> Axes:
+def model_scores(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each model with its interval, the most similar first; return the axes.
 
     Small grey points are the subjects. Hollow points are not above 0 (adjusted p above 0.05), by a
@@ -156,17 +156,17 @@ def across(result: ModelScores, *, ax: Axes | None = None) -> Axes:
     result : what :func:`resemblance.score_models` returns.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
-    Raises ``ValueError`` for what is no result of ``across``.
+    Raises ``ValueError`` for what is no result of ``score_models``.
     """
     if not isinstance(result, ModelScores):
-        raise ValueError(f"plot.across draws an ModelScores; got {type(result).__name__}")
+        raise ValueError(f"plot.model_scores draws ModelScores; got {type(result).__name__}")
     order, level = result.order, format_level(result.confidence_level)
     is_above = result.above_0() <= ALPHA if result.is_0_by_chance else np.full(len(order), True)
     spans = zip(result.mean[order], result.low[order], result.high[order])
     bars = tuple(_bar(result.models[i], *span) for i, span in zip(order, spans))
     label = escape_matplotlib_name(result.measure, MAX_MEASURE_NAME_LENGTH)
     label += f"\nmean over {len(result.subjects)} subjects"
-    figure = Bars("across", result.measure, label, bars, is_dotted=True)
+    figure = Bars("model_scores", result.measure, label, bars, is_dotted=True)
     names = f"mean, {level} interval", f"not above 0 (p > {ALPHA:g})"
     with paint_bars(figure, ax, entries=4, hollow=np.flatnonzero(~is_above[order])) as rows:
         drawn, marks = rows

@@ -145,8 +145,7 @@ def escape_matplotlib_name(name: object, longest: int = 32) -> str:
 
 def escape_matplotlib_names(names: Sequence[object], longest: int = 32) -> list[str]:
     """Return names that are drawn together, as :func:`escape_matplotlib_name` does; different ones
-    stay
-    different."""
+    stay different."""
     texts = shorten_distinct_names([" ".join(str(name).split()) for name in names], longest)
     if matplotlib_setting("text.usetex"):
         texts = [text.translate(TEX_ESCAPES) for text in texts]

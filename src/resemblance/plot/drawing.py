@@ -12,7 +12,7 @@ from ..inference import ModelScores
 from ..inference.result import Evidence
 from ..sections.result import Result
 from ..versions import DriftReport
-from ._intervals import across, drift, intervals, points
+from ._intervals import drift, intervals, model_scores, points
 from ._ranks import box, ranks
 from ._style import Axes
 from .curves import layers
@@ -28,7 +28,7 @@ PLOTS_BY_TYPE: Mapping[type, Mapping[str, Callable[..., Axes]]] = {
     Evidence: {**PAIR_PLOTS, "intervals": intervals},
     Result: {"ranks": ranks, "box": box, "critical_difference": critical_difference},
     DriftReport: {"drift": drift},
-    ModelScores: {"across": across},
+    ModelScores: {"model_scores": model_scores},
 }
 
 

@@ -67,8 +67,8 @@ def result_from_comparison(
 
     ``evidence``: what is known of its chance, p-values and intervals, by default its own, whose
     measure leads then. ``measure``: which one leads; by default debiased CKA, then CKA, then the
-    first. With ``stretch`` the colours of every map
-    span its values instead of the range of its measure; the maps say so.
+    first. With ``stretch`` the colours of every map span its values instead of the range of its
+    measure; the maps say so.
 
     Raises ``KeyError`` for a measure that the comparison does not have, and ``ValueError`` for
     evidence of something else.

@@ -64,10 +64,10 @@ def write_output(
     """Write a result or another output in one of ``FORMATS``, to a file or to standard output.
 
     A terminal has a summary of many pairs; text in a file, Markdown and LaTeX have a line for each
-    pair. JSON has everything. CSV of a
-    result has the shortest table of data and Parquet the longest, those with the same columns being
-    one; without such tables both have a line per claim and per score, of the ``kind`` "claim" or
-    "score". With ``table`` they have the rows of the tables of this name or title.
+    pair. JSON has everything. CSV of a result has the shortest table of data and Parquet the
+    longest, those with the same columns being one; without such tables both have a line per claim
+    and per score, of the ``kind`` "claim" or "score". With ``table`` they have the rows of the
+    tables of this name or title.
 
     Raises ``ValueError`` for a table that the result does not have.
     """

@@ -31,7 +31,7 @@ OutcomesBySpec = Mapping[str, Sequence[Outcome]]
 def output_of_result(result: BaseResult) -> Output:
     """Return what is written of a result that is no comparison, evidence or benchmark."""
     if isinstance(result, ModelScores):
-        return across_output(result)
+        return model_scores_output(result)
     if isinstance(result, DriftReport):
         return drift_output(result)
     if isinstance(result, IndexUpgrade):
@@ -151,13 +151,13 @@ def forecast_output(forecast: Forecast) -> Output:
 # ------------------------------------------------------------------------------- several subjects
 
 
-def across_output(scores: ModelScores) -> Output:
+def model_scores_output(scores: ModelScores) -> Output:
     """Return what is written of the scores of models."""
     rows = scores.records()
-    return Output(_across_tables(scores, rows), _across_document(scores, rows), rows)
+    return Output(_model_scores_tables(scores, rows), _model_scores_document(scores, rows), rows)
 
 
-def _across_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return what a terminal shows: the models, the most similar first, the ceiling, and what is
     missing."""
     rows = [rows[i] for i in scores.order]
@@ -183,7 +183,9 @@ def _across_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> li
     return [plain_table(columns, cells, right=(1, 3, 4)), *lines]
 
 
-def _across_document(scores: ModelScores, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _model_scores_document(
+    scores: ModelScores, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     pairs = [
         {"a": a, "b": b, **scores.difference(a, b)._asdict()}
         for i, a in enumerate(scores.models)

@@ -131,10 +131,9 @@ def shorten_distinct_names(names: Sequence[str], longest: int = MAX_LABEL_LENGTH
     """Cut long names that are drawn together, and keep the parts in which they differ.
 
     A name loses its middle, as by :func:`shorten_name`. Where two names would become one, each
-    keeps
-    the part between the beginning and the end that they share, with as many of the words around it
-    as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay different; at
-    worst they are longer than ``longest``.
+    keeps the part between the beginning and the end that they share, with as many of the words
+    around it as fit: ``…layer.0.attention…`` and ``…layer.1.attention…``. Different names stay
+    different; at worst they are longer than ``longest``.
     """
     short = {name: shorten_name(name, longest) for name in names}
     alike = defaultdict[str, list[str]](list)

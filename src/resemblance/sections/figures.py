@@ -192,8 +192,7 @@ class Choice(NamedTuple):
     have that agree with the selectors before it. Without a program, and in print, the options of
     ``static`` are shown, by default the first. ``is_linked``: a reader who selects something here
     selects it in all such choices and intermediates of the section. ``groups``: a heading above the
-    options
-    of the first selector, one an option, such as the family of a measure.
+    options of the first selector, one an option, such as the family of a measure.
     """
 
     name: str

@@ -42,10 +42,9 @@ class Design:
     """The orders of n samples that are equally likely if two representations are unrelated.
 
     ``groups`` and ``whole_blocks`` are numbers, one per sample: an order keeps each sample in its
-    group,
-    and moves blocks as wholes. ``shifts`` > 0 is for a series in time: instead of orders, windows
-    of n - 2 ``shifts`` samples are moved against each other by up to so many steps (Harris 2020).
-    Made by :func:`design_of`.
+    group, and moves blocks as wholes. ``shifts`` > 0 is for a series in time: instead of orders,
+    windows of n - 2 ``shifts`` samples are moved against each other by up to so many steps (Harris
+    2020). Made by :func:`design_of`.
     """
 
     n: int
@@ -212,11 +211,10 @@ def design_of(
     """Return the orders that samples allow.
 
     ``within``: a label for every sample; orders stay inside groups of equal labels.
-    ``whole_blocks``: a
-    label for every sample; the samples of a block stay together and in their order, and blocks of
-    one size (inside a group, if there are groups) change places. ``time_series``: the samples are
-    in the order of time, and windows are shifted by up to ``max_shift`` steps, by default n // 4.
-    One group, and blocks of one sample, are no restriction.
+    ``whole_blocks``: a label for every sample; the samples of a block stay together and in their
+    order, and blocks of one size (inside a group, if there are groups) change places.
+    ``time_series``: the samples are in the order of time, and windows are shifted by up to
+    ``max_shift`` steps, by default n // 4. One group, and blocks of one sample, are no restriction.
 
     Raises ``ValueError`` for labels that do not fit, for blocks of different sizes or across
     groups, for designs without a second order, for a time series with labels, for
@@ -226,8 +224,7 @@ def design_of(
     if not isinstance(time_series, bool | np.bool_):
         raise ValueError(
             f"{called}: time_series must be True or False; got {time_series!r}. max_shift= sets "
-            "the "
-            "largest shift"
+            "the largest shift"
         )
     if max_shift is not None and not time_series:
         raise ValueError(f"{called}: max_shift is for a time series; add time_series=True")

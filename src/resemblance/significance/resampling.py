@@ -4,6 +4,7 @@ follow from them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -88,6 +89,12 @@ def standard_error(values: Any, kind: ResamplingKind) -> Any:
     return np.sqrt(squares / (count - 1) if kind == "halves" else squares * (count - 1) / count)
 
 
+def check_confidence_level(title: str, level: float) -> None:
+    """Raise ``ValueError``, which names the number by ``title``, for a level outside (0, 1)."""
+    if not (isinstance(level, Real) and 0 < level < 1):
+        raise ValueError(f"{title} must be between 0 and 1, such as 0.95; got {level!r}")
+
+
 def half_width(values: Any, kind: ResamplingKind, confidence_level: float) -> Any:
     """Return half the width of an interval: the standard error by a quantile of Student's t, with
     one degree of freedom less than there are parts.
@@ -96,10 +103,7 @@ def half_width(values: Any, kind: ResamplingKind, confidence_level: float) -> An
     """
     from scipy.special import stdtrit
 
-    if not 0 < confidence_level < 1:
-        raise ValueError(
-            f"half_width: confidence_level must be between 0 and 1; got {confidence_level}"
-        )
+    check_confidence_level("half_width: confidence_level", confidence_level)
     error = standard_error(values, kind)
     return float(stdtrit(np.shape(values)[-1] - 1, (1 + confidence_level) / 2)) * error
 

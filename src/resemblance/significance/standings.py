@@ -180,14 +180,12 @@ def places(
     as suites.
 
     What is resampled are cells: each of ``n_resamples`` samples takes as many cells of every
-    stratum as
-    it has, with replacement, and with each cell the ranks of all measures in it. So two measures
-    are compared in the same cells, by the interval of their difference; that their own intervals
-    overlap says nothing. The intervals of all differences hold at once with a confidence of 95 %
-    (see ``resemblance.significance.standings_gaps.simultaneous_half_widths``), and a pair whose
-    interval holds 0 is
-    tied. They are for other cells of the same models: other models may order the measures
-    otherwise.
+    stratum as it has, with replacement, and with each cell the ranks of all measures in it. So two
+    measures are compared in the same cells, by the interval of their difference; that their own
+    intervals overlap says nothing. The intervals of all differences hold at once with a confidence
+    of 95 % (see ``resemblance.significance.standings_gaps.simultaneous_half_widths``), and a pair
+    whose interval holds 0 is tied. They are for other cells of the same models: other models may
+    order the measures otherwise.
 
     ``groups``: by name, the ranks of every measure in every cell; a measure without a rank is
     missing there, or NaN. Measures without any rank in some group are left out. ``strata``: by

@@ -60,10 +60,10 @@ def bootstrap_tasks(
 ) -> BootstrapTasks:
     """Draw as many cells of every stratum as it has, with replacement.
 
-    Cells that are the only ones of their models share a stratum; if there is just one, it joins
-    the smallest other. Cells of a stratum are put in the order of their ranks, so that nothing
-    depends on their names, or on the order in which they come. Raises
-    ``ValueError`` for a cell without a stratum.
+    Cells that are the only ones of their models share a stratum; if there is just one, it joins the
+    smallest other. Cells of a stratum are put in the order of their ranks, so that nothing depends
+    on their names, or on the order in which they come. Raises ``ValueError`` for a cell without a
+    stratum.
     """
     stratum = _pool_single_task_strata(
         {cell: _stratum_of_task(group, cell, strata) for cell in cells}

@@ -95,9 +95,8 @@ def interval(
 
     with the value v of all samples, the standard deviation s of the values on halves, and the
     quantile of Student's t for the ``confidence_level``, within the range of the statistic.
-    ``data`` and
-    ``parameters`` are those of the statistic; what is random in the statistic itself stays the same
-    in all halves.
+    ``data`` and ``parameters`` are those of the statistic; what is random in the statistic itself
+    stays the same in all halves.
 
     Halves are drawn without replacement. For a mean, their variance is n / (n - 1) times that of
     the bootstrap, but no sample meets its own copy: in a bootstrap, copies are at distance 0 in
@@ -123,8 +122,7 @@ def interval(
     if n_resamples < 2 or not 0 < confidence_level < 1:
         raise ValueError(
             "interval: n_resamples must be at least 2 and level between 0 and 1; got "
-            f"{n_resamples} and "
-            f"{confidence_level}"
+            f"{n_resamples} and {confidence_level}"
         )
     if dict(entry.parameters).get("anchors") is not None:
         raise ValueError(
@@ -225,8 +223,7 @@ def permutation_null(
     statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
     ``trial_split``); others do not depend on the order. ``p_value`` is (1 + the number of values as
     large) / (1 + ``n_resamples``), and ``z`` how many standard deviations the value lies above
-    their
-    mean.
+    their mean.
 
     Orders that leave a condition without a trial in one part are drawn again: the null is that of
     all orders in which the statistic is defined, as it is in the order of recording.

@@ -44,8 +44,7 @@ def sliding_windows(
 
     Raises ``ValueError`` for another shape, a width or step that does not fit, and what the
     statistic raises, unless it is :class:`~resemblance.UndefinedError`: then the window has a
-    reason in
-    place of a value.
+    reason in place of a value.
     """
     entry, inputs = get_statistic(statistic).with_data(parameters)
     X, _, ids = as_trials(X, axes, "sliding_windows")

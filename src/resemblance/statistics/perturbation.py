@@ -193,9 +193,8 @@ def perturbation_magnitude(
 
     ``unit="deviations"`` divides it by the root of the mean over the features of (s_x² + s_c²) / 2,
     like Cohen's d. X is (n, d), ``control`` (m, d). The value is 0 or larger. Raises
-    ``UndefinedError``
-    when deviations are requested and nothing varies but for rounding, and ``ValueError`` when they
-    are requested for a single control.
+    ``UndefinedError`` when deviations are requested and nothing varies but for rounding, and
+    ``ValueError`` when they are requested for a single control.
 
     Reference: Raju 2026, Section 12, and ``perturbation_effect_size`` of shesha-geometry 0.3.0.
     """

@@ -60,10 +60,8 @@ def condensed_dissimilarities(points: np.ndarray, kind: str, stored: float = 0.0
 
     A row without direction (zero, or constant for "correlation") has dissimilarity 1 to all others.
     ``stored``: the relative rounding of the numbers as they were stored, within which a row is
-    constant.
-    The numbers are those of :func:`resemblance.intermediates.distances.condensed_rdm` (Euclidean
-    ones up to a
-    factor), by one product instead of blocks: n is at most some thousands.
+    constant. The numbers are those of :func:`resemblance.intermediates.distances.condensed_rdm`
+    (Euclidean ones up to a factor), by one product instead of blocks: n is at most some thousands.
     """
     above = ~np.tri(len(points), dtype=bool)
     if kind == "euclidean":

@@ -53,8 +53,7 @@ def replicate(
     :func:`resemblance.rsa` with the same ``rdm`` and ``compare``.
 
     Raises ``ValueError`` for other samples and ``UndefinedError`` when all dissimilarities of one
-    of
-    them are equal.
+    of them are equal.
 
     Reference: Raju, shesha-geometry 0.3.0, ``replicate_stability``, which puts it in the place of
     the sample split.

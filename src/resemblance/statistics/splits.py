@@ -71,8 +71,7 @@ def feature_split(
     another draw of the halves.
 
     Raises ``UndefinedError`` for fewer than 4 samples or features and when all dissimilarities of a
-    half
-    are equal.
+    half are equal.
 
     Reference: Raju 2026, Section 2 and 7.1 (K = 30, cosine, Spearman, at most 1600 samples). The
     paper claims invariance to rotations, which holds for isotropic data only. The author's scripts
@@ -209,8 +208,7 @@ def sample_split(
     together.
 
     X is (n, d), the value in [-1, 1]. Raises ``UndefinedError`` when all dissimilarities of a
-    subset are
-    equal.
+    subset are equal.
 
     Reference: Raju 2026; withdrawn by its author in shesha-geometry 0.3.0. The paper's text wants
     disjoint subsets and pairs of samples in both of them, which do not exist; this is what its code

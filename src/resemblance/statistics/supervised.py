@@ -76,8 +76,7 @@ def label_conditioned_split(
 
     Raises ``ValueError`` for fewer than 3 classes (two have one dissimilarity, which nothing
     correlates with) or a class of one sample, and ``UndefinedError`` when all class means are
-    equally
-    far apart.
+    equally far apart.
 
     Reference: Raju 2026, Section 2; no code of the author computes it. His scripts give this name
     to :func:`supervised_alignment`.
@@ -126,8 +125,7 @@ def supervised_alignment(
     of the labels keep Spearman's below 1.
 
     Raises ``ValueError`` for one class only or more classes than ``max_samples``, and
-    ``UndefinedError``
-    when all dissimilarities are equal.
+    ``UndefinedError`` when all dissimilarities are equal.
 
     Reference: Raju 2026, and shesha-geometry 0.3.0, which also centres before it draws the samples,
     but draws them without regard to their class. The author's transfer script leaves out the
@@ -283,8 +281,7 @@ def lda_stability(
     replacement. X is (n, d), labels are (n,). The value is in [0, 1]. O(K d^3) time.
 
     Raises ``ValueError`` unless there are two classes of at least two samples, and
-    ``UndefinedError``
-    when the class means coincide or nothing varies within the classes.
+    ``UndefinedError`` when the class means coincide or nothing varies within the classes.
 
     Reference: Raju 2026, and shesha-geometry 0.3.0, where λ is 1e-6 in the units of the data, which
     makes the value depend on their scale. The author's scripts use another solver and draw without

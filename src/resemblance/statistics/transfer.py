@@ -238,8 +238,7 @@ def leep(x: Representation, labels: np.ndarray, *, outputs: SourceOutputs = "log
     least minus the entropy of the labels but for rounding.
 
     Raises ``ValueError`` for one class only, and ``UndefinedError`` for probabilities that are
-    negative
-    or do not sum to 1, give or take 0.001.
+    negative or do not sum to 1, give or take 0.001.
 
     Reference: Nguyen et al. 2020.
     """

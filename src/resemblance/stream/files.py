@@ -33,8 +33,7 @@ def write_stream_file(
 
 def read_stream_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return what a file of :func:`write_stream_file` says, and its arrays; ``ValueError``, naming
-    it,
-    for any other."""
+    it, for any other."""
     if not path.is_file():
         raise ValueError(f"no stream at {path}")
     if not zipfile.is_zipfile(path):

@@ -38,8 +38,7 @@ SURROGATE_NAMES = {
 @dataclass(frozen=True)
 class SurrogateIntermediates:
     """The intermediates of a layer that the points would give otherwise than the samples, by name;
-    those of
-    Gram matrices by name and kernel."""
+    those of Gram matrices by name and kernel."""
 
     intermediates: Mapping[str | tuple[str, str], Any]
 

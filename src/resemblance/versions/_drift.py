@@ -155,8 +155,7 @@ def drift(
 
     Raises ``ValueError`` for versions that cannot be compared or whose sizes differ by more than
     1e50, :class:`~resemblance.UndefinedError` for NaN, and for a reference that is constant or
-    whose
-    samples differ by less than rounding.
+    whose samples differ by less than rounding.
 
     Reference: Raju 2026, Section 10, for most of the drifts. There CKA is called debiased and is
     not, Procrustes drift is the root (kept here with its square: it alone grows linearly with a

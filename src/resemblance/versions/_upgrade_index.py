@@ -204,10 +204,9 @@ def upgrade_index(
     factor of size) and a ridge regression ("affine"). Maps are fitted to half of the documents; a
     document that is mapped took no part in the fit of its map. Each option is judged by its recall,
     the share of the k right documents that a query finds, by two truths: ``new_model``, what the
-    new
-    model would find if all documents were re-embedded, and ``old_model``, what the old query finds
-    in the old index. Neighbours are exact. A document that is as near as the k-th right one is
-    right.
+    new model would find if all documents were re-embedded, and ``old_model``, what the old query
+    finds in the old index. Neighbours are exact. A document that is as near as the k-th right one
+    is right.
 
     Parameters
     ----------
@@ -238,21 +237,18 @@ def upgrade_index(
     price, loss : what embedding one document costs, and what one lost document of one query costs,
         in the same unit; both or none.
     confidence_level : confidence of the intervals, over queries: Student's t after one more query
-    of recall 0
-        (lower bound) or of recall 1 (upper bound). The interval of each option is for that option
-        alone.
+        of recall 0 (lower bound) or of recall 1 (upper bound). The interval of each option is for
+        that option alone.
     seed : of the halves, the queries with a pool and the documents of the curve.
     progress : show a bar on standard error if that is a terminal, or call ``progress(done,
         total)``.
 
     The decision is the cheapest option whose lower bounds are at least ``min_recall``, for all
-    queries
-    and for every group of 20 or more (all groups together at ``confidence_level``). If an option
-    fails only in
-    groups with less than half of the queries, these are to be re-embedded and put into the index.
-    Re-ranking more than a tenth of the documents is measured, but not chosen. In a pool a right
-    document may be missing: how far recall fell from depth 2k to 5k is taken off the lower bound.
-    ``docs/upgrade.md`` has the exit codes of all decisions.
+    queries and for every group of 20 or more (all groups together at ``confidence_level``). If an
+    option fails only in groups with less than half of the queries, these are to be re-embedded and
+    put into the index. Re-ranking more than a tenth of the documents is measured, but not chosen.
+    In a pool a right document may be missing: how far recall fell from depth 2k to 5k is taken off
+    the lower bound. ``docs/upgrade.md`` has the exit codes of all decisions.
 
     Needs O(q (N + m) (d + e)) time for each way, and memory for one block of rows.
 
@@ -271,11 +267,11 @@ def upgrade_index(
     shared |= {"k": int(k), "confidence_level": float(confidence_level), "seed": int(seed)}
     task = build_upgrade_task(old, new, old_queries, new_queries, index, **shared)
     if embed is not None and not callable(embed):
-        raise ValueError(f"upgrade: embed must be a function of positions; got {embed!r}")
+        raise ValueError(f"upgrade_index: embed must be a function of positions; got {embed!r}")
     if embed is not None and index is None:
-        raise ValueError("upgrade: embed needs index, whose positions it is asked for")
+        raise ValueError("upgrade_index: embed needs index, whose positions it is asked for")
     ways = build_serving_methods(task, maps)
-    with percent_reporter(progress, 1.0, "upgrade") as tick:
+    with percent_reporter(progress, 1.0, "upgrade_index") as tick:
         if index is None:
             recalls, truth = measure_recalls(task, ways, tick), "exact"
         elif embed is None:

@@ -3,9 +3,8 @@
 Samples are rows of NumPy arrays of one width; both versions are centred before maps are fitted.
 Maps are judged on samples they were not fitted to, so a richer map that only fits noise explains
 less, not more. Where the reference has as many directions as samples (``is_underdetermined``) there
-is no such
-sample: a rotation is then judged on the samples it was fitted to, corrected for what it fits by
-chance, and a linear map is not assessed.
+is no such sample: a rotation is then judged on the samples it was fitted to, corrected for what it
+fits by chance, and a linear map is not assessed.
 """
 
 from __future__ import annotations

@@ -98,20 +98,22 @@ def compute_document_moments(
         models, (np.trace(moments.spread), moments.variance), (moments.x, moments.y)
     ):
         if size <= 1e-24 * (mean @ mean) or size <= 0:
-            raise UndefinedError(f"upgrade: all documents are the same point by the {name} model")
+            raise UndefinedError(
+                f"upgrade_index: all documents are the same point by the {name} model"
+            )
     return moments
 
 
 def fit_orthogonal_map(m: DocumentMoments) -> AffineMap:
-    """The rotation, reflections included, that brings x closest to y, with
-    a shift and the ratio of their sizes: the polar factor of the cross-covariance."""
+    """The rotation, reflections included, that brings x closest to y, with a shift and the ratio of
+    their sizes: the polar factor of the cross-covariance."""
     u, _, vt = np.linalg.svd(m.cross, full_matrices=False)
     return AffineMap(m.x, u @ vt, float(np.sqrt(m.variance / np.trace(m.spread))), m.y)
 
 
 def fit_affine_map(m: DocumentMoments) -> AffineMap:
-    """The ridge regression of y on x, with the penalty of the smallest
-    generalised cross-validation (Golub, Heath and Wahba 1979), in closed form."""
+    """The ridge regression of y on x, with the penalty of the smallest generalised cross-validation
+    (Golub, Heath and Wahba 1979), in closed form."""
     sizes, directions = np.linalg.eigh(m.spread)
     sizes = np.maximum(sizes, 0.0)
     weights = directions.T @ m.cross

@@ -105,9 +105,9 @@ def columns_by_model(
     Raises ``ValueError`` for other names within a model, and for names of both of which some are
     equal and some not.
     """
-    first = align_columns("upgrade", (old[0], new[0]))
+    first = align_columns("upgrade_index", (old[0], new[0]))
     return tuple(
-        align_columns("upgrade", (documents, *others[1:]), is_one_model=True)
+        align_columns("upgrade_index", (documents, *others[1:]), is_one_model=True)
         for documents, others in zip(first, (old, new))
     )  # type: ignore[return-value]
 

@@ -121,14 +121,15 @@ def _check_embed(task: UpgradeTask, embed: EmbedFunction) -> None:
         > _are_same_documents(new, old).mean()
     ):
         raise ValueError(
-            "upgrade: embed returned the old vectors of the index; it must embed documents by the "
-            "new model"
+            "upgrade_index: embed returned the old vectors of the index; it must embed documents "
+            "by the new model"
         )
     is_there = have_copy_among_nearest(old, near, task.whole)
     others = ~_are_same_documents(vectors, new)[is_there]
     if others.any() and others.mean() > 0.5:
         raise ValueError(
-            f"upgrade: embed gives other vectors than new has for {others.sum()} of {len(others)} "
+            f"upgrade_index: embed gives other vectors than new has for {others.sum()} of "
+            f"{len(others)} "
             "documents that are in the index; it must embed the documents at the positions of the "
             "index that it is given, by the new model, and normalise vectors if new does"
         )
@@ -151,7 +152,7 @@ def _embed_in_batches(task: UpgradeTask, embed: EmbedFunction, rows: np.ndarray)
         vectors = as_representation(embed(part.copy()), "what embed returned")
         if vectors.shape != (len(part), width):
             raise ValueError(
-                f"upgrade: embed must return one new vector for each position, "
+                f"upgrade_index: embed must return one new vector for each position, "
                 f"{(len(part), width)}; got {vectors.shape}"
             )
         parts.append(task.new_rows(vectors).take(np.arange(len(part))))

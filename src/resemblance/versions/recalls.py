@@ -193,8 +193,8 @@ def check_no_own_documents(task: UpgradeTask, true: np.ndarray) -> None:
     equal = int(have_copy_among_nearest(task.a, true, task.whole).sum())
     if equal > MAX_OWN_DOCUMENT_SHARE * len(true):
         raise ValueError(
-            f"upgrade: {equal} of {len(true)} queries equal a document, which they would find; "
-            "give queries and documents ids, by which a query's own document is left out: "
+            f"upgrade_index: {equal} of {len(true)} queries equal a document, which they would "
+            "find; give queries and documents ids, by which a query's own document is left out: "
             "rs.Representation(x, ids=...), or leave copies out"
         )
 

@@ -38,7 +38,7 @@ def relevant_positions(
     """
     if not isinstance(relevant, Mapping):
         raise ValueError(
-            "upgrade: relevant must map ids of queries to ids of documents, such as "
+            "upgrade_index: relevant must map ids of queries to ids of documents, such as "
             f'{{"q1": ["d7", "d9"]}}; got {type(relevant).__name__}'
         )
     rows = {name: place for place, name in enumerate(_ids_or_positions(queries))}
@@ -50,13 +50,14 @@ def relevant_positions(
         _check_known_ids(documents_of, columns, "documents", documents)
         if not documents_of:
             raise ValueError(
-                f"upgrade: relevant names no document for query {query!r}; leave that query out"
+                f"upgrade_index: relevant names no document for query {query!r}; leave that query "
+                "out"
             )
         positions[rows[query]] = np.unique([columns[name] for name in documents_of])
     if len(positions) < MIN_RELEVANT_QUERIES:
         raise ValueError(
-            f"upgrade: relevant documents are needed for at least {MIN_RELEVANT_QUERIES} queries, "
-            f"for an interval; got {len(positions)}"
+            f"upgrade_index: relevant documents are needed for at least {MIN_RELEVANT_QUERIES} "
+            f"queries, for an interval; got {len(positions)}"
         )
     return positions
 
@@ -79,8 +80,8 @@ def _check_known_ids(
         first = next(iter(known))
         has = "positions, as they have no ids" if x.ids is None else f"ids such as {first!r}"
         raise ValueError(
-            f"upgrade: relevant names {unknown[0]!r}, which is none of the {len(known):,} {noun}; "
-            f"the {noun} have {has}"
+            f"upgrade_index: relevant names {unknown[0]!r}, which is none of the {len(known):,} "
+            f"{noun}; the {noun} have {has}"
         )
 
 

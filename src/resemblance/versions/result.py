@@ -24,8 +24,7 @@ class DriftReport(BaseResult):
 
     ``conclusion`` is the verdict in words. ``geometry`` judges what no rotation, translation or
     factor of scale changes, ``coordinates`` where the samples are, ``index`` the neighbours that
-    new queries lose among old vectors.
-    ``settings["purpose"]`` says which of them count.
+    new queries lose among old vectors. ``settings["purpose"]`` says which of them count.
     """
 
     drifted: bool

@@ -118,8 +118,7 @@ def _row_digest_sum(rows: Rows) -> int:
 
 def version_rows(x: Representation) -> Rows:
     """Return the rows of a representation; raise :class:`UndefinedError`, naming the first row with
-    a
-    NaN or an infinite value."""
+    a NaN or an infinite value."""
     rows = Rows(to_numpy(x.source), x.dtype, 1.0, x.shape[1])
     for start, block in rows.blocks():
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
@@ -173,8 +172,7 @@ def find_nearest_rows(
     ``selves``, the nearest first; shape (len(points), k).
 
     Distances come from products about the ``centre``, the :func:`column_medians` of the rows. A
-    distance
-    that is so short that the products lose its digits is computed again from differences.
+    distance that is so short that the products lose its digits is computed again from differences.
     """
     best, rows = np.full((len(points), k), np.inf), np.zeros((len(points), k), dtype=np.int64)
     p, factor = points - center, 0.0

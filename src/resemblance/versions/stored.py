@@ -71,7 +71,7 @@ def normalize_stored_rows(rows: StoredRows) -> ChangedRows:
         and len(np.unique(original, axis=0)) > 1
     ):
         raise UndefinedError(
-            "upgrade: the directions of the vectors differ by less than rounding; centre the "
+            "upgrade_index: the directions of the vectors differ by less than rounding; centre the "
             "vectors first: subtract the mean of the documents of a model from its documents and "
             "queries"
         )

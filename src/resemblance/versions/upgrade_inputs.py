@@ -65,7 +65,7 @@ class NewColumns(NamedTuple):
             return reorder_columns(vectors, self.order, representation_title(self.documents))
         if vectors.features is None or self.documents.features is None:
             return vectors
-        return align_columns_to("upgrade", self.documents, vectors, is_one_model=True)
+        return align_columns_to("upgrade_index", self.documents, vectors, is_one_model=True)
 
 
 class UpgradeTask(NamedTuple):
@@ -105,29 +105,32 @@ def check_upgrade_options(
     target: Any, min_recall: Any, confidence_level: Any, k: Any, seed: Any, maps: Any, metric: Any
 ) -> None:
     """Raise ``ValueError`` for options that no data could be judged by."""
-    check_choice("upgrade: target", target, TRUTH_PHRASES)
-    check_choice("upgrade: metric", metric, SEARCH_METRICS)
-    check_share("upgrade: min_recall", min_recall)
-    check_share("upgrade: confidence_level", confidence_level)
-    check_min_count("upgrade: k", k, 1)
-    check_min_count("upgrade: seed", seed, 0)
+    check_choice("upgrade_index: target", target, TRUTH_PHRASES)
+    check_choice("upgrade_index: metric", metric, SEARCH_METRICS)
+    check_share("upgrade_index: min_recall", min_recall)
+    check_share("upgrade_index: confidence_level", confidence_level)
+    check_min_count("upgrade_index: k", k, 1)
+    check_min_count("upgrade_index: seed", seed, 0)
     if isinstance(maps, str):
-        raise ValueError(f"upgrade: maps must be a list of names, such as [{maps!r}]; got a word")
+        raise ValueError(
+            f"upgrade_index: maps must be a list of names, such as [{maps!r}]; got a word"
+        )
     for name in maps:
         if name not in MAP_NAMES:
             hint = did_you_mean(str(name), MAP_NAMES)
-            raise ValueError(f"upgrade: there is no map {name!r}{hint}")
+            raise ValueError(f"upgrade_index: there is no map {name!r}{hint}")
 
 
 def check_prices(cost_per_document: Any, cost_per_miss: Any) -> None:
     """Raise ``ValueError`` unless both prices are positive numbers, or none is given."""
     if (cost_per_document is None) != (cost_per_miss is None):
         raise ValueError(
-            "upgrade: cost_per_document and cost_per_miss are needed together, in the same unit"
+            "upgrade_index: cost_per_document and cost_per_miss are needed together, in the same "
+            "unit"
         )
     for name, value in (("cost_per_document", cost_per_document), ("cost_per_miss", cost_per_miss)):
         if value is not None and not (isinstance(value, Real) and 0 < float(value) < np.inf):
-            raise ValueError(f"upgrade: {name} must be a positive number; got {value!r}")
+            raise ValueError(f"upgrade_index: {name} must be a positive number; got {value!r}")
 
 
 def build_upgrade_task(
@@ -157,10 +160,10 @@ def build_upgrade_task(
     units = _vector_units(rows, points)
     if metric != "cosine":
         _check_normalization(rows, points)
-    numbers = None if groups is None else label_codes("upgrade", groups, a.shape[0], "groups")
+    numbers = None if groups is None else label_codes("upgrade_index", groups, a.shape[0], "groups")
     index_of_groups = sample_order(groups, "groups")
     check_sample_order(
-        "upgrade", representation_title(a), a.order, "the index of groups", index_of_groups
+        "upgrade_index", representation_title(a), a.order, "the index of groups", index_of_groups
     )
     stored = [
         rows[name]._replace(unit=unit)
@@ -202,7 +205,7 @@ def _documents_and_queries(
     x, y = as_representation(old, "old"), as_representation(new, "new")
     a, b = (as_representation(q, f"queries by {n}") for q, n in zip(queries, ("old", "new")))
     z = x if index is None else as_representation(index, "index")
-    require_features("upgrade", x, y, a, b, z)
+    require_features("upgrade_index", x, y, a, b, z)
     _check_row_pairs(x, y, a, b, z)
     return x, y, a, b, z
 
@@ -213,14 +216,14 @@ def _check_row_pairs(
     for one, other, nouns in ((x, y, "documents"), (a, b, "queries")):
         if one.shape[0] != other.shape[0]:
             raise ValueError(
-                f"upgrade: {one.shape[0]:,} {nouns} by the old model and {other.shape[0]:,} by the "
-                f"new one; give the same {nouns} by both"
+                f"upgrade_index: {one.shape[0]:,} {nouns} by the old model and {other.shape[0]:,} "
+                f"by the new one; give the same {nouns} by both"
             )
-        check_same_samples("upgrade", one, other)
+        check_same_samples("upgrade_index", one, other)
     for one, other in ((x, a), (y, b), (x, z)):
         if one.shape[1] != other.shape[1]:
             raise ValueError(
-                f"upgrade: {representation_title(one)} {one.shape} and "
+                f"upgrade_index: {representation_title(one)} {one.shape} and "
                 f"{representation_title(other)} {other.shape} are of one "
                 "model and must have the same width"
             )
@@ -231,23 +234,23 @@ def _check_query_counts(
 ) -> None:
     if a.shape[0] < MIN_QUERIES:
         raise ValueError(
-            f"upgrade needs at least {MIN_QUERIES} queries for an interval; got {a.shape[0]}"
+            f"upgrade_index needs at least {MIN_QUERIES} queries for an interval; got {a.shape[0]}"
         )
     if has_index and z.shape[0] <= x.shape[0]:
         raise ValueError(
-            f"upgrade: the index has {z.shape[0]:,} vectors, no more than the {x.shape[0]:,} "
+            f"upgrade_index: the index has {z.shape[0]:,} vectors, no more than the {x.shape[0]:,} "
             "documents; leave it out if the documents are the whole index"
         )
     if x.shape[0] < max(MIN_QUERIES, 2 * k):
         raise ValueError(
-            f"upgrade needs at least {max(MIN_QUERIES, 2 * k)} documents by both models for "
+            f"upgrade_index needs at least {max(MIN_QUERIES, 2 * k)} documents by both models for "
             f"k={k}; got {x.shape[0]}"
         )
     known = None if a.ids is None or x.ids is None else set(x.ids) & set(a.ids)
     if has_index and known and z.ids is None:
         raise ValueError(
-            f"upgrade: {len(known)} queries are documents by their ids; give the index ids, too: "
-            "rs.Representation(index, ids=...)"
+            f"upgrade_index: {len(known)} queries are documents by their ids; give the index ids, "
+            "too: rs.Representation(index, ids=...)"
         )
 
 
@@ -261,7 +264,7 @@ def _vector_units(rows: Mapping[str, Rows], points: list[np.ndarray]) -> tuple[f
     for size in (*sizes.values(), *(np.abs(point).max() for point in points)):
         if size > MAX_VECTOR_VALUE:
             raise ValueError(
-                f"upgrade: values above {MAX_VECTOR_VALUE:g}; give vectors in a larger unit"
+                f"upgrade_index: values above {MAX_VECTOR_VALUE:g}; give vectors in a larger unit"
             )
     return power_of_two_unit(float(sizes["old"])), power_of_two_unit(float(sizes["new"]))
 
@@ -279,7 +282,8 @@ def _check_normalization(rows: Mapping[str, Rows], points: list[np.ndarray]) -> 
         others = [name for name in of_model if name not in unit]
         if unit and others:
             raise ValueError(
-                f"upgrade: vectors of {' and '.join(unit)} are normalised to length 1, and those "
+                f"upgrade_index: vectors of {' and '.join(unit)} are normalised to length 1, and "
+                "those "
                 f"of {' and '.join(others)} are not; normalise all vectors of a model, or none"
             )
 

@@ -75,7 +75,7 @@ def build_serving_methods(task: UpgradeTask, maps: Sequence[str]) -> ServingMeth
     free = np.setdiff1d(np.arange(len(task.old.source)), task.selves)
     if len(free) < MIN_MAP_DOCUMENTS:
         raise ValueError(
-            f"upgrade: {len(free)} documents are no queries; the maps need at least "
+            f"upgrade_index: {len(free)} documents are no queries; the maps need at least "
             f"{MIN_MAP_DOCUMENTS}"
         )
     order = generator(task.seed, "fit", len(free)).permutation(len(free))

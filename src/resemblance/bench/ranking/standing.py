@@ -424,8 +424,7 @@ def _equal_scores_lines(standing: MeasureRank) -> Iterator[str]:
     for label, count in standing.same.items():
         yield (
             f"It has the same score as {label} in {count} of "
-            f"{count_with_noun(standing.cells, 'cell')}: is "
-            "it the same measure?"
+            f"{count_with_noun(standing.cells, 'cell')}: is it the same measure?"
         )
 
 

@@ -1,6 +1,5 @@
 """Subsets of a leaderboard: where some of its measures stand in some of its cells, ranked anew
-among each
-other."""
+among each other."""
 
 from __future__ import annotations
 

@@ -68,8 +68,7 @@ class Contrast(NamedTuple):
 
     ``low`` and ``high`` count one pair of the reference with itself, ``low_copies`` and
     ``high_copies`` one for each time that the reference was drawn. ``n_resamples``: the bootstrap
-    samples
-    in which the difference has a value.
+    samples in which the difference has a value.
     """
 
     first: str
@@ -90,11 +89,9 @@ class Correlations(NamedTuple):
     distances from the best, that over the known ones where some are not, the mean over all
     references (Spearman's alone), that without the pair of the reference with itself, and the
     p-value for independent pairs. ``resampled``: (copies, qualities, measures, cells, draws).
-    ``p``: of
-    Spearman's correlation by permutation, (measures, cells). ``pairs``: the known distances ``of``
-    all, (measures, cells).
-    ``blocks``: how many units bootstrap samples are drawn from. ``smallest``: the smallest p-value
-    by permutation that is attainable.
+    ``p``: of Spearman's correlation by permutation, (measures, cells). ``pairs``: the known
+    distances ``of`` all, (measures, cells). ``blocks``: how many units bootstrap samples are drawn
+    from. ``smallest``: the smallest p-value by permutation that is attainable.
     """
 
     measures: tuple[str, ...]

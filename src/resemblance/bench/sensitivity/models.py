@@ -31,9 +31,8 @@ class SensitivitySize(NamedTuple):
     pretrained models, and of fine-tunings from each, with the same seeds for all. ``samples``:
     inputs on which representations are compared (probes see all). ``layers``: how many, counted
     from the last, have components deleted. ``splits``: of the samples for each probe.
-    ``n_resamples``:
-    bootstrap samples. ``permutations``: of the permutation tests. ``slow``: the most samples for a
-    slow measure.
+    ``n_resamples``: bootstrap samples. ``permutations``: of the permutation tests. ``slow``: the
+    most samples for a slow measure.
     """
 
     seeds: int
@@ -76,8 +75,8 @@ def sensitivity_recipes(size: str, domains: Sequence[str] = tuple(DOMAINS)) -> t
 
     Representations of all models of one domain and setting are of the same inputs, in distribution,
     with their true classes in ``ModelFeatures.labels``. ``ModelFeatures.traits["accuracies"]`` of
-    fine-tuned
-    models has all shifts by name: see :func:`resemblance.bench.training.packaged.extract`.
+    fine-tuned models has all shifts by name: see
+    :func:`resemblance.bench.training.packaged.extract`.
 
     Raises ``ValueError`` for an unknown size or domain.
     """
@@ -194,8 +193,7 @@ def missing_accuracies(model_features: Sequence[ModelFeatures]) -> dict[str, str
         if lacking:
             reasons[name] = (
                 f"left out: {len(lacking)} of {len(model_features)} models have no accuracy "
-                "there, such "
-                f"as {lacking[0]}"
+                f"there, such as {lacking[0]}"
             )
     return reasons
 

@@ -57,8 +57,7 @@ def delete_principal_components(X: Any, k: int) -> Array:
     largest entry positive.
 
     Raises ``ValueError`` unless 0 <= k < d, and for NaN and infinity; ``UndefinedError`` when all
-    rows
-    are equal.
+    rows are equal.
 
     Reference: Ding et al. 2021, footnote 8. Their code then multiplies by d / (d - k), which the
     normalisation undoes.

@@ -121,8 +121,7 @@ def _resampling_note(c: Correlations) -> str:
     """Say how many bootstrap samples intervals have, and how small a permuted p-value can be."""
     text = (
         f"Resamples: the bootstrap samples, of {c.resampled.shape[-1]}, in which the measure has a "
-        "value; "
-        "intervals are of these."
+        "value; intervals are of these."
     )
     if not c.resampled.shape[-1]:
         text = (

@@ -120,8 +120,7 @@ def run(
     only : names of experiments, "spectral" or "canary"; default: both.
     executor : a ``concurrent.futures`` executor; the result does not depend on it.
     memory : for intermediates of representations at a time, as in :func:`resemblance.compare`;
-    arrays are
-        small here.
+        arrays are small here.
     progress : called with (stage, done, total); the stages are "training", "disturbing" and
         "comparing".
     claims : by the name of a section, a function that makes claims from its facts: from the

@@ -58,11 +58,10 @@ class TextTask(NamedTuple):
 class TextSource(NamedTuple):
     """What the files of a data set are like, and where they come from.
 
-    ``splits``: the names of the files of training and validation
-    examples, without ending; ``columns``: by what they hold, the names that columns have in the
-    release of GLUE and in that of Hugging Face; ``classes``: their names in the order of their
-    numbers; ``counts``: of training and of validation examples, those of each class
-    or all together.
+    ``splits``: the names of the files of training and validation examples, without ending;
+    ``columns``: by what they hold, the names that columns have in the release of GLUE and in that
+    of Hugging Face; ``classes``: their names in the order of their numbers; ``counts``: of training
+    and of validation examples, those of each class or all together.
     """
 
     origin: DatasetOrigin
@@ -173,8 +172,7 @@ def _find_split_file(source: TextSource, place: Path, names: Iterable[str]) -> P
                     return path
     raise ValueError(
         f"{place / names[0]}{TEXT_FILE_SUFFIXES[0]} does not exist (nor with "
-        f"{', '.join(TEXT_FILE_SUFFIXES[1:])}): get "
-        f"{source.origin.title} from {source.origin.url}"
+        f"{', '.join(TEXT_FILE_SUFFIXES[1:])}): get {source.origin.title} from {source.origin.url}"
     )
 
 

@@ -27,10 +27,9 @@ def stress_sentences(
     """Return sentences after a stress test.
 
     ``name`` is one of :data:`TEXT_STRESSES`; ``severity`` is 1 to 5, and 0 leaves the sentences as
-    they
-    are. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds: noise
-    (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy et
-    al., ACL 2019). Theirs are for pairs of sentences and have no severities.
+    they are. ``cues``: see :func:`cue_words`. Reference: Naik et al. (COLING 2018), for the kinds:
+    noise (deletion, typos, order), distraction (tautology) and misleading words, as in HANS (McCoy
+    et al., ACL 2019). Theirs are for pairs of sentences and have no severities.
 
     Raises ``ValueError`` for an unknown test or severity, a sentence without words, labels that do
     not fit the sentences or the cues, and for ``"misleading"`` when there is one class only, or one

@@ -162,10 +162,9 @@ def extract(recipe: Recipe, state: WeightsByName, resources: TrainingEnvironment
 
     Layers of normal models are the last ``options["compared"]`` that the hooks of the authors' code
     see (:func:`.run_image_network`), of others the last one alone, since only the test of layers
-    compares
-    several. Maps are averaged to 7 x 7 positions where they are larger and flattened to (n,
-    channels * height * width); ``maps`` has their shapes, also that of ResNet's last layer, a map
-    of one position. The pooling is called "mean" for CNNs, "cls" for ViT.
+    compares several. Maps are averaged to 7 x 7 positions where they are larger and flattened to
+    (n, channels * height * width); ``maps`` has their shapes, also that of ResNet's last layer, a
+    map of one position. The pooling is called "mean" for CNNs, "cls" for ViT.
 
     Test images are brought to the size of the model as a whole. Those of shortcut models have dots
     of strength 0; those of augmentation models, on ImageNet-100 and for ViT, are made smaller or

@@ -16,11 +16,10 @@ def corrupt_images(
     """Return gray images (n, height, width) after a corruption, clipped to 0 to 1.
 
     0 is paper and 1 is ink. ``name`` is one of :data:`IMAGE_CORRUPTIONS`; ``severity`` is 1 to 5,
-    and 0
-    leaves the images as they are. Random numbers are drawn for each image. Reference: Hendrycks and
-    Dietterich (ICLR 2019), for the families and the five severities. The amounts are ours, chosen
-    for images of 8 x 8 pixels: theirs are for larger photographs. Colour and weather (saturation,
-    frost, snow, fog) are left out, as gray drawings have neither.
+    and 0 leaves the images as they are. Random numbers are drawn for each image. Reference:
+    Hendrycks and Dietterich (ICLR 2019), for the families and the five severities. The amounts are
+    ours, chosen for images of 8 x 8 pixels: theirs are for larger photographs. Colour and weather
+    (saturation, frost, snow, fog) are left out, as gray drawings have neither.
 
     Raises ``ValueError`` for an unknown corruption or severity, and for images that are not (n,
     height, width) of numbers from 0 to 1 in floating point.
