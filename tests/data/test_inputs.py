@@ -443,7 +443,7 @@ SLIPS = {
         "n_samples must be a whole number from 1",
     ),
     "metric in words": (lambda: rs.list_measures(metric="no"), "metric must be True or False"),
-    "detect in words": (lambda: rs.sample_size(min_similarity="0.1"), "min_similarity must be between"),
+    "a word": (lambda: rs.sample_size(min_similarity="0.1"), "min_similarity must be between"),
     "infinite dimensions": (
         lambda: rs.sample_size(max_chance=0.1, dimensions=(np.inf, 5)),
         "two participation ratios",

@@ -75,7 +75,7 @@ def test_parts_of_too_little_are_refused():
         random_halves(10, n_resamples=0)
     with pytest.raises(ValueError, match="at least two parts"):
         standard_error([0.5], "halves")
-    with pytest.raises(ValueError, match="level must be between 0 and 1, such as 0.95; got 95"):
+    with pytest.raises(ValueError, match=r"level must be between 0 and 1, such as 0\.95; got 95"):
         half_width([0.5, 0.6], "groups", 95)
 
 

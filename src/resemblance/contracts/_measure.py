@@ -71,8 +71,7 @@ class Measure(DeclaredFunction):
     Call it with two (n_samples, n_features) arrays whose rows are the same samples in the same
     order. It returns a ``float`` for NumPy input and a 0-d tensor of the same library otherwise. It
     raises ``ValueError`` for input that cannot be compared and :class:`~resemblance.UndefinedError`
-    (a
-    ``ValueError``) when the data leave it without a value; it never returns NaN. It warns with
+    (a ``ValueError``) when the data leave it without a value; it never returns NaN. It warns with
     :class:`~resemblance.UninformativeWarning` where the value says little.
     """
 
@@ -195,9 +194,8 @@ class Measure(DeclaredFunction):
 
     def check_pair(self, x: Representation, y: Representation) -> None:
         """Raise ``ValueError`` for a pair that cannot be compared,
-        :class:`~resemblance.UndefinedError`
-        for too few samples, for values that are not finite, and for columns of other names where
-        the measure compares column with column."""
+        :class:`~resemblance.UndefinedError` for too few samples, for values that are not finite,
+        and for columns of other names where the measure compares column with column."""
         kinds = [array_library(r.source) for r in (x, y)]
         if kinds[0] != kinds[1]:
             raise ValueError(

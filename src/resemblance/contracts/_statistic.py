@@ -44,8 +44,8 @@ class Statistic(DeclaredFunction):
     Call it with an (n_samples, n_features) array and what ``needs`` names, in that order or by
     name. It returns a ``float``, computed in double precision by NumPy whatever library the array
     is of. It raises ``ValueError`` for input that does not fit and
-    :class:`~resemblance.UndefinedError`
-    (a ``ValueError``) when the data leave it without a value; it never returns NaN.
+    :class:`~resemblance.UndefinedError` (a ``ValueError``) when the data leave it without a value;
+    it never returns NaN.
     """
 
     family: StatisticFamily

@@ -387,10 +387,9 @@ class Product(NamedTuple):
     are computed again, piece by piece, for many samples (``PairMatrix.blocks``), left and right the
     same: then many pairs are computed together (:class:`AllPairs`). ``by_rows``: the claim
     ``leave_one_out`` takes ``rows``, the inner products of the rows of both matrices; it says of x
-    and
-    y, and of the number of others that each is compared with, whether these are better computed for
-    all pairs together: by ``rows_of``, a function of representations, pairs of positions in their
-    list and parameters, if ``leave_one_out`` takes something else for them.
+    and y, and of the number of others that each is compared with, whether these are better computed
+    for all pairs together: by ``rows_of``, a function of representations, pairs of positions in
+    their list and parameters, if ``leave_one_out`` takes something else for them.
     """
 
     left: Callable[..., np.ndarray | PairMatrix]

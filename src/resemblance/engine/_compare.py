@@ -34,9 +34,8 @@ def compare(
     representations : a mapping from names to (n_samples, n_features) arrays, several arrays or
         :class:`Representation`, or one array. Their rows are the same samples in the same order. A
         :class:`ModelFeatures`, whose layers are called ``model/layer`` (models of one name are
-        numbered),
-        or a mapping from layers to arrays may take the place of an array. The intermediates of the
-        representations are dropped when they are no longer needed.
+        numbered), or a mapping from layers to arrays may take the place of an array. The
+        intermediates of the representations are dropped when they are no longer needed.
     against : the same, for the columns of a rectangle; without it all pairs of ``representations``
         are compared.
     measures : measures, names, labels, specifications such as ``"cka[estimator=debiased]"``, or

@@ -213,9 +213,8 @@ def cycle_knn(
 
     X is (n, d), Y is (n, e), n > k. Not symmetric. *X with itself is not 1*: a sample that is no
     neighbour of any of its neighbours does not return, and another Y may lead back more samples.
-    ``metric`` and ``search`` as in
-    :func:`mutual_knn`. Samples that tie for the last places share them as there, and m is the mean
-    over all ways to break the ties, of every sample by itself.
+    ``metric`` and ``search`` as in :func:`mutual_knn`. Samples that tie for the last places share
+    them as there, and m is the mean over all ways to break the ties, of every sample by itself.
 
     Chance is high, about 1 - (1 - k/n)^k. If the samples of Y are permuted at random, the mean is
     exactly

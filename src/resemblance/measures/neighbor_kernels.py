@@ -73,30 +73,25 @@ def mka(
         \text{ for } j \in N_k(i), \text{ else } 0
 
     with :math:`H = I - \tfrac{1}{n} 1 1^\top`, :math:`\rho_i` the distance to the nearest neighbour
-    and
-    :math:`\sigma_i` such that every row sums to D = 1 + log2 k, to the last digit and at any scale.
-    Then the value is (⟨K, L⟩ - D²) / √((⟨K, K⟩ - D²)(⟨L, L⟩ - D²)) (Theorem 4.1), in (0, 1) for D <
-    √n. Where at least log2 k neighbours are at the smallest distance (duplicates, categories;
-    always for k = 1) no :math:`\sigma_i` exists: these have weight 1, the others 0, and the row is
-    centred by its own mean.
+    and :math:`\sigma_i` such that every row sums to D = 1 + log2 k, to the last digit and at any
+    scale. Then the value is (⟨K, L⟩ - D²) / √((⟨K, K⟩ - D²)(⟨L, L⟩ - D²)) (Theorem 4.1), in (0, 1)
+    for D < √n. Where at least log2 k neighbours are at the smallest distance (duplicates,
+    categories; always for k = 1) no :math:`\sigma_i` exists: these have weight 1, the others 0, and
+    the row is centred by its own mean.
 
     X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself. Samples that tie
     for the last places share the weights of these equally, so the sums of the rows stay what they
     are. ``metric``: ``"euclidean"`` or ``"cosine"`` (1 - cos). ``diagonal=False`` leaves out
     :math:`K_{ii}`. ``symmetrize=True`` is Appendix D: K + Kᵀ - K∘Kᵀ, centred on both sides. O(n^2
     d) time once per representation, O(n k) per pair and in memory. Raises ``UndefinedError`` when k
-    >=
-    n, for a constant representation, and when K is constant along its rows.
+    >= n, for a constant representation, and when K is constant along its rows.
 
-    Neighbours are exact. ``search="hnsw"`` (extra ``neighbors``) searches them in a navigable
-    graph
+    Neighbours are exact. ``search="hnsw"`` (extra ``neighbors``) searches them in a navigable graph
     (Malkov and Yashunin 2020, by faiss), which is faster for many samples whose distances differ.
     :func:`compare` then records what share of the neighbours it found, ``neighbor_recall``, of the
-    side where it is lower; the function
-    :func:`neighbor_recall` gives it for one side. What is missed depends on the order of the
-    samples and on rounding, so the claims hold up to that. Raises ``UndefinedError`` when fewer
-    than k
-    are found.
+    side where it is lower; the function :func:`neighbor_recall` gives it for one side. What is
+    missed depends on the order of the samples and on rounding, so the claims hold up to that.
+    Raises ``UndefinedError`` when fewer than k are found.
 
     The shared diagonal alone makes independent representations score about 1/3 (0.33 for Gaussians
     with n = 200, k = 15). ``corrected=True`` returns :math:`(m - m_0) / (1 - m_0)`, where
@@ -156,17 +151,13 @@ def kcka(
 
     with :math:`\sigma` the median of the n k Euclidean distances to neighbours: one width for all
     samples, where ``mka`` has one for each. ``variant="code"`` is what the authors' code computes:
-    squared distances and their median,
-    :math:`K_{ii} = 1`, and tr(KHLH) for the inner products, which counts only what is a neighbour
-    in both directions and may exceed 1.
+    squared distances and their median, :math:`K_{ii} = 1`, and tr(KHLH) for the inner products,
+    which counts only what is a neighbour in both directions and may exceed 1.
 
     X is (n, d), Y is (n, e), n > k. Neighbours do not include the sample itself, ties and
-    ``search``
-    as in
-    :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in memory. Raises
-    ``UndefinedError`` when k >= n, for a constant representation, when more than half of the
-    distances
-    are zero, and when a self-similarity is not positive.
+    ``search`` as in :func:`mka`. O(n^2 d) time once per representation, O(n k) per pair and in
+    memory. Raises ``UndefinedError`` when k >= n, for a constant representation, when more than
+    half of the distances are zero, and when a self-similarity is not positive.
 
     Use it when you want kernel alignment of local neighbourhoods with an exponential kernel.
 
@@ -223,10 +214,8 @@ def cknna(
     each minus the mean of its row, over mutual neighbours; symmetric, in [-1, 1].
 
     X is (n, d), Y is (n, e), n > k. With k = n - 1 and the linear kernel it is debiased linear CKA.
-    ``search`` as in
-    :func:`mka`. O(n^2 d) time, O(n k) memory. Raises ``UndefinedError`` for a constant
-    representation
-    and when a self-similarity is not positive.
+    ``search`` as in :func:`mka`. O(n^2 d) time, O(n k) memory. Raises ``UndefinedError`` for a
+    constant representation and when a self-similarity is not positive.
 
     Chance is not 0 but grows with k/n. For independent Gaussian data (n = 300 and 1000, d = 20 and
     200) it is 0.8 to 0.9 k/n with k = 10 and 0.9 to 1.0 k/n with k = 30 and 100. With the linear

@@ -120,10 +120,8 @@ def edit_distance_knn(
 
     where Lev is the Levenshtein distance, the smallest number of insertions, deletions and
     substitutions, between the lists of k neighbours, nearest first. X is (n, d), Y is (n, e), n >
-    k. ``metric`` and ``search`` as in
-    :func:`mutual_knn`. O(n k^2) time besides the neighbours. Raises ``UndefinedError`` for a
-    constant
-    representation.
+    k. ``metric`` and ``search`` as in :func:`mutual_knn`. O(n k^2) time besides the neighbours.
+    Raises ``UndefinedError`` for a constant representation.
 
     With ties a substitution costs the probability that two places hold different samples when ties
     are broken at random, on each side by itself. The mean is divided as in :func:`mutual_knn`, so

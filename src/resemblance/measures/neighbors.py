@@ -148,11 +148,9 @@ def rank_similarity(
     .. math:: \frac{1}{n} \sum_i \frac{1}{H_{|J_i|}} \sum_{j \in J_i}
         \frac{2}{(1 + |r_j - s_j|)(r_j + s_j)}, \qquad J_i = N_X(i) \cap N_Y(i)
 
-    where :math:`r_j, s_j` are the ranks (1 to k) of j in both neighbourhoods of i, and
-    :math:`H_m = 1 + 1/2 + \ldots + 1/m`.
-    A sample without common neighbours contributes 0. X is (n, d), Y is (n, e), n > k. ``metric``
-    and ``search`` as in
-    :func:`jaccard`.
+    where :math:`r_j, s_j` are the ranks (1 to k) of j in both neighbourhoods of i, and :math:`H_m =
+    1 + 1/2 + \ldots + 1/m`. A sample without common neighbours contributes 0. X is (n, d), Y is (n,
+    e), n > k. ``metric`` and ``search`` as in :func:`jaccard`.
 
     Normalised by the number of *common* neighbours: sharing only the nearest one already gives 1.
     Raises ``UndefinedError`` for a constant representation, and when k >= n.
@@ -160,9 +158,8 @@ def rank_similarity(
     With ties, equally near samples share their mean rank, and common neighbours count by the
     product of their weights on both sides. :math:`H_m`, with m their total weight but at least 1,
     is the geometric mean over both sides of the largest sum of weights over ranks that a total
-    weight of m allows. The mean over samples is divided as in
-    :func:`jaccard`, so it is 1 for the same neighbours, and for independent representations more
-    than without ties.
+    weight of m allows. The mean over samples is divided as in :func:`jaccard`, so it is 1 for the
+    same neighbours, and for independent representations more than without ties.
 
     Use it when near neighbours should count more than far ones.
 
@@ -240,10 +237,9 @@ def second_order_cosine(
     representations score high (0.89 instead of -0.02 for Gaussian ones). A sample whose profile is
     all zero on one side contributes 0.
 
-    X is (n, d), Y is (n, e), n > k. ``search`` as in :func:`mka`. Raises ``UndefinedError`` for
-    a constant representation, and when k >= n.
-    With ties every entry of the profiles counts by the probability that the sample is in
-    :math:`U_i` when ties are broken at random.
+    X is (n, d), Y is (n, e), n > k. ``search`` as in :func:`mka`. Raises ``UndefinedError`` for a
+    constant representation, and when k >= n. With ties every entry of the profiles counts by the
+    probability that the sample is in :math:`U_i` when ties are broken at random.
 
     Use it when you compare word embeddings or other data that are read by cosine, around each
     sample.

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..base.extras import import_optional
+from ..base.text import check_choice
 from ..comparison import arrangements
 from ..comparison.arrangements import layer_name, layers_by_model
 from ..comparison.comparison import Comparison
@@ -18,7 +19,7 @@ from ..data.representation import as_representation
 from ..inference.result import Evidence
 from ..measures._dissimilarities import rdm as dissimilarities_of
 from ..report.colors import color_limits, diverging_center
-from ..report.comparing.figures import map_entries, value_map
+from ..report.comparing.figures import hatched_value_map, map_entries
 from ..report.comparing.stats import color_scale
 from ..report.maps import CORNER_HATCHING, DIAGONAL_HATCHING, ModelSpan, cell_texts, model_groups
 from ..report.svg import shorten_distinct_names
@@ -85,10 +86,9 @@ def heatmap(
     comparison, for another order, and for a tree of one list against another.
     """
     context = page_context_to_plot("heatmap", comparison, measure, evidence, stretch=stretch)
-    if order not in (None, "tree"):
-        raise ValueError(f"plot.heatmap: order must be 'tree' or None; got {order!r}")
+    check_choice("plot.heatmap: order", order, ("tree", None))
     data, info = context.comparison, context.leading
-    heat = value_map(context, info)
+    heat = hatched_value_map(context, info)
     note = color_scale(context.values(info), info.range, stretch=stretch).note
     if order == "tree":
         branches = arrangements.linkage_tree(data, info.spec)
@@ -102,7 +102,7 @@ def heatmap(
 
 def rdm(
     X: Any,
-    kind: str = "correlation",
+    rdm: str = "correlation",
     *,
     groups: Sequence[Hashable] | None = None,
     ax: Axes | None = None,
@@ -116,17 +116,16 @@ def rdm(
     ----------
     X : an array (n, d), a representation, or what :func:`resemblance.dissimilarities` and
         :func:`resemblance.from_dissimilarities` return.
-    kind : as of :func:`resemblance.rdm`; of given dissimilarities it changes nothing.
+    rdm : as of :func:`resemblance.rdm`; of given dissimilarities it changes nothing.
     groups : a label for each sample, such as its category: samples of one group are put together,
         groups in the order of their first sample.
     ax : axes of matplotlib to draw in; by default those of a new figure.
 
     Raises ``ValueError`` for another kind and for another number of labels, and ``UndefinedError``
-    as
-    :func:`resemblance.rdm`.
+    as :func:`resemblance.rdm`.
     """
     x = as_representation(X, "X")
-    values = dissimilarities_of(x, kind)
+    values = dissimilarities_of(x, rdm)
     names = [str(name) for name in (range(len(values)) if x.ids is None else x.ids)]
     if groups is not None:
         if len(groups) != len(values):
@@ -137,7 +136,7 @@ def rdm(
         values = values[np.ix_(order, order)]
         names = [f"{labels[i]}/{names[i]}" for i in order]
     low, high = min(float(values.min()), 0.0), float(values.max()) or 1.0
-    label = f"dissimilarity: {x.signed.kind if x.signed else kind}"
+    label = f"dissimilarity: {x.signed.kind if x.signed else rdm}"
     sides = (tuple(names), tuple(names))
     heat = HeatMap("rdm", label, *sides, map_entries(values), span=(low, high), is_reversed=True)
     return paint_heat_map(heat, ax, scale=label, is_written=False)

@@ -72,10 +72,10 @@ def stratified_half(groups: np.ndarray, random: np.random.Generator) -> np.ndarr
 def standard_error(values: Any, kind: ResamplingKind) -> Any:
     r"""Return the standard error of a value from those without each part (last axis).
 
-    Without each sample or group, :math:`v_i` of g: the jackknife,
-    :math:`\sqrt{(g - 1)/g \sum (v_i - \bar v)^2}`. On halves: their standard deviation
-    :math:`\sqrt{\sum (v_i - \bar v)^2 / (g - 1)}`, for a half without replacement varies around the
-    value of all samples as that varies around its mean (exactly so for a mean).
+    Without each sample or group, :math:`v_i` of g: the jackknife, :math:`\sqrt{(g - 1)/g \sum (v_i
+    - \bar v)^2}`. On halves: their standard deviation :math:`\sqrt{\sum (v_i - \bar v)^2 / (g -
+    1)}`, for a half without replacement varies around the value of all samples as that varies
+    around its mean (exactly so for a mean).
 
     Raises ``ValueError`` for fewer than two values.
     """

@@ -49,8 +49,8 @@ def replicate(
 
     X is (n, d) and the replicate (n, e), rows of both the same samples in the same order; sample
     ids, where both have them, must be the same (:func:`resemblance.join_samples` makes them so).
-    The value is in [-1, 1]. It equals
-    :func:`resemblance.rsa` with the same ``rdm`` and ``compare``.
+    The value is in [-1, 1]. It equals :func:`resemblance.rsa` with the same ``rdm`` and
+    ``compare``.
 
     Raises ``ValueError`` for other samples and ``UndefinedError`` when all dissimilarities of one
     of them are equal.

@@ -202,10 +202,8 @@ def sample_split(
     :math:`I_s, J_s` are independent random subsets of ⌊n · ``fraction``⌋ samples, and entry (1, 2)
     of one matrix, about two samples, meets entry (1, 2) of the other, about two *other* samples.
     What it gives is noise around 0, for a perfectly redundant representation as for pure noise. It
-    is here so that published values can be checked;
-    :func:`resemblance.statistics.replicate` and :func:`label_conditioned_split` compare what
-    belongs
-    together.
+    is here so that published values can be checked; :func:`resemblance.statistics.replicate` and
+    :func:`label_conditioned_split` compare what belongs together.
 
     X is (n, d), the value in [-1, 1]. Raises ``UndefinedError`` when all dissimilarities of a
     subset are equal.

@@ -255,8 +255,7 @@ def upgrade_index(
     Raises ``ValueError`` for vectors that do not belong together, too few queries, unknown ids in
     ``relevant``, and more than 5 % of queries without ids that equal a document;
     :class:`~resemblance.UndefinedError` for NaN, for documents that are one point, and for
-    documents or
-    cosines that differ by less than rounding.
+    documents or cosines that differ by less than rounding.
 
     Reference: the problem is that of Drift-Adapter (Vejendla 2025), whose recall relative to
     re-embedding is ``new_model`` here; the maps are Schönemann 1966 and ridge regression.

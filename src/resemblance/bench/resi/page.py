@@ -105,9 +105,8 @@ def evaluate(
     ----------
     models : models seen on fixed inputs, from :func:`resemblance.read_models`,
         :func:`resemblance.extract_module_features` or elsewhere. Those that agree in domain,
-        dataset,
-        architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say which
-        tests they make.
+        dataset, architecture and pooling are compared; ``setting``, ``strength`` and ``seed`` say
+        which tests they make.
     claims : by the name of a section, a function that judges the claims of a paper on the
         :class:`~resemblance.bench.resi.Evaluation`.
     measures : measures, names, specifications, presets. Default: the 24 of the benchmark, as

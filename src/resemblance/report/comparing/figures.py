@@ -390,24 +390,37 @@ def measure_heat_map(
 def value_map(shown: PageContext, info: MeasureInfo) -> HeatMap:
     """Return the map of a measure; with evidence, cells not beyond chance are hatched, and the
     pointer reads all that is known of each."""
+    heat, known = hatched_value_map(shown, info), shown.readings.get(info.spec)
+    return heat if known is None else heat._replace(titles=_cell_titles(known))
+
+
+def hatched_value_map(shown: PageContext, info: MeasureInfo) -> HeatMap:
+    """Return the map of a measure; with evidence, cells not beyond chance are hatched."""
     heat = measure_heat_map(shown.comparison, info, stretch=shown.stretch)
     known = shown.readings.get(info.spec)
-    return heat if known is None else annotate_heat_map(heat, known)
+    return heat if known is None else _hatch_heat_map(heat, known)
 
 
 def annotate_heat_map(heat: HeatMap, known: MeasureResult) -> HeatMap:
     """Return a map with what the pointer reads in each cell, hatched where it is not beyond
     chance."""
-    titles = tuple(
-        tuple(with_minus_signs(describe_pair_result(cell)) for cell in row) for row in known.cells
-    )
+    return _hatch_heat_map(heat, known)._replace(titles=_cell_titles(known))
+
+
+def _hatch_heat_map(heat: HeatMap, known: MeasureResult) -> HeatMap:
     hatched = tuple(
         (i, j)
         for i, row in enumerate(known.cells)
         for j, cell in enumerate(row)
         if cell.is_tested and not cell.is_beyond
     )
-    return heat._replace(titles=titles, hatched=hatched, hatching=NOT_SIGNIFICANT_NOTE, chance=())
+    return heat._replace(hatched=hatched, hatching=NOT_SIGNIFICANT_NOTE, chance=())
+
+
+def _cell_titles(known: MeasureResult) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        tuple(with_minus_signs(describe_pair_result(cell)) for cell in row) for row in known.cells
+    )
 
 
 def map_titles(

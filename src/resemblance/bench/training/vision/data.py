@@ -131,8 +131,7 @@ def read_imagenet100(folder: Path, strict: bool) -> PictureTask:
 
     Images are files, which are opened when they are used. Classes are the numbers of
     :data:`IMAGENET100_CLASSES`, the 100 of the authors' list. Training images are in the order of
-    their paths.
-    The test images are those of ``val``, sorted by path and then shuffled by
+    their paths. The test images are those of ``val``, sorted by path and then shuffled by
     ``numpy.random.default_rng(32)`` as in the authors' code, so that rows are the same everywhere.
     Hidden files are passed over. ``strict``: whether there must be all 100 classes with 1,300
     training and 50 test images each; otherwise any of these classes, with any number of images.
