@@ -248,7 +248,7 @@ def test_dissimilarities_are_drawn_in_groups_and_below_0(subtests):
         given = rs.from_dissimilarities(np.array([[0, -1, 2], [-1, 0, 3], [2, 3, 0.0]]))
         (mesh,) = [c for c in plot.rdm(given).collections if isinstance(c, QuadMesh)]
         assert mesh.get_clim() == pytest.approx((-1, 3))
-    for options, words in (({"groups": ["a"]}, "1 groups for 9 samples"), ({"kind": "x"}, "kind")):
+    for options, words in (({"groups": ["a"]}, "1 groups for 9 samples"), ({"rdm": "x"}, "rdm")):
         with subtests.test(words), pytest.raises(ValueError, match=words):
             plot.rdm(x, **options)
 
