@@ -179,7 +179,7 @@ TABLES: dict[str, Callable[[Sequence[Row]], str]] = {
     "validity-ranks.md": partial(by_case, "ranks", RANKS, ("holds", "wrong", "apart")),
     "validity-batches.md": partial(by_case, "batches", BATCHES, ("rejected",)),
     "validity-subjects.md": partial(
-        by_case, "subjects", ("across", "t-test over subjects"), ("rejected",)
+        by_case, "subjects", ("score_models", "t-test over subjects"), ("rejected",)
     ),
 }
 

@@ -214,7 +214,7 @@ def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbe
     half = FEATURES // 2
     scores = rs.score_models({"first": seen[:, :half], "second": seen[:, half:]}, area)
     p = {
-        "across": scores.dissimilarity("first", "second").p,
+        "score_models": scores.dissimilarity("first", "second").p,
         "t-test over subjects": float(ttest_rel(*scores.values.T).pvalue),
     }
     return {Key(way, "", "rejected"): float(value <= LEVEL) for way, value in p.items()}

@@ -359,7 +359,7 @@ def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
     """Say which pair is significant as the best one: that one or none."""
     best = evidence.best(m)
     chosen = np.zeros((len(evidence.rows), len(evidence.columns)), dtype=bool)
-    chosen[evidence.place(best.row, best.column)] = best.p <= LEVEL
+    chosen[evidence.rows.index(best.x), evidence.columns.index(best.y)] = best.p <= LEVEL
     return chosen
 
 

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,6 +42,14 @@ def any_blocks(request: pytest.FixtureRequest, small_blocks: Callable[[], None])
     small blocks."""
     if request.param:
         small_blocks()
+
+
+@pytest.fixture(autouse=True)
+def close_figures() -> Iterator[None]:
+    """Close the figures of a test; matplotlib warns of more than 20 open figures."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

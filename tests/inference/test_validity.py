@@ -182,7 +182,7 @@ def test_equal_models_of_several_subjects_are_called_different_by_the_t_test_onl
     }
     assert len(shares) == 6
     for (_, way), share in shares.items():
-        assert share <= 5 if way == "across" else share > 20
+        assert share <= 5 if way == "score_models" else share > 20
 
 
 def test_lower_bounds_of_recalls_are_rarely_above_the_expected_recall() -> None:

@@ -38,7 +38,7 @@ def test_it_checks_every_measure_and_writes_what_it_timed(run, capsys):
     assert len(checked) == 2 * len(rs.list_measures())
     assert all(row.difference < 1e-2 for row in checked)
     timed = [row for row in rows if row.pairs]
-    assert [(r.library, r.dtype, r.measure, r.pairs) for r in timed] == [
+    assert [(r.library, r.precision, r.measure, r.pairs) for r in timed] == [
         ("NumPy", "float64", "cka", 3),
         ("NumPy", "float64", "rsa", 3),
         ("resemblance", "float64", gpu.LAYERS, 4),

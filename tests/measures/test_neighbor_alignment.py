@@ -95,7 +95,7 @@ def test_cknna_equals_the_authors_code_but_for_what_it_adds(inputs, subtests):
                     )
 
 
-def test_centered_cknna_equals_the_code_of_mka(inputs, subtests):
+def test_biased_cknna_equals_the_code_of_mka(inputs, subtests):
     for case in OUTPUTS:
         with subtests.test(str(case)):
             x, y = inputs[f"{case}__X"], inputs[f"{case}__Y"]
@@ -147,8 +147,8 @@ def test_the_chance_of_cknna_is_about_the_share_of_neighbors(subtests):
         ({"k": 10}, 0.8, 0.97),
         ({"k": 100}, 0.9, 1.05),
         ({"k": 10, "kernel": "linear"}, 0.5, 0.8),
-        ({"k": 10, "estimator": "centered"}, 0.9, 1.1),
-        ({"k": 100, "estimator": "centered"}, 0.75, 0.9),
+        ({"k": 10, "estimator": "biased"}, 0.9, 1.1),
+        ({"k": 100, "estimator": "biased"}, 0.75, 0.9),
     ]:
         with subtests.test(f"{parameters}, {low}, {high}"):
             pairs = [
