@@ -147,7 +147,7 @@ def ours(measure: str, pair: Arrays, draws: int, **options: Any) -> Answer:
     """Return the answer of this library, which keeps nothing of an earlier call."""
     sides = [{name: z} for name, z in zip("XY", pair)]
     e = rs.evidence(*sides, measures=measure, n_permutations=draws, progress=False, **options)
-    tables = {"chance": e.chance, "p": e.p, "low": e.low, "high": e.high}
+    tables = {"chance": e.chance, "p": e.pvalue, "low": e.low, "high": e.high}
     cells = {key: float(table(measure)[0, 0]) for key, table in tables.items()}
     return Answer(float(e[measure][0, 0]), **cells)
 

@@ -44,7 +44,7 @@ def of_batches(shift: float, shares: Sequence[float], rng: np.random.Generator) 
     x, y = classes_of_rows(rng, 100, [0.2] * 5), classes_of_rows(rng, 70, shares)
     y[:, 4] += shift
     report = rs.drift(x, y, paired=False, purpose="head", progress=False)
-    p = {drift.name: drift.p for drift in report.drifts if drift.p is not None}
+    p = {drift.name: drift.pvalue for drift in report.drifts if drift.pvalue is not None}
     names = ("energy", "mmd", "classifier", "features", "effective_rank")
     numbers = {Key(name, "drift", "rejected"): float(p[name] <= LEVEL) for name in names}
     return numbers | {Key("verdict", "drift", "rejected"): float(report.drifted)}

@@ -194,7 +194,7 @@ def p_of_difference(evidence: Evidence, spec: str, other: Evidence | None) -> fl
     """Return the p-value of A and B against A and C, without the warning of the biased CKA."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BiasedDifferenceWarning)
-        return evidence.difference(spec, ("A", "B"), ("A", "C"), of=other).p
+        return evidence.difference(spec, ("A", "B"), ("A", "C"), of=other).pvalue
 
 
 # ------------------------------------------------------------------------------ models of subjects
@@ -214,7 +214,7 @@ def equal_models(subjects: int, stimuli: int, rng: np.random.Generator) -> Numbe
     half = FEATURES // 2
     scores = rs.score_models({"first": seen[:, :half], "second": seen[:, half:]}, area)
     p = {
-        "score_models": scores.dissimilarity("first", "second").p,
+        "score_models": scores.dissimilarity("first", "second").pvalue,
         "t-test over subjects": float(ttest_rel(*scores.values.T).pvalue),
     }
     return {Key(way, "", "rejected"): float(value <= LEVEL) for way, value in p.items()}

@@ -99,7 +99,7 @@ def drawn_p(
     """Return the p-value from the values in orders of the samples of y."""
     values = values_in_orders(m, [x], [y], [np.arange(x.shape[0]), *orders])[0, 0]
     sign = 1 if m.larger_is_more_similar else -1
-    return design.p_value(float(sign * values[0]), sign * values[1:])
+    return design.pvalue(float(sign * values[0]), sign * values[1:])
 
 
 def values_in_orders(
@@ -134,7 +134,7 @@ def exact_p(m: rs.Measure, x: Representation, y: Representation) -> float | None
     sides = moment_profile(x, m, "left"), moment_profile(y, m, "right")
     if not has_continuous_tail(*sides, n):
         return None
-    return exact_null(m, float(m.evaluate(x, y)), *sides, n).p
+    return exact_null(m, float(m.evaluate(x, y)), *sides, n).pvalue
 
 
 # ------------------------------------------------------------------------------- unrelated rows
@@ -191,8 +191,8 @@ def rejections(
     design = design_of(len(data[0]), n_permutations=DRAWS, seed=int(rng.integers(2**31)), **labels)
     orders = [design.order(draw) for draw in range(DRAWS)]
     x, y = map(Representation, data)
-    p_values = {spec: drawn_p(rs.get_measure(spec), x, y, design, orders) for spec in specs}
-    return {Key(way, spec, "rejected"): p <= LEVEL for spec, p in p_values.items()}
+    pvalues = {spec: drawn_p(rs.get_measure(spec), x, y, design, orders) for spec in specs}
+    return {Key(way, spec, "rejected"): p <= LEVEL for spec, p in pvalues.items()}
 
 
 def with_moments(data: Data, drawn: Numbers, way: str = "exact moments") -> Numbers:
@@ -266,7 +266,7 @@ def of_windows(rng: np.random.Generator) -> Numbers:
     numbers: Numbers = {}
     for m, of in zip(measures, values):
         sign = 1 if m.larger_is_more_similar else -1
-        p = design.p_value(float(sign * of[0]), sign * of[1:])
+        p = design.pvalue(float(sign * of[0]), sign * of[1:])
         numbers[Key("shifted windows", m.spec, "rejected")] = p <= LEVEL
     return numbers
 
@@ -314,7 +314,7 @@ def by_moments(of: Map, m: rs.Measure) -> Evidence:
     ]
     chance, spread, p = (
         np.array([[getattr(cell, what) for cell in row] for row in cells])
-        for what in ("chance", "spread", "p")
+        for what in ("chance", "spread", "pvalue")
     )
     drawn = np.zeros((*p.shape, 0))
     return evidence_of(comparison, m, (chance, spread, p, drawn), EXACT_MOMENTS, values)
@@ -326,7 +326,7 @@ def by_orders(of: Map, m: rs.Measure, seed: int) -> Evidence:
     orders = [np.arange(MAP_SAMPLES), *(design.order(draw) for draw in range(MAP_DRAWS))]
     values = values_in_orders(m, of.rows, of.columns, orders)
     observed, drawn = values[..., 0], values[..., 1:]
-    p = np.array([[design.p_value(float(v[0]), v[1:]) for v in row] for row in values])
+    p = np.array([[design.pvalue(float(v[0]), v[1:]) for v in row] for row in values])
     cells = drawn.mean(axis=-1), drawn.std(axis=-1), p, drawn
     comparison = rs.compare(of.rows, of.columns, measures=[m], progress=False)
     return evidence_of(comparison, m, cells, "orders", observed)
@@ -359,7 +359,7 @@ def best_of(evidence: Evidence, m: rs.Measure) -> np.ndarray:
     """Say which pair is significant as the best one: that one or none."""
     best = evidence.best(m)
     chosen = np.zeros((len(evidence.rows), len(evidence.columns)), dtype=bool)
-    chosen[evidence.rows.index(best.x), evidence.columns.index(best.y)] = best.p <= LEVEL
+    chosen[evidence.rows.index(best.x), evidence.columns.index(best.y)] = best.pvalue <= LEVEL
     return chosen
 
 
@@ -370,12 +370,12 @@ def small(signal: float, rng: np.random.Generator) -> Numbers:
     null = drawn.nulls[m.spec]
     raw = step_down_max_t(null.observed.ravel(), null.drawn.reshape(-1, MAP_DRAWS).T)
     decisions = {
-        "not adjusted, exact moments": exact.p(m) <= LEVEL,
-        "adjusted, exact moments (Holm)": exact.adjusted(m) <= LEVEL,
-        "adjusted, orders (step-down maxT)": drawn.adjusted(m) <= LEVEL,
-        "step-down maxT of the values as they are": raw.reshape(null.p.shape) <= LEVEL,
-        "false discovery rate, exact moments": exact.fdr(m) <= LEVEL,
-        "false discovery rate, orders": drawn.fdr(m) <= LEVEL,
+        "not adjusted, exact moments": exact.pvalue(m) <= LEVEL,
+        "adjusted, exact moments (Holm)": exact.pvalue(m, adjust="familywise") <= LEVEL,
+        "adjusted, orders (step-down maxT)": drawn.pvalue(m, adjust="familywise") <= LEVEL,
+        "step-down maxT of the values as they are": raw.reshape(null.pvalue.shape) <= LEVEL,
+        "false discovery rate, exact moments": exact.pvalue(m, adjust="fdr") <= LEVEL,
+        "false discovery rate, orders": drawn.pvalue(m, adjust="fdr") <= LEVEL,
         "best, exact moments": best_of(exact, m),
         "best, orders": best_of(drawn, m),
     }
@@ -387,9 +387,9 @@ def large(signal: float, rng: np.random.Generator) -> Numbers:
     of, m = models(rng, 24, signal), rs.get_measure("cka[estimator=debiased]")
     evidence = by_moments(of, m)
     decisions = {
-        "not adjusted, exact moments": evidence.p(m) <= LEVEL,
-        "adjusted, exact moments (Holm)": evidence.adjusted(m) <= LEVEL,
-        "false discovery rate, exact moments": evidence.fdr(m) <= LEVEL,
+        "not adjusted, exact moments": evidence.pvalue(m) <= LEVEL,
+        "adjusted, exact moments (Holm)": evidence.pvalue(m, adjust="familywise") <= LEVEL,
+        "false discovery rate, exact moments": evidence.pvalue(m, adjust="fdr") <= LEVEL,
         "best, exact moments": best_of(evidence, m),
     }
     return all_errors(decisions, of.is_shared)
@@ -423,9 +423,10 @@ def mixed(signal: float, rng: np.random.Generator) -> Numbers:
     options = {"n_permutations": MAP_DRAWS, "seed": int(rng.integers(2**31)), "progress": False}
     evidence = rs.evidence(list(of.rows), list(of.columns), measures=[m], **options)
     decisions = {
-        "not adjusted": evidence.p(m) <= LEVEL,
-        "adjusted": evidence.adjusted(m) <= LEVEL,
-        "exact moments of all pairs (Holm)": by_moments(of, m).adjusted(m) <= LEVEL,
+        "not adjusted": evidence.pvalue(m) <= LEVEL,
+        "adjusted": evidence.pvalue(m, adjust="familywise") <= LEVEL,
+        "exact moments of all pairs (Holm)": by_moments(of, m).pvalue(m, adjust="familywise")
+        <= LEVEL,
     }
     return all_errors(decisions, of.is_shared)
 

@@ -128,14 +128,14 @@ def inference_rows(m: rs.Measure) -> dict[str, str]:
         chance = "is the value"
     intermediates = "carried" if find_axis_rules(m).of_intermediate is not None else "computed anew"
     return {
-        "p-values": p_values(m),
+        "p-values": pvalues(m),
         "intervals": intervals(m),
         "chance": chance,
         "intermediates of other orders": intermediates,
     }
 
 
-def p_values(m: rs.Measure) -> str:
+def pvalues(m: rs.Measure) -> str:
     """Return how p-values come about; if by orders, why."""
     if m.product:
         return "exact moments"

@@ -182,7 +182,7 @@ def maps_of_layers(names: Names) -> Any:
         axis.tick_params(length=0)
         for spine in axis.spines.values():
             spine.set_visible(False)
-    for i, j in np.argwhere(e.adjusted("cka") > 0.05):
+    for i, j in np.argwhere(e.pvalue("cka", adjust="familywise") > 0.05):
         axes[1].add_patch(plt.Rectangle((j, i), 1, 1, fill=False, hatch="////", linewidth=0))
     figure.colorbar(picture, ax=axes, shrink=0.8).outline.set_visible(False)
     return figure

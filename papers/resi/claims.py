@@ -130,13 +130,13 @@ def depends_on_domain(ranks: PaperRanks) -> Evidence:
     correlations = between(domains)
     drawn = [float(np.mean(list(between(shuffled()).values()))) for _ in range(DRAWS)]
     mean = np.mean(list(correlations.values()))
-    p_value = (1 + sum(d <= mean for d in drawn)) / (1 + DRAWS)
+    pvalue = (1 + sum(d <= mean for d in drawn)) / (1 + DRAWS)
     pairs = ", ".join(f"{a} and {b} {value:.2f}" for (a, b), value in correlations.items())
     ours = (
         f"correlation of mean ranks: {pairs}; {np.mean(drawn):.2f} between cells drawn without "
-        f"regard to the domain (p = {p_value:.3f})"
+        f"regard to the domain (p = {pvalue:.3f})"
     )
-    return Evidence(ours, (p_value <= LEVEL,))
+    return Evidence(ours, (pvalue <= LEVEL,))
 
 
 @conclusion(

@@ -185,7 +185,7 @@ def test_evidence_on_a_cluster_is_the_same(client, tmp_path, rng):
     here = rs.evidence(arrays, **options)
     for measure in options["measures"]:
         for other in (there, rs.load(path)):
-            np.testing.assert_array_equal(here.p(measure), other.p(measure))
+            np.testing.assert_array_equal(here.pvalue(measure), other.pvalue(measure))
             np.testing.assert_array_equal(here.low(measure), other.low(measure))
 
 

@@ -319,7 +319,7 @@ def test_the_procedure_by_hand():
     assert np.isnan(agreement(np.ones((4, 4)), f).spearman)
 
 
-def test_the_procedure_and_its_p_values_are_scipys(rng):
+def test_the_procedure_and_its_pvalues_are_scipys(rng):
     f, d = rng.random(30), rng.random((30, 30))
     best = int(f.argmax())
     expected = np.abs(f - f[best])

@@ -128,7 +128,7 @@ def test_representations_that_differ_as_outputs_do():
     for test in ("accuracy", "output"):
         for s in (s for s in result.scores if s.test == test):
             assert s.value > 0.9
-            assert s.p_value <= 0.01
+            assert s.pvalue <= 0.01
             assert s.pairs == (
                 90 if s.measure == "linear_regression" else 45
             )  # both orders of an asymmetric measure
@@ -556,9 +556,9 @@ def test_every_number_of_the_scores_is_in_the_data_tables():
     assert len(rows) == len(facts.scores)
     for s in facts.scores:
         row = found[*s.cell, s.measure]
-        assert (row["value"], row["p_value"], row["pairs"], row["failed"], row["reason"]) == (
+        assert (row["value"], row["pvalue"], row["pairs"], row["failed"], row["reason"]) == (
             s.value,
-            s.p_value,
+            s.pvalue,
             s.pairs,
             s.failed,
             s.reason,

@@ -163,8 +163,8 @@ def test_tables_say_how_sure_they_are(study):
     assert row["ρ low"] <= row["ρ"] <= row["ρ high"]
     assert row["permuted p ≤ 0.05"] == 1.0
     assert "assume that pairs are independent" in table.note
-    p_values = next(t for t in findings["layers"].tables if t.name == "made/known/line: p-values")
-    naive, permuted = (float(p_values.rows[0][i]) for i in (5, 7))
+    pvalues = next(t for t in findings["layers"].tables if t.name == "made/known/line: p-values")
+    naive, permuted = (float(pvalues.rows[0][i]) for i in (5, 7))
     assert naive < permuted  # 16 representations, but 4 seeds and 4 layers
     best = next(t for t in findings["summary"].tables if t.name == "table 1 made/known/line")
     assert {"Spearman", "Kendall"} <= {word for words in best.choices for word in words}
@@ -317,8 +317,8 @@ def test_a_dead_layer_has_reasons_and_spoils_nothing(tmp_path):
     layers = {r[0]: dict(zip(by_layer.columns, r)) for r in by_layer.rows}["CKA"]
     assert layers["block0"] is None
     assert layers["block1"] > 0.5  # and nothing is spoilt
-    p_values = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
-    assert "(3 of 4 pairs)" in p_values.rows[0][3]
+    pvalues = next(t for t in findings["finetuning"].tables if t.name.endswith(": p-values"))
+    assert "(3 of 4 pairs)" in pvalues.rows[0][3]
     assert {c.verdict for c in findings["finetuning"].claims} == {"no data"}
     table = next(t for t in findings["summary"].tables if t.name == "table 1 made/known/line")
     assert [r[1] for r in table.rows] == [None, None]
@@ -440,7 +440,7 @@ def test_one_bad_model_does_not_stop_the_others(tmp_path):
         assert "probe: every part" in section.reasons["made/known/line"]
 
 
-def test_few_models_have_neither_intervals_nor_p_values(tmp_path):
+def test_few_models_have_neither_intervals_nor_pvalues(tmp_path):
     for seed in range(3):
         write(tmp_path / f"m{seed}", normal(seed), {"setting": "normal", "seed": seed})
     section = run(models=tmp_path, measures=THREE, size="small", only=["layers"])["layers"]

@@ -212,9 +212,9 @@ def test_the_curve_has_the_area_and_squaring_does_not_change_it(rng):
 
 
 def test_significance_of_a_loss():
-    assert alarms.loss_p_value(5, 0) == pytest.approx(1 / 32)
-    assert alarms.loss_p_value(0, 0) == 1
-    assert alarms.loss_p_value(10, 10) > 0.5
+    assert alarms.loss_pvalue(5, 0) == pytest.approx(1 / 32)
+    assert alarms.loss_pvalue(0, 0) == 1
+    assert alarms.loss_pvalue(10, 10) > 0.5
     assert alarms.first_level_above([0.0, 0.1, 0.2], [0, 3, 9], 2) == 0.1
     assert alarms.first_level_above([0.0, 0.1], [0, 1], 5) == float("inf")
 
@@ -303,8 +303,8 @@ def test_the_first_loss_is_corrected_for_the_number_of_tests():
     assert alarms.holm_rejections([0.01, 0.02, 0.03], 0.05) == [True, True, True]
     assert not any(alarms.holm_rejections([0.04] * 16, 0.05))
     models = world(lambda a: a**2, lambda a: a**2, lambda a: a)
-    p_value = alarms.loss_p_value(5, 0)  # 0.03, one of ten
-    model, *_ = changed(models, lambda p: p._replace(p=p_value) if p.level == 0.05 else p)
+    pvalue = alarms.loss_pvalue(5, 0)  # 0.03, one of ten
+    model, *_ = changed(models, lambda p: p._replace(p=pvalue) if p.level == 0.05 else p)
     assert model.of("noise", 1)[1].harmed
     assert alarms.first_harm(model) > 0.3
 

@@ -119,17 +119,18 @@ def test_a_result_that_lacks_something_fails_the_checks():
 # ------------------------------------------------------------------------------------- saved files
 
 
-def test_p_values_and_intervals_of_evidence_are_read_again(tmp_path):
+def test_pvalues_and_intervals_of_evidence_are_read_again(tmp_path):
     evidence, path = made("Evidence"), tmp_path / "evidence"
     evidence.save(path)
     again = load(path)
-    for name in ("p", "adjusted", "fdr", "low", "high", "chance", "above_chance"):
+    for name in ("pvalue", "low", "high", "chance", "above_chance"):
         for spec in evidence:
             np.testing.assert_array_equal(getattr(again, name)(spec), getattr(evidence, name)(spec))
     kept = made("Comparison with evidence")
     kept.save(path.with_name("comparison"))
     assert (
-        load(path.with_name("comparison")).evidence.p("cka")[0, 1] == kept.evidence.p("cka")[0, 1]
+        load(path.with_name("comparison")).evidence.pvalue("cka")[0, 1]
+        == kept.evidence.pvalue("cka")[0, 1]
     )
 
 

@@ -72,7 +72,7 @@ def test_the_table_has_everything_about_a_pair_and_then_the_design(call):
     assert "smallest possible p: 0.02" in lines[-1]
 
 
-def test_several_pairs_have_adjusted_p_values(call):
+def test_several_pairs_have_adjusted_pvalues(call):
     code, out, _ = call("a.npy", "b.npy", "c.npy", "-m", "procrustes", "--n-permutations", "19")
     assert code == 0
     assert "adjusted" in out.splitlines()[0]
@@ -122,12 +122,14 @@ def test_files_are_written_and_named(call, folder):
     assert err == "wrote t.csv, p.html, kept.db\n"
     with open("t.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {"low", "high", "chance", "above_chance", "p", "adjusted", "how"} <= rows[0].keys()
+    assert {"low", "high", "chance", "above_chance", "pvalue", "pvalue_familywise", "how"} <= rows[
+        0
+    ].keys()
     assert "Evidence for the similarity of a and b" in (folder / "p.html").read_text(
         encoding="utf-8"
     )
     again = rs.load("kept.db")
-    assert float(rows[1]["p"]) == again.p("procrustes")[0, 1]
+    assert float(rows[1]["pvalue"]) == again.pvalue("procrustes")[0, 1]
 
 
 def test_processes_give_the_same(call):

@@ -47,7 +47,7 @@ def colored(words, monkeypatch, **environment):
     return on_terminal(lambda: cli.run(words.split()), 120, terminal="xterm-256color")
 
 
-def test_p_values_are_colored_unless_the_terminal_has_no_color(folder, monkeypatch):
+def test_pvalues_are_colored_unless_the_terminal_has_no_color(folder, monkeypatch):
     words = "evidence a.npy b.npy -m cka -q"
     assert "\x1b[32m" in colored(words, monkeypatch)
     assert "\x1b[32m" not in colored(words, monkeypatch, NO_COLOR="1")

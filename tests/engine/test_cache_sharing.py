@@ -453,6 +453,6 @@ def test_evidence_is_the_same_with_what_is_lent(arrays, tmp_path):
     with fork_pool() as pool:
         there = rs.evidence(few, **options, jobs=pool, spill=tmp_path)
     for m in options["measures"]:
-        np.testing.assert_array_equal(here.p(m), there.p(m))
+        np.testing.assert_array_equal(here.pvalue(m), there.pvalue(m))
         np.testing.assert_array_equal(here.low(m), there.low(m))
     assert not list(tmp_path.iterdir())

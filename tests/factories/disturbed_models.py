@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resemblance.bench.stability import alarms
-from resemblance.bench.stability.alarms import PerturbedCopy, PerturbedModel, loss_p_value
+from resemblance.bench.stability.alarms import PerturbedCopy, PerturbedModel, loss_pvalue
 from resemblance.catalogue import get_measures
 
 WATCHED = get_measures(
@@ -38,7 +38,7 @@ def copy(kind, draw, level, specs):
     x = {"noise": level, "rounding": rounding, "adapters": 0.01, "shuffled": 1.0}[kind]
     lost = round(100 * max(0.0, x - 0.25))
     values = {m: of(x) for m, of in specs.items()}
-    loss, p = round(lost / 100, 12), loss_p_value(lost, 0)
+    loss, p = round(lost / 100, 12), loss_pvalue(lost, 0)
     return PerturbedCopy(kind, draw, str(level), level, loss, p, values, dict(values))
 
 

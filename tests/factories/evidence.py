@@ -95,7 +95,7 @@ def _null(comparison, info, design, chance, is_exact):
     p = np.full(values.shape, np.nan)
     for cell in np.argwhere(~np.isnan(middle)):
         i, j = cell
-        p[i, j] = design.p_value(sign * values[i, j], sign * drawn[i, j])
+        p[i, j] = design.pvalue(sign * values[i, j], sign * drawn[i, j])
     if is_exact:
         p = np.where(p <= design.attainable, 1e-4, p)
         drawn = drawn[..., :0]

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 
@@ -51,13 +53,21 @@ def square() -> rs.Evidence:
     return computed()
 
 
+def familywise(evidence: rs.Evidence) -> Callable[[str], np.ndarray]:
+    return partial(evidence.pvalue, adjust="familywise")
+
+
+def fdr(evidence: rs.Evidence) -> Callable[[str], np.ndarray]:
+    return partial(evidence.pvalue, adjust="fdr")
+
+
 def assert_same(one: rs.Evidence, other: rs.Evidence) -> None:
     assert (one.rows, one.columns, one.is_square) == (other.rows, other.columns, other.is_square)
     assert one.design.key == other.design.key
     assert one.confidence_level == other.confidence_level
     assert [m.spec for m in one.measures] == [m.spec for m in other.measures]
     for m in one.measures:
-        for name in ("chance", "chance_std", "p", "adjusted", "fdr", "low", "high", "above_chance"):
+        for name in ("chance", "chance_std", "pvalue", "low", "high", "above_chance"):
             got, expected = (getattr(e, name)(m.spec) for e in (one, other))
             np.testing.assert_array_equal(got, expected, err_msg=f"{m.spec} {name}")
         np.testing.assert_array_equal(one[m.spec], other[m.spec])
@@ -87,7 +97,9 @@ def test_the_order_of_the_representations_changes_no_pair(square):
         {k: arrays[k] for k in "CBA"}, measures=["cycle_knn"], n_permutations=130, progress=False
     )
     at = [turned.rows.index(name) for name in square.rows]
-    np.testing.assert_array_equal(square.p("cycle_knn"), turned.p("cycle_knn")[np.ix_(at, at)])
+    np.testing.assert_array_equal(
+        square.pvalue("cycle_knn"), turned.pvalue("cycle_knn")[np.ix_(at, at)]
+    )
 
 
 def test_a_saved_result_is_read_and_continued(square, tmp_path):
@@ -171,7 +183,7 @@ def _draws(path: Path) -> set[tuple[str, int]]:
 
 def test_a_signal_is_beyond_chance_and_noise_is_not(square):
     for measure in ("cka", "cka[estimator=debiased]", "mean_cca"):
-        p = square.p(measure)
+        p = square.pvalue(measure)
         assert p[0, 1] <= 0.01
         assert min(p[0, 2], p[1, 2]) > 0.01
         assert square.above_chance(measure)[0, 1] > 0.2
@@ -179,7 +191,7 @@ def test_a_signal_is_beyond_chance_and_noise_is_not(square):
 
 
 def test_the_diagonal_of_a_square_is_not_tested(square):
-    for table in (square.p, square.chance, square.low, square.adjusted, square.fdr):
+    for table in (square.pvalue, square.chance, square.low, familywise(square), fdr(square)):
         assert np.isnan(np.diag(table("cycle_knn"))).all()
         count = np.isnan(table("cycle_knn")[~np.eye(3, dtype=bool)]).sum()
         reasons = [f for f in square.failures if f.measure.startswith("cycle_knn")]
@@ -187,7 +199,7 @@ def test_the_diagonal_of_a_square_is_not_tested(square):
 
 
 def test_a_symmetric_measure_has_symmetric_matrices(square):
-    for table in (square.p, square.chance, square.adjusted, square.low):
+    for table in (square.pvalue, square.chance, familywise(square), square.low):
         matrix = table("mean_cca")
         np.testing.assert_array_equal(matrix, matrix.T)
     assert (square["cycle_knn"] != square["cycle_knn"].T).any()
@@ -195,7 +207,13 @@ def test_a_symmetric_measure_has_symmetric_matrices(square):
 
 def test_a_measure_that_ignores_the_pairing_says_so(square):
     assert square.null_method("imd") == PAIRING_INDEPENDENT
-    for table in (square.chance, square.chance_std, square.p, square.adjusted, square.above_chance):
+    for table in (
+        square.chance,
+        square.chance_std,
+        square.pvalue,
+        familywise(square),
+        square.above_chance,
+    ):
         assert np.isnan(table("imd")).all()
     of_imd = [f for f in square.failures if f.measure == "imd" and f.reason.startswith("no chance")]
     assert len(of_imd) == 6
@@ -209,9 +227,9 @@ def test_all_orders_are_visited_if_they_are_few():
         measure = rs.get_measure(name)
         every = np.array([measure(X, Y[list(o)]) for o in permutations(range(5))])
         reached = sign * every >= sign * every[0] - 1e-12
-        assert found.p(name)[0, 0] == pytest.approx(reached.mean())
+        assert found.pvalue(name)[0, 0] == pytest.approx(reached.mean())
         assert found.chance(name)[0, 0] == pytest.approx(every.mean())
-        assert found.adjusted(name)[0, 0] == found.p(name)[0, 0]
+        assert found.pvalue(name, adjust="familywise")[0, 0] == found.pvalue(name)[0, 0]
     assert found.min_pvalue == pytest.approx(1 / 120)
     assert "all 120 orders" in found.null_method("cka")
 
@@ -230,7 +248,7 @@ def test_orders_inside_groups_ask_what_is_shared_beyond_them():
         for w in (None, labels)
     )
     for measure in ("cka", "procrustes"):
-        assert free.p(measure)[0, 0] <= 0.01 < 0.05 < inside.p(measure)[0, 0]
+        assert free.pvalue(measure)[0, 0] <= 0.01 < 0.05 < inside.pvalue(measure)[0, 0]
         assert abs(inside.above_chance(measure)[0, 0]) < 0.05
     assert "inside 5 groups" in inside.null_method("cka")
 
@@ -241,7 +259,7 @@ def test_blocks_move_as_wholes_and_are_left_out_as_wholes():
     X, Y = (rng.standard_normal((20, 6))[blocks] + rng.standard_normal((100, 6)) for _ in range(2))
     options = {"measures": ["cka[estimator=debiased]"], "n_permutations": 99, "progress": False}
     free, whole = rs.evidence(X, Y, **options), rs.evidence(X, Y, whole_blocks=blocks, **options)
-    assert free.p("cka")[0, 0] < 0.05 < whole.p("cka")[0, 0]
+    assert free.pvalue("cka")[0, 0] < 0.05 < whole.pvalue("cka")[0, 0]
     assert whole.standard_error("cka")[0, 0] > 1.1 * free.standard_error("cka")[0, 0]
 
 
@@ -255,29 +273,29 @@ def test_a_series_is_compared_with_shifted_windows():
     options = {"measures": ["cka[estimator=debiased]"], "n_permutations": 99, "progress": False}
     free, shifted = rs.evidence(X, Y, **options), rs.evidence(X, Y, time_series=True, **options)
     related = rs.evidence(X, Y + 2 * X, time_series=True, **options)
-    assert free.p("cka")[0, 0] < 0.05 < shifted.p("cka")[0, 0]
-    assert related.p("cka")[0, 0] == related.min_pvalue == pytest.approx(1 / 51)
-    assert (related.adjusted("cka") == related.p("cka")).all()
+    assert free.pvalue("cka")[0, 0] < 0.05 < shifted.pvalue("cka")[0, 0]
+    assert related.pvalue("cka")[0, 0] == related.min_pvalue == pytest.approx(1 / 51)
+    assert (related.pvalue("cka", adjust="familywise") == related.pvalue("cka")).all()
 
 
-def test_adjusted_p_values_are_never_smaller(square):
+def test_adjusted_pvalues_are_never_smaller(square):
     for m in square.measures:
-        tested = ~np.isnan(square.p(m.spec))
-        assert (square.adjusted(m.spec) >= square.p(m.spec))[tested].all()
-        assert (square.fdr(m.spec) >= square.p(m.spec) - 1e-12)[tested].all()
+        tested = ~np.isnan(square.pvalue(m.spec))
+        assert (square.pvalue(m.spec, adjust="familywise") >= square.pvalue(m.spec))[tested].all()
+        assert (square.pvalue(m.spec, adjust="fdr") >= square.pvalue(m.spec) - 1e-12)[tested].all()
     assert square.null_method("cka") == EXACT_MOMENTS
     above = np.triu_indices(3, 1)  # each pair is one test of three
-    expected = np.fmax(holm_adjust(square.nulls["cka"].p[above]), MIN_TRUSTED_EXACT_P)
-    np.testing.assert_allclose(square.adjusted("cka")[above], expected)
-    p = square.p("cycle_knn")[~np.eye(3, dtype=bool)]
+    expected = np.fmax(holm_adjust(square.nulls["cka"].pvalue[above]), MIN_TRUSTED_EXACT_P)
+    np.testing.assert_allclose(square.pvalue("cka", adjust="familywise")[above], expected)
+    p = square.pvalue("cycle_knn")[~np.eye(3, dtype=bool)]
     rates = [min(1, *(q * 6 / (p <= q).sum() for q in p if q >= one)) for one in p]
-    assert square.fdr("cycle_knn")[~np.eye(3, dtype=bool)] == pytest.approx(rates)
+    assert square.pvalue("cycle_knn", adjust="fdr")[~np.eye(3, dtype=bool)] == pytest.approx(rates)
 
 
 def test_the_best_pair_pays_for_the_search(square):
     best = square.best("cka")
     assert (best.x, best.y) == ("A", "B")
-    assert best.p == square.adjusted("cka")[0, 1]
+    assert best.pvalue == square.pvalue("cka", adjust="familywise")[0, 1]
 
 
 def test_below_chance_the_best_pair_is_still_of_two_representations():
@@ -300,13 +318,13 @@ def test_exact_moments_agree_with_orders():
     error = drawn.chance_std("cka")[off] / math.sqrt(1999)
     assert (np.abs(exact.chance("cka") - drawn.chance("cka"))[off] < 4.5 * error).all()
     np.testing.assert_allclose(exact.chance_std("cka")[off], drawn.chance_std("cka")[off], rtol=0.1)
-    np.testing.assert_allclose(exact.p("cka")[off], drawn.p("cka")[off], atol=0.04)
+    np.testing.assert_allclose(exact.pvalue("cka")[off], drawn.pvalue("cka")[off], atol=0.04)
 
 
 def test_a_pair_of_equal_data_is_tested_against_other_orders():
     X = three()["A"]
     found = rs.evidence([X, X], measures=["procrustes"], n_permutations=49, progress=False)
-    assert found.p("procrustes")[0, 1] == pytest.approx(1 / 50)
+    assert found.pvalue("procrustes")[0, 1] == pytest.approx(1 / 50)
 
 
 # ----------------------------------------------------------------------------------- differences
@@ -319,9 +337,9 @@ def test_a_difference_is_paired_over_samples(square):
     assert gap.low < gap.value < gap.high
     same = square.difference("mean_cca", ("A", "B"), ("A", "B"))
     assert same[:3] == (0, 0, 0)
-    assert same.p == 1
+    assert same.pvalue == 1
     back = square.difference("mean_cca", ("A", "C"), ("A", "B"))
-    assert (back.value, back.low, back.p) == (-gap.value, -gap.high, gap.p)
+    assert (back.value, back.low, back.pvalue) == (-gap.value, -gap.high, gap.pvalue)
 
 
 def test_a_difference_to_other_samples_adds_both_errors(square):
@@ -333,7 +351,7 @@ def test_a_difference_to_other_samples_adds_both_errors(square):
     for mine, theirs in ((square, other), (other, square)):
         one = mine.difference(spec, ("A", "B"), ("A", "B"), of=theirs)
         assert one.high - one.value == pytest.approx(t.isf(0.025, N - 1) * error)
-        assert one.p == pytest.approx(2 * t.sf(abs(one.value) / error, N - 1))
+        assert one.pvalue == pytest.approx(2 * t.sf(abs(one.value) / error, N - 1))
 
 
 def test_a_difference_of_biased_cka_warns(square):
@@ -384,7 +402,7 @@ def test_equal_rows_are_said_and_offered_as_blocks(tmp_path):
         for text in (repr(e), e._repr_html_(), *evidence_tables(e)[2:3], content_to_json(e)):
             assert "duplicate_labels" in text
     assert whole.caveats == ()
-    assert copies.p("cka")[0, 0] < 0.01 < 0.05 < whole.p("cka")[0, 0]
+    assert copies.pvalue("cka")[0, 0] < 0.01 < 0.05 < whole.pvalue("cka")[0, 0]
     assert computed(measures=["cka"]).caveats == ()
 
 
@@ -439,12 +457,12 @@ def test_the_caveats_of_a_comparison_are_printed():
 # ----------------------------------------------------------------------------------- what is wrong
 
 
-def test_a_failed_pair_has_a_reason_and_no_p_value():
+def test_a_failed_pair_has_a_reason_and_no_pvalue():
     arrays = three()
     arrays["C"][0, 0] = np.nan
     found = rs.evidence(arrays, measures=["cka"], n_permutations=9, progress=False)
-    assert np.isnan(found.p("cka")[0, 2])
-    assert not np.isnan(found.p("cka")[0, 1])
+    assert np.isnan(found.pvalue("cka")[0, 2])
+    assert not np.isnan(found.pvalue("cka")[0, 1])
     assert {(f.x, f.y) for f in found.failures} >= {("A", "C"), ("B", "C")}
     assert "NaN" in found.failures[0].reason
     assert found.best("cka").y == "B"
@@ -456,7 +474,7 @@ def test_an_interval_that_cannot_be_made_has_a_reason():
         X, Y, measures=["cka[estimator=debiased]"], n_permutations=9, progress=False
     )
     assert np.isnan(found.low("cka")[0, 0])
-    assert not np.isnan(found.p("cka")[0, 0])
+    assert not np.isnan(found.pvalue("cka")[0, 0])
     assert "needs at least 4 samples" in found.failures[0].reason
 
 
@@ -581,10 +599,10 @@ def test_records_hold_every_number(square):
     records = square.records()
     assert len(records) == 9 * len(square.measures)
     one = next(r for r in records if (r["measure"], r["x"], r["y"]) == ("mean_cca", "A", "B"))
-    assert one["p"] == square.p("mean_cca")[0, 1]
+    assert one["pvalue"] == square.pvalue("mean_cca")[0, 1]
     assert one["how"] == "130 orders"
     diagonal = next(r for r in records if r["x"] == r["y"])
-    assert diagonal["p"] is None
+    assert diagonal["pvalue"] is None
     assert diagonal["value"] is not None
     assert len(square.to_pandas()) == len(records)
 
@@ -655,7 +673,7 @@ def test_a_curve_shows_the_bias_of_few_samples(square):
     points = square.curve("cka", "A", "C", fractions=(0.25, 1.0), n_resamples=5)
     assert [point.samples for point in points] == [N // 4, N]
     assert points[0].value > points[1].value == pytest.approx(square["cka"][0, 2])
-    assert points[0].spread > points[1].spread == 0
+    assert points[0].std > points[1].std == 0
 
 
 def test_samples_for_a_width_follow_the_root_of_their_number(square):
@@ -681,9 +699,9 @@ def test_evidence_from_a_file_says_that_it_has_no_arrays(square, tmp_path):
     )
 
 
-def test_small_p_values_of_exact_moments_are_not_said(square):
-    assert square.p("cka")[0, 1] == square.adjusted("cka")[0, 1] == 1e-4
-    assert square.nulls["cka"].p[0, 1] < 1e-4
+def test_small_pvalues_of_exact_moments_are_not_said(square):
+    assert square.pvalue("cka")[0, 1] == square.pvalue("cka", adjust="familywise")[0, 1] == 1e-4
+    assert square.nulls["cka"].pvalue[0, 1] < 1e-4
 
 
 @rs.measure(

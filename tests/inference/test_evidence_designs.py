@@ -49,11 +49,11 @@ def test_a_square_of_few_orders_tests_pairs_against_each_other():
     rectangle = found({"A": arrays["A"]}, {k: arrays[k] for k in "BC"}, **options)
     assert rectangle.null_method("cka") == "all 120 orders of 5 blocks"
     assert square.null_method("cka") == "all 120 orders of 5 blocks"
-    for face in ("p", "chance", "chance_std"):
+    for face in ("pvalue", "chance", "chance_std"):
         of_square, exact = (getattr(e, face)("cka")[0] for e in (square, rectangle))
         np.testing.assert_allclose(of_square[1:], exact)
     assert square.min_pvalue == pytest.approx(1 / 120)
-    assert (square.p("cka")[0, 1:] < 0.05).all()
+    assert (square.pvalue("cka")[0, 1:] < 0.05).all()
 
 
 def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
@@ -63,8 +63,10 @@ def test_a_square_of_few_orders_is_read_and_continued(tmp_path):
     read, again = rs.load(tmp_path / "e.db"), found(arrays, **options)
     assert first.null_method("cka") == "all 120 orders"
     for other in (read, again):
-        np.testing.assert_array_equal(first.p("cka"), other.p("cka"))
-        np.testing.assert_array_equal(first.adjusted("cka"), other.adjusted("cka"))
+        np.testing.assert_array_equal(first.pvalue("cka"), other.pvalue("cka"))
+        np.testing.assert_array_equal(
+            first.pvalue("cka", adjust="familywise"), other.pvalue("cka", adjust="familywise")
+        )
         assert other.min_pvalue == first.min_pvalue == 1 / 120
 
 
@@ -72,7 +74,7 @@ def test_exact_moments_say_no_less_than_one_order_can():
     X = np.random.default_rng(0).standard_normal((7, 4))
     some = found([X, X], measures=["cka"])  # whose tail says a fifth of that
     assert some.null_method("cka") == EXACT_MOMENTS
-    assert some.nulls["cka"].p[0, 1] == 1 / 5040
+    assert some.nulls["cka"].pvalue[0, 1] == 1 / 5040
 
 
 # ------------------------------------------------------------------------------- seeds and files
@@ -98,18 +100,18 @@ def test_designs_in_one_file_do_not_mix(tmp_path):
         for side in sides:
             saved, alone = (found(*side, **options | design, save=s) for s in (path, None))
             for name in options["measures"]:
-                for face in ("p", "adjusted", "chance", "low"):
+                for face in ("pvalue", "chance", "low"):
                     one, other = (getattr(e, face)(name) for e in (saved, alone))
                     np.testing.assert_array_equal(one, other, err_msg=f"{design} {face}")
 
 
 @pytest.mark.parametrize("kept", ["AB", "CAB"])
-def test_other_representations_change_no_p_value(kept):
+def test_other_representations_change_no_pvalue(kept):
     arrays = related(2.0)
     measures = ["procrustes", "cycle_knn", "mutual_knn"]
     whole = found(arrays, measures=measures)
     part = found({k: arrays[k] for k in kept}, measures=measures)
-    for name, face in product(measures, ("p", "chance", "low")):
+    for name, face in product(measures, ("pvalue", "chance", "low")):
         values = [getattr(e, face)(name)[e._place("A", "B")] for e in (whole, part)]
         np.testing.assert_equal(*values)
 
@@ -119,7 +121,7 @@ def test_a_damaged_file_is_refused_and_not_locked(tmp_path, subtests):
     seven = "UPDATE scores SET numbers = x'0000000000001c40' WHERE kind ="
     entry = "UPDATE header SET description = json_set(description, '$.evidence"
     damages = {
-        "a p outside 0 to 1": f"{seven} 'p'",
+        "a pvalue outside 0 to 1": f"{seven} 'pvalue'",
         "a chance outside 0 to 1": f"{seven} 'chance'",
         "design of 1000000000": f"{entry}.n', 1000000000)",
         "level is 3": f"{entry}.confidence_level', 3)",
@@ -212,23 +214,23 @@ def test_measures_of_a_file_are_the_same_in_other_processes(tmp_path):
             there = found(related(), measures=measures, n_permutations=49, jobs=executor)
     finally:
         del sys.modules[path.stem]
-    for m, face in product(measures, ("p", "adjusted", "chance", "low")):
+    for m, face in product(measures, ("pvalue", "chance", "low")):
         np.testing.assert_array_equal(getattr(here, face)(m), getattr(there, face)(m))
     assert here.null_method("running_sums") == "49 orders, recomputed"
-    assert (here.p("one_way") != here.p("one_way").T).any()
+    assert (here.pvalue("one_way") != here.pvalue("one_way").T).any()
     null = here.nulls["shy"]
     missing = np.isnan(null.drawn[0, 1]).sum()
     assert 0 < missing < 49
-    assert null.p[0, 1] == pytest.approx((1 + missing) / 50), "as large as the value"
+    assert null.pvalue[0, 1] == pytest.approx((1 + missing) / 50), "as large as the value"
     assert f"{missing} without a value" in null.how[0][1]
 
 
 def test_a_pair_of_a_square_is_one_test_though_it_has_two_cells():
     square = found(related(2.0, count=4), measures=["cka"])
     assert square.null_method("cka") == EXACT_MOMENTS
-    p = np.sort(square.p("cka")[np.triu_indices(4, 1)])
+    p = np.sort(square.pvalue("cka")[np.triu_indices(4, 1)])
     assert 1e-4 < p[0] < p[1] < 1 / 12
-    assert np.nanmin(square.adjusted("cka")) == pytest.approx(6 * p[0])
+    assert np.nanmin(square.pvalue("cka", adjust="familywise")) == pytest.approx(6 * p[0])
 
 
 def test_intermediates_that_do_not_move_with_these_samples_are_computed_anew():
@@ -277,7 +279,7 @@ def test_a_value_that_seems_fixed_on_other_data_is_drawn_on_these():
 
     a, b = (100 + layer for layer in related(count=2).values())
     evidence = found({"A": a}, {"B": b}, measures=[similar_with_gaps])
-    assert evidence.p("similar_with_gaps") == pytest.approx(0.01)  # the smallest of 99 draws
+    assert evidence.pvalue("similar_with_gaps") == pytest.approx(0.01)  # the smallest of 99 draws
 
 
 def sampled(power: int, version: int) -> rs.Measure:
@@ -304,7 +306,7 @@ def test_a_new_version_of_a_measure_reuses_nothing(tmp_path):
     found(related(), measures=[first], save=tmp_path / "e.db")
     saved = found(related(), measures=[second], save=tmp_path / "e.db")
     alone = found(related(), measures=[second])
-    for face in ("chance", "chance_std", "p", "low"):
+    for face in ("chance", "chance_std", "pvalue", "low"):
         np.testing.assert_array_equal(
             getattr(saved, face)("changing"), getattr(alone, face)("changing")
         )
@@ -365,7 +367,7 @@ def test_a_difference_of_rounding_is_none():
     turn = np.linalg.qr(np.random.default_rng(2).standard_normal((7, 7)))[0]
     columns = {"B": arrays["B"], "turned": arrays["B"] @ turn}
     some = found({"A": arrays["A"]}, columns, measures=["procrustes"], n_permutations=9)
-    assert some.difference("procrustes", ("A", "B"), ("A", "turned")).p == 1
+    assert some.difference("procrustes", ("A", "B"), ("A", "turned")).pvalue == 1
 
 
 @pytest.mark.parametrize("measure", ["cka[estimator=debiased]", "procrustes", "mutual_knn"])
@@ -374,8 +376,8 @@ def test_rows_and_columns_may_share_data_and_names(measure):
     one = rs.Representation(arrays["A"], "A")
     shared = found([one, arrays["B"]], [one, arrays["C"]], measures=[measure])
     apart = found({"A": arrays["A"]}, {"C": arrays["C"]}, measures=[measure])
-    assert shared.p(measure)[0, 0] <= 0.01
-    assert shared.p(measure)[0, 1] == apart.p(measure)[0, 0]
+    assert shared.pvalue(measure)[0, 0] <= 0.01
+    assert shared.pvalue(measure)[0, 1] == apart.pvalue(measure)[0, 0]
     assert shared.chance(measure)[0, 1] == apart.chance(measure)[0, 0]
 
 
@@ -410,11 +412,16 @@ def test_only_pairs_with_far_samples_on_both_sides_are_permuted():
     assert square.null_method(DEBIASED) == "99 orders; exact moments"
     assert square.adjust_method(DEBIASED) == "step-down maxT and Holm"
     without = found({k: arrays[k] for k in ("h.0", "h.2", "h.3", "h.4")}, measures=[DEBIASED])
-    for face in ("p", "chance", "chance_std", "low"):  # other representations change none of them
+    for face in (
+        "pvalue",
+        "chance",
+        "chance_std",
+        "low",
+    ):  # other representations change none of them
         values = [getattr(e, face)(DEBIASED)[e._place("h.2", "h.0")] for e in (square, without)]
         assert values[0] == values[1]
     alone = found({k: arrays[k] for k in ("h.0", "h.1")}, measures=[DEBIASED])
-    assert alone.p(DEBIASED)[0, 1] == square.p(DEBIASED)[0, 1]
+    assert alone.pvalue(DEBIASED)[0, 1] == square.pvalue(DEBIASED)[0, 1]
     assert alone.adjust_method(DEBIASED) == "step-down maxT"
 
 
@@ -424,10 +431,10 @@ def test_permuted_pairs_among_many_can_be_significant(far):
     square = found(with_far_samples(15, far, share=1.5), measures=[DEBIASED], n_permutations=999)
     (null,) = square.nulls.values()
     above = np.triu_indices(15, 1)
-    permuted, adjusted = ~null.is_exact[above], square.adjusted(DEBIASED)[above]
+    permuted, adjusted = ~null.is_exact[above], square.pvalue(DEBIASED, adjust="familywise")[above]
     assert permuted.sum() == far * (far - 1) / 2
     assert adjusted.max() < 0.05
-    assert (adjusted >= square.p(DEBIASED)[above] * (1 - 1e-12)).all()
+    assert (adjusted >= square.pvalue(DEBIASED)[above] * (1 - 1e-12)).all()
     assert (adjusted[permuted] >= 1 / 1000).all()
 
 
@@ -446,7 +453,7 @@ def test_evidence_of_both_kinds_is_read_and_continued(tmp_path):
     read, again = rs.load(path), found(arrays, measures=[DEBIASED], save=path)
     with ProcessPoolExecutor(2) as executor:
         there = found(arrays, measures=[DEBIASED], jobs=executor)
-    for other, face in product((read, again, there), ("p", "adjusted", "chance", "low", "fdr")):
+    for other, face in product((read, again, there), ("pvalue", "chance", "low")):
         values = [getattr(e, face)(DEBIASED) for e in (first, other)]
         np.testing.assert_array_equal(*values, err_msg=face)
     assert read.null_method(DEBIASED) == first.null_method(DEBIASED)
@@ -511,13 +518,14 @@ def test_a_null_that_cannot_move_is_no_result(design, tmp_path):
         for name in measures:
             pair = e.pair(name, "night 0", "night 1")
             missing = [
-                math.isnan(v) for v in (pair.chance, pair.above_chance, pair.p, pair.adjusted)
+                math.isnan(v)
+                for v in (pair.chance, pair.above_chance, pair.pvalue, pair.pvalue_familywise)
             ]
             assert missing == [name != "cka"] * 4
             assert ("says nothing about their pairing" in pair.reason) == (name != "cka")
             assert math.isfinite(pair.value)
     records = [r for r in evidence.records() if r["measure"] == "mmd"]
-    assert (records[0]["p"], records[0]["chance"]) == (None, None)
+    assert (records[0]["pvalue"], records[0]["chance"]) == (None, None)
     assert records[0]["how"] == "does not depend on the pairing"
 
 
@@ -540,7 +548,7 @@ def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
     }
     for arrays in (related(count=2), equal):  # the second pair has the value 0
         pair = found(arrays, measures=[mean_distance]).pair(mean_distance, "A", "B")
-        assert math.isnan(pair.p)
+        assert math.isnan(pair.pvalue)
         assert math.isnan(pair.chance)
         assert "no permutation of the samples changes the value" in pair.reason
 
@@ -548,5 +556,5 @@ def test_a_measure_of_a_user_that_ignores_the_pairing_has_no_chance_level():
 def test_an_inner_product_that_no_order_changes_has_no_chance_level():
     constant = {"A": np.ones((9, 2)), "B": np.random.default_rng(0).standard_normal((9, 3))}
     pair = found(constant, measures=["rsm_norm_difference"]).pair("rsm_norm_difference", "A", "B")
-    assert math.isnan(pair.p)
+    assert math.isnan(pair.pvalue)
     assert pair.how == "does not depend on the pairing"

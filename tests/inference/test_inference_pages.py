@@ -37,7 +37,7 @@ def test_the_table_of_other_packages_is_what_was_measured():
     assert packages == {"resemblance", *elsewhere.PACKAGES} == set(answers["versions"])
 
 
-def test_other_packages_give_the_same_values_and_p_values():
+def test_other_packages_give_the_same_values_and_pvalues():
     """So the page says; the p-values are of 1000 random orders each."""
     rows = json.loads(elsewhere.MEASURED.read_text())["rows"]
     for row in rows:

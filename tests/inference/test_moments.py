@@ -273,7 +273,7 @@ def test_chance_and_spread_of_a_root_are_close(subtests):
             assert null.spread == pytest.approx(spread, rel=4 / math.sqrt(2 * len(draws)))
 
 
-def test_the_p_value_is_near_that_of_many_orders(subtests):
+def test_the_pvalue_is_near_that_of_many_orders(subtests):
     for spec in ["cka", "rsa", "distance_correlation", "gulp", "mutual_knn"]:
         with subtests.test(str(spec)):
             m, rng = rs.get_measure(spec), np.random.default_rng(11)
@@ -285,20 +285,20 @@ def test_the_p_value_is_near_that_of_many_orders(subtests):
                 float(m.evaluate(fixed, Representation(y[order]))) for order in orders(50, 500)
             ]
             p = np.mean(sign * np.array(draws) >= sign * value)
-            assert null_of(m, fixed, Representation(y)).p == pytest.approx(p, abs=0.06)
+            assert null_of(m, fixed, Representation(y)).pvalue == pytest.approx(p, abs=0.06)
 
 
 @pytest.mark.parametrize("spec", ["cka", "cka[estimator=debiased]", "rsa"])
-def test_the_level_of_the_p_values(spec):
+def test_the_level_of_the_pvalues(spec):
     m, rng = rs.get_measure(spec), np.random.default_rng(5)
-    p = np.array([null_of(m, *independent(rng, 60)).p for _ in range(400)])
+    p = np.array([null_of(m, *independent(rng, 60)).pvalue for _ in range(400)])
     assert 0.03 <= np.mean(p <= 0.05) <= 0.075
 
 
-def test_the_smallest_p_value(rng):
+def test_the_smallest_pvalue(rng):
     x = Representation(rng.standard_normal((50, 4)))
     for spec in ("cka", "gulp", "information_imbalance"):
-        assert 0 <= null_of(rs.get_measure(spec), x, x).p < MIN_TRUSTED_EXACT_P
+        assert 0 <= null_of(rs.get_measure(spec), x, x).pvalue < MIN_TRUSTED_EXACT_P
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_moments_are_not_trusted_where_one_sample_dominates_both_sides(rng):
 # ------------------------------------------------------------------------------------ the classes
 
 
-def test_values_of_few_levels_have_p_values_of_orders(rng, subtests):
+def test_values_of_few_levels_have_pvalues_of_orders(rng, subtests):
     """P(T >= t) of a discrete value holds all of t's probability, a continuous tail half of it."""
     specs = ["cka", "cka[estimator=debiased]", "mutual_knn[k=5]", "linear_regression"]
     small, large = (np.eye(2)[(np.arange(14) < size).astype(int)] for size in (3, 7))
@@ -381,7 +381,7 @@ def test_values_of_few_levels_have_p_values_of_orders(rng, subtests):
         with subtests.test(spec):
             assert of_labels.null_method(spec) == "999 orders"
     # all three of one class lie in one of the other in 2 C(7, 3) / C(14, 3) of the orders
-    assert of_labels.p("cka")[0, 0] == pytest.approx(0.192, abs=0.04)
+    assert of_labels.pvalue("cka")[0, 0] == pytest.approx(0.192, abs=0.04)
     assert of_clusters.null_method(specs[1]) == "999 orders"
     assert of_noise.null_method(specs[0]) == of_noise.null_method(specs[1]) == EXACT_MOMENTS
 

@@ -539,7 +539,7 @@ def test_a_wide_layer_is_rotated_once_in_a_call_and_not_for_distances(monkeypatc
     moved_value = rs.rsa(inputs[0], permute_representation(inputs[1], orders(20)[0], NO_RULES))
     assert len(rotated) == 3
     assert moved_value == pytest.approx(rs.rsa(noise[0], noise[1][orders(20)[0]]))
-    assert evidence.p("distance_correlation").shape == (3, 3)
+    assert evidence.pvalue("distance_correlation").shape == (3, 3)
 
 
 def test_entries_of_wide_layers_are_multiplied_once_in_a_call(monkeypatch):

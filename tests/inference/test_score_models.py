@@ -110,7 +110,7 @@ def test_errors_follow_from_evidence() -> None:
     one, other = values.var(0, ddof=1) / count, pseudo.mean(1).var(0, ddof=1) / n
     both = (rest**2).sum((0, 1)) / ((n - 1) * (count - 1) * n * count)
     expected = np.maximum(np.maximum(one + other - both, one), other)
-    assert result.error**2 == pytest.approx(expected, rel=1e-9)
+    assert result.standard_error**2 == pytest.approx(expected, rel=1e-9)
     assert result.freedom == 7
 
 
@@ -131,12 +131,12 @@ def test_tests_of_models(subtests: Any) -> None:
     result = rs.score_models(*experiment(), measure=PEARSON)
     gap = result.difference("true", "other")
     assert gap.low > 0
-    assert gap.p < 0.05
-    assert result.above_0(None)[0] < gap.p
-    assert result.difference("true", "true").p == 1.0
+    assert gap.pvalue < 0.05
+    assert result.above_0(None)[0] < gap.pvalue
+    assert result.difference("true", "true").pvalue == 1.0
     pairs = result.pairs(None)
-    assert pairs[0, 2] == pytest.approx(result.difference("other", "true").p)
-    for adjust in ("holm", "fdr"):
+    assert pairs[0, 2] == pytest.approx(result.difference("other", "true").pvalue)
+    for adjust in ("familywise", "fdr"):
         with subtests.test(adjust):
             assert (result.pairs(adjust) >= pairs - 1e-15)[~np.eye(3, dtype=bool)].all()
     assert result.below_ceiling(None)[2] < 0.05 < result.below_ceiling()[2]
@@ -241,16 +241,18 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
     backwards = {name: subjects[name] for name in reversed(subjects)}
     other = rs.score_models(dict(reversed(models.items())), backwards, seed=3)
     assert other.mean[::-1] == pytest.approx(result.mean, abs=1e-12)
-    assert other.error[::-1] == pytest.approx(result.error, abs=1e-12)
+    assert other.standard_error[::-1] == pytest.approx(result.standard_error, abs=1e-12)
     assert not np.array_equal(rs.score_models(models, subjects, seed=4).folds, result.folds)
     del models["all"]
     plain = rs.score_models(models, subjects)
     alone = {name: [x] for name, x in models.items()}
-    assert rs.score_models(alone, subjects, folds=1).error == pytest.approx(plain.error, abs=1e-12)
+    assert rs.score_models(alone, subjects, folds=1).standard_error == pytest.approx(
+        plain.standard_error, abs=1e-12
+    )
     whitened = {"rdm": "sqeuclidean", "compare": "whitened_pearson"}
     unequal = rs.rsa.with_parameters(**whitened, variances=tuple(np.linspace(0.5, 2, 20)))
     one, other = (rs.score_models(models, subjects, measure=unequal, folds=f) for f in (None, 1))
-    assert other.error == pytest.approx(one.error, abs=1e-12)
+    assert other.standard_error == pytest.approx(one.standard_error, abs=1e-12)
     assert other.ceiling == pytest.approx(one.ceiling, abs=1e-12)
     steps = list[tuple[int, int]]()
     rs.score_models(models, subjects, progress=lambda *step: steps.append(step))
@@ -261,7 +263,7 @@ def test_fits_do_not_depend_on_order_or_executor(subtests: Any) -> None:
                 one, many = (
                     rs.score_models(models, subjects, jobs=e, **options) for e in (None, pool)
                 )
-                assert many.error == pytest.approx(one.error, abs=1e-14)
+                assert many.standard_error == pytest.approx(one.standard_error, abs=1e-14)
                 assert many.ceiling == pytest.approx(one.ceiling, abs=1e-14)
 
 
@@ -276,7 +278,13 @@ def test_folds_keep_blocks_together() -> None:
 def test_results_are_written_by_the_suffix(tmp_path: Any, subtests: Any) -> None:
     models, subjects = experiment(count=3)
     result = rs.score_models(models | {"all": [models["half"], models["other"]]}, subjects)
-    words = {"csv": "above_0", "tex": "tabular", "md": "| all", "txt": "ceiling", "json": "folds"}
+    words = {
+        "csv": "pvalue_above_0",
+        "tex": "tabular",
+        "md": "| all",
+        "txt": "ceiling",
+        "json": "folds",
+    }
     for suffix, word in words.items():
         with subtests.test(suffix):
             result.to_table(tmp_path / f"scores.{suffix}")
@@ -307,7 +315,7 @@ def test_equal_models_are_seldom_called_different() -> None:
     for seed in range(60):
         models, subjects = experiment([3, seed], n=24, equal=True)
         result = rs.score_models(models, subjects, measure=COSINE)
-        ours.append(result.difference("half", "other").p < 0.05)
+        ours.append(result.difference("half", "other").pvalue < 0.05)
         gaps = result.values[:, 1] - result.values[:, 2]
         habit.append(abs(gaps.mean()) / (gaps.std(ddof=1) / 8**0.5) > 2.365)
     assert np.mean(ours) <= 0.07 < np.mean(habit)
@@ -318,7 +326,9 @@ def test_equal_fitted_models_are_seldom_called_different() -> None:
     for seed in range(30):
         models, subjects = experiment([3, seed], n=24, equal=True)
         halves = {name: [models[name][:, :3], models[name][:, 3:]] for name in ("half", "other")}
-        p.append(rs.score_models(halves, subjects, measure=COSINE).difference("half", "other").p)
+        p.append(
+            rs.score_models(halves, subjects, measure=COSINE).difference("half", "other").pvalue
+        )
     assert np.mean(np.array(p) < 0.05) <= 0.07
 
 
@@ -336,7 +346,7 @@ def test_measures_without_a_cosine_have_no_ceiling() -> None:
     result = rs.score_models(*experiment(n=12, count=3), measure="procrustes", whole_blocks=pairs)
     assert (result.ceiling, result.freedom) == (None, 2)
     assert "no noise ceiling" in str(result)
-    assert (result.error > 0).all()
+    assert (result.standard_error > 0).all()
     with pytest.raises(ValueError, match="ceiling"):
         result.below_ceiling()
 
@@ -348,7 +358,7 @@ def test_distances_are_shown_the_most_similar_first() -> None:
     assert str(result).index("true") < str(result).index("other")
     by_cosine = rs.score_models(*experiment(count=3), measure=COSINE)
     for scores in (result, by_cosine):
-        assert {row["above_0"] for row in scores.records()} == {None}
+        assert {row["pvalue_above_0"] for row in scores.records()} == {None}
         with pytest.raises(ValueError, match="difference"):
             scores.above_0()
     legend = [t.get_text() for t in rs.plot.model_scores(result).get_legend().get_texts()]
@@ -385,7 +395,7 @@ def test_models_equal_but_for_rounding_do_not_differ(subtests: Any) -> None:
             assert (p[np.triu_indices(4, 1)] > 0.99).all()
 
 
-def test_p_values_are_adjusted_by_hand() -> None:
+def test_pvalues_are_adjusted_by_hand() -> None:
     result = rs.score_models(*experiment(count=4), measure=PEARSON)
     p = result.above_0(None)
     order = np.argsort(p)
@@ -406,7 +416,7 @@ def test_a_subject_with_a_hole_is_left_out(subtests: Any) -> None:
             assert [f.x for f in result.failures] == ["s3"]
             assert "NaN" in result.failures[0].reason
             assert "s3 is left out: " in repr(result)
-            assert np.array_equal(result.error, whole.error)
+            assert np.array_equal(result.standard_error, whole.standard_error)
             assert result != whole  # and no error
 
 
@@ -484,7 +494,7 @@ def test_one_pair_that_was_not_measured_costs_no_subject() -> None:
     a, b = (rs.score_models(models, side, measure=PEARSON) for side in (whole, one))
     assert "s3 20 of 20 stimuli, 189 of 190 pairs" in repr(b)
     assert b.mean == pytest.approx(a.mean, abs=0.01)
-    assert b.error == pytest.approx(a.error, rel=0.05)
+    assert b.standard_error == pytest.approx(a.standard_error, rel=0.05)
 
 
 def ceiling_by_hand(subjects: list[np.ndarray], compare: str) -> tuple[float, float]:
@@ -654,7 +664,7 @@ def test_the_command_prints_what_the_call_returns(tmp_path, monkeypatch, capsys,
             assert means == pytest.approx(dict(zip(scores.models, scores.mean)))
             assert document["ceiling"]["high"] == pytest.approx(scores.ceiling[2])
             pair = document["differences"][-1]
-            assert pair["p"] == pytest.approx(scores.difference(pair["a"], pair["b"]).p)
+            assert pair["pvalue"] == pytest.approx(scores.difference(pair["a"], pair["b"]).pvalue)
     with subtests.test("table and CSV"):
         status, written = run("subjects --models models")
         assert written.out.index("whole") < written.out.index("half")  # the highest first

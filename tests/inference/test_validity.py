@@ -44,7 +44,7 @@ def test_evidence_rejects_unrelated_representations_as_often_as_it_says():
     for i in range(150):
         x, y = unrelated(np.random.default_rng([2, i]))
         evidence = rs.evidence({"x": x}, {"y": y}, measures=[DEBIASED], progress=False)
-        p.append(evidence.p(DEBIASED)[0, 0])
+        p.append(evidence.pvalue(DEBIASED)[0, 0])
     low, high = bounds(len(p), 0.2)
     assert low <= np.sum(np.array(p) <= 0.2) <= high
 

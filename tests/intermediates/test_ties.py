@@ -651,6 +651,6 @@ def test_permutations_carry_the_products_of_wide_data():
     x = np.random.default_rng(4).standard_normal((60, 3))
     narrow = y[:, y.any(axis=0)]
     for spec in ("information_imbalance", "mutual_knn[metric=euclidean]"):
-        p = [rs.evidence(x, z, measures=spec, n_permutations=19, progress=False).p(spec)[0, 0]
+        p = [rs.evidence(x, z, measures=spec, n_permutations=19, progress=False).pvalue(spec)[0, 0]
              for z in (y, narrow)]  # fmt: skip
         assert p[0] == p[1]

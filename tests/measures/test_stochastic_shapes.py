@@ -156,11 +156,11 @@ def test_inference_moves_stimuli_as_wholes() -> None:
     rows, columns = {"x": named(x)}, {"near": named(near), "other": named(other)}
     options: dict[str, Any] = {"whole_blocks": blocks, "n_permutations": 19, "progress": False}
     evidence = rs.evidence(rows, columns, measures=[GAUSS], **options)
-    p = evidence.p("gaussian_stochastic_shape")[0]
+    p = evidence.pvalue("gaussian_stochastic_shape")[0]
     assert p[0] == pytest.approx(1 / 20)
     assert p[1] > 0.05
     again = rs.evidence(rows, columns, measures=[GAUSS], **options)
-    assert (again.p("gaussian_stochastic_shape")[0] == p).all()
+    assert (again.pvalue("gaussian_stochastic_shape")[0] == p).all()
 
 
 def test_saved_values_belong_to_their_stimuli(tmp_path: Any) -> None:

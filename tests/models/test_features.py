@@ -224,7 +224,7 @@ def test_models_take_the_design_of_evidence(tmp_path):
     )
     assert sure.design.words == same.design.words
     assert sure.confidence_level == 0.9
-    np.testing.assert_array_equal(sure.p("rsa"), same.p("rsa"))
+    np.testing.assert_array_equal(sure.pvalue("rsa"), same.pvalue("rsa"))
     np.testing.assert_array_equal(sure.low("rsa"), same.low("rsa"))
     limited = {"max_samples": 12, "seed": 3}
     drawn = list(load_samples(SAMPLES, **limited).places)
@@ -235,7 +235,7 @@ def test_models_take_the_design_of_evidence(tmp_path):
         )
         for of in (labels, labels[drawn], labels[drawn][rows])
     ]
-    assert len({str(one.evidence.p("rsa")) for one in same}) == 1
+    assert len({str(one.evidence.pvalue("rsa")) for one in same}) == 1
     for wrong, words in (
         ({"within": "labels"}, "comes with none"),
         ({"whole_blocks": labels[1:]}, "22 labels for 23 samples"),
@@ -293,7 +293,7 @@ def test_models_come_with_evidence(tmp_path):
     page = write_page(scores, tmp_path / "page.html").read_text()
     assert "beyond chance" in page
     pairs = [(sure.rows[0], sure.rows[k]) for k in (3, 4)]
-    assert 0 < sure.difference("procrustes", *pairs).p <= 1
+    assert 0 < sure.difference("procrustes", *pairs).pvalue <= 1
     assert rs.compare_models(models, SAMPLES, **options).evidence.inputs is None
 
 
@@ -307,7 +307,7 @@ def test_evidence_of_models_is_in_the_folder_with_the_scores(tmp_path):
     for sure in (read.evidence, rs.load(tmp_path / "scores.comparison").evidence):
         assert [m.spec for m in sure.measures] == names[:1]
         assert (sure["procrustes"] == scores["procrustes"]).all()
-        for face in ("p", "adjusted", "chance", "low"):
+        for face in ("pvalue", "chance", "low"):
             expected = getattr(scores.evidence, face)("procrustes")
             np.testing.assert_array_equal(getattr(sure, face)("procrustes"), expected)
     assert "beyond chance" in write_page(read, tmp_path / "page.html").read_text()
@@ -356,7 +356,9 @@ def test_killed_models_continue_with_the_draws_of_their_evidence(tmp_path):
     options = {"measures": ["rtd_lite", "cka"], "progress": False, "n_permutations": max(kept) + 20}
     again = rs.compare_models(models, SAMPLES, save=tmp_path, **options)
     alone = rs.compare_models(models, SAMPLES, **options)
-    np.testing.assert_array_equal(again.evidence.p("rtd_lite"), alone.evidence.p("rtd_lite"))
+    np.testing.assert_array_equal(
+        again.evidence.pvalue("rtd_lite"), alone.evidence.pvalue("rtd_lite")
+    )
     assert kept <= draws_in(scores)
     assert rs.load(scores).evidence.design.n_permutations == max(kept) + 20
 

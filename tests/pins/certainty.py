@@ -21,9 +21,7 @@ EVIDENCE = (
     "values",
     "chance",
     "chance_std",
-    "p",
-    "adjusted",
-    "fdr",
+    "pvalue",
     "low",
     "high",
     "standard_error",
@@ -60,6 +58,8 @@ def evidence(scratch: Path) -> dict[str, Any]:
 
 def certainty(result: rs.Evidence, spec: str) -> dict[str, Any]:
     tables = {name: getattr(result, name)(spec) for name in EVIDENCE[1:]} | {"values": result[spec]}
+    for adjust in ("familywise", "fdr"):
+        tables[f"pvalue_{adjust}"] = result.pvalue(spec, adjust)
     return {name: table.tolist() for name, table in tables.items()} | {
         "how": result.null_method(spec)
     }

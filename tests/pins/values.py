@@ -150,7 +150,7 @@ def _intervals(pair: Pair) -> Iterator[tuple[str, Any]]:
     found = rs.stability.interval("silhouette", x, labels=labels, n_resamples=20)
     yield "interval of silhouette", [found.value, found.low, found.high]
     null = rs.stability.permutation_null("centroid_drift", x, n_permutations=99)
-    numbers = [null.value, null.mean, null.deviation, null.z, null.p_value]
+    numbers = [null.value, null.mean, null.std, null.z, null.pvalue]
     yield "null of centroid_drift", numbers
 
 

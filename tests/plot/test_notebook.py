@@ -86,7 +86,7 @@ def test_large_evidence_shows_maps_with_lines_across_what_is_not_beyond_chance()
     evidence = made_evidence(compared(arrays([f"m/{i}" for i in range(21)], related=3), None))
     page = evidence._repr_html_()
     assert "Lines across: not beyond chance (adjusted p &gt; 0.05)." in page
-    unsure = int((evidence.adjusted("cka") > 0.05).sum())
+    unsure = int((evidence.pvalue("cka", adjust="familywise") > 0.05).sum())
     lines = (p.get("d", "") for p in drawings(page)[0].iter("path"))
     assert sum(d.count("l1 -1") for d in lines) == unsure
 

@@ -214,7 +214,7 @@ def test_values_that_do_not_exist_are_hatched():
 
 
 def test_pairs_that_are_not_beyond_chance_have_lines_across(layered, evidence):
-    unsure = int((evidence.adjusted("procrustes") > ALPHA).sum())
+    unsure = int((evidence.pvalue("procrustes", adjust="familywise") > ALPHA).sum())
     assert unsure
     for ax in (
         plot.heatmap(evidence, "procrustes"),

@@ -17,7 +17,7 @@ from factories.output import emitted
 
 import resemblance as rs
 from resemblance.base.formatting import format_fixed
-from resemblance.inference.nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, format_p_value
+from resemblance.inference.nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, format_pvalue
 from resemblance.report import write_page
 from resemblance.report.evidence_words import (
     ALPHA,
@@ -88,17 +88,18 @@ def test_a_pair_without_a_value_or_without_chance_says_so(failing, square):
     assert "constant" in flat.reason
     one = measure_results(square)[0].cells[0][1]._replace(low=np.nan, chance=np.nan, above=np.nan)
     assert (
-        describe_pair_result(one._replace(p=np.nan, how="")) == f"{one.value:.2f}, chance unknown"
+        describe_pair_result(one._replace(pvalue=np.nan, how=""))
+        == f"{one.value:.2f}, chance unknown"
     )
-    fixed = one._replace(chance=one.value, p=1.0, how=PAIRING_INDEPENDENT)
+    fixed = one._replace(chance=one.value, pvalue=1.0, how=PAIRING_INDEPENDENT)
     assert (
         describe_pair_result(fixed)
         == f"{one.value:.2f}, chance {one.value:.2f}, {PAIRING_INDEPENDENT}"
     )
 
 
-def test_p_values_are_brief(subtests):
-    p_values = {
+def test_pvalues_are_brief(subtests):
+    pvalues = {
         (1e-4, EXACT_MOMENTS): "< 1e-4",
         (1e-4, "9999 orders"): "0.0001",
         (2e-5, "99999 orders"): "< 1e-4",
@@ -106,7 +107,7 @@ def test_p_values_are_brief(subtests):
         (1.0, PAIRING_INDEPENDENT): "1",
         (np.nan, ""): "–",
     }
-    texts = [(format_p_value(p, how), text) for (p, how), text in p_values.items()]
+    texts = [(format_pvalue(p, how), text) for (p, how), text in pvalues.items()]
     for written, text in texts:
         with subtests.test(text):
             assert written == text
@@ -115,7 +116,7 @@ def test_p_values_are_brief(subtests):
 def test_the_first_sentence_says_what_there_is(square, pair, failing):
     first, *each = spoken(square)
     assert re.match(r"\d+ of 15 pairs are beyond chance by at least one of 3 measures, 3 by", first)
-    beyond = (square.adjusted("cka") <= ALPHA).sum() // 2
+    beyond = (square.pvalue("cka", adjust="familywise") <= ALPHA).sum() // 2
     best = square.best("cka")
     assert each[0].startswith(f"CKA: {beyond} of 15, furthest {best.x} and {best.y}: ")
     assert spoken(pair)[0] == "A and B are beyond chance by 2 of 3 measures."
@@ -246,7 +247,7 @@ def test_maps_can_be_switched_and_hatch_what_is_not_beyond_chance(square):
         assert np.allclose(np.array(value.values, float), square[info.spec], rtol=0, atol=1e-12)
         shares = np.round(square.above_chance(info.spec), 3)
         assert np.array_equal(np.array(above.values, float), shares, equal_nan=True)
-        unsure = np.argwhere(square.adjusted(info.spec) > ALPHA)
+        unsure = np.argwhere(square.pvalue(info.spec, adjust="familywise") > ALPHA)
         assert value.hatched == above.hatched == tuple(map(tuple, unsure.tolist()))
         assert value.titles == above.titles
         assert not above.is_reversed
@@ -436,7 +437,7 @@ def test_records_in_files(square, tmp_path):
     assert document["records"] == square.records()
     header, *rows = emitted(square, "csv").splitlines()
     assert header.startswith("measure,label,x,y,value,reason,")
-    assert {"low", "high", "chance", "above_chance", "p", "how"} <= set(header.split(","))
+    assert {"low", "high", "chance", "above_chance", "pvalue", "how"} <= set(header.split(","))
     assert len(rows) == 3 * 36
     write_output(square, "parquet", tmp_path / "values.parquet")
     frame = pytest.importorskip("pandas").read_parquet(tmp_path / "values.parquet")

@@ -72,11 +72,11 @@ def test_step_down_by_hand():
     assert step_down_max_t(observed, drawn).tolist() == [1 / 5, 3 / 5, 3 / 5]
 
 
-def test_step_down_of_one_test_is_its_p_value():
+def test_step_down_of_one_test_is_its_pvalue():
     g = np.random.default_rng(0)
     for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, time_series=True)):
         observed, drawn = g.standard_normal(1), g.standard_normal((design.total, 1))
-        assert step_down_max_t(observed, drawn, design)[0] == design.p_value(
+        assert step_down_max_t(observed, drawn, design)[0] == design.pvalue(
             observed[0], drawn[:, 0]
         )
 
@@ -87,7 +87,7 @@ def test_step_down_of_all_orders_counts_the_one_observed_once():
     assert step_down_max_t(drawn[0], drawn, design_of(4)).tolist() == [1 / 24, 1 / 24]
 
 
-def test_equal_values_have_equal_p_values_whatever_their_order():
+def test_equal_values_have_equal_pvalues_whatever_their_order():
     g = np.random.default_rng(2)
     observed, drawn = np.array([2.0, 1.0, 2.0, 0.5]), g.standard_normal((99, 4))
     adjusted = step_down_max_t(observed, drawn)
@@ -108,13 +108,13 @@ def test_missing_draws_count_as_large_and_missing_tests_are_left_out():
     assert math.isnan(holm_adjust(p)[1])
 
 
-def test_no_tests_have_no_p_values():
+def test_no_tests_have_no_pvalues():
     assert holm_adjust(np.array([])).size == 0
     assert step_down_max_t(np.array([]), np.zeros((9, 0))).size == 0
     assert np.isnan(step_down_max_t(np.array([np.nan]), np.zeros((9, 1)))).all()
 
 
-def test_adjusted_p_values_are_ordered_as_the_tests_and_no_smaller_than_their_own():
+def test_adjusted_pvalues_are_ordered_as_the_tests_and_no_smaller_than_their_own():
     g = np.random.default_rng(3)
     observed, drawn = g.standard_normal(8) + 1, g.standard_normal((99, 8))
     adjusted = step_down_max_t(observed, drawn)
@@ -176,7 +176,7 @@ def test_a_group_without_tests_leaves_the_level_to_the_other():
 
 
 @pytest.mark.parametrize("draws", [20, 99, 999, 9999])
-def test_one_permuted_test_of_many_can_be_significant_wherever_its_own_p_value_can(draws):
+def test_one_permuted_test_of_many_can_be_significant_wherever_its_own_pvalue_can(draws):
     attainable = 1 / (1 + draws)
     for count in (2, 105, 5000):
         share = permuted_level_share(1, count, attainable)

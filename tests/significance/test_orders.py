@@ -286,9 +286,9 @@ def test_windows_of_a_series():
 
 def test_the_two_sides_of_a_series_count_as_one():
     design = design_of(12, time_series=True, max_shift=3)
-    assert design.p_value(5.0, np.array([1, 2, 3, 4, 0, 1])) == 1 / 4
-    assert design.p_value(5.0, np.array([1, 2, 7, 4, 0, 1])) == 2 / 4
-    assert design.p_value(0.0, np.array([1, 2, 3, 4, 5, 6])) == 1
+    assert design.pvalue(5.0, np.array([1, 2, 3, 4, 0, 1])) == 1 / 4
+    assert design.pvalue(5.0, np.array([1, 2, 7, 4, 0, 1])) == 2 / 4
+    assert design.pvalue(0.0, np.array([1, 2, 3, 4, 5, 6])) == 1
 
 
 def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
@@ -303,9 +303,9 @@ def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
             abs(np.corrcoef(x[a], y[b])[0, 1])
             for a, b in map(design.windows, range(design.total + 1))
         ]
-        rejected += design.p_value(values[0], np.array(values[1:])) <= 0.05
+        rejected += design.pvalue(values[0], np.array(values[1:])) <= 0.05
         drawn = np.abs(np.corrcoef(x, y[shuffled])[0, 1:])
-        naive += free.p_value(abs(np.corrcoef(x, y)[0, 1]), drawn) <= 0.05
+        naive += free.pvalue(abs(np.corrcoef(x, y)[0, 1]), drawn) <= 0.05
     assert rejected <= 0.05 * sets
     assert naive > 0.4 * sets
 
@@ -313,43 +313,43 @@ def test_series_that_are_unrelated_are_rejected_no_more_often_than_they_may():
 # ----------------------------------------------------------------------------------------- p-values
 
 
-def test_p_values_that_are_counted_by_hand():
+def test_pvalues_that_are_counted_by_hand():
     design = design_of(20, n_permutations=9)
     drawn = np.arange(9.0)  # 0 to 8
-    assert design.p_value(9.0, drawn) == 1 / 10
-    assert design.p_value(8.0, drawn) == 2 / 10  # one is equal
-    assert design.p_value(4.5, drawn) == 5 / 10
-    assert design.p_value(-1.0, drawn) == 1
-    assert isinstance(design.p_value(4.5, drawn), float)
+    assert design.pvalue(9.0, drawn) == 1 / 10
+    assert design.pvalue(8.0, drawn) == 2 / 10  # one is equal
+    assert design.pvalue(4.5, drawn) == 5 / 10
+    assert design.pvalue(-1.0, drawn) == 1
+    assert isinstance(design.pvalue(4.5, drawn), float)
     # of all orders of three samples, the first is the value observed
     whole = design_of(3)
-    assert whole.p_value(5.0, np.array([5.0, 1, 2, 3, 4, 0])) == 1 / 6
-    assert whole.p_value(3.0, np.array([3.0, 1, 2, 3, 4, 0])) == 3 / 6
-    assert whole.p_value(0.0, np.array([0.0, 1, 2, 3, 4, 5])) == 1
+    assert whole.pvalue(5.0, np.array([5.0, 1, 2, 3, 4, 0])) == 1 / 6
+    assert whole.pvalue(3.0, np.array([3.0, 1, 2, 3, 4, 0])) == 3 / 6
+    assert whole.pvalue(0.0, np.array([0.0, 1, 2, 3, 4, 5])) == 1
 
 
 def test_the_value_observed_counts_however_it_is_rounded():
     drawn = np.array([0.3 - 1e-7, 0.1, 0.1, 0.1, 0.1, 0.1])  # computed another way
-    assert design_of(3).p_value(0.3, drawn) == 1 / 6
+    assert design_of(3).pvalue(0.3, drawn) == 1 / 6
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_values_that_differ_by_rounding_are_equal_in_any_unit(unit):
     design = design_of(20, n_permutations=4)
-    assert design.p_value(0.3 * unit, unit * np.array([0.1, 0.1 + 0.2, 0.3 - 1e-15, 0.2])) == 3 / 5
-    assert design.p_value(0.3 * unit, unit * np.array([0.1, 0.3 - 1e-9, 0.2, 0.2])) == 1 / 5
-    assert design.p_value(0.0, unit * np.array([-1e-16, -1.0, -2.0, -1.0])) == 2 / 5
+    assert design.pvalue(0.3 * unit, unit * np.array([0.1, 0.1 + 0.2, 0.3 - 1e-15, 0.2])) == 3 / 5
+    assert design.pvalue(0.3 * unit, unit * np.array([0.1, 0.3 - 1e-9, 0.2, 0.2])) == 1 / 5
+    assert design.pvalue(0.0, unit * np.array([-1e-16, -1.0, -2.0, -1.0])) == 2 / 5
 
 
 def test_missing_and_infinite_values():
     design = design_of(20, n_permutations=4)
-    assert design.p_value(9.0, np.array([np.nan, 1, 2, np.nan])) == 3 / 5
-    assert design.p_value(9.0, np.full(4, np.nan)) == 1
-    assert math.isnan(design.p_value(math.nan, np.arange(4.0)))
-    assert design.p_value(math.inf, np.array([1e300, 1, np.inf, 2])) == 2 / 5
-    assert design.p_value(-math.inf, np.array([-1e300, -np.inf, 1, 2])) == 1
-    assert design.p_value(9.0, np.array([-np.inf, 1, np.inf, 2])) == 2 / 5
-    assert design.p_value(9.0, np.array([1e15, 1, 2, 3])) == 2 / 5  # an outlier makes no ties
+    assert design.pvalue(9.0, np.array([np.nan, 1, 2, np.nan])) == 3 / 5
+    assert design.pvalue(9.0, np.full(4, np.nan)) == 1
+    assert math.isnan(design.pvalue(math.nan, np.arange(4.0)))
+    assert design.pvalue(math.inf, np.array([1e300, 1, np.inf, 2])) == 2 / 5
+    assert design.pvalue(-math.inf, np.array([-1e300, -np.inf, 1, 2])) == 1
+    assert design.pvalue(9.0, np.array([-np.inf, 1, np.inf, 2])) == 2 / 5
+    assert design.pvalue(9.0, np.array([1e15, 1, 2, 3])) == 2 / 5  # an outlier makes no ties
 
 
 @pytest.mark.parametrize(
@@ -365,20 +365,20 @@ def test_missing_and_infinite_values():
     ],
     ids=lambda design: design.words,
 )
-def test_the_smallest_p_value_is_attainable_and_none_is_smaller(design):
+def test_the_smallest_pvalue_is_attainable_and_none_is_smaller(design):
     lower = np.zeros(design.total)
-    assert design.p_value(1.0, lower) == design.attainable
+    assert design.pvalue(1.0, lower) == design.attainable
     for reached in range(design.total + 1):
         drawn = np.where(np.arange(design.total) < reached, 2.0, 0.0)
-        assert design.attainable <= design.p_value(1.0, drawn) <= 1
+        assert design.attainable <= design.pvalue(1.0, drawn) <= 1
 
 
-def test_p_values_of_many_tests_are_those_of_each():
+def test_pvalues_of_many_tests_are_those_of_each():
     g = np.random.default_rng(0)
     for design in (design_of(20, n_permutations=19), design_of(4), design_of(40, time_series=True)):
         observed, drawn = g.standard_normal(5), g.standard_normal((design.total, 5))
-        assert design.p_values(observed, drawn).tolist() == [
-            design.p_value(value, column) for value, column in zip(observed, drawn.T)
+        assert design.pvalues(observed, drawn).tolist() == [
+            design.pvalue(value, column) for value, column in zip(observed, drawn.T)
         ]
 
 
@@ -398,5 +398,5 @@ def test_the_level_holds_for_what_the_design_keeps(kept):
             x, y = x + 3 * design.groups, y + 3 * design.groups
         if "whole_blocks" in kept:
             x, y = x[design.whole_blocks], y[design.whole_blocks]
-        rejected += design.p_value(x @ y, np.array([x @ y[order] for order in drawn])) <= 0.1
+        rejected += design.pvalue(x @ y, np.array([x @ y[order] for order in drawn])) <= 0.1
     assert 70 <= rejected <= 130

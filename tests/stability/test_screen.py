@@ -118,7 +118,7 @@ def test_bins_of_magnitude_equal_the_package():
     names = {"n": "n", "low": "mag_min", "high": "mag_max", "coherent": "high_coherence_mean",
              "incoherent": "low_coherence_mean", "difference": "difference",
              "rho": "within_bin_rho",
-             "p_value": "within_bin_pvalue"}  # fmt: skip
+             "pvalue": "within_bin_pvalue"}  # fmt: skip
     for ours, name in names.items():
         assert [getattr(b, ours) for b in bins] == pytest.approx(theirs[name], rel=1e-10)
     frame = pd.DataFrame(TABLE).sample(frac=1, random_state=0)

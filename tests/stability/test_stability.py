@@ -263,9 +263,9 @@ def test_trials_equal_the_authors_script(inputs):
 def test_permutation_null_agrees_with_the_authors_script(inputs):
     null, theirs = st.permutation_null("centroid_drift", inputs["trials__X"]), THEIRS["trials"]
     assert 1 - null.mean == pytest.approx(theirs["perm_null_mean_seed320"], abs=5e-4)
-    assert null.deviation == pytest.approx(theirs["perm_null_std_ddof0"], rel=0.1)
+    assert null.std == pytest.approx(theirs["perm_null_std_ddof0"], rel=0.1)
     assert null.z == pytest.approx(-theirs["perm_null_z"], abs=0.25)
-    assert null.p_value == (1 + np.sum(null.draws >= null.value)) / 501
+    assert null.pvalue == (1 + np.sum(null.draws >= null.value)) / 501
 
 
 def test_intervals_agree_with_the_bootstrap_of_the_package(inputs):
@@ -525,7 +525,7 @@ def test_nulls_and_intervals_of_conditions_with_few_trials(rng):
     for name in ("temporal_drift", "trial_split"):
         null = st.permutation_null(name, x, labels, n_permutations=40)
         assert null.draws.shape == (40,)
-        assert 1 / 41 <= null.p_value <= 1
+        assert 1 / 41 <= null.pvalue <= 1
         found = st.interval(name, x, labels, n_resamples=10)
         assert found.low < found.value < found.high
     early = st.interval(
@@ -573,11 +573,11 @@ def test_the_null_is_uniform_over_the_orders_that_have_a_value(rng):
     x, labels = interleaved(4, 4, rng)
     late = np.arange(16) >= 8
     x[late] += 3 * rng.standard_normal((4, 8))[labels[late]]
-    assert st.permutation_null("temporal_drift", x, labels, n_permutations=60).p_value < 0.1
+    assert st.permutation_null("temporal_drift", x, labels, n_permutations=60).pvalue < 0.1
     values = [
         st.permutation_null(
             "temporal_drift", *interleaved(4, 4, np.random.default_rng(s)), n_permutations=19
-        ).p_value
+        ).pvalue
         for s in range(30)
     ]
     assert 0.3 < np.mean(values) < 0.75

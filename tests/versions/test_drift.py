@@ -1363,7 +1363,7 @@ def test_batches_of_one_distribution_do_not_differ():
     assert not report.drifted
     assert report.changes == report.features == report.moved == report.unexplained_by_map == ()
     for drift in report.drifts:
-        is_known = drift.p is not None
+        is_known = drift.pvalue is not None
         assert is_known == (drift.value is not None) == (drift.reason == "")
         assert not (drift.paired and is_known)
     assert by_name(report)["cka"].reason == "it needs the same samples in both"
@@ -1412,7 +1412,7 @@ def test_statistics_of_two_samples_are_those_of_their_formulas():
     k = np.exp(-(cdist(pooled, pooled) ** 2) / width)
     value = k[:30, :30].mean() + k[30:, 30:].mean() - 2 * k[:30, 30:].mean()
     assert mmd_test(pooled, 30, 0).value == pytest.approx(np.sqrt(value))
-    assert energy.p == pytest.approx((1 + (energy.permuted >= energy.value).sum()) / 1000)
+    assert energy.pvalue == pytest.approx((1 + (energy.permuted >= energy.value).sum()) / 1000)
     level = 0.02
     at_most = [v for v in energy.permuted if (1 + (energy.permuted >= v).sum()) / 1000 <= level]
     assert energy.limit(level) <= min(at_most)
@@ -1431,7 +1431,7 @@ def test_the_classifier_is_judged_on_rows_that_it_was_not_fitted_to():
     parts[:60, 3] += 3
     found = classifier_test(parts, 60, 0)
     assert found.value > 0.9
-    assert found.p == 1 / 1000
+    assert found.pvalue == 1 / 1000
 
 
 def test_tests_of_two_samples_keep_their_level():
@@ -1443,7 +1443,7 @@ def test_tests_of_two_samples_keep_their_level():
         pooled = np.random.default_rng(seed).standard_normal((50, 5))
         tests = (energy_test(pooled, 30, seed, 99), mmd_test(pooled, 30, seed, 99),
                  classifier_test(pooled, 30, seed, 99))  # fmt: skip
-        p = [test.p for test in tests]
+        p = [test.pvalue for test in tests]
         for name, value in zip(names, (*p, 3 * min(p))):
             rejected[name] += value <= 0.05
     assert max(rejected.values()) <= 10 + 3 * np.sqrt(200 * 0.05 * 0.95)

@@ -73,7 +73,7 @@ class Score(NamedTuple):
     """How well a measure does in a cell; larger is better.
 
     ``value``: the mean of ``parts``; NaN with a ``reason`` where there is none. ``pairs``: how many
-    it rests on; ``failed``: for how many more the measure has no value. ``p_value``: of a
+    it rests on; ``failed``: for how many more the measure has no value. ``pvalue``: of a
     correlation with what is predicted. ``reliability``: that of the case.
     """
 
@@ -83,7 +83,7 @@ class Score(NamedTuple):
     label: str
     value: float
     parts: tuple[float, ...] = ()
-    p_value: float | None = None
+    pvalue: float | None = None
     pairs: int = 0
     failed: int = 0
     reason: str | None = None

@@ -257,7 +257,7 @@ class Rule(NamedTuple):
     ``of_similarities``: the quality of a measure that is larger for what is more similar, where it
     is another. ``is_complete``: a measure that lacks one of the differences has no score; otherwise
     it is scored by the others. ``rounded``: returns differences without what is rounding.
-    ``p_value``: from the differences, what is expected, and whether both orders of a pair count.
+    ``pvalue``: from the differences, what is expected, and whether both orders of a pair count.
     """
 
     blocks: Callable[..., ExpectedBlocks]
@@ -266,7 +266,7 @@ class Rule(NamedTuple):
     of_similarities: BlockQuality | None = None
     is_complete: bool = False
     rounded: Callable[[np.ndarray], np.ndarray] | None = None
-    p_value: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
+    pvalue: Callable[[np.ndarray, np.ndarray, bool], float | None] | None = None
 
     def of(self, larger_is_more_similar: bool) -> Rule:
         """Return the rule for measures of one direction."""

@@ -93,7 +93,7 @@ def scores_section(
                 reason = failure_without_count(score) if score else column.absence
                 mark = letters.setdefault(reason, column_letter(len(letters)))
                 signs.append(Sign(i, j + 1, mark, reason))
-            elif mark := stars(score.p_value) + ("†" if score.failed else ""):
+            elif mark := stars(score.pvalue) + ("†" if score.failed else ""):
                 is_partial |= bool(score.failed)
                 note = (score.reason or "") if score.failed else ""
                 signs.append(Sign(i, j + 1, mark, note))
@@ -158,7 +158,7 @@ def data_table(
             "measure": s.measure,
             "label": s.label,
             "value": finite_or_none(s.value),
-            "p_value": s.p_value,
+            "pvalue": s.pvalue,
             "pairs": s.pairs,
             "failed": s.failed,
             "reason": s.reason,

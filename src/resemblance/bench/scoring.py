@@ -129,7 +129,7 @@ def scores_in_case(case: Case, compared: ComparisonsByPart) -> Iterator[Score]:
 
 def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureInfo) -> Score:
     rule, values, has_value = case.rule.of(info.larger_is_more_similar), list[float](), list[bool]()
-    p_value = None
+    pvalue = None
     for part, comparison in zip(case.parts, comparisons, strict=True):
         differences = comparison.dissimilarity(info.spec)
         if rule.rounded:
@@ -140,8 +140,8 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
         is_void = rule.is_complete and not all(known)
         values.append(np.nan if is_void else apply(rule, differences, blocks))
         has_value += known
-        if rule.p_value:
-            p_value = rule.p_value(differences, part.expected, not info.symmetric)
+        if rule.pvalue:
+            pvalue = rule.pvalue(differences, part.expected, not info.symmetric)
     value = float(
         np.average(values, weights=[part.weight for part in case.parts])
         if rule.is_complete
@@ -156,7 +156,7 @@ def _score_measure(case: Case, comparisons: Sequence[Comparison], info: MeasureI
         info.label,
         value,
         tuple(values),
-        p_value,
+        pvalue,
         sum(has_value),
         failed,
         reason,

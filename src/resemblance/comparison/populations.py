@@ -14,11 +14,10 @@ import numpy as np
 from ..base.exceptions import UndefinedError
 from ..base.results import BaseResult
 from ..base.rng import generator
-from ..base.text import check_choice
 from ..data.inputs import sample_order
 from ..significance.labels import is_missing_label
 from ..significance.multiple_testing import holm_adjust
-from ..significance.permutation import count_at_least, p_value_of
+from ..significance.permutation import count_at_least, pvalue_of
 from ..significance.resampling import check_positive_integers
 
 GROUP_TEST_PERMUTATIONS = 9999
@@ -133,8 +132,8 @@ class Permanova(BaseResult):
 
     ``f``: Anderson's pseudo-F, infinite where no group has a difference inside; ``share``: how much
     of the squared differences lies between the groups, 0 to 1. ``within`` and ``between``: the mean
-    difference of two networks of one group, and of two groups; ``inside``: that of each group
-    (NaN: one network). ``p``: how often as large an F comes from changing the labels, all divisions
+    difference of two networks of one group, and of two groups; ``inside``: that of each group (NaN:
+    one network). ``pvalue``: how often as large an F comes from changing the labels, all divisions
     where they are few (``is_exact``); ``min_pvalue``: the smallest p that these groups can give.
     The test also notices groups that are equally placed but unequally spread: compare ``inside``.
     """
@@ -146,7 +145,7 @@ class Permanova(BaseResult):
     within: float
     between: float
     inside: Mapping[Hashable, float]
-    p: float
+    pvalue: float
     min_pvalue: float
     is_exact: bool
     differences: np.ndarray
@@ -160,14 +159,14 @@ class Permanova(BaseResult):
         """Return the groups with their sizes, the mean differences, F and p."""
         sizes = ", ".join(f"{label} ({n})" for label, n in Counter(self.labels).items())
         means = f"differences {self.within:.3g} within, {self.between:.3g} between"
-        p = f"p {self.p:.2g}, at least {self.min_pvalue:.2g}"
+        p = f"p {self.pvalue:.2g}, at least {self.min_pvalue:.2g}"
         return f"Permanova {sizes}: {means}; F {self.f:.3g}, {p}"
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per group, of its mean difference inside, and one of all groups with
-        the test: group, size, value, f, share, within, between, p."""
+        the test: group, size, value, f, share, within, between, pvalue."""
         sizes = Counter(self.labels)
-        names = ("f", "share", "within", "between", "p")
+        names = ("f", "share", "within", "between", "pvalue")
         records = [
             {
                 "group": str(label),
@@ -180,13 +179,10 @@ class Permanova(BaseResult):
         test = {name: getattr(self, name) for name in names}
         return [*records, {"group": "all", "size": len(self.names), "value": self.within, **test}]
 
-    def pairs(self, adjust: str | None = "holm") -> list[dict[str, Any]]:
+    def pairs(self) -> list[dict[str, Any]]:
         """Return one record for every two groups, tested alone: x, y, f, share, within, between,
-        min_pvalue, p, and ``adjusted``, which holds for all of them at once (Holm 1979).
-
-        ``adjust=None`` leaves the last one out.
+        min_pvalue, pvalue, and pvalue_familywise, which is adjusted for their number (Holm 1979).
         """
-        check_choice("permanova: adjust", adjust, ("holm", None))
         records = []
         for x, y in itertools.combinations(dict.fromkeys(self.labels), 2):
             at = [i for i, label in enumerate(self.labels) if label in (x, y)]
@@ -198,13 +194,11 @@ class Permanova(BaseResult):
                 n_permutations=self.n_permutations,
                 seed=self.seed,
             )
-            shown = ("f", "share", "within", "between", "min_pvalue", "p")
+            shown = ("f", "share", "within", "between", "min_pvalue", "pvalue")
             records.append({"x": x, "y": y} | {name: getattr(two, name) for name in shown})
-        if adjust:
-            for record, p in zip(
-                records, holm_adjust(np.array([r["p"] for r in records])).tolist()
-            ):
-                record["adjusted"] = p
+        adjusted = holm_adjust(np.array([record["pvalue"] for record in records]))
+        for record, pvalue in zip(records, adjusted.tolist()):
+            record["pvalue_familywise"] = pvalue
         return records
 
 
@@ -265,7 +259,7 @@ def permanova(
     if is_exact:
         p = float(count_at_least(-inner, -spreads) / len(spreads))
     else:
-        p, smallest = p_value_of(-inner, -spreads), max(smallest, 1 / (1 + n_permutations))
+        p, smallest = pvalue_of(-inner, -spreads), max(smallest, 1 / (1 + n_permutations))
     above = np.triu_indices(len(labels), 1)
     same, apart = (observed[above[0]] == observed[above[1]]), differences[above]
     ends = observed[above[0]]
@@ -283,7 +277,7 @@ def permanova(
             kind: float(apart[same & (ends == g)].mean()) if sizes[kind] > 1 else math.nan
             for g, kind in enumerate(kinds)
         },
-        p=p,
+        pvalue=p,
         min_pvalue=smallest,
         is_exact=is_exact,
         differences=differences,

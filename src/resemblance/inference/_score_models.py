@@ -31,7 +31,7 @@ from ..engine.workers import WorkerCall, check_picklable, count_workers, run_cal
 from ..intermediates.missing_pairs import has_missing_pairs
 from ..measures.inner_products import constant_zero
 from ..significance.labels import label_codes
-from ..significance.multiple_testing import MIN_RELATIVE_SPREAD, AdjustMethod, adjust_p_values
+from ..significance.multiple_testing import MIN_RELATIVE_SPREAD, AdjustMethod, adjust_pvalues
 from ..significance.resampling import check_confidence_level
 from .answers import Difference
 from .ceilings import pairwise_comparison_name, pairwise_noise_ceilings, rank_comparison_name
@@ -60,14 +60,14 @@ class ModelScores(BaseResult):
     """Scores of models, averaged over subjects, with errors that allow for other subjects and other
     stimuli: what :func:`score_models` returns.
 
-    ``values`` (subjects, models) has the score of each subject; ``mean``, ``error``, ``low`` and
-    ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects with the
-    others (a lower bound of what the true model would reach), its standard error, and the highest
-    mean that any model can reach (by ranks: that the pooled subjects reach); None for a measure
-    that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the fold of each stimulus; None
-    where nothing was fitted. ``failures`` has the reason for each subject that was left out.
-    Intervals end where the range of the measure does; ``caveats`` say of which models, and what is
-    doubtful about the data.
+    ``values`` (subjects, models) has the score of each subject; ``mean``, ``standard_error``,
+    ``low`` and ``high`` (models,) are of their means. ``ceiling`` is the mean score of the subjects
+    with the others (a lower bound of what the true model would reach), its standard error, and the
+    highest mean that any model can reach (by ranks: that the pooled subjects reach); None for a
+    measure that is neither a cosine nor of ranks. ``folds`` (stimuli,) is the fold of each
+    stimulus; None where nothing was fitted. ``failures`` has the reason for each subject that was
+    left out. Intervals end where the range of the measure does; ``caveats`` say of which models,
+    and what is doubtful about the data.
     """
 
     measure: str
@@ -75,7 +75,7 @@ class ModelScores(BaseResult):
     models: tuple[str, ...]
     values: np.ndarray
     mean: np.ndarray
-    error: np.ndarray
+    standard_error: np.ndarray
     low: np.ndarray
     high: np.ndarray
     ceiling: tuple[float, float, float] | None
@@ -108,7 +108,7 @@ class ModelScores(BaseResult):
         """The places of the models, the most similar one first."""
         return np.argsort(-self.mean if self.larger_is_more_similar else self.mean, kind="stable")
 
-    def above_0(self, adjust: AdjustMethod = "holm") -> np.ndarray:
+    def above_0(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
         """Return the one-sided p-value that each model scores above 0, (models,).
 
         Raises ``ValueError`` unless an unrelated model has 0 on average, as it has by correlations
@@ -120,9 +120,9 @@ class ModelScores(BaseResult):
                 f"above_0: an unrelated model does not score 0 by {self.measure}; compare models "
                 "with a random one by difference, or take compare=whitened_pearson"
             )
-        return adjust_p_values(self._p(np.eye(len(self.mean)), self.mean), adjust)
+        return adjust_pvalues(self._p(np.eye(len(self.mean)), self.mean), adjust)
 
-    def below_ceiling(self, adjust: AdjustMethod = "holm") -> np.ndarray:
+    def below_ceiling(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
         """Return the one-sided p-value that each model scores below the lower ceiling, (models,).
 
         Raises ``ValueError`` for a measure without a ceiling.
@@ -130,7 +130,7 @@ class ModelScores(BaseResult):
         if self.ceiling is None:
             raise ValueError(f"below_ceiling: {self.measure} has no ceiling")
         contrasts = np.pad(-np.eye(len(self.mean)), ((0, 0), (0, 1)), constant_values=1.0)
-        return adjust_p_values(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
+        return adjust_pvalues(self._p(contrasts, self.ceiling[0] - self.mean), adjust)
 
     def difference(self, a: str, b: str) -> Difference:
         """Return how much higher model ``a`` scores than ``b``, with a two-sided p-value.
@@ -148,30 +148,38 @@ class ModelScores(BaseResult):
         p = float(2 * self._p(contrast, np.array([abs(value)]))[0])
         return Difference(value, value - half, value + half, min(p, 1.0))
 
-    def pairs(self, adjust: AdjustMethod = "holm") -> np.ndarray:
+    def pairs(self, adjust: AdjustMethod = "familywise") -> np.ndarray:
         """Return the two-sided p-value of the difference of each pair of models, (models, models),
         NaN on the diagonal."""
         m = len(self.mean)
         first, second = np.triu_indices(m, 1)
         names = ((self.models[i], self.models[j]) for i, j in zip(first, second))
-        p = np.array([self.difference(*pair).p for pair in names])
+        p = np.array([self.difference(*pair).pvalue for pair in names])
         table = np.full((m, m), np.nan)
-        table[first, second] = table[second, first] = adjust_p_values(p, adjust)
+        table[first, second] = table[second, first] = adjust_pvalues(p, adjust)
         return table
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one row for each model: its mean, error, interval and p-values."""
+        """Return one row for each model: its mean, standard_error, interval and p-values."""
         nothing = [None] * len(self.mean)
         above = self.above_0() if self.is_0_by_chance else nothing
         below = self.below_ceiling() if self.ceiling else nothing
-        columns = (self.models, self.mean, self.error, self.low, self.high, above, below)
-        names = ("model", "mean", "error", "low", "high", "above_0", "below_ceiling")
+        columns = (self.models, self.mean, self.standard_error, self.low, self.high, above, below)
+        names = (
+            "model",
+            "mean",
+            "standard_error",
+            "low",
+            "high",
+            "pvalue_above_0",
+            "pvalue_below_ceiling",
+        )
         return [{"measure": self.measure, **dict(zip(names, row))} for row in zip(*columns)]
 
     def to_xarray(self) -> Any:
         """Return an ``xarray.Dataset`` with the ``value`` of each (subject, model), and the mean,
         the error and the interval of each model (extra ``frames``)."""
-        names = ("mean", "error", "low", "high")
+        names = ("mean", "standard_error", "low", "high")
         data: dict[str, Any] = {name: (("model",), getattr(self, name)) for name in names}
         data["value"] = (("subject", "model"), self.values)
         coords = {"subject": list(self.subjects), "model": list(self.models)}
@@ -354,7 +362,7 @@ def _summarize_score_tables(
         models=tuple(models),
         values=values[:, :k],
         mean=mean[:k],
-        error=error[:k],
+        standard_error=error[:k],
         low=np.maximum(low, least),
         high=np.minimum(high, most),
         ceiling=None if upper is None else (float(mean[k]), float(error[k]), upper),

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .nulls import format_labeled_p_value
+from .nulls import format_labeled_pvalue
 
 
 class PairEvidence(NamedTuple):
     """What is known about one measure of one pair; NaN for what does not exist.
 
     ``value`` with its interval from ``low`` to ``high``, its ``chance`` level and the share of what
-    is possible ``above_chance``; ``p``, and the p-value ``adjusted`` for all pairs of the map;
+    is possible ``above_chance``; ``pvalue``, and ``pvalue_familywise`` for all pairs of the map;
     ``how`` chance was computed, and the ``reason`` why something is missing, or "".
     """
 
@@ -23,8 +23,8 @@ class PairEvidence(NamedTuple):
     high: float
     chance: float
     above_chance: float
-    p: float
-    adjusted: float
+    pvalue: float
+    pvalue_familywise: float
     how: str
     reason: str
 
@@ -35,7 +35,7 @@ class Best(NamedTuple):
     x: str
     y: str
     value: float
-    p: float
+    pvalue: float
 
 
 class Difference(NamedTuple):
@@ -44,11 +44,11 @@ class Difference(NamedTuple):
     value: float
     low: float
     high: float
-    p: float
+    pvalue: float
 
     def __repr__(self) -> str:
         numbers = (f"{name} = {getattr(self, name):.3g}" for name in ("value", "low", "high"))
-        return f"Difference({', '.join(numbers)}, {format_labeled_p_value(self.p)})"
+        return f"Difference({', '.join(numbers)}, {format_labeled_pvalue(self.pvalue)})"
 
 
 class Influence(NamedTuple):
@@ -73,4 +73,4 @@ class CurvePoint(NamedTuple):
 
     samples: int
     value: float
-    spread: float
+    std: float

@@ -21,7 +21,7 @@ from .intervals import PartCells
 from .nulls import EXACT_MOMENTS, PAIRING_INDEPENDENT, NullCells
 from .tasks import vector_batch
 
-NULL_TABLES = ("chance", "spread", "p", "drawn", "observed")
+NULL_TABLES = ("chance", "spread", "pvalue", "drawn", "observed")
 METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY = "how", "parts", "reasons"
 STORED_ENTRIES = (*NULL_TABLES, METHOD_ENTRY, PARTS_ENTRY, REASONS_ENTRY)
 STORED_RANGE_TOLERANCE = 1e-6  # of numbers that rounding has put beside their range
@@ -128,7 +128,7 @@ def _parse_null_cells(
 ) -> NullCells:
     drawn = _reshape_to_pairs(columns["drawn"], shape)
     flat = {name: columns[name].values.reshape(shape) for name in NULL_TABLES if name != "drawn"}
-    ends = {"p": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
+    ends = {"pvalue": (0.0, 1.0), "spread": (0.0, np.inf), "chance": m.range, "observed": m.range}
     for name, (low, high) in ends.items():
         if (flat[name] < low - STORED_RANGE_TOLERANCE).any() or (
             flat[name] > high + STORED_RANGE_TOLERANCE

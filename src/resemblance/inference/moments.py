@@ -90,7 +90,7 @@ class ExactNull(NamedTuple):
 
     chance: float
     spread: float
-    p: float
+    pvalue: float
 
 
 # ------------------------------------------------------------------------------------ of one side

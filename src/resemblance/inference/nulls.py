@@ -42,7 +42,7 @@ NullEntry = tuple[float, float, float, np.ndarray | float, str, float]
 class NullCells(NamedTuple):
     """What a measure is if the samples of two representations are unrelated, for each pair.
 
-    ``chance`` and ``spread`` are the mean and the standard deviation, ``p`` the p-values, also
+    ``chance`` and ``spread`` are the mean and the standard deviation, ``pvalue`` the p-values, also
     those of exact moments that are too small to be trusted, all (rows, columns); ``drawn`` are the
     values in each order, (rows, columns, draws), NaN for pairs with exact moments, and empty along
     the last axis where exact moments or shifts took the place of all; ``how`` says for each pair
@@ -53,7 +53,7 @@ class NullCells(NamedTuple):
 
     chance: np.ndarray
     spread: np.ndarray
-    p: np.ndarray
+    pvalue: np.ndarray
     drawn: np.ndarray
     how: tuple[tuple[str, ...], ...]
     observed: np.ndarray
@@ -85,7 +85,7 @@ class NullCells(NamedTuple):
         return center, np.fmax(spread, MIN_RELATIVE_SPREAD * np.fmax(sizes, MIN_RELATIVE_SPREAD))
 
 
-def format_p_value(p: float, how: str = "") -> str:
+def format_pvalue(p: float, how: str = "") -> str:
     """Write a p-value: one below 1e-4, or at the floor of exact moments, as "< 1e-4"."""
     if math.isnan(p):
         return "–"
@@ -93,9 +93,9 @@ def format_p_value(p: float, how: str = "") -> str:
     return "< 1e-4" if is_small else f"{p:.2g}"
 
 
-def format_labeled_p_value(p: float, how: str = "") -> str:
+def format_labeled_pvalue(p: float, how: str = "") -> str:
     """Write a p-value with its letter."""
-    text = format_p_value(p, how)
+    text = format_pvalue(p, how)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
@@ -168,7 +168,14 @@ def _exact_entry(
     exact = exact_null(m, value, *sides, design.n)
     if exact.spread == 0:
         return _constant_null_entry(value)
-    return exact.chance, exact.spread, max(exact.p, 1 / design.count), np.nan, EXACT_MOMENTS, value
+    return (
+        exact.chance,
+        exact.spread,
+        max(exact.pvalue, 1 / design.count),
+        np.nan,
+        EXACT_MOMENTS,
+        value,
+    )
 
 
 def _constant_null_entry(value: float) -> NullEntry:
@@ -192,7 +199,7 @@ def _permuted_entry(
     if design.is_exhaustive and np.ptp(drawn) <= MIN_RELATIVE_SPREAD * np.abs(drawn).max():
         return _constant_null_entry(value)
     chance, spread = (known.mean(), known.std()) if len(known) else (np.nan, np.nan)
-    p = design.p_value(sign * value, sign * drawn)
+    p = design.pvalue(sign * value, sign * drawn)
     how = _null_method_text(bench, m, pair, design, guards, len(drawn) - len(known))
     drawn = drawn[:0] if design.shifts else drawn
     return float(chance), float(spread), p, drawn, how, value

@@ -15,7 +15,7 @@ from ..base.extras import import_optional
 from ..base.rendering import to_html, to_text
 from ..base.results import MappingResult
 from ..base.rng import generator
-from ..base.text import did_you_mean
+from ..base.text import check_choice, did_you_mean
 from ..comparison.comparison import (
     AnyMeasure,
     Comparison,
@@ -31,7 +31,10 @@ from ..data.representation import Representation
 from ..engine.execution import compare_many
 from ..engine.work import ComparisonPlan
 from ..significance.multiple_testing import (
+    ADJUST_METHODS,
     MIN_RELATIVE_SPREAD,
+    AdjustMethod,
+    adjust_pvalues,
     holm_adjust,
     permuted_level_share,
     split_significance_level,
@@ -141,9 +144,30 @@ class Evidence(MappingResult):
         """Return the standard deviation of the value over these orders."""
         return self._null(measure).spread
 
-    def p(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the p-value of each pair; where moments are exact, 1e-4 means that or less."""
-        return self._whole(measure, self._null(measure).p)
+    def pvalue(self, measure: AnyMeasure, adjust: AdjustMethod = None) -> np.ndarray:
+        """Return the p-value of each pair, adjusted for the number of pairs or not.
+
+        ``adjust=None``: the p-value of a pair that was chosen before looking. ``"familywise"``:
+        with probability 95 % not one of the p-values below 0.05 is false. Permuted pairs are
+        adjusted by step-down maxT of values in units of their spread around chance (Westfall and
+        Young 1993); pairs with exact moments, and a square where all orders are visited, by Holm
+        1979. Where a map has pairs of both kinds, the two kinds share the level
+        (``significance.multiple_testing.split_significance_level``). ``"fdr"``: the false discovery
+        rate at which a pair counts (Benjamini and Hochberg 1995). The tail of exact moments is
+        trusted down to 1e-4: a p-value of 1e-4 means 1e-4 or less.
+
+        Raises ``ValueError`` for another adjustment.
+        """
+        check_choice("pvalue: adjust", adjust, ADJUST_METHODS)
+        if adjust == "familywise":
+            return self._whole(measure, self._familywise(measure))
+        p = self._null(measure).pvalue
+        if adjust == "fdr":
+            tested = self._tested(measure)
+            rates = np.full(p.shape, np.nan)
+            rates[tested] = adjust_pvalues(p[tested], "fdr")
+            p = rates
+        return self._whole(measure, p)
 
     def null_method(self, measure: AnyMeasure) -> str:
         """Return how chance was found; all ways, if not the same for all pairs."""
@@ -162,19 +186,25 @@ class Evidence(MappingResult):
             share = (null.observed - null.chance) / (best - null.chance)
         return np.where(best == null.chance, np.nan, share)
 
-    def adjusted(self, measure: AnyMeasure) -> np.ndarray:
-        """Return p-values that hold for all pairs of the map at once.
+    def adjust_method(self, measure: AnyMeasure) -> Adjustment:
+        """Return the method of ``pvalue(measure, adjust="familywise")``."""
+        if not self._is_joint(measure):
+            return "Holm"
+        has_both = (self._tested(measure) & self._null(measure).is_exact).any()
+        return "step-down maxT and Holm" if has_both else "step-down maxT"
 
-        Of permuted pairs: step-down maxT of values in units of their spread around chance (Westfall
-        and Young 1993). With exact moments, and in a square where all orders are visited: Holm
-        1979. Where a map has pairs of both kinds, these share the level
-        (``significance.multiple_testing.share_level``).
-        """
+    def _is_joint(self, measure: AnyMeasure) -> bool:
+        """Say whether the draws of permuted pairs are of all these pairs together."""
+        has_draws = self._null(measure).drawn.shape[-1] > 0
+        return has_draws and not (self.is_square and self.design.is_exhaustive)
+
+    def _familywise(self, measure: AnyMeasure) -> np.ndarray:
+        """Return p-values adjusted for the family-wise error rate, in the cells of the tests."""
         null, tested = self._null(measure), self._tested(measure)
         by_steps = tested & ~null.is_exact if self._is_joint(measure) else tested & False
         by_holm = tested & ~by_steps
         adjusted = np.full(tested.shape, np.nan)
-        adjusted[by_holm] = holm_adjust(null.p[by_holm])
+        adjusted[by_holm] = holm_adjust(null.pvalue[by_holm])
         if by_steps.any():
             observed, drawn = (
                 self._standardized(measure, values)[by_steps]
@@ -187,28 +217,7 @@ class Evidence(MappingResult):
             adjusted[by_steps], adjusted[by_holm] = split_significance_level(
                 groups, (share, 1 - share)
             )
-        return self._whole(measure, adjusted)
-
-    def adjust_method(self, measure: AnyMeasure) -> Adjustment:
-        """Return the method of :meth:`adjusted`."""
-        if not self._is_joint(measure):
-            return "Holm"
-        has_both = (self._tested(measure) & self._null(measure).is_exact).any()
-        return "step-down maxT and Holm" if has_both else "step-down maxT"
-
-    def _is_joint(self, measure: AnyMeasure) -> bool:
-        """Say whether the draws of permuted pairs are of all these pairs together."""
-        has_draws = self._null(measure).drawn.shape[-1] > 0
-        return has_draws and not (self.is_square and self.design.is_exhaustive)
-
-    def fdr(self, measure: AnyMeasure) -> np.ndarray:
-        """Return the false discovery rate at which each pair counts (Benjamini and Hochberg)."""
-        from scipy.stats import false_discovery_control
-
-        p, tested = self._null(measure).p, self._tested(measure)
-        rates = np.full(p.shape, np.nan)
-        rates[tested] = false_discovery_control(p[tested])
-        return self._whole(measure, rates)
+        return adjusted
 
     def low(self, measure: AnyMeasure) -> np.ndarray:
         """Return the lower ends of the intervals."""
@@ -237,7 +246,10 @@ class Evidence(MappingResult):
             spec = self.comparison.info(measure).spec
             raise ValueError(f"best: no pair of {spec} has a chance level")
         i, j = np.unravel_index(np.nanargmax(standardized), standardized.shape)
-        value, p = float(self[measure][i, j]), float(self.adjusted(measure)[i, j])
+        value, p = (
+            float(self[measure][i, j]),
+            float(self.pvalue(measure, adjust="familywise")[i, j]),
+        )
         return Best(self.rows[i], self.columns[j], value, p)
 
     def difference(
@@ -392,7 +404,8 @@ class Evidence(MappingResult):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one record per measure and pair: the record of the comparison, then low, high,
-        chance, above_chance, p, adjusted, fdr and how; None for what does not exist."""
+        chance, above_chance, pvalue, pvalue_familywise, pvalue_fdr and how; None for a
+        number that does not exist."""
         tables = {m.spec: self._tables(m) for m in self.measures}
         records = self.comparison.records()
         places = product(self.measures, range(len(self.rows)), range(len(self.columns)))
@@ -406,8 +419,9 @@ class Evidence(MappingResult):
         """Return an ``xarray.Dataset`` with one (quantity, x, y) variable per measure (extra
         ``frames``).
 
-        The quantities are value, low, high, chance, p, adjusted, fdr and above_chance. The facts
-        about a measure are its attributes, as those of :meth:`Comparison.to_xarray`.
+        The quantities are value, low, high, chance, above_chance, pvalue, pvalue_familywise and
+        pvalue_fdr. The facts about a measure are its attributes, as those of
+        :meth:`Comparison.to_xarray`.
         """
         values, data = self.comparison.to_xarray(), {}
         for m in self.measures:
@@ -430,14 +444,14 @@ class Evidence(MappingResult):
         return serialize_evidence(self.measures, fields)
 
     def pair(self, measure: AnyMeasure, row: str, column: str) -> PairEvidence:
-        """Return all about one measure of one pair: value, low, high, chance, above_chance, p,
-        adjusted, how, and the reason why one of them is missing.
+        """Return all about one measure of one pair: value, low, high, chance, above_chance, pvalue,
+        pvalue_familywise, how, and the reason why one of them is missing.
 
         Raises ``KeyError`` for names that do not exist.
         """
         info, place = self.comparison.info(measure), self._place(row, column)
         tables = self._tables(info)
-        names = ("low", "high", "chance", "above_chance", "p", "adjusted")
+        names = ("low", "high", "chance", "above_chance", "pvalue", "pvalue_familywise")
         numbers = {name: float(tables[name][place]) for name in names}
         reasons = [
             f.reason for f in self.failures if (f.measure, f.x, f.y) == (info.spec, row, column)
@@ -488,7 +502,7 @@ class Evidence(MappingResult):
     def _tested(self, measure: AnyMeasure) -> np.ndarray:
         """Return which cells are tests of their own: of a symmetric measure, those above the
         diagonal of a square."""
-        tested = ~np.isnan(self._null(measure).p)
+        tested = ~np.isnan(self._null(measure).pvalue)
         return np.triu(tested, 1) if self._is_mirrored(measure) else tested
 
     def _whole(self, measure: AnyMeasure, p: np.ndarray) -> np.ndarray:
@@ -514,8 +528,11 @@ class Evidence(MappingResult):
     def _tables(self, info: MeasureInfo) -> dict[str, np.ndarray]:
         """Return the matrices that records have."""
         ends = {"low": self.low(info), "high": self.high(info), "chance": self.chance(info)}
-        p = {"p": self.p(info), "adjusted": self.adjusted(info), "fdr": self.fdr(info)}
-        return ends | {"above_chance": scores_above_chance(self, info)} | p
+        pvalues = {
+            "pvalue" if adjust is None else f"pvalue_{adjust}": self.pvalue(info, adjust)
+            for adjust in ADJUST_METHODS
+        }
+        return ends | {"above_chance": scores_above_chance(self, info)} | pvalues
 
 
 def scores_above_chance(evidence: Evidence, info: MeasureInfo) -> np.ndarray:

@@ -26,8 +26,8 @@ from ..inference.nulls import (
     EXACT_MOMENTS,
     PAIRING_INDEPENDENT,
     PAIRING_INDEPENDENT_REASON,
-    format_labeled_p_value,
-    format_p_value,
+    format_labeled_pvalue,
+    format_pvalue,
 )
 from ..inference.result import Evidence, scores_above_chance
 
@@ -57,8 +57,8 @@ class PairResult(NamedTuple):
     high: float
     chance: float
     above: float
-    p: float
-    adjusted: float
+    pvalue: float
+    pvalue_familywise: float
     how: str
     reason: str = ""
     is_self: bool = False
@@ -66,12 +66,12 @@ class PairResult(NamedTuple):
     @property
     def is_beyond(self) -> bool:
         """Whether the pair is beyond chance, all pairs of the map taken together."""
-        return self.adjusted <= ALPHA
+        return self.pvalue_familywise <= ALPHA
 
     @property
     def is_tested(self) -> bool:
         """Whether there is a p-value."""
-        return not math.isnan(self.p)
+        return not math.isnan(self.pvalue)
 
 
 class MeasureResult(NamedTuple):
@@ -109,7 +109,11 @@ def result_of_measure(evidence: Evidence, info: MeasureInfo) -> MeasureResult:
     reasons = {(f.x, f.y): f.reason for f in evidence.comparison.failures if f.measure == spec}
     scores = (evidence[spec], evidence.low(spec), evidence.high(spec), evidence.chance(spec))
     tables = [snap_to_bounds(table, info) for table in scores]
-    tables += [scores_above_chance(evidence, info), evidence.p(spec), evidence.adjusted(spec)]
+    tables += [
+        scores_above_chance(evidence, info),
+        evidence.pvalue(spec),
+        evidence.pvalue(spec, adjust="familywise"),
+    ]
     columns = np.stack(tables, axis=-1).tolist()
     cells = tuple(
         tuple(
@@ -188,7 +192,7 @@ def describe_pair_result(reading: PairResult) -> str:
     if not math.isnan(reading.above):
         parts.append(f"above chance {format_evidence_scores(reading)[-1]}")
     if reading.is_tested and reading.how != PAIRING_INDEPENDENT:
-        parts.append(format_labeled_p_value(reading.p, reading.how))
+        parts.append(format_labeled_pvalue(reading.pvalue, reading.how))
     if math.isnan(reading.chance):
         parts.append("chance unknown")
     return ", ".join([*parts, *([reading.how] if reading.how else [])])
@@ -206,7 +210,7 @@ def design_facts(evidence: Evidence) -> dict[str, str]:
     return {
         "samples": format_count(evidence.n_samples),
         "chance": _merge_notes_of_measures(evidence, Evidence.null_method),
-        "smallest possible p": describe_min_p_values(evidence),
+        "smallest possible p": describe_min_pvalues(evidence),
         **adjusted,
         f"{format_level(evidence.confidence_level)} intervals": _merge_notes_of_measures(
             evidence, _describe_interval_source
@@ -228,10 +232,10 @@ def design_line(evidence: Evidence) -> str:
     return "; ".join(parts)
 
 
-def describe_min_p_values(evidence: Evidence) -> str:
+def describe_min_pvalues(evidence: Evidence) -> str:
     """Say which p-values are the smallest that the design and the moments can give."""
     ways = {how for m in evidence.measures for row in evidence.nulls[m.spec].how for how in row}
-    orders = format_p_value(evidence.min_pvalue)
+    orders = format_pvalue(evidence.min_pvalue)
     if EXACT_MOMENTS not in ways:
         return orders
     drawn = ways - {EXACT_MOMENTS, PAIRING_INDEPENDENT, ""}
@@ -349,8 +353,9 @@ def _describe_one_of_measures(evidence: Evidence, known: MeasureResult) -> str:
 def _score_with_adjusted_p(best: PairResult, pairs: Sequence[PairResult]) -> str:
     """Write the score of a pair with the p-value that holds for all pairs."""
     if len(pairs) == 1:
-        return f"{describe_score(best)}, {format_labeled_p_value(best.p, best.how)}"
-    return f"{describe_score(best)}, adjusted {format_labeled_p_value(best.adjusted, best.how)}"
+        return f"{describe_score(best)}, {format_labeled_pvalue(best.pvalue, best.how)}"
+    adjusted = format_labeled_pvalue(best.pvalue_familywise, best.how)
+    return f"{describe_score(best)}, adjusted {adjusted}"
 
 
 def _count_of_pairs_phrase(beyond: int, pairs: int, where: str) -> str:
@@ -456,13 +461,13 @@ def _evidence_table_rows(
         return [tuple(names), *(_measure_summary_row(evidence, of) for of in known)]
     rows = [tuple(names)] if most == 1 else [(names[0], "x", "y", *names[1:])]
     for info, pair in ((of.info, pair) for of in known for pair in of.pairs):
-        p, places = (pair.p, ()) if most == 1 else (pair.adjusted, (pair.x, pair.y))
+        p, places = (pair.pvalue, ()) if most == 1 else (pair.pvalue_familywise, (pair.x, pair.y))
         rows.append(
             (
                 info.spec,
                 *places,
                 *format_evidence_scores(pair),
-                format_p_value(p, pair.how),
+                format_pvalue(p, pair.how),
                 pair.how,
             )
         )

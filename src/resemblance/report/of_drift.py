@@ -355,7 +355,7 @@ def _drift_row(report: DriftReport, drift: DriftTest) -> tuple[TableEntry, ...]:
     value, limit = drift.value, drift.threshold
     times = _without_rounding_noise(value / limit) if value is not None and limit else None
     side, result = SIDE_LABELS[drift.aspect], drift_outcome(report, drift)
-    middle = format_drift_interval(drift) if report.settings["paired"] else drift.p
+    middle = format_drift_interval(drift) if report.settings["paired"] else drift.pvalue
     return drift.label, side, _without_rounding_noise(value), middle, limit, times, result
 
 
@@ -416,7 +416,7 @@ def _batches_section(report: DriftReport) -> list[Section]:
 def _features_section(report: DriftReport) -> list[Section]:
     if not report.features:
         return []
-    rows = tuple((f.column, f.distance, f.p, f.before, f.after) for f in report.features)
+    rows = tuple((f.column, f.distance, f.pvalue, f.before, f.after) for f in report.features)
     columns = ("column", "distance", "adjusted p", "mean before", "mean after")
     table = Table("features", "Features that moved", columns, rows, figures=3)
     about = (

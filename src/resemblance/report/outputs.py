@@ -13,7 +13,7 @@ from ..checks import Outcome
 from ..checks.checking import ROOT_CAUSE_CHECKS
 from ..engine.forecast import Forecast, forecast_facts
 from ..inference._score_models import ModelScores
-from ..inference.nulls import format_p_value
+from ..inference.nulls import format_pvalue
 from ..sections.result import Result
 from ..sections.sections import Section, Table
 from ..versions import DriftReport, IndexUpgrade
@@ -161,7 +161,7 @@ def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]])
     """Return what a terminal shows: the models, the most similar first, the ceiling, and what is
     missing."""
     rows = [rows[i] for i in scores.order]
-    tests = {"above_0": "p above 0", "below_ceiling": "p below the ceiling"}
+    tests = {"pvalue_above_0": "p above 0", "pvalue_below_ceiling": "p below the ceiling"}
     tests = {name: words for name, words in tests.items() if rows[0][name] is not None}
     columns = [
         "model",
@@ -172,7 +172,7 @@ def _model_scores_tables(scores: ModelScores, rows: Sequence[Mapping[str, Any]])
     cells = []
     for row in rows:
         span = f"{format_number(row['low'], 3)} to {format_number(row['high'], 3)}"
-        tested = [format_p_value(row[name]) for name in tests]
+        tested = [format_pvalue(row[name]) for name in tests]
         cells.append([row["model"], format_number(row["mean"], 3), span, *tested])
     lines = [f"{scores.measure}, mean over {len(scores.subjects)} subjects"]
     if scores.ceiling:
@@ -198,7 +198,9 @@ def _model_scores_document(
         "models": rows,
         "values": scores.values.tolist(),
         "differences": pairs,
-        "ceiling": dict(zip(("low", "error", "high"), scores.ceiling)) if scores.ceiling else None,
+        "ceiling": dict(zip(("low", "standard_error", "high"), scores.ceiling))
+        if scores.ceiling
+        else None,
         "freedom": scores.freedom,
         "folds": None if scores.folds is None else scores.folds.tolist(),
         "failures": [{"subject": f.x, "reason": f.reason} for f in scores.failures],

@@ -1,7 +1,7 @@
 """Could chance do as well? Rank correlation, means, intervals, permutation tests, and ranks of
 measures over many cells."""
 
-from .permutation import attainable, exchanges, mantel, p_value_of, pairings, pairs_of, stars
+from .permutation import attainable, exchanges, mantel, pairings, pairs_of, pvalue_of, stars
 from .ranks import average_ranks, rank_correlation, ranks_of_rows
 from .resampling import bootstrap_counts, known_mean, percentile_interval
 from .standings import (
@@ -31,7 +31,7 @@ __all__ = [
     "exchanges",
     "known_mean",
     "mantel",
-    "p_value_of",
+    "pvalue_of",
     "pairings",
     "pairs_of",
     "percentile_interval",

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..base.text import check_choice
 from .orders import Design
-from .permutation import permutation_p_values
+from .permutation import permutation_pvalues
 
-AdjustMethod = Literal["holm", "fdr"] | None
+AdjustMethod = Literal["familywise", "fdr"] | None
+ADJUST_METHODS: tuple[AdjustMethod, ...] = (None, "familywise", "fdr")
 ADJUSTED_LEVEL = 0.05  # that a p-value should be able to reach after the adjustment
 MIN_RELATIVE_SPREAD = 1e-9  # of a value: no spread is smaller
 
@@ -34,13 +35,11 @@ def step_down_max_t(
     """
     order = np.argsort(-observed, kind="stable")[: np.sum(~np.isnan(observed))]
     running = np.maximum.accumulate(drawn[:, order][:, ::-1], axis=1)[:, ::-1]
-    p_values = (permutation_p_values if design is None else design.p_values)(
-        observed[order], running
-    )
-    return _fill_in_order(np.maximum.accumulate(p_values), order, len(observed))
+    pvalues = (permutation_pvalues if design is None else design.pvalues)(observed[order], running)
+    return _fill_in_order(np.maximum.accumulate(pvalues), order, len(observed))
 
 
-def holm_adjust(p_values: np.ndarray) -> np.ndarray:
+def holm_adjust(pvalues: np.ndarray) -> np.ndarray:
     r"""Return p-values that hold for all tests at once, however these depend on each other.
 
     .. math:: \tilde p_{(j)} = \max_{i \le j} \min(1, (m - i + 1)\, p_{(i)})
@@ -49,13 +48,13 @@ def holm_adjust(p_values: np.ndarray) -> np.ndarray:
 
     Reference: Holm 1979.
     """
-    order = np.argsort(p_values, kind="stable")[: np.sum(~np.isnan(p_values))]
-    scaled = np.minimum(1.0, p_values[order] * np.arange(len(order), 0, -1))
-    return _fill_in_order(np.maximum.accumulate(scaled), order, len(p_values))
+    order = np.argsort(pvalues, kind="stable")[: np.sum(~np.isnan(pvalues))]
+    scaled = np.minimum(1.0, pvalues[order] * np.arange(len(order), 0, -1))
+    return _fill_in_order(np.maximum.accumulate(scaled), order, len(pvalues))
 
 
 def split_significance_level(
-    p_values: tuple[np.ndarray, np.ndarray], shares: tuple[float, float]
+    pvalues: tuple[np.ndarray, np.ndarray], shares: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return p-values that hold for two groups of tests at once, from those adjusted in each.
 
@@ -74,7 +73,7 @@ def split_significance_level(
 
     Reference: Bretz et al. 2009, whose graph with two nodes this is.
     """
-    both = [np.asarray(p, float) for p in p_values]
+    both = [np.asarray(p, float) for p in pvalues]
     if not all((~np.isnan(p)).any() for p in both):
         return both[0], both[1]
     worst = [float(np.nanmax(p)) / share for p, share in zip(both, shares)]
@@ -106,15 +105,15 @@ def _fill_in_order(values: np.ndarray, order: np.ndarray, count: int) -> np.ndar
     return placed
 
 
-def adjust_p_values(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:
+def adjust_pvalues(p: np.ndarray, adjust: AdjustMethod) -> np.ndarray:
     """Return p-values adjusted for their number: by Holm, to false discovery rates, or not.
 
     Raises ``ValueError`` for another way.
     """
-    check_choice("adjust", adjust, ("holm", "fdr", None))
+    check_choice("adjust", adjust, ADJUST_METHODS)
     if adjust is None or not p.size:
         return p
-    if adjust == "holm":
+    if adjust == "familywise":
         return holm_adjust(p)
     from scipy.stats import false_discovery_control
 

@@ -122,7 +122,7 @@ class Design:
         start, stop = self.shifts, self.n - self.shifts
         return slice(start, stop), slice(start + shift, stop + shift)
 
-    def p_value(self, observed: float, drawn: np.ndarray) -> float:
+    def pvalue(self, observed: float, drawn: np.ndarray) -> float:
         r"""Return the p-value of a value, one-sided in the direction of larger ones.
 
         .. math:: p = \frac{1 + \#\{i : v_i \ge v\}}{1 + m}
@@ -138,15 +138,15 @@ class Design:
 
         References: Phipson and Smyth 2010; Harris 2020.
         """
-        return float(self.p_values(np.array([observed]), np.asarray(drawn, float)[:, None])[0])
+        return float(self.pvalues(np.array([observed]), np.asarray(drawn, float)[:, None])[0])
 
-    def p_values(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-        """Return the p-values, as of :meth:`p_value`, of the values (tests,) among (draws,
+    def pvalues(self, observed: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+        """Return the p-values, as of :meth:`pvalue`, of the values (tests,) among (draws,
         tests)."""
         others = drawn[1:] if self.is_exhaustive else drawn
         counted = self.shifts or len(others)
-        p_values = np.minimum(1.0, (1 + count_at_least(observed, others)) / (1 + counted))
-        return np.where(np.isnan(observed), np.nan, p_values)
+        pvalues = np.minimum(1.0, (1 + count_at_least(observed, others)) / (1 + counted))
+        return np.where(np.isnan(observed), np.nan, pvalues)
 
     @cached_property
     def key(self) -> str:

@@ -99,24 +99,24 @@ def pairings(
     return float(result.pvalue)
 
 
-def stars(p_value: float | None) -> str:
+def stars(pvalue: float | None) -> str:
     """Return ``**`` for p <= 0.01, ``*`` for p <= 0.05, nothing otherwise."""
-    if p_value is None or not p_value <= 0.05:
+    if pvalue is None or not pvalue <= 0.05:
         return ""
-    return "**" if p_value <= 0.01 else "*"
+    return "**" if pvalue <= 0.01 else "*"
 
 
-def p_value_of(observed: float, drawn: np.ndarray) -> float:
+def pvalue_of(observed: float, drawn: np.ndarray) -> float:
     """Return the one-sided p-value of a value among those drawn by permuting: (1 + how many are as
     large) / (1 + how many there are).
 
     A permutation without a value (NaN) counts as one that is as large.
     """
-    return float(permutation_p_values(observed, drawn))
+    return float(permutation_pvalues(observed, drawn))
 
 
-def permutation_p_values(observed: Any, drawn: np.ndarray) -> Any:
-    """Return the p-values, as of :func:`p_value_of`, of values (tests,) among (draws, tests)."""
+def permutation_pvalues(observed: Any, drawn: np.ndarray) -> Any:
+    """Return the p-values, as of :func:`pvalue_of`, of values (tests,) among (draws, tests)."""
     return (1 + count_at_least(observed, drawn)) / (1 + len(drawn))
 
 

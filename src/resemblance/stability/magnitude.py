@@ -28,7 +28,7 @@ class MagnitudeBin(NamedTuple):
     incoherent: float | None  # and of those below
     difference: float | None
     rho: float | None  # Spearman correlation of coherence with reproducibility
-    p_value: float | None
+    pvalue: float | None
     reason: str  # why there are no values; empty where there are
 
 

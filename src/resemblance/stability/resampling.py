@@ -16,7 +16,7 @@ from ..contracts._statistic import Statistic
 from ..contracts.claims import as_argument
 from ..data.representation import Representation
 from ..intermediates.similarities import take_rows
-from ..significance import p_value_of
+from ..significance import pvalue_of
 from ..significance.resampling import clipped_interval, stratified_half
 from ..statistics.trials import EmptyPartError, trial_number_in_condition
 
@@ -57,9 +57,9 @@ class Null(BaseResult):
 
     value: float
     mean: float
-    deviation: float
+    std: float
     z: float
-    p_value: float  # of a value as large or larger
+    pvalue: float  # of a value as large or larger
     draws: np.ndarray
     statistic: str
     caveats: tuple[str, ...] = ()
@@ -68,11 +68,11 @@ class Null(BaseResult):
     def summary(self) -> str:
         """Return the value with its p-value and the mean in other orders."""
         null = f"{self.mean:.4g} in {len(self.draws)} other orders"
-        return f"{self.statistic} {self.value:.4g}, {null}; z {self.z:.2f}, p {self.p_value:.2g}"
+        return f"{self.statistic} {self.value:.4g}, {null}; z {self.z:.2f}, p {self.pvalue:.2g}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one record: measure, value, mean, deviation, z, p_value."""
-        names = ("value", "mean", "deviation", "z", "p_value")
+        """Return one record: measure, value, mean, std, z, pvalue."""
+        names = ("value", "mean", "std", "z", "pvalue")
         return [{"measure": self.statistic, **{name: getattr(self, name) for name in names}}]
 
 
@@ -221,7 +221,7 @@ def permutation_null(
 
     Labels and conditions move with their samples: only the order changes. This is the null for
     statistics of trials in the order of recording (``temporal_drift``, ``centroid_drift``,
-    ``trial_split``); others do not depend on the order. ``p_value`` is (1 + the number of values as
+    ``trial_split``); others do not depend on the order. ``pvalue`` is (1 + the number of values as
     large) / (1 + ``n_resamples``), and ``z`` how many standard deviations the value lies above
     their mean.
 
@@ -248,7 +248,7 @@ def permutation_null(
     if deviation <= 1e-12 * max(1.0, abs(value)):
         raise ValueError(f"permutation_null: {entry} does not depend on the order of the samples")
     z = (value - mean) / deviation
-    return Null(value, mean, deviation, z, p_value_of(value, values), values, str(entry))
+    return Null(value, mean, deviation, z, pvalue_of(value, values), values, str(entry))
 
 
 def _value_in_permuted_order(

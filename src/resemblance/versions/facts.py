@@ -395,7 +395,7 @@ def _other_inputs_fact(x: Rows, y: Rows, seed: int) -> tuple[Fact, ...]:
         return ()
     nothing = "no row is related to its row in the other version more than to any other row"
     pooled = to_typical_units(np.concatenate([a, b])) if a.shape == b.shape else None
-    if pooled is not None and energy_test(pooled, len(a), seed).p > RELATION_LEVEL:
+    if pooled is not None and energy_test(pooled, len(a), seed).pvalue > RELATION_LEVEL:
         return (
             Fact(
                 "other inputs",

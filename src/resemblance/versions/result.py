@@ -85,7 +85,7 @@ class DriftReport(BaseResult):
                 "high": d.high,
                 "threshold": d.threshold,
                 "exceeds_threshold": d.exceeds_threshold,
-                "p": d.p,
+                "pvalue": d.pvalue,
                 "aspect": d.aspect,
                 "reason": d.reason or None,
             }

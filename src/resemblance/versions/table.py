@@ -60,7 +60,7 @@ class DriftTest:
     is_share: bool
     reason: str = ""
     confidence_level: float = 0.95  # of the interval
-    p: float | None = None  # of a test by permutation, where the samples are not the same
+    pvalue: float | None = None  # of a test by permutation, where the samples are not the same
 
     def _repr_html_(self) -> str:
         facts = {name.replace("_", " "): fact for name, fact in vars(self).items()}

@@ -25,7 +25,7 @@ class TwoSampleResult(NamedTuple):
     """A statistic, its p-value, and what permuted rows give."""
 
     value: float
-    p: float
+    pvalue: float
     permuted: np.ndarray
 
     def limit(self, level: float) -> float:
@@ -63,7 +63,7 @@ def mmd_test(
     width = float(np.median(squares[np.triu_indices(len(pooled), 1)])) or 1.0
     squared = _pairwise_similarity_test(np.exp(-squares / width), n, seed, n_permutations)
     value, permuted = (np.sqrt(np.maximum(v, 0.0)) for v in (squared.value, squared.permuted))
-    return TwoSampleResult(float(value), squared.p, permuted)
+    return TwoSampleResult(float(value), squared.pvalue, permuted)
 
 
 def _pairwise_similarity_test(

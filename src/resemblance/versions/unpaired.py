@@ -59,7 +59,7 @@ class MovedFeature(NamedTuple):
 
     column: int
     distance: float
-    p: float
+    pvalue: float
     before: float
     after: float
 
@@ -171,7 +171,7 @@ def _drift_row_by_name(name: str) -> DriftRow:
 
 def _drift_from_test(row: DriftRow, test: TwoSampleResult, level: float) -> DriftTest:
     limit = test.limit(level)
-    return _tested_drift(row, test.value, test.p, limit, test.p <= level)
+    return _tested_drift(row, test.value, test.pvalue, limit, test.pvalue <= level)
 
 
 def _share_drift(name: str, value: float, p: float) -> DriftTest:
@@ -186,7 +186,7 @@ def _tested_drift(row: DriftRow, value: float, p: float, limit: float, exceeds: 
         high=None,
         threshold=limit,
         exceeds_threshold=bool(exceeds),
-        p=p,
+        pvalue=p,
     )
 
 
@@ -229,7 +229,7 @@ def _class_differences(
         [
             energy_test(
                 pooled[both == c], int(before[c]), seed, _permutations_for_level(level, len(tested))
-            ).p
+            ).pvalue
             for c in tested
         ]
     )

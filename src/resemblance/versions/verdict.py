@@ -154,7 +154,7 @@ def batch_verdict(
     """Say whether batches of other samples have one distribution, and what differs."""
     drift = has_drifted(sides, None)
     first = f"{'Drift' if drift else 'No drift beyond chance'} for {PURPOSE_NAMES[purpose]}."
-    tests = [d for d in rows if d.p is not None]
+    tests = [d for d in rows if d.pvalue is not None]
     above = [d for d in tests if d.exceeds_threshold]
     words = f"of {len(tests)} tests, at {format_level(level)} for all together"
     text = f"The batches hold other samples, and none {words}, shows another distribution"

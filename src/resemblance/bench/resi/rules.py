@@ -125,8 +125,8 @@ class ScoringOptions:
     def rules(self) -> RulesByQuality:
         """The rules of the protocol, with p-values of correlations with what is predicted."""
         rules, prediction = RULES_BY_PROTOCOL[self.protocol], ("prediction", "spearman")
-        p_value = partial(_permutation_p_value, permute=self.permute)
-        return {**rules, prediction: rules[prediction]._replace(p_value=p_value)}
+        pvalue = partial(_permutation_pvalue, permute=self.permute)
+        return {**rules, prediction: rules[prediction]._replace(pvalue=pvalue)}
 
 
 def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> ScoresAndRulesByTask:
@@ -166,7 +166,7 @@ def resi_tasks_with_rules(scores: Iterable[Score], options: ScoringOptions) -> S
     }
 
 
-def _permutation_p_value(
+def _permutation_pvalue(
     differences: np.ndarray, expected: np.ndarray, both_orders: bool, permute: str | None
 ) -> float | None:
     if permute == "models":

@@ -89,7 +89,7 @@ class Correlations(NamedTuple):
     distances from the best, that over the known ones where some are not, the mean over all
     references (Spearman's alone), that without the pair of the reference with itself, and the
     p-value for independent pairs. ``resampled``: (copies, qualities, measures, cells, draws).
-    ``p``: of Spearman's correlation by permutation, (measures, cells). ``pairs``: the known
+    ``pvalue``: of Spearman's correlation by permutation, (measures, cells). ``pairs``: the known
     distances ``of`` all, (measures, cells). ``blocks``: how many units bootstrap samples are drawn
     from. ``smallest``: the smallest p-value by permutation that is attainable.
     """
@@ -98,7 +98,7 @@ class Correlations(NamedTuple):
     names: tuple[tuple[str, str], ...]
     observed: np.ndarray
     resampled: np.ndarray
-    p: np.ndarray
+    pvalue: np.ndarray
     pairs: np.ndarray
     of: int
     blocks: int
@@ -178,7 +178,7 @@ class Correlations(NamedTuple):
         chosen = list(range(len(self.names))) if cells is None else list(cells)
         return [
             None if np.isnan(p).any() else float((p <= P_VALUE_LEVEL).mean())
-            for p in (naive[chosen], self.p[m, chosen])
+            for p in (naive[chosen], self.pvalue[m, chosen])
         ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from resemblance.base.text import check_choice
-from resemblance.significance import p_value_of, ranks_of_rows
+from resemblance.significance import pvalue_of, ranks_of_rows
 
 from .procedure import check_distances, expected_differences
 
@@ -169,7 +169,7 @@ def permutation_test(
             )
         prepared = prepared or _expected_ranks(f, places, exchanged, self_pair)
         results[name] = (
-            np.nan if np.isnan(d).any() else _reference_p_value(d, places, *prepared, self_pair)
+            np.nan if np.isnan(d).any() else _reference_pvalue(d, places, *prepared, self_pair)
         )
     return results
 
@@ -192,7 +192,7 @@ def _expected_ranks(
     return row, ranks[best[:, None], orders]
 
 
-def _reference_p_value(
+def _reference_pvalue(
     differences: np.ndarray,
     places: np.ndarray,
     row: np.ndarray,
@@ -201,7 +201,7 @@ def _reference_p_value(
 ) -> float:
     correlations = (unit_ranks(differences, places, self_pair)[row] * expected).sum(axis=1)
     observed, drawn = correlations[0], correlations[1:]
-    return np.nan if np.isnan(observed) else p_value_of(observed, drawn)
+    return np.nan if np.isnan(observed) else pvalue_of(observed, drawn)
 
 
 def unit_ranks(values: np.ndarray, selves: np.ndarray, self_pair: bool) -> np.ndarray:

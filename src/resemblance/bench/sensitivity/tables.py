@@ -50,7 +50,7 @@ def family_tables(of: Findings) -> Iterator[Table]:
             yield _correlations_table(of, "layer", layers, quality)
     if len(functionalities) > 1:
         yield _correlations_table(of, "functionality", functionalities, "spearman")
-    yield _p_values_table(of, layers)
+    yield _pvalues_table(of, layers)
     for quality in CORRELATION_NAMES:
         note = (
             f"Differences of {quality.capitalize()}'s correlation, mean over cells, with 95 % "
@@ -158,7 +158,7 @@ def _correlations_table(
     )
 
 
-def _p_values_table(of: Findings, layers: Sequence[str]) -> Table:
+def _pvalues_table(of: Findings, layers: Sequence[str]) -> Table:
     """The p-values of the measures of the paper in every cell; where cells are many, by layer, the
     share of functionalities with small ones."""
     c = of.correlations
@@ -222,7 +222,7 @@ def _p_record(of: Findings, cell: int, spec: str) -> TableRecord:
         "measure": of.name(spec),
         **values,
         **naive,
-        "permuted p (ρ)": finite_or_none(c.p[m, cell]),
+        "permuted p (ρ)": finite_or_none(c.pvalue[m, cell]),
     }
 
 

@@ -62,8 +62,8 @@ def loss_detection_auc(measured: np.ndarray, losses: np.ndarray) -> BlockScore:
 class PerturbedCopy(NamedTuple):
     """One disturbed model: what was done to it, the accuracy it lost, and how far it moved.
 
-    ``p``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: those of
-    the paper, on rows of length 1.
+    ``pvalue``: of the loss, by McNemar's test. ``differences``: by every measure. ``drifts``: by
+    those of the paper, on rows of length 1.
     """
 
     kind: str
@@ -71,14 +71,14 @@ class PerturbedCopy(NamedTuple):
     name: str
     level: float
     loss: float
-    p: float
+    pvalue: float
     differences: Mapping[str, float | None]
     drifts: Mapping[str, float | None] = {}
 
     @property
     def harmed(self) -> bool:
         """Whether accuracy was lost significantly."""
-        return self.p < HARM_LEVEL
+        return self.pvalue < HARM_LEVEL
 
 
 class PerturbedModel(NamedTuple):
@@ -208,7 +208,7 @@ def first_harm(model: PerturbedModel) -> float:
     """Return the smallest α of noise that loses accuracy significantly, after Holm; infinity when
     none does."""
     points = model.disturbed("noise", 1)
-    harmed = holm_rejections([p.p for p in points], HARM_LEVEL)
+    harmed = holm_rejections([p.pvalue for p in points], HARM_LEVEL)
     return min((p.level for p, lost in zip(points, harmed) if lost), default=float("inf"))
 
 
@@ -341,7 +341,7 @@ def roc(values: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
     return [(0.0, 0.0), *((float(x), float(y)) for x, y in zip(false, true))]
 
 
-def loss_p_value(lost: int, gained: int) -> float:
+def loss_pvalue(lost: int, gained: int) -> float:
     """Return the exact one-sided p-value of McNemar's test for lost correct answers.
 
     ``lost``: samples that were right and are wrong now; ``gained``: the opposite. If neither were
@@ -350,12 +350,12 @@ def loss_p_value(lost: int, gained: int) -> float:
     return float(binom.sf(lost - 1, lost + gained, 0.5))
 
 
-def holm_rejections(p_values: Sequence[float], level: float) -> list[bool]:
+def holm_rejections(pvalues: Sequence[float], level: float) -> list[bool]:
     """Return which hypotheses are rejected at a familywise error rate (Holm 1979)."""
-    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    rejected, going = [False] * len(p_values), True
+    order = sorted(range(len(pvalues)), key=lambda i: pvalues[i])
+    rejected, going = [False] * len(pvalues), True
     for position, i in enumerate(order):
-        going = going and p_values[i] <= level / (len(p_values) - position)
+        going = going and pvalues[i] <= level / (len(pvalues) - position)
         rejected[i] = going
     return rejected
 

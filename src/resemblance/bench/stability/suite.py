@@ -50,7 +50,7 @@ from .alarms import (
     SQUARED_PROCRUSTES,
     PerturbedCopy,
     PerturbedModel,
-    loss_p_value,
+    loss_pvalue,
     round_to_ten_digits,
 )
 from .models import STABILITY_PLANS, plain_models, stability_recipes, untrainable_domains
@@ -328,7 +328,7 @@ def _disturbed_models(
                 change.name,
                 change.level,
                 round(of.accuracy - change.accuracy, 12),
-                loss_p_value(change.lost, change.gained),
+                loss_pvalue(change.lost, change.gained),
                 {spec: finite_or_none(values[j]) for spec, values in differences.items()},
                 {
                     spec: finite_or_none(v[j] / PAPER_DIVISORS.get(spec, 1.0))

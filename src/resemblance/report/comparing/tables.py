@@ -12,7 +12,7 @@ import numpy as np
 
 from resemblance.base.text import snap_to_bounds
 from resemblance.comparison.comparison import Comparison, MeasureInfo, unique_measure_title
-from resemblance.inference.nulls import format_p_value
+from resemblance.inference.nulls import format_pvalue
 from resemblance.inference.result import Evidence
 from resemblance.sections.sections import Section, Sign, Table, TableEntry
 
@@ -295,7 +295,7 @@ def _overview_row(evidence: Evidence, known: MeasureResult) -> tuple[TableEntry,
             _format_pair_interval(best, decimals_for_measure(known)),
             finite_or_none(best.chance),
         ),
-        format_p_value(best.adjusted, best.how),
+        format_pvalue(best.pvalue_familywise, best.how),
     )
 
 
@@ -334,8 +334,8 @@ def _value_row(
     spec: str, pair: PairResult, places: int | None, is_one_way: bool
 ) -> tuple[TableEntry, ...]:
     value, chance, above = map(finite_or_none, (pair.value, pair.chance, pair.above))
-    p = format_p_value(pair.p, pair.how) if pair.is_tested else None
-    adjusted = format_p_value(pair.adjusted, pair.how) if pair.is_tested else None
+    p = format_pvalue(pair.pvalue, pair.how) if pair.is_tested else None
+    adjusted = format_pvalue(pair.pvalue_familywise, pair.how) if pair.is_tested else None
     chance = (
         0 if chance is not None and abs(chance) < ROUNDING_NOISE else chance
     )  # exact: no decimals
